@@ -1,0 +1,68 @@
+/* Renyi divergences between what two texts share.  Natural logarithms: nats.  Order l > 0, l != 1:
+ * D_l(P||Q) = 1/(l-1) log int P^l Q^(1-l);  l == 1 is Kullback-Leibler, l == INFINITY the
+ * max-divergence.  +inf is a value, returned as it is.  Invalid parameters (variance or
+ * pseudo-count not > 0, NaN, order <= 0) give NaN. */
+#ifndef NVDP_RDP_H
+#define NVDP_RDP_H
+
+#include <nvdp/posteriors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Diagonal Gaussians N(mu, var) of dimension n (van Erven & Harremoes 2014, Eq. 10). O(n). */
+double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const double *var_p,
+                           const double *mu_q, const double *var_q);
+/* Dirichlets over m weights. O(m). */
+double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const double *alpha_q);
+/* Samples of two texts of a set of posteriors (i, j), summed over everything that is shared: NVDP
+ * paper Eq. 7 in its correct direction.  O(components x dim). */
+double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, size_t i, size_t j);
+/* Components of the sample of text i (prior and padding included). */
+size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i);
+
+/* Over all ordered pairs (i, j), i != j, of a data set. */
+enum nvdp_adjacency { NVDP_ADJACENT_ALL, NVDP_ADJACENT_SAME_LENGTH };
+
+struct nvdp_pairs_config {
+    double order;                  /* default 1.1 */
+    enum nvdp_adjacency adjacency; /* default all */
+    double *matrix;                /* [N, N] row P, column Q, diagonal 0; NULL: not kept */
+};
+struct nvdp_pairs_config nvdp_pairs_config_default(void);
+
+/* Quantiles at these levels are in the summary (of all pairs, infinite ones included). */
+#define NVDP_PAIR_QUANTILES 5
+extern const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES]; /* .5 .9 .95 .99 .999 */
+
+struct nvdp_divergence_summary {
+    double max;         /* +inf where any pair is infinite */
+    double mean;        /* +inf where any pair is infinite */
+    double max_finite;  /* over the finite pairs; NaN where none: for comparison, not a privacy statement */
+    double mean_finite;
+    double quantile[NVDP_PAIR_QUANTILES];
+    size_t max_p, max_q; /* the pair that attains max */
+};
+
+struct nvdp_pairs_summary {
+    double order;
+    size_t texts;
+    size_t pairs;
+    size_t infinite; /* pairs whose divergence is +inf */
+    struct nvdp_divergence_summary sum;                /* what is shared: the privacy statement */
+    struct nvdp_divergence_summary per_component;      /* sum / components of the pair's samples */
+    struct nvdp_divergence_summary per_component_dim;  /* as in the published tables; no guarantee */
+};
+
+/* All ordered pairs on the context's threads; reports progress, honours cancel.
+ * O(N^2 x components x dim); identical components (padding against padding) are skipped exactly.
+ * Memory O(N^2) doubles only when quantiles need it (always, N <= 20000), else an argument error. */
+nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                             const struct nvdp_pairs_config *config,
+                             struct nvdp_pairs_summary *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

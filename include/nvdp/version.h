@@ -1,0 +1,20 @@
+/* The library's version, as macros and as a function. */
+#ifndef NVDP_VERSION_H
+#define NVDP_VERSION_H
+
+#define NVDP_VERSION_MAJOR 0
+#define NVDP_VERSION_MINOR 1
+#define NVDP_VERSION_PATCH 0
+#define NVDP_VERSION "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of the library that runs, such as "0.1.0". */
+const char *nvdp_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

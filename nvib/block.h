@@ -1,0 +1,41 @@
+/* The sealed block: denoising attention without a residual, then a feed-forward layer, then
+ * pooling.  It reads the sample and nothing else (docs/nvib.md, section "Sealed block"). */
+#ifndef NVDP_NVIB_BLOCK_H
+#define NVDP_NVIB_BLOCK_H
+
+#include "bottleneck/bottleneck.h"
+
+struct nvdp__block {
+    size_t dim;          /* p */
+    size_t heads;
+    size_t inner;        /* feed-forward width */
+    enum nvdp_activation act;
+    float eps;           /* LayerNorm */
+    enum nvdp_pool pool; /* resolved: first, mean, weighted */
+    int kappa;
+    struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output, output_norm;
+    /* activations, index tables: see block.c */
+    struct nvdp__block_cache *cache;
+};
+
+/* Declares "nvdp.attention.self.query.weight" and so on. */
+nvdp_status nvdp__block_declare(struct nvdp__block *block, struct nvdp__params *params);
+void nvdp__block_release(struct nvdp__block *block);
+/* Normal(0, sd); LayerNorm 1 / 0. */
+void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__device *dev,
+                            struct nvdp__params *params, double sd, uint64_t seed);
+/* For at most max_rows sample rows of max_texts texts. */
+nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
+                             size_t max_rows, size_t max_texts, size_t longest, bool training,
+                             struct nvdp__arena *arena);
+/* *pooled [texts, p].  clean_query (NULL: from z) is for the leaking comparison variant only. */
+nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__device *dev,
+                                const struct nvdp__params *params,
+                                const struct nvdp__sample *sample, const float *clean_query,
+                                float **pooled);
+/* Gradients of parameters are added; dz [R, p] and dlog_pi [R] are set (NULL both: skip). */
+void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__sample *sample,
+                          float *d_pooled, float *dz, float *dlog_pi);
+
+#endif

@@ -1,0 +1,263 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_NEIGHBOURS = 10000, HASH_ROOM = 1 << 16 };
+
+/* Renaming onto a device or a pipe would replace it rather than write to it. */
+static nvdp_status check_target(struct nvdp_context *ctx, const char *path, mode_t *mode) {
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        *mode = 0;
+        return NVDP_OK;
+    }
+    if (S_ISDIR(info.st_mode)) return nvdp__fail_errno(ctx, EISDIR, "%s: cannot write", path);
+    if (!S_ISREG(info.st_mode))
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
+    *mode = info.st_mode & 07777;
+    return NVDP_OK;
+}
+
+/* Creates an empty neighbour of path; a replaced file's permissions pass on to it. */
+static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, char **name, int *fd) {
+    mode_t mode = 0;
+    NVDP_RETURN_IF_FAILED(check_target(ctx, path, &mode));
+    for (int n = 0; n < MAX_NEIGHBOURS; n++) {
+        char *beside = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
+        if (beside == NULL) return NVDP_ERR_MEMORY;
+        int opened = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int err = errno;
+        if (opened >= 0) {
+            if (mode != 0) (void)!fchmod(opened, mode);
+            *name = beside;
+            *fd = opened;
+            return NVDP_OK;
+        }
+        free(beside);
+        if (err != EEXIST) return nvdp__fail_errno(ctx, err, "%s: cannot write", path);
+    }
+    return nvdp__fail_errno(ctx, EEXIST, "%s: cannot write", path);
+}
+
+nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
+                              struct nvdp__output *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {.ctx = ctx};
+    int fd = -1;
+    output.path = nvdp__strdup(ctx, path);
+    if (output.path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(create_beside(ctx, path, &output.beside, &fd));
+    output.file = fdopen(fd, "wb");
+    if (output.file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
+    *out = output;
+cleanup:
+    if (status != NVDP_OK) {
+        if (fd >= 0) close(fd);
+        nvdp__output_abort(&output);
+    }
+    return status;
+}
+
+static nvdp_status write_error(const struct nvdp__output *out, int err) {
+    return nvdp__fail_errno(out->ctx, err, "%s: cannot write", out->path);
+}
+
+nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size_t count) {
+    if (count > 0 && fwrite(bytes, 1, count, out->file) != count) return write_error(out, errno);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vfprintf(out->file, format, args);
+    int err = errno;
+    va_end(args);
+    return length < 0 ? write_error(out, err) : NVDP_OK;
+}
+
+/* Makes a rename durable.  Some file systems refuse to sync a directory: the file is whole anyway.
+ */
+static void sync_directory(const char *path) {
+    char *copy = strdup(path); /* dirname() writes into it */
+    if (copy == NULL) return;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!fsync(fd);
+        close(fd);
+    }
+    free(copy);
+}
+
+nvdp_status nvdp__output_commit(struct nvdp__output *out) {
+    nvdp_status status = NVDP_OK;
+    if (ferror(out->file)) NVDP_TRY(write_error(out, EIO));
+    if (fflush(out->file) != 0 || fsync(fileno(out->file)) != 0) NVDP_TRY(write_error(out, errno));
+    int closed = fclose(out->file);
+    out->file = NULL;
+    if (closed != 0) NVDP_TRY(write_error(out, errno));
+    if (rename(out->beside, out->path) != 0) NVDP_TRY(write_error(out, errno));
+    sync_directory(out->path);
+    free(out->beside);
+    out->beside = NULL;
+cleanup:
+    nvdp__output_abort(out);
+    return status;
+}
+
+void nvdp__output_abort(struct nvdp__output *out) {
+    if (out->file != NULL) fclose(out->file);
+    if (out->beside != NULL) unlink(out->beside);
+    free(out->beside);
+    free(out->path);
+    *out = (struct nvdp__output){0};
+}
+
+char *nvdp__beside(struct nvdp_context *ctx, const char *path) {
+    char *beside = NULL;
+    int fd = -1;
+    if (create_beside(ctx, path, &beside, &fd) != NVDP_OK) return NULL;
+    close(fd);
+    return beside;
+}
+
+nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path) {
+    nvdp_status status = NVDP_OK;
+    int fd = open(beside, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0 || rename(beside, path) != 0)
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
+    sync_directory(path);
+cleanup:
+    if (fd >= 0) close(fd);
+    if (status != NVDP_OK) unlink(beside);
+    return status;
+}
+
+nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
+                            size_t *count) {
+    nvdp_status status = NVDP_OK;
+    char *text = NULL;
+    size_t room = 0;
+    size_t have = 0;
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &info) != 0)
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
+    size_t expected = S_ISREG(info.st_mode) && info.st_size > 0 ? (size_t)info.st_size : 0;
+    if (expected > limit)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found %zu", path,
+                            limit, expected));
+    NVDP_TRY(nvdp__reserve(ctx, &text, &room, expected + 2, 1));
+    for (;;) {
+        ssize_t got = read(fd, text + have, room - have - 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+        if (got == 0) break;
+        have += (size_t)got;
+        if (have > limit)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found more",
+                                path, limit));
+        NVDP_TRY(nvdp__reserve(ctx, &text, &room, have + 2, 1));
+    }
+    text[have] = '\0';
+    *bytes = text;
+    *count = have;
+    text = NULL;
+cleanup:
+    if (fd >= 0) close(fd);
+    free(text);
+    return status;
+}
+
+nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
+                             size_t count) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    NVDP_TRY(nvdp__output_write(&output, bytes, count));
+    NVDP_TRY(nvdp__output_commit(&output));
+cleanup:
+    nvdp__output_abort(&output);
+    return status;
+}
+
+char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name) {
+    size_t length = strlen(directory);
+    if (length == 0) return nvdp__strdup(ctx, name);
+    return nvdp__format(ctx, directory[length - 1] == '/' ? "%s%s" : "%s/%s", directory, name);
+}
+
+bool nvdp__exists(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+bool nvdp__is_directory(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool nvdp__directory_empty(const char *path) {
+    DIR *directory = opendir(path);
+    if (directory == NULL) return errno == ENOENT;
+    bool empty = true;
+    for (struct dirent *entry = readdir(directory); entry != NULL && empty;
+         entry = readdir(directory)) {
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    }
+    closedir(directory);
+    return empty;
+}
+
+nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
+    nvdp_status status = NVDP_OK;
+    char *partial = nvdp__strdup(ctx, path);
+    if (partial == NULL) return NVDP_ERR_MEMORY;
+    char *slash = partial;
+    do {
+        slash = strchr(slash + (*slash != '\0'), '/');
+        if (slash != NULL) *slash = '\0';
+        if (mkdir(partial, 0777) != 0) {
+            int err = errno;
+            if (!nvdp__is_directory(partial))
+                NVDP_TRY(nvdp__fail_errno(ctx, err, "%s: cannot make the directory", partial));
+        }
+        if (slash != NULL) *slash = '/';
+    } while (slash != NULL);
+cleanup:
+    free(partial);
+    return status;
+}
+
+nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]) {
+    nvdp_status status = NVDP_OK;
+    FILE *file = NULL;
+    unsigned char *bytes = nvdp__calloc(ctx, HASH_ROOM, 1);
+    if (bytes == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    file = fopen(path, "rbe");
+    if (file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    crypto_hash_sha256_state state;
+    crypto_hash_sha256_init(&state);
+    size_t got;
+    while ((got = fread(bytes, 1, HASH_ROOM, file)) > 0) {
+        crypto_hash_sha256_update(&state, bytes, got);
+    }
+    if (ferror(file)) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_final(&state, digest);
+    sodium_bin2hex(hex, 65, digest, sizeof digest);
+cleanup:
+    if (file != NULL) fclose(file);
+    free(bytes);
+    return status;
+}

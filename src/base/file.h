@@ -1,0 +1,43 @@
+/* Files: whole-file reads, and writes that appear under their final name only when complete. */
+#ifndef NVDP_SRC_FILE_H
+#define NVDP_SRC_FILE_H
+
+#include "base/base.h"
+#include <stdio.h>
+
+/* A file being written beside its final name. */
+struct nvdp__output {
+    struct nvdp_context *ctx;
+    FILE *file;
+    char *path;   /* final */
+    char *beside; /* where the bytes go until commit */
+};
+
+/* Opens path's neighbour for writing. */
+nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct nvdp__output *out);
+nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size_t count);
+nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* fflush, fsync, close, rename, fsync of the directory.  On failure nothing is left. */
+nvdp_status nvdp__output_commit(struct nvdp__output *out);
+/* Closes and removes what was written; harmless after a commit or on a zeroed struct. */
+void nvdp__output_abort(struct nvdp__output *out);
+
+/* For libraries that write by name (HDF5): the neighbour's name, then fsync + rename it. */
+char *nvdp__beside(struct nvdp_context *ctx, const char *path);
+nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path);
+
+/* The whole file with a NUL after its last byte.  Larger than limit: NVDP_ERR_INPUT. */
+nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
+                            size_t *count);
+nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
+                             size_t count);
+char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name);
+bool nvdp__exists(const char *path);
+bool nvdp__is_directory(const char *path);
+bool nvdp__directory_empty(const char *path); /* true where it does not exist */
+nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /* and its parents */
+/* SHA-256 of a file as 64 hexadecimal digits. */
+nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]);
+
+#endif

@@ -1,0 +1,43 @@
+#include "base/half.h"
+
+#include <string.h>
+
+uint16_t nvdp__half_from_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    uint32_t magnitude = bits & 0x7FFFFFFF;
+    if (magnitude > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (magnitude >> 13 & 0x3FF));
+    if (magnitude >= 0x47800000) return sign | 0x7C00; /* 2^16 and above, infinity */
+    uint32_t mantissa = magnitude;
+    int drop = 13;                /* bits of a float's mantissa that a half has no room for */
+    if (magnitude < 0x38800000) { /* below 2^-14: the result has no implicit leading bit */
+        int exponent = (int)(magnitude >> 23);
+        if (exponent < 102) return sign; /* below 2^-25: nearer to zero */
+        drop = 126 - exponent;
+        mantissa = (magnitude & 0x7FFFFF) | 0x800000;
+    } else {
+        mantissa -= 0x38000000; /* the exponent's bias: 127 to 15 */
+    }
+    uint32_t kept = mantissa >> drop;
+    uint32_t rest = mantissa & ((UINT32_C(1) << drop) - 1);
+    uint32_t tie = UINT32_C(1) << (drop - 1);
+    kept +=
+        rest > tie || (rest == tie && (kept & 1)); /* may carry into the exponent, as it should */
+    return (uint16_t)(sign | kept);
+}
+
+float nvdp__half_to_float(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t exponent = half >> 10 & 0x1F;
+    uint32_t mantissa = half & 0x3FF;
+    float value;
+    if (exponent == 0) { /* zero or subnormal: mantissa * 2^-24 */
+        value = (float)mantissa * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    uint32_t bits = exponent == 0x1F ? sign | 0x7F800000 | mantissa << 13
+                                     : sign | (exponent + 112) << 23 | mantissa << 13;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}

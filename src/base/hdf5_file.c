@@ -1,0 +1,931 @@
+#include "base/hdf5_file.h"
+
+#include "base/file.h"
+#include "base/half.h"
+#include <errno.h>
+#include <hdf5.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MAX_RANK = 4,
+    CHUNK_BYTES = 1 << 18,
+    DEFLATE_LEVEL = 4,
+    OPEN_DATASETS = 32, /* kept open, so that slices meet in the chunk cache */
+    STRING_LIMIT = 1 << 24
+};
+
+struct dataset {
+    char *name;
+    hid_t id;
+};
+
+struct nvdp__h5 {
+    struct nvdp_context *ctx;
+    char *path;
+    char *beside; /* where a file being created lies; NULL in one opened for reading */
+    hid_t id;
+    bool writable;
+    struct dataset datasets[OPEN_DATASETS];
+    size_t opened; /* datasets opened so far; the next takes the place of the oldest */
+};
+
+/* --- HDF5's own error stack: silent during a call, and restored for the program around us --- */
+
+struct hush {
+    H5E_auto2_t print;
+    void *user;
+};
+
+static struct hush hush_begin(void) {
+    struct hush saved = {0};
+    H5Eget_auto2(H5E_DEFAULT, &saved.print, &saved.user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return saved;
+}
+
+static void hush_end(struct hush *saved) {
+    H5Eset_auto2(H5E_DEFAULT, saved->print, saved->user);
+}
+
+#define HUSH __attribute__((cleanup(hush_end), unused)) struct hush hushed = hush_begin()
+
+/* Keeps the innermost description, which is the one that says why. */
+static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user) {
+    const char **reason = user;
+    if (n == 0 && error->desc != NULL && error->desc[0] != '\0') *reason = error->desc;
+    return 0;
+}
+
+static const char *h5_reason(void) {
+    const char *reason = "HDF5 gives no reason";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason);
+    return reason;
+}
+
+static nvdp_status write_error(const struct nvdp__h5 *file) {
+    return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: cannot write: %s", file->path, h5_reason());
+}
+
+static nvdp_status read_error(const struct nvdp__h5 *file, const char *kind, const char *name) {
+    return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: %s '%s': cannot read: %s", file->path, kind,
+                      name, h5_reason());
+}
+
+static nvdp_status check_writable(const struct nvdp__h5 *file) {
+    if (file->id >= 0 && file->writable) return NVDP_OK;
+    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
+}
+
+static nvdp_status check_open(const struct nvdp__h5 *file) {
+    if (file->id >= 0) return NVDP_OK;
+    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
+}
+
+/* --- types --- */
+
+/* HDF5 1.10 has no type for binary16; this one is what h5py writes for float16. */
+static hid_t half_type(void) {
+    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+    if (type >= 0 && (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 ||
+                      H5Tset_ebias(type, 15) < 0)) {
+        H5Tclose(type);
+        return -1;
+    }
+    return type;
+}
+
+static hid_t file_type(enum nvdp__h5_type type) {
+    switch (type) {
+    case NVDP__H5_F16:
+        return half_type();
+    case NVDP__H5_F32:
+        return H5Tcopy(H5T_IEEE_F32LE);
+    case NVDP__H5_F64:
+        return H5Tcopy(H5T_IEEE_F64LE);
+    case NVDP__H5_I64:
+        return H5Tcopy(H5T_STD_I64LE);
+    default:
+        return H5Tcopy(H5T_STD_I32LE);
+    }
+}
+
+static hid_t memory_type(enum nvdp__h5_type type) {
+    switch (type) {
+    case NVDP__H5_F16:
+    case NVDP__H5_F32:
+        return H5T_NATIVE_FLOAT;
+    case NVDP__H5_F64:
+        return H5T_NATIVE_DOUBLE;
+    case NVDP__H5_I64:
+        return H5T_NATIVE_INT64;
+    default:
+        return H5T_NATIVE_INT32;
+    }
+}
+
+static size_t file_size(enum nvdp__h5_type type) {
+    static const size_t sizes[] = {2, 4, 8, 8, 4};
+    return sizes[type];
+}
+
+static bool is_integer(enum nvdp__h5_type type) {
+    return type == NVDP__H5_I64 || type == NVDP__H5_I32;
+}
+
+static bool is_half(hid_t type) {
+    size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;
+    return H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 &&
+           H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+           exponent_bits == 5 && mantissa_bits == 10 && H5Tget_ebias(type) == 15;
+}
+
+static void type_text(hid_t type, char text[16]) {
+    H5T_class_t class = H5Tget_class(type);
+    int bits = (int)H5Tget_size(type) * 8;
+    if (class == H5T_FLOAT && bits == 16 && !is_half(type)) {
+        snprintf(text, 16, "bf16");
+    } else if (class == H5T_FLOAT) {
+        snprintf(text, 16, "f%d", bits);
+    } else if (class == H5T_INTEGER) {
+        snprintf(text, 16, "%c%d", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', bits);
+    } else {
+        snprintf(text, 16, "%s", class == H5T_STRING ? "string" : "other");
+    }
+}
+
+/* HDF5 clips an integer that does not fit; we refuse it.  Floats may round, even to infinity. */
+static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t to, void *source,
+                                      void *target, void *user) {
+    (void)from;
+    (void)source;
+    (void)target;
+    (void)user;
+    bool clips = what == H5T_CONV_EXCEPT_RANGE_HI || what == H5T_CONV_EXCEPT_RANGE_LOW;
+    return clips && H5Tget_class(to) == H5T_INTEGER ? H5T_CONV_ABORT : H5T_CONV_UNHANDLED;
+}
+
+static hid_t transfer(void) {
+    hid_t plist = H5Pcreate(H5P_DATASET_XFER);
+    if (plist >= 0) H5Pset_type_conv_cb(plist, refuse_clipping, NULL);
+    return plist;
+}
+
+/* --- files --- */
+
+static nvdp_status make(struct nvdp_context *ctx, const char *path, struct nvdp__h5 **out) {
+    struct nvdp__h5 *file = nvdp__calloc(ctx, 1, sizeof *file);
+    if (file == NULL) return NVDP_ERR_MEMORY;
+    file->ctx = ctx;
+    file->id = -1;
+    file->path = nvdp__strdup(ctx, path);
+    if (file->path == NULL) {
+        free(file);
+        return NVDP_ERR_MEMORY;
+    }
+    *out = file;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
+                            struct nvdp__h5 **out) {
+    HUSH;
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    NVDP_TRY(make(ctx, path, &file));
+    file->beside = nvdp__beside(ctx, path);
+    if (file->beside == NULL) NVDP_TRY(nvdp__exists(path) ? NVDP_ERR_IO : NVDP_ERR_IO);
+    file->writable = true;
+    file->id = H5Fcreate(file->beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    if (file->id < 0) NVDP_TRY(write_error(file));
+    NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
+    *out = file;
+    file = NULL;
+cleanup:
+    nvdp__h5_free(file);
+    return status;
+}
+
+static herr_t forget_dataset(struct dataset *dataset) {
+    herr_t closed = dataset->name != NULL ? H5Dclose(dataset->id) : 0;
+    free(dataset->name);
+    *dataset = (struct dataset){0};
+    return closed;
+}
+
+static herr_t close_all(struct nvdp__h5 *file) {
+    herr_t worst = 0;
+    for (int i = 0; i < OPEN_DATASETS; i++) {
+        if (forget_dataset(&file->datasets[i]) < 0) worst = -1;
+    }
+    if (file->id >= 0 && H5Fclose(file->id) < 0) worst = -1;
+    file->id = -1;
+    return worst;
+}
+
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    if (close_all(file) < 0) return write_error(file);
+    nvdp_status status = nvdp__publish(file->ctx, file->beside, file->path);
+    free(file->beside);
+    file->beside = NULL;
+    return status;
+}
+
+void nvdp__h5_free(struct nvdp__h5 *file) {
+    if (file == NULL) return;
+    HUSH;
+    close_all(file);
+    if (file->beside != NULL) unlink(file->beside);
+    free(file->beside);
+    free(file->path);
+    free(file);
+}
+
+const char *nvdp__h5_path(const struct nvdp__h5 *file) {
+    return file->path;
+}
+
+/* Refuses a file of another kind, or of a version that this build does not know. */
+static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int version) {
+    if (!nvdp__h5_has_attribute(file, "nvdp_format"))
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: expected a file of kind '%s', found no attribute 'nvdp_format'",
+                          file->path, kind);
+    char *found = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(file, "nvdp_format", &found));
+    nvdp_status status = NVDP_OK;
+    size_t length = strlen(kind);
+    if (strncmp(found, kind, length) != 0 || found[length] != '/')
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                            "%s: expected a file of kind '%s', found '%s'", file->path, kind,
+                            found));
+    char *end;
+    errno = 0;
+    long number = strtol(found + length + 1, &end, 10);
+    if (errno != 0 || end == found + length + 1 || *end != '\0' || number < 1 || number > version)
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                            "%s: expected '%s/1' to '%s/%d', found '%s', which this version cannot "
+                            "read",
+                            file->path, kind, kind, version, found));
+cleanup:
+    free(found);
+    return status;
+}
+
+nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
+                          struct nvdp__h5 **out) {
+    HUSH;
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    FILE *probe = fopen(path, "rbe");
+    if (probe == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    fclose(probe);
+    if (nvdp__is_directory(path)) return nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path);
+    if (H5Fis_hdf5(path) <= 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected an HDF5 file, found another kind",
+                          path);
+    NVDP_TRY(make(ctx, path, &file));
+    file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (file->id < 0)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: not a whole HDF5 file: %s", path, h5_reason()));
+    if (kind != NULL) NVDP_TRY(check_format(file, kind, version));
+    *out = file;
+    file = NULL;
+cleanup:
+    nvdp__h5_free(file);
+    return status;
+}
+
+/* --- datasets --- */
+
+/* Every part of a path such as "group/name" is there, as a link inside this very file. */
+static bool link_exists(struct nvdp__h5 *file, const char *name) {
+    char part[1024];
+    size_t length = strlen(name);
+    if (length == 0 || length >= sizeof part) return false;
+    for (size_t i = 1; i <= length; i++) {
+        if (name[i] != '/' && name[i] != '\0') continue;
+        memcpy(part, name, i);
+        part[i] = '\0';
+        H5L_info_t info;
+        if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0) return false;
+        if (H5Lget_info(file->id, part, &info, H5P_DEFAULT) < 0) return false;
+        if (info.type == H5L_TYPE_EXTERNAL) return false;
+    }
+    return true;
+}
+
+bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
+    HUSH;
+    if (file->id < 0 || !link_exists(file, name)) return false;
+    hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
+    if (dataset >= 0) H5Dclose(dataset);
+    return dataset >= 0;
+}
+
+/* A file may tell HDF5 to take a dataset's bytes from any other file: not from ours. */
+static bool stored_inside(hid_t dataset) {
+    hid_t plist = H5Dget_create_plist(dataset);
+    if (plist < 0) return false;
+    bool inside = H5Pget_layout(plist) != H5D_VIRTUAL && H5Pget_external_count(plist) == 0;
+    H5Pclose(plist);
+    return inside;
+}
+
+static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid_t id) {
+    struct dataset *slot = &file->datasets[file->opened % OPEN_DATASETS];
+    char *copy = nvdp__strdup(file->ctx, name);
+    if (copy == NULL) {
+        H5Dclose(id);
+        return NVDP_ERR_MEMORY;
+    }
+    herr_t closed = forget_dataset(slot); /* may write what the chunk cache held */
+    *slot = (struct dataset){copy, id};
+    file->opened++;
+    return closed < 0 && file->writable ? write_error(file) : NVDP_OK;
+}
+
+static struct dataset *find_dataset(struct nvdp__h5 *file, const char *name) {
+    for (int i = 0; i < OPEN_DATASETS; i++) {
+        const char *held = file->datasets[i].name;
+        if (held != NULL && strcmp(held, name) == 0) return &file->datasets[i];
+    }
+    return NULL;
+}
+
+static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *out) {
+    const struct dataset *held = find_dataset(file, name);
+    if (held != NULL) {
+        *out = held->id;
+        return NVDP_OK;
+    }
+    if (!link_exists(file, name))
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: dataset '%s' is missing", file->path,
+                          name);
+    hid_t id = H5Dopen2(file->id, name, H5P_DEFAULT);
+    if (id < 0) return read_error(file, "dataset", name);
+    if (!stored_inside(id)) {
+        H5Dclose(id);
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: dataset '%s': expected data inside the file, found a reference to "
+                          "another",
+                          file->path, name);
+    }
+    NVDP_RETURN_IF_FAILED(remember_dataset(file, name, id));
+    *out = id;
+    return NVDP_OK;
+}
+
+static nvdp_status get_shape(struct nvdp__h5 *file, const char *name, hid_t dataset, int *rank,
+                             hsize_t shape[MAX_RANK]) {
+    hid_t space = H5Dget_space(dataset);
+    if (space < 0) return read_error(file, "dataset", name);
+    int found = H5Sget_simple_extent_ndims(space);
+    bool simple = H5Sget_simple_extent_type(space) == H5S_SIMPLE && found >= 1 && found <= MAX_RANK;
+    if (simple) H5Sget_simple_extent_dims(space, shape, NULL);
+    H5Sclose(space);
+    *rank = found;
+    if (!simple)
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: dataset '%s': expected 1 to %d dimensions, found %d", file->path,
+                          name, MAX_RANK, found > 0 ? found : 0);
+    return NVDP_OK;
+}
+
+static nvdp_status check_class(struct nvdp__h5 *file, const char *name, hid_t found,
+                               enum nvdp__h5_type type) {
+    H5T_class_t want = is_integer(type) ? H5T_INTEGER : H5T_FLOAT;
+    if (H5Tget_class(found) == want) return NVDP_OK;
+    char text[16];
+    type_text(found, text);
+    return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: dataset '%s': expected %s, found %s",
+                      file->path, name, is_integer(type) ? "integers" : "floats", text);
+}
+
+/* Chunks of about CHUNK_BYTES, of whole rows where a row is no larger. */
+static void chunk_shape(enum nvdp__h5_type type, int rank, const size_t *shape, hsize_t *chunk) {
+    size_t room = CHUNK_BYTES / file_size(type);
+    for (int d = rank - 1; d >= 0; d--) {
+        chunk[d] = shape[d] < room ? shape[d] : room;
+        room /= chunk[d];
+        if (room == 0) room = 1;
+    }
+}
+
+static bool empty_shape(int rank, const size_t *shape) {
+    for (int d = 0; d < rank; d++) {
+        if (shape[d] == 0) return true;
+    }
+    return false;
+}
+
+/* Empty datasets stay contiguous: HDF5 has no chunk of zero rows. */
+static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    if (plist < 0) return -1;
+    herr_t worst = H5Pset_obj_track_times(plist, false); /* equal data, equal bytes */
+    if (!empty_shape(rank, shape)) {
+        hsize_t chunk[MAX_RANK];
+        chunk_shape(type, rank, shape, chunk);
+        if (H5Pset_chunk(plist, rank, chunk) < 0 || H5Pset_shuffle(plist) < 0 ||
+            H5Pset_deflate(plist, DEFLATE_LEVEL) < 0)
+            worst = -1;
+    }
+    if (worst >= 0) return plist;
+    H5Pclose(plist);
+    return -1;
+}
+
+nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                             int rank, const size_t *shape) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    if (rank < 1 || rank > MAX_RANK)
+        return nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: dataset '%s': expected 1 to %d dimensions, found %d", file->path,
+                          name, MAX_RANK, rank);
+    hsize_t extent[MAX_RANK] = {0};
+    for (int d = 0; d < rank; d++) {
+        extent[d] = shape[d];
+    }
+    hid_t stored = file_type(type);
+    hid_t space = H5Screate_simple(rank, extent, NULL);
+    hid_t plist = creation(type, rank, shape);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    hid_t id = H5Dcreate2(file->id, name, stored, space, links, plist, H5P_DEFAULT);
+    nvdp_status status =
+        id >= 0 ? NVDP_OK
+                : nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: dataset '%s': cannot create: %s",
+                             file->path, name, h5_reason());
+    if (stored >= 0) H5Tclose(stored);
+    if (space >= 0) H5Sclose(space);
+    if (plist >= 0) H5Pclose(plist);
+    if (links >= 0) H5Pclose(links);
+    return status == NVDP_OK ? remember_dataset(file, name, id) : status;
+}
+
+/* Rows of one dataset to be moved. */
+struct slice {
+    hid_t dataset;
+    hid_t type;   /* in the file */
+    hid_t space;  /* in the file, the rows selected */
+    hid_t memory; /* as many rows in memory */
+    size_t items;
+};
+
+static void close_slice(struct slice *slice) {
+    if (slice->type > 0) H5Tclose(slice->type);
+    if (slice->space > 0) H5Sclose(slice->space);
+    if (slice->memory > 0) H5Sclose(slice->memory);
+}
+
+static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                              size_t first, size_t rows, struct slice *out) {
+    nvdp_status status = NVDP_OK;
+    struct slice slice = {.items = rows};
+    hsize_t start[MAX_RANK] = {first};
+    hsize_t shape[MAX_RANK] = {0};
+    int rank;
+    NVDP_TRY(open_dataset(file, name, &slice.dataset));
+    NVDP_TRY(get_shape(file, name, slice.dataset, &rank, shape));
+    slice.type = H5Dget_type(slice.dataset);
+    NVDP_TRY(check_class(file, name, slice.type, type));
+    if (first > shape[0] || rows > shape[0] - first)
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
+                            "%s: dataset '%s': expected rows within %" PRIuHSIZE
+                            ", found %zu from row %zu",
+                            file->path, name, shape[0], rows, first));
+    shape[0] = rows;
+    for (int d = 1; d < rank; d++) {
+        if (!nvdp__mul(slice.items, shape[d], &slice.items))
+            NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: dataset '%s': its size overflows",
+                                file->path, name));
+    }
+    slice.space = H5Dget_space(slice.dataset);
+    slice.memory = H5Screate_simple(rank, shape, NULL);
+    if (slice.space < 0 || slice.memory < 0 ||
+        (slice.items > 0 &&
+         H5Sselect_hyperslab(slice.space, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
+        NVDP_TRY(read_error(file, "dataset", name));
+    *out = slice;
+cleanup:
+    if (status != NVDP_OK) close_slice(&slice);
+    return status;
+}
+
+/* We round to binary16 ourselves, to nearest even; HDF5's own conversion is not relied upon. */
+static nvdp_status to_half(struct nvdp__h5 *file, const char *name, const struct slice *slice,
+                           const float *data, uint16_t **out) {
+    uint16_t *halves = nvdp__calloc(file->ctx, slice->items, sizeof *halves);
+    if (halves == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < slice->items; i++) {
+        halves[i] = nvdp__half_from_float(data[i]);
+        if ((halves[i] & 0x7FFF) == 0x7C00 && isfinite(data[i])) {
+            free(halves);
+            return nvdp__fail(file->ctx, NVDP_ERR_NUMERIC,
+                              "%s: dataset '%s': expected values within the range of f16, found "
+                              "%.9g",
+                              file->path, name, (double)data[i]);
+        }
+    }
+    *out = halves;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                                size_t first, size_t rows, const void *data) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    nvdp_status status = NVDP_OK;
+    struct slice slice = {0};
+    uint16_t *halves = NULL;
+    hid_t plist = -1;
+    NVDP_TRY(open_slice(file, name, type, first, rows, &slice));
+    if (slice.items == 0) goto cleanup;
+    hid_t memory = memory_type(type);
+    if (type != NVDP__H5_F64 && is_half(slice.type)) {
+        NVDP_TRY(to_half(file, name, &slice, data, &halves));
+        data = halves;
+        memory = slice.type;
+    }
+    plist = transfer();
+    if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0)
+        NVDP_TRY(write_error(file));
+cleanup:
+    if (plist >= 0) H5Pclose(plist);
+    free(halves);
+    close_slice(&slice);
+    return status;
+}
+
+nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, const size_t *shape, const void *data) {
+    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, name, type, rank, shape));
+    return nvdp__h5_write_rows(file, name, type, 0, shape[0], data);
+}
+
+nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, size_t *shape) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_open(file));
+    hid_t dataset;
+    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &dataset));
+    hid_t stored = H5Dget_type(dataset);
+    nvdp_status status = check_class(file, name, stored, type);
+    H5Tclose(stored);
+    NVDP_RETURN_IF_FAILED(status);
+    hsize_t extent[MAX_RANK];
+    int found;
+    NVDP_RETURN_IF_FAILED(get_shape(file, name, dataset, &found, extent));
+    if (found != rank)
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: dataset '%s': expected %d dimension%s, found %d", file->path, name,
+                          rank, rank == 1 ? "" : "s", found);
+    for (int d = 0; d < rank; d++) {
+        shape[d] = (size_t)extent[d];
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_halves(struct nvdp__h5 *file, const char *name, const struct slice *slice,
+                               enum nvdp__h5_type type, void *data) {
+    uint16_t *halves = nvdp__calloc(file->ctx, slice->items, sizeof *halves);
+    if (halves == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = NVDP_OK;
+    hid_t memory = half_type();
+    if (memory < 0 ||
+        H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, halves) < 0)
+        NVDP_TRY(read_error(file, "dataset", name));
+    for (size_t i = 0; i < slice->items; i++) {
+        float value = nvdp__half_to_float(halves[i]);
+        if (type == NVDP__H5_F64) {
+            ((double *)data)[i] = value;
+        } else {
+            ((float *)data)[i] = value;
+        }
+    }
+cleanup:
+    if (memory >= 0) H5Tclose(memory);
+    free(halves);
+    return status;
+}
+
+nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                               size_t first, size_t rows, void *data) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_open(file));
+    nvdp_status status = NVDP_OK;
+    struct slice slice = {0};
+    hid_t plist = -1;
+    NVDP_TRY(open_slice(file, name, type, first, rows, &slice));
+    if (slice.items == 0) goto cleanup;
+    if (is_half(slice.type)) {
+        status = read_halves(file, name, &slice, type, data);
+        goto cleanup;
+    }
+    plist = transfer();
+    if (H5Dread(slice.dataset, memory_type(type), slice.memory, slice.space, plist, data) < 0)
+        NVDP_TRY(read_error(file, "dataset", name));
+cleanup:
+    if (plist >= 0) H5Pclose(plist);
+    close_slice(&slice);
+    return status;
+}
+
+/* --- what is inside --- */
+
+struct dataset_visit {
+    struct nvdp__h5 *file;
+    void (*visit)(const char *name, int rank, const size_t *shape, const char *type, void *user);
+    void *user;
+};
+
+static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *user) {
+    const struct dataset_visit *visit = user;
+    if (info->type != H5L_TYPE_HARD) return 0;
+    hid_t id = H5Oopen(group, name, H5P_DEFAULT);
+    if (id < 0) return -1;
+    if (H5Iget_type(id) == H5I_DATASET) {
+        hsize_t extent[H5S_MAX_RANK] = {0};
+        size_t shape[H5S_MAX_RANK] = {0};
+        char text[16] = "other";
+        hid_t space = H5Dget_space(id);
+        hid_t type = H5Dget_type(id);
+        int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+        for (int d = 0; d < rank; d++) {
+            shape[d] = (size_t)extent[d];
+        }
+        type_text(type, text);
+        visit->visit(name, rank, shape, text, visit->user);
+        H5Tclose(type);
+        H5Sclose(space);
+    }
+    H5Oclose(id);
+    return 0;
+}
+
+nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
+                          void (*visit)(const char *name, int rank, const size_t *shape,
+                                        const char *type, void *user),
+                          void *user) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_open(file));
+    struct dataset_visit all = {file, visit, user};
+    if (H5Lvisit(file->id, H5_INDEX_NAME, H5_ITER_INC, visit_link, &all) < 0)
+        return read_error(file, "group", "/");
+    return NVDP_OK;
+}
+
+/* --- attributes --- */
+
+static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t stored,
+                                 hid_t memory, const void *value) {
+    nvdp_status status = NVDP_OK;
+    hid_t attribute = -1;
+    hid_t space = H5Screate(H5S_SCALAR);
+    if (H5Aexists(file->id, name) > 0) H5Adelete(file->id, name);
+    attribute = H5Acreate2(file->id, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+    if (attribute < 0 || H5Awrite(attribute, memory, value) < 0) NVDP_TRY(write_error(file));
+cleanup:
+    if (attribute >= 0) H5Aclose(attribute);
+    if (space >= 0) H5Sclose(space);
+    return status;
+}
+
+nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    nvdp_status status = set_attribute(file, name, type, type, &value);
+    H5Tclose(type);
+    return status;
+}
+
+nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    return set_attribute(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
+}
+
+nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    return set_attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
+    HUSH;
+    return file->id >= 0 && H5Aexists(file->id, name) > 0;
+}
+
+/* One attribute of a single value, opened. */
+struct attribute {
+    hid_t id;
+    hid_t type;
+    H5T_class_t class;
+};
+
+static void close_attribute(struct attribute *attribute) {
+    if (attribute->type > 0) H5Tclose(attribute->type);
+    if (attribute->id > 0) H5Aclose(attribute->id);
+}
+
+static nvdp_status open_attribute(struct nvdp__h5 *file, const char *name, struct attribute *out) {
+    nvdp_status status = NVDP_OK;
+    struct attribute attribute = {0};
+    hid_t space = -1;
+    NVDP_TRY(check_open(file));
+    if (H5Aexists(file->id, name) <= 0)
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: attribute '%s' is missing", file->path,
+                            name));
+    attribute.id = H5Aopen(file->id, name, H5P_DEFAULT);
+    if (attribute.id < 0) NVDP_TRY(read_error(file, "attribute", name));
+    attribute.type = H5Aget_type(attribute.id);
+    space = H5Aget_space(attribute.id);
+    if (attribute.type < 0 || space < 0) NVDP_TRY(read_error(file, "attribute", name));
+    hssize_t values = H5Sget_simple_extent_npoints(space);
+    if (values != 1)
+        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                            "%s: attribute '%s': expected one value, found %lld", file->path, name,
+                            (long long)values));
+    attribute.class = H5Tget_class(attribute.type);
+    *out = attribute;
+cleanup:
+    if (space >= 0) H5Sclose(space);
+    if (status != NVDP_OK) close_attribute(&attribute);
+    return status;
+}
+
+static nvdp_status wrong_class(struct nvdp__h5 *file, const char *name, const char *expected,
+                               hid_t found) {
+    char text[16];
+    type_text(found, text);
+    return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: attribute '%s': expected %s, found %s",
+                      file->path, name, expected, text);
+}
+
+static nvdp_status read_variable(struct nvdp__h5 *file, const char *name,
+                                 const struct attribute *attribute, char **out) {
+    char *text = NULL;
+    if (H5Aread(attribute->id, attribute->type, &text) < 0)
+        return read_error(file, "attribute", name);
+    char *copy = nvdp__strdup(file->ctx, text != NULL ? text : "");
+    if (text != NULL) H5free_memory(text);
+    if (copy == NULL) return NVDP_ERR_MEMORY;
+    *out = copy;
+    return NVDP_OK;
+}
+
+static nvdp_status read_fixed(struct nvdp__h5 *file, const char *name,
+                              const struct attribute *attribute, char **out) {
+    size_t size = H5Tget_size(attribute->type);
+    if (size > STRING_LIMIT) return read_error(file, "attribute", name);
+    char *text = nvdp__calloc(file->ctx, size + 1, 1);
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    if (H5Aread(attribute->id, attribute->type, text) < 0) {
+        free(text);
+        return read_error(file, "attribute", name);
+    }
+    *out = text;
+    return NVDP_OK;
+}
+
+static nvdp_status read_string(struct nvdp__h5 *file, const char *name,
+                               const struct attribute *attribute, char **out) {
+    return H5Tis_variable_str(attribute->type) > 0 ? read_variable(file, name, attribute, out)
+                                                   : read_fixed(file, name, attribute, out);
+}
+
+nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
+    HUSH;
+    struct attribute attribute;
+    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
+    nvdp_status status = attribute.class == H5T_STRING
+                             ? read_string(file, name, &attribute, value)
+                             : wrong_class(file, name, "a string", attribute.type);
+    close_attribute(&attribute);
+    return status;
+}
+
+nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
+    HUSH;
+    struct attribute attribute;
+    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
+    nvdp_status status = NVDP_OK;
+    double read = 0;
+    if (attribute.class != H5T_FLOAT && attribute.class != H5T_INTEGER)
+        NVDP_TRY(wrong_class(file, name, "a number", attribute.type));
+    if (H5Aread(attribute.id, H5T_NATIVE_DOUBLE, &read) < 0)
+        NVDP_TRY(read_error(file, "attribute", name));
+    *value = read;
+cleanup:
+    close_attribute(&attribute);
+    return status;
+}
+
+/* Whether the type is no wider than int64_t, so that reading cannot clip. */
+static bool fits_int64(hid_t type) {
+    return H5Tget_size(type) < 8 || (H5Tget_size(type) == 8 && H5Tget_sign(type) == H5T_SGN_2);
+}
+
+static nvdp_status read_int(struct nvdp__h5 *file, const char *name,
+                            const struct attribute *attribute, int64_t *value) {
+    int64_t read = 0;
+    uint64_t wide = 0;
+    bool narrow = fits_int64(attribute->type);
+    herr_t done = narrow ? H5Aread(attribute->id, H5T_NATIVE_INT64, &read)
+                         : H5Aread(attribute->id, H5T_NATIVE_UINT64, &wide);
+    if (done < 0) return read_error(file, "attribute", name);
+    if (!narrow && (H5Tget_size(attribute->type) > 8 || wide > INT64_MAX))
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: attribute '%s': expected an integer of 64 bits, found a larger one",
+                          file->path, name);
+    *value = narrow ? read : (int64_t)wide;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
+    HUSH;
+    struct attribute attribute;
+    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
+    nvdp_status status = attribute.class == H5T_INTEGER
+                             ? read_int(file, name, &attribute, value)
+                             : wrong_class(file, name, "an integer", attribute.type);
+    close_attribute(&attribute);
+    return status;
+}
+
+/* The value of attribute `name` as text; free(). */
+static nvdp_status print_attribute(struct nvdp__h5 *file, const char *name, char **text) {
+    struct attribute attribute;
+    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
+    nvdp_status status = NVDP_OK;
+    char *printed = NULL;
+    int64_t whole;
+    double real;
+    switch (attribute.class) {
+    case H5T_STRING:
+        NVDP_TRY(read_string(file, name, &attribute, &printed));
+        break;
+    case H5T_INTEGER:
+        NVDP_TRY(read_int(file, name, &attribute, &whole));
+        printed = nvdp__format(file->ctx, "%lld", (long long)whole);
+        break;
+    case H5T_FLOAT:
+        if (H5Aread(attribute.id, H5T_NATIVE_DOUBLE, &real) < 0)
+            NVDP_TRY(read_error(file, "attribute", name));
+        printed = nvdp__format(file->ctx, "%.17g", real);
+        break;
+    default:
+        printed = nvdp__strdup(file->ctx, "(of another type)");
+    }
+    if (printed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    *text = printed;
+cleanup:
+    close_attribute(&attribute);
+    return status;
+}
+
+struct attribute_visit {
+    struct nvdp__h5 *file;
+    void (*visit)(const char *name, const char *value, void *user);
+    void *user;
+    nvdp_status status;
+};
+
+static herr_t visit_attribute(hid_t root, const char *name, const H5A_info_t *info, void *user) {
+    (void)root;
+    (void)info;
+    struct attribute_visit *visit = user;
+    char *text = NULL;
+    visit->status = print_attribute(visit->file, name, &text);
+    if (visit->status == NVDP_ERR_INPUT) { /* an array, a damaged value: the others still show */
+        visit->status = NVDP_OK;
+        visit->visit(name, "(not a single value)", visit->user);
+        return 0;
+    }
+    if (visit->status != NVDP_OK) return -1;
+    visit->visit(name, text, visit->user);
+    free(text);
+    return 0;
+}
+
+nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
+                                     void (*visit)(const char *name, const char *value, void *user),
+                                     void *user) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_open(file));
+    struct attribute_visit all = {file, visit, user, NVDP_OK};
+    herr_t done = H5Aiterate2(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &all);
+    if (all.status != NVDP_OK) return all.status;
+    return done < 0 ? read_error(file, "group", "/") : NVDP_OK;
+}

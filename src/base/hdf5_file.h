@@ -1,0 +1,67 @@
+/* HDF5, with atomic creation and readers that check shape, type and existence first.
+ *
+ * Datasets are written in chunks with shuffle + deflate; every file carries the attribute
+ * `nvdp_format` = "<kind>/<version>".  Errors name file, dataset, expected, found.  Rows (the
+ * first dimension) may be written and read in slices, so that nothing needs to fit in memory. */
+#ifndef NVDP_SRC_HDF5_FILE_H
+#define NVDP_SRC_HDF5_FILE_H
+
+#include "base/base.h"
+
+enum nvdp__h5_type {
+    NVDP__H5_F16, /* IEEE binary16 in the file; float in memory */
+    NVDP__H5_F32, /* float in memory */
+    NVDP__H5_F64, /* double in memory */
+    NVDP__H5_I64, /* int64_t in memory */
+    NVDP__H5_I32  /* int32_t in memory */
+};
+
+struct nvdp__h5;
+
+/* Creates beside `path`; nothing is under the final name before nvdp__h5_commit. */
+nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
+                            struct nvdp__h5 **out);
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file); /* closes; the object is still to be freed */
+/* Opens for reading; `kind` NULL takes any, else "posteriors" accepts "posteriors/<versions>"
+ * where the highest known version is `version`; others are refused by name. */
+nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
+                          struct nvdp__h5 **out);
+void nvdp__h5_free(struct nvdp__h5 *file); /* NULL allowed; an uncommitted file disappears */
+const char *nvdp__h5_path(const struct nvdp__h5 *file);
+
+/* Makes a dataset of the given shape (rank 1..4). */
+nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                             int rank, const size_t *shape);
+/* Writes rows [first, first + rows) of an existing dataset from memory of the memory type. */
+nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                                size_t first, size_t rows, const void *data);
+/* Dataset and all rows at once. */
+nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, const size_t *shape, const void *data);
+
+bool nvdp__h5_has(struct nvdp__h5 *file, const char *name);
+/* Rank must be `rank`; shape[] is filled. The class (float or integer) must fit `type`. */
+nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, size_t *shape);
+nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                               size_t first, size_t rows, void *data);
+/* Calls visit for every dataset: name, rank, shape, type text such as "f32", "i64", "f16". */
+nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
+                          void (*visit)(const char *name, int rank, const size_t *shape,
+                                        const char *type, void *user),
+                          void *user);
+
+/* Attributes of the root group. */
+nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value);
+nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value);
+nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value);
+bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name);
+nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value); /* free() */
+nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value);
+nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value);
+/* Calls visit for every attribute with its value printed. */
+nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
+                                     void (*visit)(const char *name, const char *value, void *user),
+                                     void *user);
+
+#endif

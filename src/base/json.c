@@ -1,0 +1,157 @@
+#include "base/json.h"
+
+#include "base/file.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JSON_LIMIT = 1 << 28, QUOTE_ROOM = 64, INDENT = 2, DIGITS = 17 };
+
+nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    char *bytes = NULL;
+    size_t count = 0;
+    json_t *value = NULL;
+    json_error_t error;
+    NVDP_TRY(nvdp__read_file(ctx, path, JSON_LIMIT, &bytes, &count));
+    value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
+    if (value == NULL && json_error_code(&error) == json_error_out_of_memory)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    if (value == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: line %d: expected JSON, found %s", path,
+                            error.line, error.text));
+    if (!json_is_object(value))
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON object, found an array", path));
+    *out = value;
+    value = NULL;
+cleanup:
+    json_decref(value);
+    free(bytes);
+    return status;
+}
+
+nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    char *text =
+        json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);
+    if (text == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON text could not be made", path));
+    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    NVDP_TRY(nvdp__output_write(&output, text, strlen(text)));
+    NVDP_TRY(nvdp__output_write(&output, "\n", 1));
+    NVDP_TRY(nvdp__output_commit(&output));
+cleanup:
+    nvdp__output_abort(&output);
+    free(text);
+    return status;
+}
+
+/* Says what was found instead, cut to a length that a message bears. */
+static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char *key,
+                         const json_t *found, const char *expected) {
+    char *text = json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
+    bool cut = text != NULL && strlen(text) > QUOTE_ROOM;
+    nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s, found %.*s%s", path, key, expected,
+               QUOTE_ROOM, text != NULL ? text : "something else", cut ? "..." : "");
+    free(text);
+    return NVDP_ERR_INPUT;
+}
+
+/* A key that is there with the value null counts as missing: checkpoints write defaults so. */
+static const json_t *member(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static nvdp_status read_int(struct nvdp_context *ctx, const char *path, const json_t *value,
+                            const char *key, int64_t min, int64_t max, int64_t *out) {
+    if (!json_is_integer(value) || json_integer_value(value) < min ||
+        json_integer_value(value) > max) {
+        char expected[96];
+        snprintf(expected, sizeof expected, "an integer from %lld to %lld", (long long)min,
+                 (long long)max);
+        return wrong(ctx, path, key, value, expected);
+    }
+    *out = json_integer_value(value);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const json_t *object,
+                           const char *key, int64_t fallback, int64_t min, int64_t max,
+                           int64_t *out) {
+    const json_t *value = member(object, key);
+    if (value != NULL) return read_int(ctx, path, value, key, min, max, out);
+    *out = fallback;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__json_int_required(struct nvdp_context *ctx, const char *path,
+                                    const json_t *object, const char *key, int64_t min, int64_t max,
+                                    int64_t *out) {
+    const json_t *value = member(object, key);
+    if (value == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected an integer, found nothing", path,
+                          key);
+    return read_int(ctx, path, value, key, min, max, out);
+}
+
+static bool to_real(const json_t *value, double *real) {
+    if (json_is_number(value)) {
+        *real = json_number_value(value);
+        return true;
+    }
+    const char *text = json_string_value(value);
+    if (text == NULL) return false;
+    if (strcmp(text, "inf") == 0) {
+        *real = INFINITY;
+    } else if (strcmp(text, "-inf") == 0) {
+        *real = -INFINITY;
+    } else if (strcmp(text, "nan") == 0) {
+        *real = NAN;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const json_t *object,
+                            const char *key, double fallback, double min, double max, double *out) {
+    const json_t *value = member(object, key);
+    if (value == NULL) {
+        *out = fallback;
+        return NVDP_OK;
+    }
+    double real = 0;
+    if (!to_real(value, &real) || !(real >= min && real <= max)) { /* a NaN is in no range */
+        char expected[96];
+        snprintf(expected, sizeof expected, "a number from %.9g to %.9g", min, max);
+        return wrong(ctx, path, key, value, expected);
+    }
+    *out = real;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__json_bool(struct nvdp_context *ctx, const char *path, const json_t *object,
+                            const char *key, bool fallback, bool *out) {
+    const json_t *value = member(object, key);
+    if (value != NULL && !json_is_boolean(value))
+        return wrong(ctx, path, key, value, "true or false");
+    *out = value != NULL ? json_is_true(value) : fallback;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__json_string(struct nvdp_context *ctx, const char *path, const json_t *object,
+                              const char *key, const char *fallback, const char **out) {
+    const json_t *value = member(object, key);
+    if (value != NULL && !json_is_string(value)) return wrong(ctx, path, key, value, "a string");
+    *out = value != NULL ? json_string_value(value) : fallback;
+    return NVDP_OK;
+}
+
+json_t *nvdp__json_number(double value) {
+    if (isnan(value)) return json_string("nan");
+    if (isinf(value)) return json_string(value > 0 ? "inf" : "-inf");
+    return json_real(value);
+}

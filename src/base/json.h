@@ -1,0 +1,31 @@
+/* JSON through jansson, with errors that name the file and the key. */
+#ifndef NVDP_SRC_JSON_H
+#define NVDP_SRC_JSON_H
+
+#include "base/base.h"
+#include <jansson.h>
+
+/* Reads one object; syntax errors name file and line. */
+nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out);
+/* Writes with indentation and real numbers in 17 digits; atomic. */
+nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
+
+/* Members of `object` read from `path` (for messages).  A missing key takes `fallback`; the
+ * `_required` forms fail.  A wrong type or a value outside [min, max] is NVDP_ERR_INPUT. */
+nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const json_t *object,
+                           const char *key, int64_t fallback, int64_t min, int64_t max,
+                           int64_t *out);
+nvdp_status nvdp__json_int_required(struct nvdp_context *ctx, const char *path,
+                                    const json_t *object, const char *key, int64_t min, int64_t max,
+                                    int64_t *out);
+nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const json_t *object,
+                            const char *key, double fallback, double min, double max, double *out);
+nvdp_status nvdp__json_bool(struct nvdp_context *ctx, const char *path, const json_t *object,
+                            const char *key, bool fallback, bool *out);
+/* The text stays owned by `object`. */
+nvdp_status nvdp__json_string(struct nvdp_context *ctx, const char *path, const json_t *object,
+                              const char *key, const char *fallback, const char **out);
+/* A finite number, or the strings "inf", "-inf", "nan": JSON has no infinities and we drop none. */
+json_t *nvdp__json_number(double value);
+
+#endif

@@ -1,0 +1,78 @@
+/* Random streams.
+ *
+ * Training and measurement draw from counter-based streams (Philox4x32-10, Salmon, Moraes, Dror
+ * & Shaw 2011) keyed by (seed, purpose, epoch, text): what a text draws does not depend on the
+ * batch it is in, on threads, or on what was drawn before.  A release draws from libsodium's
+ * ChaCha20 under a key from the operating system: same interface, other source. */
+#ifndef NVDP_SRC_RANDOM_H
+#define NVDP_SRC_RANDOM_H
+
+#include "base/base.h"
+
+enum nvdp__purpose {
+    NVDP__PURPOSE_INIT = 1,    /* initial parameters */
+    NVDP__PURPOSE_SHUFFLE = 2, /* order of an epoch */
+    NVDP__PURPOSE_SPLIT = 3,   /* validation split */
+    NVDP__PURPOSE_DROPOUT = 4,
+    NVDP__PURPOSE_GAUSS = 5, /* the bottleneck's normals */
+    NVDP__PURPOSE_GAMMA = 6, /* the bottleneck's Gammas */
+    NVDP__PURPOSE_EVAL_GAUSS = 7,
+    NVDP__PURPOSE_EVAL_GAMMA = 8,
+    NVDP__PURPOSE_MEASURE = 9,
+    NVDP__PURPOSE_READER = 10,
+    NVDP__PURPOSE_DEMO = 11
+};
+
+/* A 256-bit release key from the operating system. */
+struct nvdp__release_key {
+    unsigned char bytes[32];
+};
+nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__release_key *key);
+/* Overwrites the key; streams that point at it are at their end. */
+void nvdp__release_key_wipe(struct nvdp__release_key *key);
+
+/* Where streams come from: a seed (reproducible), or a release key (not). */
+struct nvdp__noise {
+    uint64_t seed;
+    const struct nvdp__release_key *release; /* NULL: seeded */
+};
+
+struct nvdp__stream {
+    uint64_t key;        /* mixed from seed and purpose; the purpose itself in a release */
+    uint32_t counter[4]; /* [0] filled in from block, [1] epoch, [2..3] text */
+    uint64_t block;      /* the next block of 16 words; wide enough never to come round */
+    const struct nvdp__release_key *release;
+    uint32_t buffer[16];
+    int used; /* words used of buffer */
+    int have; /* words in buffer */
+};
+
+struct nvdp__stream nvdp__stream_open(const struct nvdp__noise *noise, enum nvdp__purpose purpose,
+                                      uint32_t epoch, uint64_t text);
+/* Jumps to an absolute position, in blocks of 16 words; drops what is buffered. */
+void nvdp__stream_seek(struct nvdp__stream *stream, uint32_t block);
+uint32_t nvdp__stream_u32(struct nvdp__stream *stream);
+uint64_t nvdp__stream_u64(struct nvdp__stream *stream);
+/* Uniform on the open interval (0,1), 53 bits. */
+double nvdp__stream_uniform(struct nvdp__stream *stream);
+/* Standard normal, in double (Box-Muller, cosine branch). */
+double nvdp__stream_normal(struct nvdp__stream *stream);
+/* Fills out[0..n) with standard normals computed in double (both Box-Muller branches).  Two
+ * normals take 4 words, so block b of an untouched stream holds normals 8b to 8b+7, and calls for
+ * even counts give together what one call gives. */
+void nvdp__stream_normals(struct nvdp__stream *stream, size_t n, float *out);
+void nvdp__stream_normals_f64(struct nvdp__stream *stream, size_t n, double *out);
+/* Uniform integer below n (n > 0), without modulo bias. */
+uint64_t nvdp__stream_below(struct nvdp__stream *stream, uint64_t n);
+/* Fisher-Yates. */
+void nvdp__stream_shuffle(struct nvdp__stream *stream, size_t n, int64_t *items);
+
+/* What the normals are made by: pairs p = 0..n-1 take words 4p..4p+3 and give out[2p], out[2p+1].
+ * The second form is the same transform in plain libm calls, for tests. */
+void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out);
+void nvdp__box_muller_reference(size_t pairs, const uint32_t *words, double *out);
+
+/* One Philox4x32-10 block: counter, key -> 4 words. */
+void nvdp__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+#endif

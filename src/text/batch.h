@@ -1,0 +1,31 @@
+/* Packed batches: the tokens of all texts lie end to end, with a table of offsets; no padding. */
+#ifndef NVDP_SRC_TEXT_BATCH_H
+#define NVDP_SRC_TEXT_BATCH_H
+
+#include "base/base.h"
+#include <nvdp/dataset.h>
+
+struct nvdp__batch {
+    size_t texts;
+    size_t tokens;
+    size_t longest;
+    size_t text_capacity, token_capacity;
+    int32_t *offset;    /* [texts+1] */
+    int32_t *ids;       /* [tokens] */
+    int32_t *types;     /* [tokens] */
+    int32_t *positions; /* [tokens] 0.. within the text */
+    float *label;       /* [texts], NaN where there is none */
+    uint64_t *key;      /* [texts] identifies the text for random streams: the data set's index */
+};
+
+/* Allocates for at most `texts` texts of `longest` tokens. */
+nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t longest,
+                               struct nvdp__batch **out);
+void nvdp__batch_free(struct nvdp__batch *batch);
+/* Fills with data set rows rows[0..n) (NULL: first, first+1, ...). n must fit. */
+void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
+                      const int64_t *rows, size_t first, size_t n);
+/* The order of an epoch: a permutation of 0..n-1 keyed by (seed, epoch). */
+void nvdp__epoch_order(uint64_t seed, uint32_t epoch, size_t n, int64_t *rows);
+
+#endif

@@ -1,0 +1,130 @@
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RING = 8, PATH_ROOM = 4096 };
+
+struct nvdp_context *support_context(void) {
+    struct nvdp_context *ctx = NULL;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
+    return ctx;
+}
+
+static char *ring_slot(void) {
+    static char ring[RING][PATH_ROOM];
+    static int next;
+    next = (next + 1) % RING;
+    return ring[next];
+}
+
+static const char *shared_path(const char *relative) {
+    char *path = ring_slot();
+    const char *root = getenv("NVDP_SHARED");
+    if (root != NULL) {
+        snprintf(path, PATH_ROOM, "%s/%s", root, relative);
+    } else {
+        snprintf(path, PATH_ROOM, "%s/../shared/%s", NVDP_SOURCE_DIR, relative);
+    }
+    return path;
+}
+
+bool support_has_shared(const char *relative) {
+    return access(shared_path(relative), R_OK) == 0;
+}
+
+const char *support_shared(const char *relative) {
+    const char *path = shared_path(relative);
+    if (access(path, R_OK) != 0) cr_skip_test("reference data %s is not here", relative);
+    return path;
+}
+
+static char scratch[PATH_ROOM];
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+    (void)info;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+static void remove_scratch(void) {
+    nftw(scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *support_scratch(void) {
+    if (scratch[0] == '\0') {
+        const char *base = getenv("TMPDIR");
+        snprintf(scratch, sizeof scratch, "%s/nvdp-test-XXXXXX", base != NULL ? base : "/tmp");
+        cr_assert_not_null(mkdtemp(scratch));
+        atexit(remove_scratch);
+    }
+    return scratch;
+}
+
+const char *support_scratch_path(const char *name) {
+    char *path = ring_slot();
+    snprintf(path, PATH_ROOM, "%s/%s", support_scratch(), name);
+    return path;
+}
+
+void support_write(const char *path, const void *bytes, size_t count) {
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file, "cannot write %s", path);
+    cr_assert_eq(fwrite(bytes, 1, count, file), count);
+    cr_assert_eq(fclose(file), 0);
+}
+
+void support_write_text(const char *path, const char *text) {
+    support_write(path, text, strlen(text));
+}
+
+char *support_read(const char *path) {
+    FILE *file = fopen(path, "rb");
+    cr_assert_not_null(file, "cannot read %s", path);
+    cr_assert_eq(fseek(file, 0, SEEK_END), 0);
+    long size = ftell(file);
+    rewind(file);
+    char *text = calloc(1, (size_t)size + 1);
+    cr_assert_eq(fread(text, 1, (size_t)size, file), (size_t)size);
+    fclose(file);
+    return text;
+}
+
+double support_relative(double got, double want, double floor) {
+    if (got == want) return 0; /* covers equal infinities */
+    return fabs(got - want) / fmax(fabs(want), floor);
+}
+
+double support_norm_error(size_t n, const float *got, const double *want) {
+    double difference = 0;
+    double norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        difference += (got[i] - want[i]) * (got[i] - want[i]);
+        norm += want[i] * want[i];
+    }
+    return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
+}
+
+int support_run(const char *args, char **out, char **err) {
+    char *out_path = strdup(support_scratch_path("stdout"));
+    char *err_path = strdup(support_scratch_path("stderr"));
+    char *command = NULL;
+    cr_assert_gt(asprintf(&command, "%s/nvdp %s >%s 2>%s", NVDP_BINARY_DIR, args, out_path, err_path), 0);
+    int raw = system(command);
+    if (out != NULL) *out = support_read(out_path);
+    if (err != NULL) *err = support_read(err_path);
+    free(command);
+    free(out_path);
+    free(err_path);
+    return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
+}
