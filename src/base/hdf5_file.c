@@ -197,7 +197,7 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
     file->beside = nvdp__beside(ctx, path);
-    if (file->beside == NULL) NVDP_TRY(nvdp__exists(path) ? NVDP_ERR_IO : NVDP_ERR_IO);
+    if (file->beside == NULL) NVDP_TRY(NVDP_ERR_IO);
     file->writable = true;
     file->id = H5Fcreate(file->beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     if (file->id < 0) NVDP_TRY(write_error(file));
