@@ -1,0 +1,87 @@
+/* The model, internal: encoder + bottleneck + head over one parameter vector and one arena.
+ *
+ * build -> (initialise | load weights) -> plan -> forward / backward.  Planning again for larger
+ * batches replaces the arena. */
+#ifndef NVDP_SRC_MODEL_H
+#define NVDP_SRC_MODEL_H
+
+#include "bottleneck/bottleneck.h"
+#include <jansson.h>
+#include <nvdp/model.h>
+
+struct nvdp_model {
+    struct nvdp_context *ctx;
+    struct nvdp__device dev;
+    struct nvdp_model_info info;
+    struct nvdp_tokenizer *tokenizer; /* NULL for a model built in memory */
+    struct nvdp__params params;
+    struct nvdp__bert bert;
+    struct nvdp__bottleneck bottleneck;
+    struct nvdp__dense classifier;
+    struct nvdp__bert_cache cache;
+    struct nvdp__arena arena;
+    char *owned_text; /* backing of task and column names in info */
+    const char **owned_labels;
+    /* planned */
+    bool training;
+    size_t max_tokens, max_texts, longest;
+    float *head_input; /* [B, width] pooled after dropout */
+    float *logits;     /* [B, outputs] */
+    float *d_logits, *d_pooled, *d_hidden;
+};
+
+/* What a training step weighs and reports. */
+struct nvdp__step_losses {
+    double task;   /* mean over texts */
+    double loss_g; /* mean over texts, before lambda */
+    double loss_d;
+};
+
+/* Declares and allocates the parameters for info (bert, method, nvib resolved, outputs); values are
+ * zero until initialised or loaded.  The mechanism of a method that this version lacks is
+ * NVDP_ERR_UNSUPPORTED by name. */
+nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
+                              bool with_grad, struct nvdp_model **out);
+/* Random encoder and classifier; the bottleneck is initialised by nvdp__model_initialise_bottleneck,
+ * after the encoder's weights are in place. */
+void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
+/* From the encoder's outputs on the data set's first texts in epoch-0 order; needs a plan. */
+nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
+                                              const struct nvdp_dataset *dataset, uint64_t seed);
+/* Activations for batches of at most `texts` texts of at most `longest` tokens. */
+nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t longest, bool training);
+/* Floats of activations such a plan takes, without allocating them. */
+nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t longest,
+                                  bool training, size_t *floats);
+
+/* model->logits [texts, outputs]. */
+nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                const struct nvdp__pass *pass, const struct nvdp__draw *draw,
+                                float classifier_dropout);
+/* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to params.grad.  After
+ * nvdp__model_forward with the same batch, pass and draw. */
+nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                 const struct nvdp__pass *pass, double weight_g, double weight_d,
+                                 float classifier_dropout, struct nvdp__step_losses *losses);
+/* Host logits of the last forward. */
+void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out);
+/* Draw for evaluation number `draw` under `seed`. */
+struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
+
+/* Writes DIR: config.json with the "nvdp" object, vocab.txt (copied from vocabulary_from), weights. */
+nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
+                             const char *vocabulary_from);
+/* Reads DIR/config.json's "nvdp" object into info; NVDP_ERR_INPUT where there is none. Strings are
+ * owned by *owned and *labels (free() both). */
+nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_model_info *info, char **owned, const char ***labels);
+/* The "nvdp" object of config.json: method, nvib (every field), task, labels, max_length. */
+json_t *nvdp__model_info_json(const struct nvdp_model_info *info);
+json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config);
+nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *path,
+                                        const json_t *object, struct nvdp_nvib_config *config);
+
+/* The mechanism of a method, NULL where this version has none. */
+const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
+
+#endif

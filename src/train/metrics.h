@@ -1,0 +1,19 @@
+/* Scores of the GLUE tasks, in double. */
+#ifndef NVDP_SRC_TRAIN_METRICS_H
+#define NVDP_SRC_TRAIN_METRICS_H
+
+#include <nvdp/train.h>
+
+/* outputs [n, classes] (classes 1: regression), label [n].  Degenerate cases (no positive, constant
+ * values) give 0, as in GLUE's scripts. */
+double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const float *outputs,
+                    const float *label);
+/* Index of the largest output, the first on ties. */
+size_t nvdp__argmax(size_t classes, const float *outputs);
+/* Share of the most frequent class; NaN for regression. */
+double nvdp__majority(size_t n, size_t classes, const float *label);
+/* Metrics of a task over draws: outputs[k] are draw k's. */
+void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, size_t draws,
+                 const float *const *outputs, struct nvdp_scores *scores);
+
+#endif

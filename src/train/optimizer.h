@@ -1,0 +1,24 @@
+/* AdamW over a parameter table, global-norm clipping, learning-rate and KL-weight schedules. */
+#ifndef NVDP_SRC_TRAIN_OPTIMIZER_H
+#define NVDP_SRC_TRAIN_OPTIMIZER_H
+
+#include "tensor/ops.h"
+#include "tensor/params.h"
+
+struct nvdp__optimizer {
+    double lr, beta1, beta2, eps, weight_decay, clip_norm; /* clip_norm 0: off */
+    uint64_t steps_taken;
+    float *m, *v; /* [params->total] */
+};
+
+nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
+                                   struct nvdp__optimizer *optimizer);
+void nvdp__optimizer_release(struct nvdp__optimizer *optimizer);
+/* One step at lr * factor from params->grad; *norm is the gradient's norm before clipping.  A norm that is not
+ * finite: NVDP_ERR_NUMERIC, nothing changed. */
+nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct nvdp__device *dev,
+                                 struct nvdp__params *params, double factor, double *norm);
+/* Linear warm-up over warmup * steps, then linear decay to 0; step counts from 0. */
+double nvdp__lr_factor(uint64_t step, uint64_t steps, double warmup);
+
+#endif
