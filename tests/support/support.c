@@ -48,7 +48,7 @@ const char *support_shared(const char *relative) {
     return path;
 }
 
-static char scratch[PATH_ROOM];
+static char scratch[PATH_ROOM / 2];
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk) {
     (void)info;
