@@ -6,11 +6,11 @@
 #include <jansson.h>
 #include <nvdp/bert.h>
 
-/* Fills the declared parameters from DIR/model.safetensors.  The `bert.` prefix is optional in the file,
- * LayerNorm.gamma/beta are accepted, F64, F32, F16, BF16 read.  A declared tensor flagged OPTIONAL that the file lacks
- * keeps its initial value and is named in one notice; another missing one, or a wrong shape, is
- * NVDP_ERR_INPUT naming the tensor, expected, found.  Tensors nobody declared are listed in a notice. NaN or inf
- * values are NVDP_ERR_INPUT too. */
+/* Fills the declared parameters from DIR/model.safetensors.  The `bert.` prefix is optional in the
+ * file, LayerNorm.gamma/beta are accepted, F64, F32, F16, BF16 read.  A declared tensor flagged
+ * OPTIONAL that the file lacks keeps its initial value and is named in one notice; another missing
+ * one, or a wrong shape, is NVDP_ERR_INPUT naming the tensor, expected, found.  Tensors nobody
+ * declared are listed in a notice. NaN or inf values are NVDP_ERR_INPUT too. */
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
                                   struct nvdp__params *params);
 /* The same for one named file. */
@@ -19,7 +19,8 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
 /* Writes DIR/model.safetensors (float32) with all declared parameters; atomic. */
 nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
                                   const struct nvdp__params *params);
-/* DIR/config.json from the configuration; `extra` (may be NULL) members are added at the top level. */
+/* DIR/config.json from the configuration; `extra` (may be NULL) members are added at the top level.
+ */
 nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *directory,
                                     const struct nvdp_bert_config *config, const char *architecture,
                                     json_t *extra);

@@ -12,7 +12,8 @@ struct nvdp__dense {
     size_t weight, bias;
 };
 struct nvdp__bert_layer {
-    struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output, output_norm;
+    struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
+        output_norm;
 };
 struct nvdp__bert {
     struct nvdp_bert_config config;
@@ -24,8 +25,8 @@ struct nvdp__bert {
 };
 
 /* Adds "<prefix>.weight" [out, in] and "<prefix>.bias" [out]. */
-nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out, size_t in,
-                                unsigned flags, struct nvdp__dense *dense);
+nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
+                                size_t in, unsigned flags, struct nvdp__dense *dense);
 /* Adds "<prefix>.weight" and "<prefix>.bias" [dim], no decay. */
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm);
@@ -39,19 +40,20 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
 
 /* Activations kept between forward and backward; for inference layers share buffers. */
 struct nvdp__bert_layer_cache {
-    float *query, *key, *value, *context, *lse;                 /* [T,D] x4, [T,heads] */
-    float *attention_sum, *attention_mean, *attention_rstd;     /* [T,D], [T], [T] */
-    float *attention_out;                                       /* [T,D] after LayerNorm */
-    float *inner, *activated;                                   /* [T,I] before and after GELU */
-    float *output_sum, *output_mean, *output_rstd, *output;     /* output [T,D]: hidden state l+1 */
+    float *query, *key, *value, *context, *lse;             /* [T,D] x4, [T,heads] */
+    float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
+    float *attention_out;                                   /* [T,D] after LayerNorm */
+    float *inner, *activated;                               /* [T,I] before and after GELU */
+    float *output_sum, *output_mean, *output_rstd, *output; /* output [T,D]: hidden state l+1 */
 };
 struct nvdp__bert_cache {
     bool training;
-    bool keep_hidden;       /* all hidden states stay readable (encode --all-layers) */
+    bool keep_hidden; /* all hidden states stay readable (encode --all-layers) */
     float *embedding_sum, *embedding_mean, *embedding_rstd;
-    float **hidden;         /* [layers+1] pointers; hidden[0] the embeddings' output (host array, released below) */
+    float **hidden; /* [layers+1] pointers; hidden[0] the embeddings' output (host array, released
+                       below) */
     struct nvdp__bert_layer_cache *layer;
-    float *scratch;         /* attention */
+    float *scratch;                                                   /* attention */
     float *d_hidden, *d_wide, *d_query, *d_key, *d_value, *d_context; /* backward */
     /* pooler */
     float *first, *pooled; /* [B,D] */
@@ -66,11 +68,13 @@ struct nvdp__pass {
 };
 
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                                    bool training, bool keep_hidden, struct nvdp__bert_cache *cache);
+                                    bool training, bool keep_hidden,
+                                    struct nvdp__bert_cache *cache);
 void nvdp__bert_cache_release(struct nvdp__bert_cache *cache);
-/* Takes everything from the arena for at most max_tokens tokens, max_texts texts of at most `longest`. */
-void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, size_t max_tokens,
-                     size_t max_texts, size_t longest, struct nvdp__arena *arena,
+/* Takes everything from the arena for at most max_tokens tokens, max_texts texts of at most
+ * `longest`. */
+void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                      struct nvdp__bert_cache *cache);
 /* cache->hidden[layers] is the last hidden state [T, D]. */
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -79,7 +83,8 @@ void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device
 /* d_last [T, D] is the gradient of the last hidden state; overwritten.  Adds to params->grad. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
-                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last);
+                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
+                         float *d_last);
 /* cache->pooled [B, D] = tanh(W h_first + b). */
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
