@@ -113,7 +113,7 @@ void nvdp__attention_backward(const struct nvdp__device *dev, const struct nvdp_
 
 /* ---- losses and reductions (loss.c, reduce.c) ---- */
 /* Mean over rows of -log softmax(logits)[label]; label holds class indices.  dlogits (NULL: skip)
- * set to the gradient of scale * mean loss.  loss_rows (NULL: skip) [rows] host doubles. */
+ * set to the gradient of scale * mean loss.  NaN where a logit is NaN or a label is no class. */
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
                            const float *logits, const float *label_host, double scale,
                            float *dlogits);

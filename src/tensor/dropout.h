@@ -1,0 +1,55 @@
+/* The random bits of dropout, for dropout.c, attention.c and the reference.
+ *
+ * Elements are numbered (block, j): a block's key comes from (seed, step, site, block) through
+ * splitmix64 (Steele, Lea & Flood 2014) rounds; within a block, element j's word is a 32-bit hash
+ * of j under the key, which vectorises.  Dropout needs well mixed bits, not secret ones. */
+#ifndef NVDP_SRC_TENSOR_DROPOUT_H
+#define NVDP_SRC_TENSOR_DROPOUT_H
+
+#include "tensor/ops.h"
+#include "tensor/vector.h"
+
+struct nvdp__dropout_key {
+    uint32_t add, flip;
+};
+
+NVDP__INLINE uint64_t nvdp__splitmix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+NVDP__INLINE struct nvdp__dropout_key nvdp__dropout_key(const struct nvdp__dropout *drop,
+                                                        uint64_t block) {
+    uint64_t key = nvdp__splitmix(drop->seed);
+    key = nvdp__splitmix(key ^ ((uint64_t)drop->step << 32 | drop->site));
+    key = nvdp__splitmix(key ^ block);
+    return (struct nvdp__dropout_key){(uint32_t)key, (uint32_t)(key >> 32)};
+}
+
+/* A bijection of 32-bit words with low bias (C. Wellons' lowbias32). */
+NVDP__INLINE uint32_t nvdp__mix32(uint32_t x) {
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+/* 31 bits, uniform. */
+NVDP__INLINE int32_t nvdp__dropout_bits(struct nvdp__dropout_key key, uint32_t j) {
+    return (int32_t)(nvdp__mix32(nvdp__mix32(j * 0x9e3779b9u + key.add) ^ key.flip) >> 1);
+}
+
+/* Kept where the bits reach this. */
+NVDP__INLINE int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop) {
+    double threshold = (double)drop->rate * 2147483648.0 + 0.5;
+    return threshold < 2147483647.0 ? (int32_t)threshold : INT32_MAX;
+}
+
+/* The factor of element j: 0, or scale = 1/(1 - rate). */
+NVDP__INLINE float nvdp__dropout_factor(struct nvdp__dropout_key key, int32_t threshold,
+                                        float scale, uint32_t j) {
+    return nvdp__dropout_bits(key, j) >= threshold ? scale : 0.0f;
+}
+
+#endif

@@ -1,0 +1,127 @@
+#include "tensor/params.h"
+
+#include "base/random.h"
+#include "tensor/ops.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 16 }; /* floats in 64 bytes: every tensor starts on a cache line */
+
+void nvdp__params_init(struct nvdp__params *params, struct nvdp_context *ctx) {
+    *params = (struct nvdp__params){.ctx = ctx};
+}
+
+void nvdp__params_release(struct nvdp__params *params) {
+    free(params->entry);
+    free(params->value);
+    free(params->grad);
+    nvdp__params_init(params, params->ctx);
+}
+
+size_t nvdp__params_find(const struct nvdp__params *params, const char *name) {
+    for (size_t i = 0; i < params->count; i++)
+        if (strcmp(params->entry[i].name, name) == 0) return i;
+    return SIZE_MAX;
+}
+
+static nvdp_status check_declaration(const struct nvdp__params *params, const char *name,
+                                     int rank) {
+    if (params->value != NULL)
+        return nvdp__fail(params->ctx, NVDP_ERR_STATE,
+                          "tensor %s: expected to be declared before the parameters are allocated",
+                          name);
+    if (rank < 1 || rank > NVDP__PARAM_RANK)
+        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
+                          "tensor %s: expected rank 1 or 2, found %d", name, rank);
+    if (strlen(name) >= sizeof params->entry->name)
+        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
+                          "tensor %s: expected a name of at most %zu bytes, found %zu", name,
+                          sizeof params->entry->name - 1, strlen(name));
+    if (nvdp__params_find(params, name) != SIZE_MAX)
+        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT, "tensor %s: declared twice", name);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int rank, size_t rows,
+                             size_t cols, unsigned flags, size_t *index) {
+    NVDP_RETURN_IF_FAILED(check_declaration(params, name, rank));
+    if (rank == 1) cols = 1;
+    size_t count;
+    size_t end;
+    if (!nvdp__mul(rows, cols, &count) || __builtin_add_overflow(params->total, count, &end) ||
+        end > SIZE_MAX - LINE)
+        return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "tensor %s: %zu x %zu elements overflow",
+                          name, rows, cols);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(params->ctx, &params->entry, &params->capacity,
+                                        params->count + 1, sizeof *params->entry));
+    struct nvdp__param *entry = &params->entry[params->count];
+    *entry = (struct nvdp__param){.rank = rank,
+                                  .shape = {rows, cols},
+                                  .offset = params->total,
+                                  .count = count,
+                                  .flags = flags};
+    memcpy(entry->name, name, strlen(name) + 1);
+    params->total = (end + LINE - 1) / LINE * LINE;
+    *index = params->count++;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
+    if (params->value != NULL)
+        return nvdp__fail(params->ctx, NVDP_ERR_STATE, "parameters: allocated twice");
+    float *value = nvdp__calloc(params->ctx, params->total, sizeof *value);
+    if (value == NULL) return NVDP_ERR_MEMORY;
+    float *grad = NULL;
+    if (with_grad) {
+        grad = nvdp__calloc(params->ctx, params->total, sizeof *grad);
+        if (grad == NULL) {
+            free(value);
+            return NVDP_ERR_MEMORY;
+        }
+    }
+    params->value = value;
+    params->grad = grad;
+    return NVDP_OK;
+}
+
+float *nvdp__value(const struct nvdp__params *params, size_t index) {
+    return params->value + params->entry[index].offset;
+}
+
+float *nvdp__grad(const struct nvdp__params *params, size_t index) {
+    return params->grad != NULL ? params->grad + params->entry[index].offset : NULL;
+}
+
+void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
+                       float value) {
+    (void)dev;
+    float *x = nvdp__value(params, index);
+    for (size_t i = 0; i < params->entry[index].count; i++)
+        x[i] = value;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_name(const char *name) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash;
+}
+
+void nvdp__params_normal(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
+                         double sd, uint64_t seed) {
+    const struct nvdp__param *entry = &params->entry[index];
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream =
+        nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, hash_name(entry->name));
+    float *x = nvdp__value(params, index);
+    nvdp__stream_normals(&stream, entry->count, x);
+    nvdp__scale(dev, entry->count, (float)sd, x);
+}
+
+size_t nvdp__params_trainable(const struct nvdp__params *params) {
+    size_t total = 0;
+    for (size_t i = 0; i < params->count; i++)
+        if ((params->entry[i].flags & NVDP__PARAM_FROZEN) == 0) total += params->entry[i].count;
+    return total;
+}

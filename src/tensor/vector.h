@@ -1,0 +1,122 @@
+/* Vectorised row kernels: the clones macro, fixed blocks, and fast elementary functions.
+ *
+ * A kernel is a small static function marked NVDP__CLONES: one version an instruction set, chosen
+ * when the program is loaded.  Parallel loops call kernels; they are not kernels themselves,
+ * because the body of a parallel region is another function, which the attribute does not reach. */
+#ifndef NVDP_SRC_TENSOR_VECTOR_H
+#define NVDP_SRC_TENSOR_VECTOR_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* gcc chooses arch=x86-64-v* by the processor's features (arch=haswell would match that one
+ * processor only); clang knows single features. */
+#if defined NVDP_SANITIZED || !defined __x86_64__
+#define NVDP__CLONES
+#elif defined __clang__ && __clang_major__ >= 14
+#define NVDP__CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#elif !defined __clang__ && __GNUC__ >= 12
+#define NVDP__CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define NVDP__CLONES
+#endif
+
+#define NVDP__INLINE static inline __attribute__((always_inline))
+
+/* Work is cut into blocks of a size that does not depend on the number of threads, so neither does
+ * any rounding. */
+enum { NVDP__BLOCK = 4096 };
+/* Columns of one cache line pair: the unit of column-wise sums. */
+enum { NVDP__COLUMNS = 32 };
+/* Elementary operations below which starting threads costs more than it gains. */
+enum { NVDP__PARALLEL_MIN = 32768 };
+
+NVDP__INLINE size_t nvdp__blocks(size_t n, size_t block) {
+    return n / block + (n % block != 0);
+}
+
+NVDP__INLINE size_t nvdp__block_length(size_t n, size_t block, size_t i) {
+    return n - i * block < block ? n - i * block : block;
+}
+
+NVDP__INLINE uint32_t nvdp__float_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+NVDP__INLINE float nvdp__bits_float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* exp(x): relative error below 2e-7 for results that are normal numbers; subnormal results are
+ * rounded to their grid; 0 and inf at the ends; NaN stays NaN. x = n ln 2 + r with |r| <= ln(2)/2;
+ * exp(r) by a polynomial (Cephes); 2^n in two factors, so that neither end leaves the exponent's
+ * range too early. */
+NVDP__INLINE float nvdp__fast_exp(float x) {
+    const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+    x = x > 89.0f ? 89.0f : x;       /* comparisons written so that NaN passes */
+    x = x < -104.0f ? -104.0f : x;
+    float shifted = x * 1.44269504f + round;
+    uint32_t n = nvdp__float_bits(shifted) - nvdp__float_bits(round);
+    float whole = shifted - round;
+    float r = x - whole * 0.693359375f;
+    r = r - whole * -2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    uint32_t half = (uint32_t)((int32_t)n >> 1);
+    float first = nvdp__bits_float((half + 127u) << 23);
+    float second = nvdp__bits_float((n - half + 127u) << 23);
+    return p * first * second;
+}
+
+/* tanh(x): relative error below 3e-7.  An odd polynomial near 0 (Cephes), 1 - 2/(exp(2|x|) + 1)
+ * elsewhere. */
+NVDP__INLINE float nvdp__fast_tanh(float x) {
+    float a = fabsf(x);
+    float s = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * s + 2.06390887954e-2f;
+    p = p * s - 5.37397155531e-2f;
+    p = p * s + 1.33314422036e-1f;
+    p = p * s - 3.33332819422e-1f;
+    p = p * s * x + x;
+    float far = copysignf(1.0f - 2.0f / (nvdp__fast_exp(2.0f * a) + 1.0f), x);
+    return a > 0.625f ? far : p;
+}
+
+/* erf(x): relative error below 2e-7.  An odd polynomial near 0, 1 - exp(polynomial) elsewhere
+ * (minimax coefficients after N. Juffa). */
+NVDP__INLINE float nvdp__fast_erf(float x) {
+    float a = fabsf(x);
+    float s = x * x;
+    float p = -5.96761703e-4f;
+    p = p * s + 4.99119423e-3f;
+    p = p * s - 2.67681349e-2f;
+    p = p * s + 1.12819925e-1f;
+    p = p * s - 3.76125336e-1f;
+    p = p * s + 1.28379166e-1f;
+    p = p * x + x;
+    float b = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1 */
+    float t = b * b;
+    float q = -1.72853470e-5f * b + 3.83197126e-4f;
+    float u = -3.88396438e-3f * b + 2.42546219e-2f;
+    q = q * t + u;
+    q = q * b - 1.06777877e-1f;
+    q = q * b - 6.34846687e-1f;
+    q = q * b - 1.28717512e-1f;
+    q = q * b - b;
+    float far = copysignf(1.0f - nvdp__fast_exp(q), x);
+    return a > 0.927734375f ? far : p;
+}
+
+#endif
