@@ -28,6 +28,7 @@ struct nvdp_model {
     float *head_input; /* [B, width] pooled after dropout */
     float *logits;     /* [B, outputs] */
     float *d_logits, *d_pooled, *d_hidden;
+    double *loss_g, *loss_d; /* host [max_texts] */
 };
 
 /* What a training step weighs and reports. */
@@ -42,8 +43,8 @@ struct nvdp__step_losses {
  * NVDP_ERR_UNSUPPORTED by name. */
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
                               bool with_grad, struct nvdp_model **out);
-/* Random encoder and classifier; the bottleneck is initialised by nvdp__model_initialise_bottleneck,
- * after the encoder's weights are in place. */
+/* Random encoder and classifier; the bottleneck is initialised by
+ * nvdp__model_initialise_bottleneck, after the encoder's weights are in place. */
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
 /* From the encoder's outputs on the data set's first texts in epoch-0 order; needs a plan. */
 nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
@@ -58,8 +59,8 @@ nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t
 nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                                 float classifier_dropout);
-/* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to params.grad.  After
- * nvdp__model_forward with the same batch, pass and draw. */
+/* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to
+ * params.grad.  After nvdp__model_forward with the same batch, pass and draw. */
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
@@ -68,7 +69,8 @@ void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out
 /* Draw for evaluation number `draw` under `seed`. */
 struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
 
-/* Writes DIR: config.json with the "nvdp" object, vocab.txt (copied from vocabulary_from), weights. */
+/* Writes DIR: config.json with the "nvdp" object, vocab.txt (copied from vocabulary_from), weights.
+ */
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
                              const char *vocabulary_from);
 /* Reads DIR/config.json's "nvdp" object into info; NVDP_ERR_INPUT where there is none. Strings are

@@ -14,8 +14,8 @@ struct nvdp__optimizer {
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer);
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer);
-/* One step at lr * factor from params->grad; *norm is the gradient's norm before clipping.  A norm that is not
- * finite: NVDP_ERR_NUMERIC, nothing changed. */
+/* One step at lr * factor from params->grad; *norm is the gradient's norm before clipping.  A norm
+ * that is not finite: NVDP_ERR_NUMERIC, nothing changed. */
 nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct nvdp__device *dev,
                                  struct nvdp__params *params, double factor, double *norm);
 /* Linear warm-up over warmup * steps, then linear decay to 0; step counts from 0. */

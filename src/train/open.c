@@ -1,0 +1,127 @@
+/* Opening a run: data sets, splits, model, plans. */
+#include "bert/checkpoint.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static nvdp_status load_split(struct nvdp__trainer *t, enum nvdp_split split,
+                              struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
+    config.directory = t->config.data;
+    config.columns = t->config.columns;
+    config.max_length = t->config.max_length;
+    config.skip_bad_rows = t->config.skip_bad_rows;
+    if (split == NVDP_SPLIT_TRAIN) {
+        config.limit = t->config.limit_train;
+        config.limit_seed = t->config.seed;
+    } else {
+        config.labels_from = &t->all->task;
+    }
+    return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
+}
+
+static nvdp_status load_data(struct nvdp__trainer *t) {
+    NVDP_RETURN_IF_FAILED(load_split(t, NVDP_SPLIT_TRAIN, &t->all));
+    NVDP_RETURN_IF_FAILED(load_split(t, NVDP_SPLIT_DEV, &t->test));
+    if (t->all->label == NULL || t->test->label == NULL) {
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
+                          t->config.data);
+    }
+    if (t->config.protocol == NVDP_PROTOCOL_DEV) {
+        t->train = t->all;
+        t->validation = t->test;
+        return NVDP_OK;
+    }
+    /* the split depends on the data alone, so that seeds are compared on the same texts */
+    return nvdp_dataset_holdout(t->ctx, t->all, t->config.holdout, 0, &t->train, &t->validation);
+}
+
+size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
+    size_t longest = t->all->longest;
+    return t->test->longest > longest ? t->test->longest : longest;
+}
+
+static nvdp_status resolve(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
+    struct nvdp_train_config *config = &t->config;
+    if (config->max_length > bert->max_position_embeddings) {
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "max_length: expected at most the model's max_position_embeddings %zu, found %zu",
+            bert->max_position_embeddings, config->max_length);
+    }
+    if (config->method != NVDP_METHOD_NVDP) return NVDP_OK;
+    if (config->nvib.length == 0) config->nvib.length = config->max_length;
+    if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
+        config->nvib.length < config->max_length) {
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "length: expected at least max_length %zu, found %zu", config->max_length,
+                          config->nvib.length);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp_nvib_config_check(t->ctx, &config->nvib, bert->hidden_size,
+                                                 bert->num_attention_heads));
+    return nvdp_nvib_config_resolve(t->ctx, &config->nvib, bert->hidden_size,
+                                    bert->num_attention_heads);
+}
+
+static nvdp_status build(struct nvdp__trainer *t) {
+    struct nvdp_model_info info = {0};
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, t->config.model, &info.bert));
+    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &info.bert,
+                                                     nvdp_tokenizer_size(t->tokenizer)));
+    NVDP_RETURN_IF_FAILED(resolve(t, &info.bert));
+    info.method = t->config.method;
+    info.nvib = t->config.nvib;
+    info.task = t->all->task;
+    info.columns = t->config.columns;
+    info.max_length = t->config.max_length;
+    info.outputs = info.task.regression ? 1 : (size_t)info.task.classes;
+    return nvdp__model_build(t->ctx, &info, true, &t->model);
+}
+
+nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
+    NVDP_RETURN_IF_FAILED(load_data(t));
+    NVDP_RETURN_IF_FAILED(build(t));
+    t->epoch_steps = (t->train->count + t->config.batch - 1) / t->config.batch;
+    t->steps = t->epoch_steps * t->config.epochs;
+    return NVDP_OK;
+}
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t) {
+    size_t longest = nvdp__trainer_longest(t);
+    size_t texts = larger(t->config.batch, t->config.eval_batch);
+    texts = larger(texts, 32); /* the bottleneck's initial sample */
+    t->optimizer = (struct nvdp__optimizer){
+        .lr = t->config.lr,
+        .beta1 = t->config.beta1,
+        .beta2 = t->config.beta2,
+        .eps = t->config.adam_eps,
+        .weight_decay = t->config.weight_decay,
+        .clip_norm = t->config.clip_norm,
+    };
+    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));
+    NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, true));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, t->config.batch, longest, &t->batch));
+    t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);
+    return t->order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+}
+
+void nvdp__trainer_close(struct nvdp__trainer *t) {
+    if (t->metrics != NULL) fclose(t->metrics);
+    nvdp__batch_free(t->batch);
+    nvdp__optimizer_release(&t->optimizer);
+    nvdp_model_free(t->model);
+    if (t->train != t->all) nvdp_dataset_free(t->train);
+    if (t->validation != t->test) nvdp_dataset_free(t->validation);
+    nvdp_dataset_free(t->all);
+    nvdp_dataset_free(t->test);
+    nvdp_tokenizer_free(t->tokenizer);
+    free(t->order);
+    json_decref(t->config_owner);
+}

@@ -1,0 +1,115 @@
+#include "train/run.h"
+
+#include "base/file.h"
+#include "train/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum nvdp_split split;
+} split_table[] = {
+    {"train", NVDP_SPLIT_TRAIN},
+    {"validation", NVDP_SPLIT_TRAIN},
+    {"dev", NVDP_SPLIT_DEV},
+    {"test", NVDP_SPLIT_TEST},
+    {"dev-mismatched", NVDP_SPLIT_DEV_MISMATCHED},
+    {"test-mismatched", NVDP_SPLIT_TEST_MISMATCHED},
+};
+enum { SPLITS = sizeof split_table / sizeof split_table[0] };
+
+static nvdp_status find_split(struct nvdp_context *ctx, const char *name, enum nvdp_split *split) {
+    for (size_t i = 0; i < SPLITS; i++) {
+        if (strcmp(name, split_table[i].name) != 0) continue;
+        *split = split_table[i].split;
+        return NVDP_OK;
+    }
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "split '%s': expected train, validation, dev, test, dev-mismatched or test-mismatched",
+        name);
+}
+
+/* Under the holdout protocol train and validation are parts of the train file. */
+static nvdp_status part_of_train(struct nvdp_context *ctx, const struct nvdp__run *run,
+                                 bool validation, struct nvdp_dataset **dataset) {
+    struct nvdp_dataset *train = NULL, *held = NULL;
+    NVDP_RETURN_IF_FAILED(
+        nvdp_dataset_holdout(ctx, *dataset, run->config.holdout, 0, &train, &held));
+    nvdp_dataset_free(*dataset);
+    nvdp_dataset_free(validation ? train : held);
+    *dataset = validation ? held : train;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__run_split(struct nvdp_context *ctx, const struct nvdp__run *run, const char *data,
+                            const char *split, size_t limit, uint64_t seed,
+                            struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset *dataset = NULL;
+    enum nvdp_split which;
+    const struct nvdp_model_info *info = nvdp_model_info(run->model);
+    NVDP_RETURN_IF_FAILED(find_split(ctx, split, &which));
+    bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
+    bool validation = strcmp(split, "validation") == 0;
+    if (validation && !holdout) which = NVDP_SPLIT_DEV;
+    config.task = info->task.id;
+    config.directory = data != NULL ? data : run->config.data;
+    config.columns = run->config.columns;
+    config.max_length = info->max_length;
+    config.skip_bad_rows = run->config.skip_bad_rows;
+    config.limit = which == NVDP_SPLIT_TRAIN ? run->config.limit_train : limit;
+    config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
+    config.labels_from = &info->task;
+    NVDP_RETURN_IF_FAILED(
+        nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
+    nvdp_status status = NVDP_OK;
+    if (which == NVDP_SPLIT_TRAIN && holdout)
+        status = part_of_train(ctx, run, validation, &dataset);
+    if (status != NVDP_OK) {
+        nvdp_dataset_free(dataset);
+        return status;
+    }
+    *out = dataset;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp_run_config *config,
+                           struct nvdp__run *run) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run opened = {0};
+    char *directory = NULL;
+    if (config->run == NULL || !nvdp__is_directory(config->run)) {
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such run directory",
+                          config->run == NULL ? "" : config->run);
+    }
+    NVDP_TRY(nvdp__rundir_read_config(ctx, config->run, &opened.config, &opened.config_owner));
+    directory = nvdp__join(ctx, config->run, "model");
+    if (directory == NULL) {
+        status = NVDP_ERR_MEMORY;
+        goto cleanup;
+    }
+    if (!nvdp__is_directory(directory)) {
+        status = nvdp__fail(ctx, NVDP_ERR_STATE,
+                            "%s: no model yet: the run has not finished an epoch", config->run);
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
+    if (config->split != NULL) {
+        NVDP_TRY(nvdp__run_split(ctx, &opened, config->data, config->split, config->limit,
+                                 config->seed, &opened.dataset));
+    }
+    *run = opened;
+    opened = (struct nvdp__run){0};
+cleanup:
+    nvdp__run_close(&opened);
+    free(directory);
+    return status;
+}
+
+void nvdp__run_close(struct nvdp__run *run) {
+    nvdp_dataset_free(run->dataset);
+    nvdp_model_free(run->model);
+    json_decref(run->config_owner);
+}

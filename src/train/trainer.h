@@ -1,0 +1,77 @@
+/* A training run in memory: what nvdp_train's parts share. */
+#ifndef NVDP_SRC_TRAIN_TRAINER_H
+#define NVDP_SRC_TRAIN_TRAINER_H
+
+#include "model/model.h"
+#include "text/batch.h"
+#include "train/optimizer.h"
+#include <nvdp/train.h>
+#include <stdio.h>
+
+/* Everything that changes from step to step beyond parameters and moments; saved with them. */
+struct nvdp__train_state {
+    uint64_t epoch;      /* running, from 0 */
+    uint64_t epoch_step; /* steps done in it */
+    uint64_t step;       /* steps done in all */
+    uint64_t best_epoch; /* 1-based, 0: none yet */
+    double best_value;
+    uint64_t since_best;           /* epochs */
+    double sum_task, sum_g, sum_d; /* over this epoch's steps */
+    double epoch_g, epoch_d;       /* means of the last whole epoch */
+    double seconds, tokens;        /* training steps only */
+    uint64_t metrics_bytes;        /* length of metrics.jsonl that belongs to this state */
+    bool finished, early_stopped;
+};
+
+struct nvdp__trainer {
+    struct nvdp_context *ctx;
+    struct nvdp_train_config config; /* resolved */
+    json_t *config_owner;            /* backs the strings after a resume */
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp_dataset *all, *train, *validation,
+        *test; /* `train` may be `all`, `validation` `test` */
+    struct nvdp_model *model;
+    struct nvdp__optimizer optimizer;
+    struct nvdp__batch *batch;
+    int64_t *order;
+    uint64_t epoch_steps, steps;
+    struct nvdp__train_state state;
+    FILE *metrics;
+    double saved_at;
+};
+
+/* open.c: data, model, plans.  allocate false: for a dry run, no arena and no optimiser. */
+nvdp_status nvdp__trainer_open(struct nvdp__trainer *trainer);
+nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer);
+void nvdp__trainer_close(struct nvdp__trainer *trainer);
+size_t nvdp__trainer_longest(const struct nvdp__trainer *trainer);
+
+/* loop.c: all epochs from the present state on. */
+nvdp_status nvdp__trainer_run(struct nvdp__trainer *trainer);
+/* Weight s_t of the regularisers at a step. */
+double nvdp__kl_weight(const struct nvdp_train_config *config, uint64_t step, uint64_t steps);
+
+/* state.c: RUN/state.ckpt. */
+nvdp_status nvdp__state_save(struct nvdp__trainer *trainer);
+/* *found false where there is none: start from the beginning. */
+nvdp_status nvdp__state_load(struct nvdp__trainer *trainer, bool *found);
+
+/* rundir.c: the run directory. */
+nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *trainer);
+nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *directory,
+                                     struct nvdp_train_config *config, json_t **owner);
+nvdp_status nvdp__rundir_write_run(struct nvdp__trainer *trainer);
+nvdp_status nvdp__rundir_write_result(struct nvdp__trainer *trainer,
+                                      const struct nvdp_train_result *result);
+/* Opens metrics.jsonl at the state's length. */
+nvdp_status nvdp__metrics_open(struct nvdp__trainer *trainer);
+/* Appends one object (stolen) as a line. */
+nvdp_status nvdp__metrics_append(struct nvdp__trainer *trainer, json_t *line);
+json_t *nvdp__scores_json(const struct nvdp_scores *scores);
+
+/* score.c */
+nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
+                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                              uint32_t first_draw, size_t draws, struct nvdp_scores *scores);
+
+#endif
