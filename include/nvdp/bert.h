@@ -36,6 +36,16 @@ nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *director
                                   struct nvdp_bert_config *out);
 /* Elements of the encoder with pooler. */
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config);
+/* NVDP_ERR_INPUT where DIR's vocab.txt has another number of pieces than config.json says. */
+nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,
+                                       const struct nvdp_bert_config *config,
+                                       size_t tokenizer_size);
+/* Makes a Hugging Face directory of a BERT with random weights: config.json, model.safetensors
+ * (F32) and, where vocab_path is not NULL, a copy of that vocab.txt, which must have vocab_size
+ * lines. The same seed gives the same weights.  A directory that is not empty is NVDP_ERR_ARGUMENT.
+ */
+nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                                    uint64_t seed, const char *vocab_path, const char *directory);
 
 #ifdef __cplusplus
 }

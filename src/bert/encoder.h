@@ -15,6 +15,7 @@ struct nvdp__bert_layer {
     struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
         output_norm;
 };
+/* Zeroed before it is declared; released also where declaring failed. */
 struct nvdp__bert {
     struct nvdp_bert_config config;
     size_t word, position, type;
@@ -59,7 +60,8 @@ struct nvdp__bert_cache {
     float *first, *pooled; /* [B,D] */
     float *d_first;        /* [B,D] */
 };
-/* Dropout of a pass: rate from the configuration or overridden; rates 0 in evaluation. */
+/* Dropout of a pass: rates from the configuration or overridden; not applied unless training.  The
+ * encoder's dropout sites are 0 to 3 layers; the heads' lie above. */
 struct nvdp__pass {
     bool training;
     float hidden_dropout, attention_dropout;

@@ -1,0 +1,244 @@
+/* model.safetensors against the table of parameters. */
+#include "bert/checkpoint.h"
+
+#include "base/file.h"
+#include "bert/safetensors_write.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 1 << 14, NAME_ROOM = 160, LIST_ROOM = 1200, SHAPE_ROOM = 256 };
+#define WEIGHTS "model.safetensors"
+
+/* Names for one notice; what does not fit is counted. */
+struct list {
+    char text[LIST_ROOM];
+    size_t used;
+    size_t count, left_out;
+};
+
+static void list_add(struct list *list, const char *name) {
+    size_t room = sizeof list->text - list->used;
+    int length = snprintf(list->text + list->used, room, "%s%s", list->count > 0 ? ", " : "", name);
+    list->count++;
+    if (length >= 0 && (size_t)length < room) {
+        list->used += (size_t)length;
+    } else {
+        list->text[list->used] = '\0';
+        list->left_out++;
+    }
+}
+
+static void list_notice(struct nvdp_context *ctx, const struct list *list, const char *path,
+                        const char *what) {
+    if (list->count == 0) return;
+    char more[48] = "";
+    if (list->left_out > 0) snprintf(more, sizeof more, " and %zu more", list->left_out);
+    nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu %s: %s%s", path, list->count, what, list->text, more);
+}
+
+struct loading {
+    const struct nvdp__device *dev;
+    const char *path;
+    struct nvdp_safetensors *file;
+    struct nvdp__params *params;
+    const struct nvdp_tensor_info **source; /* [params->count], NULL where the file has none */
+    bool *used;                             /* [tensors of the file] */
+    struct list missing, unknown;
+};
+
+/* name with LayerNorm's parameters under their older names: weight gamma, bias beta. */
+static bool older_name(const char *name, char older[NAME_ROOM]) {
+    static const char *const rename[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"},
+                                            {"LayerNorm.bias", "LayerNorm.beta"}};
+    size_t length = strlen(name);
+    for (int i = 0; i < 2; i++) {
+        size_t tail = strlen(rename[i][0]);
+        if (length < tail || strcmp(name + length - tail, rename[i][0]) != 0) continue;
+        snprintf(older, NAME_ROOM, "%.*s%s", (int)(length - tail), name, rename[i][1]);
+        return true;
+    }
+    return false;
+}
+
+/* The file's tensor for a declared name: as it is, without `bert.`, with the older names. */
+static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, const char *name) {
+    const char *bare = strncmp(name, "bert.", 5) == 0 ? name + 5 : name;
+    const char *const spelling[] = {name, bare};
+    for (int i = 0; i < 2; i++) {
+        const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, spelling[i]);
+        char older[NAME_ROOM];
+        if (found == NULL && older_name(spelling[i], older))
+            found = nvdp_safetensors_find(file, older);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_ROOM]) {
+    size_t used = (size_t)snprintf(text, SHAPE_ROOM, "[");
+    for (int i = 0; i < rank; i++) {
+        used +=
+            (size_t)snprintf(text + used, SHAPE_ROOM - used, "%s%zu", i > 0 ? ", " : "", shape[i]);
+    }
+    snprintf(text + used, SHAPE_ROOM - used, "]");
+    return text;
+}
+
+static bool is_floating(enum nvdp_dtype dtype) {
+    return dtype == NVDP_F64 || dtype == NVDP_F32 || dtype == NVDP_F16 || dtype == NVDP_BF16;
+}
+
+static nvdp_status match(struct loading *loading, size_t index) {
+    struct nvdp_context *ctx = loading->params->ctx;
+    const struct nvdp__param *param = &loading->params->entry[index];
+    const struct nvdp_tensor_info *found = find(loading->file, param->name);
+    char expected[SHAPE_ROOM];
+    char have[SHAPE_ROOM];
+    shape_text(param->rank, param->shape, expected);
+    if (found == NULL && (param->flags & NVDP__PARAM_OPTIONAL) != 0) {
+        list_add(&loading->missing, param->name);
+        return NVDP_OK;
+    }
+    if (found == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found none",
+                          loading->path, param->name, expected);
+    if (found->rank != param->rank ||
+        memcmp(found->shape, param->shape, (size_t)param->rank * sizeof *param->shape) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found %s",
+                          loading->path, found->name, expected,
+                          shape_text(found->rank, found->shape, have));
+    if (!is_floating(found->dtype))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: tensor '%s': expected F64, F32, F16 or BF16, found %s",
+                          loading->path, found->name, nvdp_dtype_name(found->dtype));
+    loading->source[index] = found;
+    loading->used[found - nvdp_safetensors_at(loading->file, 0)] = true;
+    return NVDP_OK;
+}
+
+static nvdp_status load_tensor(struct loading *loading, size_t index, float *piece) {
+    const struct nvdp_tensor_info *from = loading->source[index];
+    float *to = nvdp__value(loading->params, index);
+    for (size_t first = 0; first < from->count; first += PIECE) {
+        struct nvdp_tensor_info part = *from;
+        part.count = from->count - first < PIECE ? from->count - first : PIECE;
+        part.data = (const unsigned char *)from->data + first * nvdp_dtype_size(from->dtype);
+        nvdp_safetensors_read_f32(&part, piece);
+        for (size_t i = 0; i < part.count; i++) {
+            if (!isfinite(piece[i]))
+                return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
+                                  "%s: tensor '%s': expected finite numbers, found %g at element "
+                                  "%zu",
+                                  loading->path, from->name, (double)piece[i], first + i);
+        }
+        nvdp__upload(loading->dev, part.count, piece, to + first);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status load_all(struct loading *loading) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = loading->params->ctx;
+    float *piece = nvdp__calloc(ctx, PIECE, sizeof *piece);
+    if (piece == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < loading->params->count; i++) {
+        NVDP_TRY(match(loading, i)); /* all, before a value changes */
+    }
+    for (size_t i = 0; i < loading->params->count; i++) {
+        if (loading->source[i] != NULL) NVDP_TRY(load_tensor(loading, i, piece));
+    }
+    for (size_t i = 0; i < nvdp_safetensors_count(loading->file); i++) {
+        if (!loading->used[i])
+            list_add(&loading->unknown, nvdp_safetensors_at(loading->file, i)->name);
+    }
+    list_notice(ctx, &loading->missing, loading->path, "tensors not there, initialised");
+    list_notice(ctx, &loading->unknown, loading->path, "tensors not used");
+cleanup:
+    free(piece);
+    return status;
+}
+
+nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const char *path,
+                                       struct nvdp__params *params) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = params->ctx;
+    struct loading loading = {.dev = dev, .path = path, .params = params};
+    NVDP_TRY(nvdp_safetensors_open(ctx, path, &loading.file));
+    size_t tensors = nvdp_safetensors_count(loading.file);
+    loading.source = nvdp__calloc(ctx, params->count, sizeof *loading.source);
+    loading.used = nvdp__calloc(ctx, tensors, sizeof *loading.used);
+    if (loading.source == NULL || loading.used == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(load_all(&loading));
+cleanup:
+    free(loading.source);
+    free(loading.used);
+    nvdp_safetensors_close(loading.file);
+    return status;
+}
+
+static bool has_file(struct nvdp_context *ctx, const char *directory, const char *name) {
+    char *path = nvdp__join(ctx, directory, name);
+    bool has = path != NULL && nvdp__exists(path);
+    free(path);
+    return has;
+}
+
+/* Says which other form of weights is there, and how to convert it. */
+static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
+    const char *found = "none";
+    if (has_file(ctx, directory, "pytorch_model.bin")) {
+        found = "pytorch_model.bin";
+    } else if (has_file(ctx, directory, WEIGHTS ".index.json")) {
+        found = WEIGHTS ".index.json (weights in several files)";
+    } else {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected " WEIGHTS ", found none", directory);
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected " WEIGHTS ", found only %s; convert it in Python with "
+                      "transformers.AutoModelForPreTraining.from_pretrained(DIR)"
+                      ".save_pretrained(DIR, safe_serialization=True, max_shard_size='100GB')",
+                      directory, found);
+}
+
+nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
+                                  struct nvdp__params *params) {
+    char *path = nvdp__join(params->ctx, directory, WEIGHTS);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__exists(path) ? nvdp__checkpoint_load_file(dev, path, params)
+                                            : no_weights(params->ctx, directory);
+    free(path);
+    return status;
+}
+
+struct saving {
+    const struct nvdp__device *dev;
+    const struct nvdp__params *params;
+};
+
+static void fetch(size_t index, size_t first, size_t n, void *out, void *user) {
+    const struct saving *saving = user;
+    nvdp__download(saving->dev, n, nvdp__value(saving->params, index) + first, out);
+}
+
+nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
+                                  const struct nvdp__params *params) {
+    nvdp_status status = NVDP_OK;
+    static const char *const metadata[] = {"format", "pt", NULL}; /* transformers asks for it */
+    struct saving saving = {dev, params};
+    struct nvdp_tensor_source *source = nvdp__calloc(params->ctx, params->count, sizeof *source);
+    char *path = nvdp__join(params->ctx, directory, WEIGHTS);
+    if (source == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *param = &params->entry[i];
+        source[i] = (struct nvdp_tensor_source){
+            .name = param->name, .dtype = NVDP_F32, .rank = param->rank};
+        memcpy(source[i].shape, param->shape, sizeof param->shape);
+    }
+    NVDP_TRY(nvdp__safetensors_write(params->ctx, path, params->count, source, metadata, fetch,
+                                     &saving));
+cleanup:
+    free(source);
+    free(path);
+    return status;
+}

@@ -1,0 +1,137 @@
+/* BERT's parameters under Hugging Face's names, and their initial values. */
+#include "bert/encoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAME_ROOM = 120 };
+
+static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
+                       int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
+    char name[NAME_ROOM];
+    int length = snprintf(name, sizeof name, "%s.%s", prefix, suffix);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
+                          "tensor '%s': expected a name of fewer than %d bytes, found %d", prefix,
+                          NAME_ROOM, length);
+    return nvdp__params_add(params, name, rank, rows, cols, flags, index);
+}
+
+nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
+                                size_t in, unsigned flags, struct nvdp__dense *dense) {
+    unsigned no_decay = flags & ~(unsigned)NVDP__PARAM_DECAY;
+    NVDP_RETURN_IF_FAILED(
+        add(params, prefix, "weight", 2, out, in, flags | NVDP__PARAM_DECAY, &dense->weight));
+    return add(params, prefix, "bias", 1, out, 1, no_decay, &dense->bias);
+}
+
+nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
+                               unsigned flags, struct nvdp__dense *norm) {
+    unsigned no_decay = flags & ~(unsigned)NVDP__PARAM_DECAY;
+    NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 1, dim, 1, no_decay, &norm->weight));
+    return add(params, prefix, "bias", 1, dim, 1, no_decay, &norm->bias);
+}
+
+static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__params *params) {
+    const struct nvdp_bert_config *config = &bert->config;
+    struct {
+        const char *prefix;
+        size_t rows;
+        size_t *index;
+    } table[] = {
+        {"bert.embeddings.word_embeddings", config->vocab_size, &bert->word},
+        {"bert.embeddings.position_embeddings", config->max_position_embeddings, &bert->position},
+        {"bert.embeddings.token_type_embeddings", config->type_vocab_size, &bert->type},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        NVDP_RETURN_IF_FAILED(add(params, table[i].prefix, "weight", 2, table[i].rows,
+                                  config->hidden_size, NVDP__PARAM_DECAY, table[i].index));
+    }
+    return nvdp__declare_norm(params, "bert.embeddings.LayerNorm", config->hidden_size, 0,
+                              &bert->norm);
+}
+
+static nvdp_status declare_layer(struct nvdp__bert *bert, size_t index,
+                                 struct nvdp__params *params) {
+    struct nvdp__bert_layer *layer = &bert->layer[index];
+    size_t d = bert->config.hidden_size;
+    size_t wide = bert->config.intermediate_size;
+    struct {
+        const char *name;
+        size_t out, in; /* in 0: a LayerNorm */
+        struct nvdp__dense *dense;
+    } table[] = {
+        {"attention.self.query", d, d, &layer->query},
+        {"attention.self.key", d, d, &layer->key},
+        {"attention.self.value", d, d, &layer->value},
+        {"attention.output.dense", d, d, &layer->attention_output},
+        {"attention.output.LayerNorm", d, 0, &layer->attention_norm},
+        {"intermediate.dense", wide, d, &layer->intermediate},
+        {"output.dense", d, wide, &layer->output},
+        {"output.LayerNorm", d, 0, &layer->output_norm},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char prefix[NAME_ROOM];
+        snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu.%s", index, table[i].name);
+        NVDP_RETURN_IF_FAILED(
+            table[i].in > 0
+                ? nvdp__declare_dense(params, prefix, table[i].out, table[i].in, 0, table[i].dense)
+                : nvdp__declare_norm(params, prefix, table[i].out, 0, table[i].dense));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
+                               bool with_pooler, struct nvdp__params *params) {
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
+    *bert = (struct nvdp__bert){.config = *config, .has_pooler = with_pooler};
+    bert->layer = nvdp__calloc(params->ctx, config->num_hidden_layers, sizeof *bert->layer);
+    if (bert->layer == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = declare_embeddings(bert, params);
+    for (size_t i = 0; status == NVDP_OK && i < config->num_hidden_layers; i++) {
+        status = declare_layer(bert, i, params);
+    }
+    if (status == NVDP_OK && with_pooler)
+        status = nvdp__declare_dense(params, "bert.pooler.dense", config->hidden_size,
+                                     config->hidden_size, NVDP__PARAM_OPTIONAL, &bert->pooler);
+    if (status != NVDP_OK) nvdp__bert_release(bert);
+    return status;
+}
+
+void nvdp__bert_release(struct nvdp__bert *bert) {
+    free(bert->layer);
+    *bert = (struct nvdp__bert){0};
+}
+
+static void initialise_dense(const struct nvdp__device *dev, struct nvdp__params *params,
+                             const struct nvdp__dense *dense, double sd, uint64_t seed) {
+    nvdp__params_normal(dev, params, dense->weight, sd, seed);
+    nvdp__params_fill(dev, params, dense->bias, 0);
+}
+
+static void initialise_norm(const struct nvdp__device *dev, struct nvdp__params *params,
+                            const struct nvdp__dense *norm) {
+    nvdp__params_fill(dev, params, norm->weight, 1);
+    nvdp__params_fill(dev, params, norm->bias, 0);
+}
+
+void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           struct nvdp__params *params, uint64_t seed) {
+    double sd = bert->config.initializer_range;
+    nvdp__params_normal(dev, params, bert->word, sd, seed);
+    nvdp__params_normal(dev, params, bert->position, sd, seed);
+    nvdp__params_normal(dev, params, bert->type, sd, seed);
+    initialise_norm(dev, params, &bert->norm);
+    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
+        const struct nvdp__bert_layer *layer = &bert->layer[i];
+        initialise_dense(dev, params, &layer->query, sd, seed);
+        initialise_dense(dev, params, &layer->key, sd, seed);
+        initialise_dense(dev, params, &layer->value, sd, seed);
+        initialise_dense(dev, params, &layer->attention_output, sd, seed);
+        initialise_norm(dev, params, &layer->attention_norm);
+        initialise_dense(dev, params, &layer->intermediate, sd, seed);
+        initialise_dense(dev, params, &layer->output, sd, seed);
+        initialise_norm(dev, params, &layer->output_norm);
+    }
+    if (bert->has_pooler) initialise_dense(dev, params, &bert->pooler, sd, seed);
+}

@@ -1,0 +1,38 @@
+/* h_0 = dropout(LN(word[id] + position[place] + type[segment])) (Devlin et al. 2019). */
+#include "bert/run.h"
+
+void nvdp__embeddings_forward(const struct nvdp__bert_run *run) {
+    const struct nvdp__bert *bert = run->bert;
+    const struct nvdp__params *params = run->params;
+    const struct nvdp__batch *batch = run->batch;
+    struct nvdp__bert_cache *cache = run->cache;
+    size_t dim = bert->config.hidden_size;
+    nvdp__embed_forward(run->dev, batch->tokens, dim, batch->ids, batch->positions, batch->types,
+                        nvdp__value(params, bert->word), nvdp__value(params, bert->position),
+                        nvdp__value(params, bert->type), cache->embedding_sum);
+    nvdp__layernorm_forward(run->dev, batch->tokens, dim, (float)bert->config.layer_norm_eps,
+                            cache->embedding_sum, NULL, nvdp__value(params, bert->norm.weight),
+                            nvdp__value(params, bert->norm.bias), NULL, cache->hidden[0],
+                            cache->embedding_mean, cache->embedding_rstd);
+    struct nvdp__dropout drop =
+        nvdp__run_dropout(run, run->pass->hidden_dropout, NVDP__SITE_EMBEDDINGS);
+    nvdp__dropout_apply(run->dev, &drop, batch->tokens * dim, cache->hidden[0]);
+}
+
+void nvdp__embeddings_backward(const struct nvdp__bert_run *run, float *d) {
+    const struct nvdp__bert *bert = run->bert;
+    const struct nvdp__params *params = run->params;
+    const struct nvdp__batch *batch = run->batch;
+    const struct nvdp__bert_cache *cache = run->cache;
+    size_t dim = bert->config.hidden_size;
+    struct nvdp__dropout drop =
+        nvdp__run_dropout(run, run->pass->hidden_dropout, NVDP__SITE_EMBEDDINGS);
+    nvdp__dropout_apply(run->dev, &drop, batch->tokens * dim, d);
+    nvdp__layernorm_backward(run->dev, batch->tokens, dim, cache->embedding_sum,
+                             nvdp__value(params, bert->norm.weight), cache->embedding_mean,
+                             cache->embedding_rstd, d, d, nvdp__grad(params, bert->norm.weight),
+                             nvdp__grad(params, bert->norm.bias));
+    nvdp__embed_backward(run->dev, batch->tokens, dim, batch->ids, batch->positions, batch->types,
+                         d, nvdp__grad(params, bert->word), nvdp__grad(params, bert->position),
+                         nvdp__grad(params, bert->type));
+}

@@ -1,0 +1,48 @@
+/* The encoder's passes, from parts. */
+#include "bert/run.h"
+
+struct nvdp__dropout nvdp__run_dropout(const struct nvdp__bert_run *run, float rate,
+                                       uint32_t site) {
+    return (struct nvdp__dropout){.rate = run->pass->training ? rate : 0,
+                                  .seed = run->pass->seed,
+                                  .step = run->pass->step,
+                                  .site = site};
+}
+
+void nvdp__dense_forward(const struct nvdp__bert_run *run, const struct nvdp__dense *dense,
+                         const float *x, float *y) {
+    const size_t *shape = run->params->entry[dense->weight].shape;
+    nvdp__linear_forward(run->dev, run->batch->tokens, shape[1], shape[0], x,
+                         nvdp__value(run->params, dense->weight),
+                         nvdp__value(run->params, dense->bias), y);
+}
+
+void nvdp__dense_backward(const struct nvdp__bert_run *run, const struct nvdp__dense *dense,
+                          const float *x, const float *dy, float *dx, bool accumulate) {
+    const size_t *shape = run->params->entry[dense->weight].shape;
+    nvdp__linear_backward(run->dev, run->batch->tokens, shape[1], shape[0], x,
+                          nvdp__value(run->params, dense->weight), dy, dx, accumulate,
+                          nvdp__grad(run->params, dense->weight),
+                          nvdp__grad(run->params, dense->bias));
+}
+
+void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                        const struct nvdp__params *params, const struct nvdp__batch *batch,
+                        const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+    const struct nvdp__bert_run run = {bert, dev, params, batch, pass, cache};
+    nvdp__embeddings_forward(&run);
+    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
+        nvdp__layer_forward(&run, i);
+    }
+}
+
+void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, const struct nvdp__batch *batch,
+                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
+                         float *d_last) {
+    const struct nvdp__bert_run run = {bert, dev, params, batch, pass, cache};
+    for (size_t i = bert->config.num_hidden_layers; i-- > 0;) {
+        nvdp__layer_backward(&run, i, d_last);
+    }
+    nvdp__embeddings_backward(&run, d_last);
+}
