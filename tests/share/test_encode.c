@@ -1,0 +1,302 @@
+/* Plain encoding: the reference checkpoint's hidden states, and every way an input can be wrong. */
+#include "base/file.h"
+#include "base/hdf5_file.h"
+#include "share/encode_input.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/evaluate.h>
+#include <nvdp/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEXTS = 5, PADDED = 13, WIDTH = 24, CLASSES = 3, LAYERS = 3 };
+static const size_t golden_length[TEXTS] = {13, 7, 2, 9, 1};
+
+/* float32 against float64 references: four layers of sums over 24 to 60 products. */
+static const double TOLERANCE = 1e-4;
+
+static double *golden(struct nvdp_safetensors *file, const char *name) {
+    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    cr_assert_not_null(info, "%s is not in the reference file", name);
+    double *values = calloc(info->count, sizeof *values);
+    nvdp_safetensors_read_f64(info, values);
+    return values;
+}
+
+/* The golden batch as JSON lines. */
+static const char *golden_input(struct nvdp_safetensors *file) {
+    const char *path = support_scratch_path("golden.jsonl");
+    double *ids = golden(file, "input_ids");
+    double *types = golden(file, "token_type_ids");
+    FILE *out = fopen(path, "w");
+    for (size_t i = 0; i < TEXTS; i++) {
+        fprintf(out, "{\"input_ids\": [");
+        for (size_t j = 0; j < golden_length[i]; j++) {
+            fprintf(out, "%s%d", j > 0 ? ", " : "", (int)ids[i * PADDED + j]);
+        }
+        fprintf(out, "], \"token_type_ids\": [");
+        for (size_t j = 0; j < golden_length[i]; j++) {
+            fprintf(out, "%s%d", j > 0 ? ", " : "", (int)types[i * PADDED + j]);
+        }
+        fprintf(out, "]}\n");
+    }
+    fclose(out);
+    free(ids);
+    free(types);
+    return path;
+}
+
+/* Dataset `name` of an encoding against the padded reference `want` [texts, 13, width]. */
+static void check_hidden(struct nvdp__h5 *file, const char *name, const double *want) {
+    size_t shape[2];
+    cr_assert_eq(nvdp__h5_shape(file, name, NVDP__H5_F32, 2, shape), NVDP_OK);
+    cr_assert_eq(shape[0], 32);
+    cr_assert_eq(shape[1], WIDTH);
+    float got[32 * WIDTH];
+    cr_assert_eq(nvdp__h5_read_rows(file, name, NVDP__H5_F32, 0, 32, got), NVDP_OK);
+    size_t row = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        for (size_t j = 0; j < golden_length[i]; j++, row++) {
+            double error =
+                support_norm_error(WIDTH, got + row * WIDTH, want + (i * PADDED + j) * WIDTH);
+            cr_assert_lt(error, TOLERANCE, "%s, text %zu, token %zu: %g", name, i, j, error);
+        }
+    }
+}
+
+static void check_rows(struct nvdp__h5 *file, const char *name, size_t width, const double *want) {
+    float got[TEXTS * WIDTH];
+    size_t shape[2];
+    cr_assert_eq(nvdp__h5_shape(file, name, NVDP__H5_F32, 2, shape), NVDP_OK);
+    cr_assert_eq(shape[0], TEXTS);
+    cr_assert_eq(shape[1], width);
+    cr_assert_eq(nvdp__h5_read_rows(file, name, NVDP__H5_F32, 0, TEXTS, got), NVDP_OK);
+    double error = support_norm_error(TEXTS * width, got, want);
+    cr_assert_lt(error, TOLERANCE, "%s: %g", name, error);
+}
+
+static void encode_golden(bool all_layers, size_t batch) {
+    const char *model = support_shared("golden/bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_safetensors *want = NULL;
+    cr_assert_eq(
+        nvdp_safetensors_open(ctx, support_shared("golden/bert/expected.safetensors"), &want),
+        NVDP_OK);
+    struct nvdp_encode_config config = nvdp_encode_config_default();
+    config.model = model;
+    config.input = golden_input(want);
+    config.out = support_scratch_path("golden.h5");
+    config.all_layers = all_layers;
+    config.batch = batch;
+    size_t texts = 0;
+    cr_assert_eq(nvdp_encode(ctx, &config, &texts), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(texts, TEXTS);
+
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp__h5_open(ctx, config.out, "encoding", 1, &file), NVDP_OK);
+    int64_t offset[TEXTS + 1];
+    cr_assert_eq(nvdp__h5_read_rows(file, "offset", NVDP__H5_I64, 0, TEXTS + 1, offset), NVDP_OK);
+    for (size_t i = 0; i < TEXTS; i++) {
+        cr_assert_eq((size_t)(offset[i + 1] - offset[i]), golden_length[i]);
+    }
+    for (int layer = 0; layer <= LAYERS; layer++) {
+        char from[32], name[32];
+        snprintf(from, sizeof from, "hidden.%d", layer);
+        snprintf(name, sizeof name, all_layers ? "hidden_%d" : "hidden", layer);
+        double *states = golden(want, from);
+        cr_assert_eq(nvdp__h5_has(file, name), all_layers || strcmp(name, "hidden") == 0);
+        if (all_layers || layer == LAYERS) check_hidden(file, name, states);
+        free(states);
+    }
+    cr_assert_eq(nvdp__h5_has(file, "hidden"), !all_layers);
+    double *pooled = golden(want, "pooled");
+    double *logits = golden(want, "logits");
+    check_rows(file, "pooled", WIDTH, pooled);
+    check_rows(file, "logits", CLASSES, logits);
+    free(pooled);
+    free(logits);
+    nvdp__h5_free(file);
+    nvdp_safetensors_close(want);
+    nvdp_context_free(ctx);
+}
+
+Test(encode, equals_the_reference) {
+    encode_golden(false, 32);
+}
+
+Test(encode, gives_every_layer) {
+    encode_golden(true, 32);
+}
+
+Test(encode, does_not_depend_on_the_batch) {
+    encode_golden(false, 2);
+    encode_golden(true, 1);
+}
+
+/* --- inputs --- */
+
+static const struct nvdp_bert_config small_config = {
+    .hidden_size = 24, .vocab_size = 97, .max_position_embeddings = 8, .type_vocab_size = 2};
+
+static nvdp_status read_input(struct nvdp_context *ctx, const char *text, const char *directory,
+                              struct nvdp__encode_input *input) {
+    const char *path = support_scratch_path("input.jsonl");
+    struct nvdp__encode_limits limits = {&small_config, 8, directory};
+    support_write_text(path, text);
+    return nvdp__encode_input_read(ctx, path, &limits, input);
+}
+
+Test(encode_input, reads_token_ids) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__encode_input input = {0};
+    cr_assert_eq(read_input(ctx,
+                            "{\"input_ids\": [2, 96, 3], \"token_type_ids\": [0, 1, 1]}\r\n\n"
+                            "  {\"input_ids\": [0], \"token_type_ids\": null, \"more\": 1}",
+                            "/nowhere", &input),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(input.data.count, 2);
+    cr_assert_eq(input.data.offset[1], 3);
+    cr_assert_eq(input.data.offset[2], 4);
+    cr_assert_eq(input.data.longest, 3);
+    cr_assert_eq(input.data.ids[1], 96);
+    cr_assert_eq(input.data.types[2], 1);
+    cr_assert_eq(input.data.types[3], 0);
+    cr_assert_eq(input.data.index[1], 1);
+    nvdp__encode_input_release(&input);
+    nvdp_context_free(ctx);
+}
+
+/* A tokenizer of a few words in a directory of its own. */
+static const char *tiny_tokenizer(void) {
+    const char *directory = support_scratch_path("tokenizer");
+    mkdir(directory, 0777);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nblue\nsky\n##s\n");
+    return directory;
+}
+
+Test(encode_input, tokenizes_texts_and_pairs) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__encode_input input = {0};
+    const char *lines =
+        "{\"text\": \"Red sky\"}\n"
+        "{\"text\": \"reds\", \"pair\": \"blue\\u0000 sky\", \"max_length\": null}\n"
+        "{\"text\": \"red red red\", \"pair\": null, \"max_length\": 4}\n"
+        "{\"text\": \"sky\", \"input_ids\": [9]}\n";
+    static const int32_t want[] = {2, 5, 7, 3, 2, 5, 8, 3, 6, 7, 3, 2, 5, 5, 3, 9};
+    cr_assert_eq(read_input(ctx, lines, tiny_tokenizer(), &input), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(input.data.count, 4);
+    cr_assert_eq(input.data.offset[4], 16);
+    cr_assert_arr_eq(input.data.ids, want, sizeof want);
+    cr_assert_eq(input.data.types[7], 0);
+    cr_assert_eq(input.data.types[8], 1);
+    nvdp__encode_input_release(&input);
+    nvdp_context_free(ctx);
+}
+
+Test(encode_input, names_file_and_line_of_every_fault) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "expected at least one JSON line"},
+        {"\n \n", "expected at least one JSON line"},
+        {"{\"input_ids\": [1]}\n{\"input_ids\": [97]}",
+         "input.jsonl:2: 'input_ids'[0]: expected 0 to 96, found 97"},
+        {"{\"input_ids\": [-1]}", "input.jsonl:1: 'input_ids'[0]: expected 0 to 96, found -1"},
+        {"{\"input_ids\": [1.5]}", "input.jsonl:1: 'input_ids'[0]: expected an integer"},
+        {"{\"input_ids\": []}", "input.jsonl:1: 'input_ids': expected 1 to 8 tokens, found 0"},
+        {"{\"input_ids\": [1,1,1,1,1,1,1,1,1]}", "'input_ids': expected 1 to 8 tokens, found 9"},
+        {"{\"input_ids\": 1}", "input.jsonl:1: 'input_ids': expected an array"},
+        {"{\"input_ids\": [1], \"token_type_ids\": [2]}", "'token_type_ids'[0]: expected 0 to 1"},
+        {"{\"input_ids\": [1], \"token_type_ids\": []}", "'token_type_ids': expected 1 as"},
+        {"{\"input_ids\": [1], \"token_type_ids\": 0}", "'token_type_ids': expected an array"},
+        {"[1]", "input.jsonl:1: expected a JSON object"},
+        {"{\"texts\": 1}", "input.jsonl:1: expected 'text' or 'input_ids'"},
+        {"\n\n{\"text\": ", "input.jsonl:3: expected a JSON object"},
+        {"{\"text\": 1}", "'text': expected a string"},
+        {"{\"text\": \"a\", \"pair\": 1}", "'pair': expected a string or null"},
+        {"{\"text\": \"a\", \"max_length\": 9}", "'max_length': expected 2 to 8, found 9"},
+        {"{\"text\": \"a\", \"pair\": \"b\", \"max_length\": 2}", "'max_length': expected 3 to 8"},
+        {"{\"text\": \"a\", \"max_length\": \"9\"}", "'max_length': expected an integer"},
+        {"{\"text\": \"a\\ud800\"}", "input.jsonl:1: expected a JSON object"},
+        {"{\"text\": \"\xff\"}", "input.jsonl:1: expected a JSON object"},
+    };
+    struct nvdp_context *ctx = support_context();
+    const char *directory = tiny_tokenizer();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nvdp__encode_input input = {0};
+        cr_assert_eq(read_input(ctx, cases[i].text, directory, &input), NVDP_ERR_INPUT, "%s",
+                     cases[i].text);
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), cases[i].message), "%s: %s",
+                           cases[i].text, nvdp_context_error(ctx));
+        cr_assert_null(input.data.ids);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(encode, refuses_wrong_options) {
+    const char *model = support_shared("golden/bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encode_config config = nvdp_encode_config_default();
+    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
+    config.model = model;
+    config.input = support_scratch_path("in.jsonl");
+    config.out = support_scratch_path("none.h5");
+    config.batch = 0;
+    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
+    config.batch = 1;
+    config.max_length = 41;
+    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "3 to 40"));
+    config.max_length = 0;
+    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_IO);
+    support_write_text(config.input, "{\"text\": \"no vocabulary here\"}");
+    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_IO);
+    cr_assert_not(nvdp__exists(config.out));
+    nvdp_context_free(ctx);
+}
+
+/* The first two allocations of many kinds of failure: whatever fails, nothing is left behind. */
+Test(encode, survives_failing_allocations) {
+    const char *model = support_shared("golden/bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encode_config config = nvdp_encode_config_default();
+    config.model = model;
+    config.input = support_scratch_path("in.jsonl");
+    config.out = support_scratch_path("failed.h5");
+    support_write_text(config.input, "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4]}\n");
+    for (uint64_t k = 1;; k++) {
+        nvdp_context_fail_allocation(ctx, k);
+        nvdp_status status = nvdp_encode(ctx, &config, NULL);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k, nvdp_context_error(ctx));
+        cr_assert_not(nvdp__exists(config.out));
+        cr_assert_lt(k, 10000);
+    }
+    nvdp_context_fail_allocation(ctx, 0);
+    nvdp_context_free(ctx);
+}
+
+static bool stop(void *user) {
+    (void)user;
+    return true;
+}
+
+Test(encode, stops_on_request) {
+    const char *model = support_shared("golden/bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encode_config config = nvdp_encode_config_default();
+    config.model = model;
+    config.input = support_scratch_path("in.jsonl");
+    config.out = support_scratch_path("stopped.h5");
+    support_write_text(config.input, "{\"input_ids\": [1, 2, 3]}\n");
+    nvdp_context_set_cancel(ctx, stop, NULL);
+    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_CANCELLED);
+    cr_assert_not(nvdp__exists(config.out));
+    nvdp_context_free(ctx);
+}
