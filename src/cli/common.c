@@ -1,0 +1,137 @@
+#include "common.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+    (void)number;
+    interrupted = 1;
+}
+
+bool cli_interrupted(void) {
+    return interrupted != 0;
+}
+
+/* The first signal asks the library to stop and save; a second one ends the program at once. */
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* --- callbacks --- */
+
+static void on_log(enum nvdp_log_level level, const char *message, void *user) {
+    struct cli *cli = user;
+    if (level == NVDP_LOG_DEBUG || (cli->quiet && level != NVDP_LOG_WARNING)) return;
+    cli_meter_clear(&cli->meter);
+    const char *label = level == NVDP_LOG_WARNING ? "warning: " : "";
+    fprintf(stderr, "%s: %s%s\n", cli->name, label, message);
+}
+
+static void on_progress(const struct nvdp_progress *progress, void *user) {
+    struct cli *cli = user;
+    if (!cli->quiet) cli_meter_show(&cli->meter, cli, progress);
+}
+
+static bool on_cancel(void *user) {
+    (void)user;
+    return cli_interrupted();
+}
+
+/* --- messages --- */
+
+static void say(struct cli *cli, const char *format, va_list args) {
+    cli_meter_clear(&cli->meter);
+    fprintf(stderr, "%s: ", cli->name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+int cli_usage(struct cli *cli, const char *format, ...) {
+    if (format != NULL) {
+        va_list args;
+        va_start(args, format);
+        say(cli, format, args);
+        va_end(args);
+    }
+    fprintf(stderr, "%s: try %s --help\n", cli->name, cli->name);
+    return CLI_USAGE;
+}
+
+int cli_error(struct cli *cli, int code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(cli, format, args);
+    va_end(args);
+    return code;
+}
+
+void cli_note(struct cli *cli, const char *format, ...) {
+    if (cli->quiet) return;
+    va_list args;
+    va_start(args, format);
+    say(cli, format, args);
+    va_end(args);
+}
+
+int cli_exit_code(nvdp_status status) {
+    switch (status) {
+    case NVDP_OK:
+        return CLI_SUCCESS;
+    case NVDP_ERR_ARGUMENT:
+        return CLI_USAGE;
+    case NVDP_ERR_INPUT:
+        return CLI_BAD_INPUT;
+    case NVDP_ERR_CANCELLED:
+        return CLI_INTERRUPTED;
+    default:
+        return CLI_FAILURE;
+    }
+}
+
+int cli_fail(struct cli *cli, nvdp_status status) {
+    const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
+    if (*message == '\0') message = nvdp_status_text(status);
+    return cli_error(cli, cli_exit_code(status), "%s",
+                     status == NVDP_ERR_CANCELLED ? "interrupted" : message);
+}
+
+/* --- beginning and end --- */
+
+static int make_context(struct cli *cli) {
+    nvdp_status status = nvdp_context_create(&cli->ctx);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    nvdp_context_set_log(cli->ctx, on_log, cli);
+    nvdp_context_set_progress(cli->ctx, on_progress, cli);
+    nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
+    if (!cli_given(cli, "threads")) return CLI_SUCCESS;
+    int threads = cli->threads < 1 << 20 ? (int)cli->threads : 1 << 20;
+    status = nvdp_context_set_threads(cli->ctx, threads);
+    if (status != NVDP_OK) return cli_usage(cli, "option --%s", nvdp_context_error(cli->ctx));
+    return CLI_SUCCESS;
+}
+
+int cli_begin(struct cli *cli, void *values) {
+    cli->arg = calloc((size_t)cli->command->args_max + 1, sizeof *cli->arg);
+    if (cli->arg == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
+    int code = cli_parse(cli, values);
+    if (code != CLI_SUCCESS) return code;
+    cli_meter_open(&cli->meter);
+    catch_signals();
+    return make_context(cli);
+}
+
+void cli_end(struct cli *cli) {
+    cli_meter_clear(&cli->meter);
+    nvdp_context_free(cli->ctx);
+    cli_settings_release(&cli->settings);
+    free(cli->arg);
+    free(cli->name);
+}

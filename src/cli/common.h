@@ -1,0 +1,113 @@
+/* What the subcommands share: the invocation, the context, exit codes, messages. */
+#ifndef NVDP_CLI_COMMON_H
+#define NVDP_CLI_COMMON_H
+
+#include "options.h"
+#include <jansson.h>
+#include <nvdp.h>
+
+/* The program's exit codes; scripts rely on them. */
+enum {
+    CLI_SUCCESS = 0,
+    CLI_FAILURE = 1,
+    CLI_USAGE = 2,
+    CLI_BAD_INPUT = 3,
+    CLI_INTERRUPTED = 130,
+};
+
+/* Which of the common options a subcommand takes; --threads, --quiet and --config always. */
+enum {
+    CLI_TAKES_JSON = 1,
+};
+
+struct cli;
+
+struct cli_command {
+    const char *name;
+    const char *summary; /* the line in nvdp --help */
+    const char *args;    /* positional arguments as shown in usage; NULL: none */
+    int args_min, args_max;
+    const char *description;          /* above the options in --help */
+    const char *examples;             /* below them */
+    const struct cli_option *options; /* ends with a zeroed row */
+    unsigned takes;
+    int (*run)(struct cli *cli); /* returns the exit code */
+};
+
+/* Progress on stderr. */
+struct cli_meter {
+    bool terminal;
+    bool drawn;         /* a bar is on the terminal's current line */
+    double last_update; /* seconds on a monotonic clock */
+};
+
+/* One invocation. */
+struct cli {
+    const struct cli_command *command;
+    char *name; /* "nvdp train": before every message */
+    int argc;
+    char **argv;
+    struct cli_settings settings;
+    /* common options */
+    size_t threads;
+    bool quiet;
+    bool json;
+    /* positional arguments */
+    int args;
+    char **arg;
+    struct nvdp_context *ctx;
+    struct cli_meter meter;
+};
+
+/* Reads the options into *values (which holds the defaults), then makes the context. Returns
+ * CLI_SUCCESS or the code to exit with, the message printed. */
+int cli_begin(struct cli *cli, void *values);
+void cli_end(struct cli *cli);
+
+/* "nvdp train: message" and, on the next line, where to read more; returns CLI_USAGE. */
+int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a message and returns `code`. */
+int cli_error(struct cli *cli, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Prints the context's message and returns the exit code that stands for `status`. */
+int cli_fail(struct cli *cli, nvdp_status status);
+int cli_exit_code(nvdp_status status);
+/* A remark for people on stderr, silent with --quiet. */
+void cli_note(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether SIGINT or SIGTERM arrived. */
+bool cli_interrupted(void);
+
+/* --- progress.c --- */
+void cli_meter_open(struct cli_meter *meter);
+void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
+                    const struct nvdp_progress *progress);
+/* Takes the bar off the line so that a message can stand there. */
+void cli_meter_clear(struct cli_meter *meter);
+
+/* --- output.c --- */
+/* Prints the one object of --json and releases it (NULL: out of memory); returns the exit code. */
+int cli_print_json(struct cli *cli, json_t *object);
+/* A finite number, or the strings "inf", "-inf", as in all files of the library; NaN, which stands
+ * for "there is none", is null. */
+json_t *cli_number(double value);
+/* {name: {"mean", "sd"}} */
+json_t *cli_scores_json(const struct nvdp_scores *scores);
+/* One line a metric: name, mean, spread over draws; then the majority class. */
+void cli_scores_print(const struct nvdp_scores *scores, FILE *to);
+/* A name padded to the column in which all tables' values stand. */
+void cli_row(FILE *to, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Writes text and a line end beside `path`, then renames it into place. */
+int cli_write_text(struct cli *cli, const char *path, const char *text);
+
+extern const struct cli_command cli_command_train;
+extern const struct cli_command cli_command_eval;
+extern const struct cli_command cli_command_predict;
+extern const struct cli_command cli_command_privacy;
+extern const struct cli_command cli_command_export;
+extern const struct cli_command cli_command_reuse;
+extern const struct cli_command cli_command_encode;
+extern const struct cli_command cli_command_tokenize;
+extern const struct cli_command cli_command_info;
+
+#endif

@@ -1,0 +1,56 @@
+/* nvdp eval: scores a run with fresh noise. */
+#include "common.h"
+#include "run_options.h"
+
+struct values {
+    struct nvdp_run_config run;
+};
+
+static const struct cli_option options[] = {
+    {.kind = CLI_HEADING, .help = "Options:"},
+    CLI_RUN_OPTIONS(struct values),
+    CLI_OPTION("draws", "N", "noise draws to average over", CLI_SIZE,
+               offsetof(struct values, run.draws)),
+    {0},
+};
+
+static json_t *evaluation_json(const struct nvdp_evaluation *evaluation) {
+    const struct nvdp_scores *scores = &evaluation->scores;
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "task", evaluation->task, "method",
+                     evaluation->method, "split", evaluation->split, "protocol",
+                     evaluation->protocol, "n", (json_int_t)scores->n, "draws",
+                     (json_int_t)scores->draws, "metrics", cli_scores_json(scores), "majority",
+                     cli_number(scores->majority));
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.run = nvdp_run_config_default()};
+    int code = cli_begin(cli, &values);
+    if (code != CLI_SUCCESS) return code;
+    values.run.run = cli->arg[0];
+    struct nvdp_evaluation evaluation;
+    nvdp_status status = nvdp_evaluate(cli->ctx, &values.run, &evaluation);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    if (cli->json) return cli_print_json(cli, evaluation_json(&evaluation));
+    cli_row(stdout, "task", "%s, %s split", evaluation.task, evaluation.split);
+    cli_row(stdout, "method", "%s", evaluation.method);
+    cli_row(stdout, "selected on", "%s", evaluation.protocol);
+    cli_scores_print(&evaluation.scores, stdout);
+    return CLI_SUCCESS;
+}
+
+const struct cli_command cli_command_eval = {
+    .name = "eval",
+    .summary = "score a run with fresh noise: mean and spread over draws",
+    .args = "RUN",
+    .args_min = 1,
+    .args_max = 1,
+    .description = "Scores a run on a split with fresh noise: mean and standard deviation over "
+                   "draws.",
+    .examples = "Examples:\n"
+                "  nvdp eval run\n"
+                "  nvdp eval run --split dev --draws 20 --json\n",
+    .options = options,
+    .takes = CLI_TAKES_JSON,
+    .run = run,
+};

@@ -1,0 +1,104 @@
+/* nvdp: finds the subcommand, runs it, exits with its code. */
+#include "common.h"
+
+#include <argp.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_command *const commands[] = {
+    &cli_command_train,   &cli_command_eval,     &cli_command_predict,
+    &cli_command_privacy, &cli_command_export,   &cli_command_reuse,
+    &cli_command_encode,  &cli_command_tokenize, &cli_command_info,
+};
+static const size_t command_count = sizeof commands / sizeof *commands;
+
+static void print_version(FILE *to, struct argp_state *state) {
+    (void)state;
+    fprintf(to,
+            "nvdp %s\n"
+            "License GPLv3+: GNU GPL version 3 or later <https://gnu.org/licenses/gpl.html>.\n"
+            "This is free software: you are free to change and redistribute it.\n"
+            "There is NO WARRANTY, to the extent permitted by law.\n",
+            nvdp_version());
+}
+
+static void print_help(FILE *to) {
+    fputs("Usage: nvdp SUBCOMMAND [OPTION...]\n"
+          "Train text encoders whose output is safe to hand out, measure how private it is,\n"
+          "and write it to files that others can train on.\n"
+          "\n"
+          "Subcommands:\n",
+          to);
+    for (size_t i = 0; i < command_count; i++) {
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    fputs(
+        "\n"
+        "  --help     this list; nvdp SUBCOMMAND --help tells its options, with examples\n"
+        "  --version  the program's version\n"
+        "\n"
+        "Exit status: 0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.\n"
+        "\n"
+        "Example:\n"
+        "  nvdp train --task mrpc --data MRPC --model bert --method nvdp --lambda 1e-2 --out run\n"
+        "  nvdp privacy run\n"
+        "  nvdp export run --input texts.tsv --out shared.h5\n",
+        to);
+}
+
+static const struct cli_command *find_command(const char *name) {
+    for (size_t i = 0; i < command_count; i++) {
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    }
+    return NULL;
+}
+
+static int usage(const char *complaint, const char *what) {
+    fprintf(stderr, "nvdp: %s%s%s%s\nnvdp: try nvdp --help\n", complaint, *what ? " '" : "", what,
+            *what ? "'" : "");
+    return CLI_USAGE;
+}
+
+/* Output that could not be written (a full disk, say) is a failure even after all went well. */
+static int flush_output(const char *name, int code) {
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+    fprintf(stderr, "%s: cannot write to stdout\n", name);
+    return code == CLI_SUCCESS ? CLI_FAILURE : code;
+}
+
+static int run_command(const struct cli_command *command, int argc, char **argv) {
+    struct cli cli = {.command = command, .argc = argc, .argv = argv};
+    if (asprintf(&cli.name, "nvdp %s", command->name) < 0) return CLI_FAILURE;
+    argv[0] = cli.name; /* getopt puts it before its messages, argp in the usage */
+    int code = command->run(&cli);
+    code = flush_output(cli.name, code);
+    cli_end(&cli);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    setlocale(LC_CTYPE, "");
+    argp_program_version_hook = print_version;
+    argp_err_exit_status = CLI_USAGE;
+    if (argc < 2) return usage("expected a subcommand", "");
+    const char *first = argv[1];
+    bool help = strcmp(first, "help") == 0;
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || (help && argc == 2)) {
+        print_help(stdout);
+        return flush_output("nvdp", CLI_SUCCESS);
+    }
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+        print_version(stdout, NULL);
+        return flush_output("nvdp", CLI_SUCCESS);
+    }
+    if (help) { /* nvdp help train is nvdp train --help */
+        first = argv[2];
+        argv[2] = "--help";
+    }
+    if (first[0] == '-') return usage("unknown option", first);
+    const struct cli_command *command = find_command(first);
+    if (command == NULL) return usage("unknown subcommand", first);
+    return run_command(command, argc - 1, argv + 1);
+}
