@@ -68,6 +68,11 @@ struct nvdp_reuse_result {
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_reuse_config *config,
                        struct nvdp_reuse_result *out);
 
+/* Writes a matrix of divergences [n, n] of order `order` (row P, column Q, diagonal 0; as
+ * nvdp_pairs_config.matrix) to a file of kind pairs/1: dataset `rd`, attribute `order`. */
+nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
+                             const double *matrix);
+
 /* What a file or directory is, in a few lines for people, or one JSON object: safetensors, HDF5 of
  * any kind, vocabulary, model directory, run directory. */
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to);
