@@ -1,0 +1,37 @@
+# A short way to everything; `make help` lists it.  The work is done by CMake (presets in CMakePresets.json).
+BUILD := build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.DEFAULT_GOAL := all
+.PHONY: all demo test check long install install-deps clean help
+
+all: ## build the library and the program (build/release/nvdp)
+	@scripts/build.sh release -j$(JOBS)
+
+demo: all ## train, measure and share on a small task of its own: at most 3 minutes
+	@NVDP_BUILD=$(BUILD)/release experiments/demo/run.sh
+
+test: install-deps ## install what is missing, build, run all tests
+	@scripts/build.sh release -j$(JOBS)
+	@scripts/test.sh release
+
+check: ## everything a change must pass beyond `make test`: sanitizers, both compilers, layout, clang-tidy
+	@scripts/install-deps.sh --check
+	@scripts/check.sh
+
+long: ## hours: fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
+	@scripts/install-deps.sh --check
+	@scripts/fuzz.sh
+
+install: all ## install the library, headers and program under PREFIX (default /usr/local)
+	cmake --install $(BUILD)/release --prefix "$(PREFIX)"
+
+install-deps: ## install the needed packages (Debian, Ubuntu) where they are missing
+	@scripts/install-deps.sh
+
+clean: ## remove all build folders
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'

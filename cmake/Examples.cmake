@@ -1,0 +1,19 @@
+# experiments/examples/NAME.c -> example_NAME, on the public headers only; each succeeds without arguments, which is a test.
+file(GLOB nvdp_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/examples/*.c)
+foreach(source ${nvdp_examples})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(example_${name} ${source})
+  target_link_libraries(example_${name} PRIVATE nvdp nvdp_flags m)
+  if(NVDP_BUILD_TESTS)
+    add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+    set_tests_properties(example_${name} PROPERTIES TIMEOUT 300 LABELS example)
+  endif()
+endforeach()
+
+# The generator of the demo's data.
+file(GLOB nvdp_demo CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/demo/*.c)
+if(nvdp_demo)
+  add_executable(nvdp_demo_data ${nvdp_demo})
+  set_target_properties(nvdp_demo_data PROPERTIES OUTPUT_NAME nvdp-demo-data)
+  target_link_libraries(nvdp_demo_data PRIVATE nvdp nvdp_flags PkgConfig::JANSSON m)
+endif()

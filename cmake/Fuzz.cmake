@@ -1,0 +1,21 @@
+# tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput.  Ordinarily fuzz_NAME replays tests/fuzz/corpus/NAME/ as a test;
+# with NVDP_FUZZ it is a libFuzzer program.
+file(GLOB nvdp_fuzz CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.c)
+foreach(source ${nvdp_fuzz})
+  get_filename_component(name ${source} NAME_WE)
+  if(name STREQUAL "replay")
+    continue()
+  endif()
+  if(NVDP_FUZZ)
+    add_executable(fuzz_${name} ${source})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
+    add_test(NAME fuzz_${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT 300 LABELS fuzz)
+  endif()
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_link_libraries(fuzz_${name} PRIVATE nvdp nvdp_flags ${NVDP_DEPENDENCIES})
+  # libFuzzer's entry has no prototype of ours.
+  target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
+endforeach()

@@ -1,0 +1,16 @@
+# What was configured, in a few lines.
+function(nvdp_summary_line name value)
+  string(LENGTH "${name}" length)
+  math(EXPR blanks "14 - ${length}")
+  string(REPEAT " " ${blanks} padding)
+  message(STATUS "  ${name}${padding}${value}")
+endfunction()
+
+message(STATUS "nvdp ${PROJECT_VERSION}")
+nvdp_summary_line("compiler" "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
+nvdp_summary_line("libraries" "OpenBLAS ${OPENBLAS_VERSION}, GSL ${GSL_VERSION}, HDF5 ${HDF5_VERSION}, libsodium ${SODIUM_VERSION}")
+nvdp_summary_line("tests" "${NVDP_BUILD_TESTS}")
+nvdp_summary_line("examples" "${NVDP_BUILD_EXAMPLES}")
+nvdp_summary_line("sanitizers" "${NVDP_SANITIZE}")
+nvdp_summary_line("fuzzing" "${NVDP_FUZZ}")
+nvdp_summary_line("prefix" "${CMAKE_INSTALL_PREFIX}")

@@ -1,0 +1,15 @@
+#!/bin/sh
+# build.sh PRESET [build options]: configures build/PRESET where needed and builds it.
+set -eu
+cd "$(dirname "$0")/.."
+preset=$1
+shift
+log=build/$preset/configure.log
+mkdir -p "build/$preset"
+if ! cmake --preset "$preset" >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "The packages it needs: make install-deps" >&2
+    exit 1
+fi
+sed -n '/-- nvdp [0-9]/,$p' "$log"
+exec cmake --build "build/$preset" "$@"

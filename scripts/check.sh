@@ -1,0 +1,42 @@
+#!/bin/bash
+# check.sh: what a change must pass beyond the tests.  Stops at the first failure, prints the time of each part.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+
+part() { # part TITLE COMMAND...
+    local title=$1 start=$SECONDS
+    shift
+    echo "== $title"
+    "$@" || {
+        echo "== $title: failed" >&2
+        exit 1
+    }
+    echo "== $title: $((SECONDS - start)) s"
+}
+
+sources() { git ls-files --cached --others --exclude-standard '*.c' '*.h'; }
+
+layout() { sources | xargs clang-format --dry-run -Werror; }
+
+# On the sources of the clang build, with the options they are compiled with.
+tidy() {
+    sources | grep -E '^(src|nvib|vib|rdp|experiments)/.*\.c$' |
+        xargs -P"$jobs" -n4 clang-tidy -p build/clang --quiet --warnings-as-errors='*' 2>&1 |
+        { grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -header-filter|^$' || true; }
+}
+
+sanitized() {
+    scripts/build.sh debug-asan -j"$jobs"
+    # strict_string_checks finds reads past the end of unterminated text; OpenMP's threads outlive main.
+    ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
+        UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$PWD/tests/leaks.supp \
+        scripts/test.sh debug-asan
+}
+
+part "layout (clang-format)" layout
+part "gcc, warnings are errors" scripts/build.sh gcc -j"$jobs"
+part "clang, warnings are errors" scripts/build.sh clang -j"$jobs"
+part "clang-tidy" tidy
+part "tests and fuzz corpora under sanitizers" sanitized
+echo "check passed in $SECONDS s"

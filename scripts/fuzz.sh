@@ -1,0 +1,18 @@
+#!/bin/bash
+# fuzz.sh: builds the libFuzzer programs and runs each for FUZZ_SECONDS (600) on its corpus; new inputs that reach new
+# code are kept in build/fuzz/corpus, crashes in build/fuzz/crashes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${FUZZ_SECONDS:-600}
+scripts/build.sh fuzz -j"${JOBS:-$(nproc)}"
+mkdir -p build/fuzz/crashes
+for program in build/fuzz/tests/fuzz_*; do
+    [ -x "$program" ] && [ -f "$program" ] || continue
+    name=${program##*/fuzz_}
+    mkdir -p "build/fuzz/corpus/$name"
+    known=tests/fuzz/corpus/$name
+    [ -d "$known" ] || known=
+    echo "== $name: $seconds s"
+    "$program" -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 \
+        -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" ${known:+"$known"}
+done

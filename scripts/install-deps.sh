@@ -1,0 +1,48 @@
+#!/bin/sh
+# install-deps.sh [--check]: installs the packages that building and testing need, on Debian and Ubuntu; with --check
+# also those of `make check`.  Does nothing, and asks for no rights, where all are there.
+set -eu
+packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgsl-dev libhdf5-dev libsodium-dev
+    libjansson-dev libutf8proc-dev libcriterion-dev gnuplot-nox hdf5-tools"
+case ${1:-} in
+'') ;;
+--check) packages="$packages clang clang-format clang-tidy libclang-rt-dev libomp-dev git" ;;
+*)
+    echo "usage: install-deps.sh [--check]" >&2
+    exit 2
+    ;;
+esac
+
+installed() {
+    # pkg-config may be provided by pkgconf.
+    dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
+}
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "install-deps.sh knows Debian and Ubuntu only; here, install what these packages hold:" $packages >&2
+    exit 0
+fi
+
+missing=
+for package in $packages; do
+    installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "missing packages, and neither root nor sudo to install them:$missing" >&2
+        exit 1
+    fi
+    root=sudo
+fi
+export DEBIAN_FRONTEND=noninteractive
+$root apt-get update -q
+# Older releases ship clang's runtime libraries within another package.
+known=
+for package in $missing; do
+    if [ "$package" = libclang-rt-dev ] && ! apt-cache show "$package" >/dev/null 2>&1; then continue; fi
+    known="$known $package"
+done
+[ -z "$known" ] || $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $known
