@@ -1,7 +1,8 @@
 /* Operations of the nonparametric variational information bottleneck on tensor memory.
  * Definitions: docs/nvib.md.  T token rows, p dims, R sample rows (prior, tokens, padding, each
- * kappa times), B texts.  src[r] is the token row that sample row r comes from, -1 for the prior and
- * padding (mu 0, logvar 0). */
+ * kappa times), B texts.  src[r] is the token row that sample row r comes from, -1 for the prior
+ * and padding (mu 0, logvar 0).  Rows of one token are neighbours, and a token's rows are in one
+ * text. */
 #ifndef NVDP_SRC_TENSOR_OPS_NVIB_H
 #define NVDP_SRC_TENSOR_OPS_NVIB_H
 
@@ -9,31 +10,36 @@
 #include "tensor/device.h"
 
 /* log_alpha[t] = w2.(x*x) + w1.x + b  (quadratic projection) */
-void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t dim, const float *x,
-                             const float *w2, const float *w1, const float *b, float *log_alpha);
+void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
+                             const float *x, const float *w2, const float *w1, const float *b,
+                             float *log_alpha);
 /* dx added to; dw2, dw1, db added to. */
-void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_t dim, const float *x,
-                              const float *w2, const float *w1, const float *dlog_alpha, float *dx,
-                              float *dw2, float *dw1, float *db);
+void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
+                              const float *x, const float *w2, const float *w1,
+                              const float *dlog_alpha, float *dx, float *dw2, float *dw1,
+                              float *db);
 
 /* Clip set (follow-up paper; gradients as of a clamp). Off where clip NULL. */
 struct nvdp__clip {
-    float radius;                      /* |mu|_2 <= radius; infinite: off */
-    float logvar_min, logvar_max;      /* -inf / inf: off */
+    float radius;                 /* |mu|_2 <= radius; infinite: off */
+    float logvar_min, logvar_max; /* -inf / inf: off */
     float log_alpha_min, log_alpha_max;
 };
-/* In place; mu_norm [rows] keeps |mu| before scaling; raw_logvar/raw_log_alpha are kept by the caller's
- * copies logvar_in [rows,dim], log_alpha_in [rows] (set here). */
+/* In place; mu_norm [rows] keeps |mu| before scaling, logvar_in [rows,dim] and log_alpha_in [rows]
+ * what came in.  A scaled mu comes to lie inside the ball by some 2e-7 of its radius, never outside
+ * by rounding. */
 void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
                         size_t dim, float *mu, float *logvar, float *log_alpha, float *mu_norm,
                         float *logvar_in, float *log_alpha_in);
-/* In place on the gradients; mu is the clipped mu. */
+/* In place on the gradients; mu is the clipped mu.  A clamped number passes nothing on; a scaled mu
+ * passes on the Jacobian of the projection, (R/|mu|) (I - m m^T), m = mu/|mu|. */
 void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
                          size_t dim, const float *mu, const float *mu_norm, const float *logvar_in,
                          const float *log_alpha_in, float *dmu, float *dlogvar, float *dlog_alpha);
 
-/* z[r] = mu[src] + exp(logvar[src]/2) eps[r]; eps drawn from a stream a text (key[b], rows
- * offset[b]..offset[b+1]), or given (eps non-NULL). */
+/* z[r] = mu[src] + exp(logvar[src]/2) eps[r], added in double; eps drawn from a stream a text
+ * (key[b], rows offset[b]..offset[b+1]), row i of a text from block i ceil(dim/8) on, or given (eps
+ * non-NULL). */
 void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__noise *noise,
                         enum nvdp__purpose purpose, uint32_t epoch, size_t texts,
                         const int32_t *offset, const uint64_t *key, size_t dim, const int32_t *src,
@@ -44,9 +50,10 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev, size_t rows, si
                                  const float *dz, float *dmu, float *dlogvar);
 
 /* Dirichlet weights in log space.  Row r has pseudo-count exp(log_alpha[src[r]])/kappa, or
- * base[r]/kappa (host table) where src[r] < 0.  log g_r ~ log Gamma(.,1) from a stream a text, or given
- * (log_gamma non-NULL); log_pi = log g - logsumexp over the text; never -inf.
- * dlogg (NULL: inference) [R] keeps d log g / d log alpha (implicit reparameterisation, Figurnov et al. 2018). */
+ * base[r]/kappa (host table) where src[r] < 0.  log g_r ~ log Gamma(.,1) from a stream a text, or
+ * given (log_gamma non-NULL); log_pi = log g - logsumexp over the text; never -inf (log g stops at
+ * -1e30). dlogg (NULL: inference) [R] keeps d log g / d log alpha (implicit reparameterisation,
+ * Figurnov et al. 2018). */
 void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__noise *noise,
                             enum nvdp__purpose purpose, uint32_t epoch, size_t texts,
                             const int32_t *offset, const uint64_t *key, double kappa,
@@ -65,6 +72,12 @@ void nvdp__denoise_bias_backward(const struct nvdp__device *dev, size_t rows, si
                                  size_t head_dim, const float *z, const float *dbias, float *dz,
                                  float *dlog_pi);
 
+/* y = exp(x): the weights from their logarithms. x and y may be the same. */
+void nvdp__exp(const struct nvdp__device *dev, size_t n, const float *x, float *y);
+/* y += a * x, elementwise. */
+void nvdp__multiply_add(const struct nvdp__device *dev, size_t n, const float *a, const float *x,
+                        float *y);
+
 /* The two losses a text, over its real components (prior + tokens, padding never enters). */
 enum nvdp__kl_form {
     NVDP__KL_PUBLISHED, /* docs/nvib.md: means over dimensions and over K */
@@ -74,10 +87,12 @@ struct nvdp__kl {
     enum nvdp__kl_form form;
     double prior_alpha, pad_alpha, delta, kappa;
     double weight_g, weight_d; /* gradient weights: lambda s_t / texts */
-    /* the exact form under the hidden policy sums over length+1 components; 0: the text's own n+1 */
+    /* The exact form under the hidden policy sums over length+1 components; 0: the text's own n+1,
+     * and an empty text's pseudo-count is (prior_alpha + delta n)/(n+1) instead of pad_alpha. */
     size_t length;
 };
-/* loss_g, loss_d: host doubles [texts].  Gradients (NULL: skip) are ADDED to dmu, dlogvar, dlog_alpha. */
+/* loss_g, loss_d: host doubles [texts] (NULL: skip).  Gradients (dmu NULL: skip all) are ADDED to
+ * dmu, dlogvar, dlog_alpha. */
 void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, size_t texts,
                      const int32_t *token_offset, size_t dim, const float *mu, const float *logvar,
                      const float *log_alpha, double *loss_g, double *loss_d, float *dmu,
@@ -88,7 +103,8 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
 double nvdp__gamma_implicit_gradient(double alpha, double g);
 /* d log g / d log alpha, from log g: stable where g underflows. */
 double nvdp__gamma_implicit_log_gradient(double alpha, double log_g);
-/* log of a Gamma(alpha, 1) draw (Marsaglia & Tsang 2000; alpha < 1: log G(alpha+1) + log(U)/alpha). */
+/* log of a Gamma(alpha, 1) draw (Marsaglia & Tsang 2000; alpha < 1: log G(alpha+1) + log(U)/alpha).
+ */
 double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha);
 
 #endif
