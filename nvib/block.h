@@ -6,14 +6,16 @@
 #include "bottleneck/bottleneck.h"
 
 struct nvdp__block {
-    size_t dim;          /* p */
+    size_t dim; /* p */
     size_t heads;
-    size_t inner;        /* feed-forward width */
+    size_t inner; /* feed-forward width */
     enum nvdp_activation act;
     float eps;           /* LayerNorm */
     enum nvdp_pool pool; /* resolved: first, mean, weighted */
     int kappa;
-    struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output, output_norm;
+    bool clean_query; /* forward is given clean queries */
+    struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
+        output_norm;
     /* activations, index tables: see block.c */
     struct nvdp__block_cache *cache;
 };
@@ -28,14 +30,16 @@ void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__
 nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena);
-/* *pooled [texts, p].  clean_query (NULL: from z) is for the leaking comparison variant only. */
+/* *pooled [texts, p].  clean_query [R, p] (NULL: from z) is for the leaking comparison variant
+ * only. NVDP_ERR_ARGUMENT for a sample outside the plan or with a text too short for its pool. */
 nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__device *dev,
                                 const struct nvdp__params *params,
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled);
-/* Gradients of parameters are added; dz [R, p] and dlog_pi [R] are set (NULL both: skip). */
+/* After the forward of the same sample.  Gradients of parameters are added; dz [R, p] and dlog_pi
+ * [R] are set (NULL both: skip); d_clean [R, p] is set where the forward had clean queries. */
 void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
-                          float *d_pooled, float *dz, float *dlog_pi);
+                          const float *d_pooled, float *dz, float *dlog_pi, float *d_clean);
 
 #endif
