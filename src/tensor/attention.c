@@ -53,6 +53,11 @@ size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q,
     return (size_t)dev->threads * thread_scratch(longest_q, longest_k);
 }
 
+NVDP__INLINE void add_bias(size_t n, const float *restrict bias, float *restrict s) {
+    for (size_t j = 0; bias != NULL && j < n; j++)
+        s[j] += bias[j];
+}
+
 /* The largest of s; NaN is passed over.  In lanes, because compilers keep the order of comparisons.
  */
 NVDP__INLINE float row_max(size_t n, const float *s) {
@@ -74,9 +79,7 @@ NVDP__INLINE float row_max(size_t n, const float *s) {
 /* s -> exp(s + bias - highest); returns log-sum-exp, and 1/sum in *inverse. */
 NVDP__CLONES
 static float softmax_row(size_t n, const float *restrict bias, float *restrict s, float *inverse) {
-    if (bias != NULL)
-        for (size_t j = 0; j < n; j++)
-            s[j] += bias[j];
+    add_bias(n, bias, s);
     float highest = row_max(n, s);
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -146,8 +149,7 @@ void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__
     size_t tiles = att->groups * att->heads;
     size_t share =
         thread_scratch(longest(att->groups, att->q_offset), longest(att->groups, att->k_offset));
-    bool parallel = dev->threads > 1 && tiles > 1;
-#pragma omp parallel for num_threads(dev->threads) schedule(dynamic) if (parallel)
+#pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (size_t i = 0; i < tiles; i++) {
         struct tile t = tile_of(att, i / att->heads, i % att->heads);
         forward_tile(dev, att, &t, q, k, v, bias, out, lse,
@@ -168,8 +170,9 @@ static float dot_row(size_t n, const float *restrict x, const float *restrict y)
 NVDP__CLONES
 static void backward_row(size_t n, const float *restrict bias, float lse, float d,
                          float *restrict s, float *restrict dp) {
+    add_bias(n, bias, s);
     for (size_t j = 0; j < n; j++) {
-        float p = nvdp__fast_exp(s[j] + (bias != NULL ? bias[j] : 0.0f) - lse);
+        float p = nvdp__fast_exp(s[j] - lse);
         s[j] = p;
         dp[j] = p * (dp[j] - d);
     }
@@ -180,8 +183,9 @@ NVDP__CLONES
 static void backward_dropped_row(size_t n, const float *restrict bias, float lse, float d,
                                  struct nvdp__dropout_key key, int32_t threshold, float factor,
                                  float *restrict s, float *restrict dp) {
+    add_bias(n, bias, s);
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
-        float p = nvdp__fast_exp(s[j] + (bias != NULL ? bias[j] : 0.0f) - lse);
+        float p = nvdp__fast_exp(s[j] - lse);
         float f = nvdp__dropout_factor(key, threshold, factor, j);
         s[j] = f * p;
         dp[j] = p * (f * dp[j] - d);
@@ -247,11 +251,10 @@ void nvdp__attention_backward(const struct nvdp__device *dev, const struct nvdp_
     size_t jobs = att->groups * att->heads / together;
     size_t share =
         thread_scratch(longest(att->groups, att->q_offset), longest(att->groups, att->k_offset));
-    bool parallel = dev->threads > 1 && jobs > 1;
     if (dbias != NULL)
         zero_rows(1, (size_t)(att->k_offset[att->groups] - att->k_offset[0]), 0,
                   dbias + att->k_offset[0]);
-#pragma omp parallel for num_threads(dev->threads) schedule(dynamic) if (parallel)
+#pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (size_t i = 0; i < jobs; i++) {
         for (size_t j = i * together; j < (i + 1) * together; j++) {
             struct tile t = tile_of(att, j / att->heads, j % att->heads);

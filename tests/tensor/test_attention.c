@@ -1,0 +1,201 @@
+#include "tensor_test.h"
+
+#include <cblas.h>
+
+/* One problem: layout, inputs as floats; rows of q and out hold `pad` floats that are no one's. */
+struct problem {
+    struct nvdp__attention att;
+    size_t q_rows, k_rows;
+    size_t q_floats, kv_floats, out_floats, lse_floats;
+    size_t longest_q, longest_k;
+    float *q, *k, *v, *bias, *dout;
+};
+
+static size_t longest(size_t groups, const int32_t *offset) {
+    int32_t most = 0;
+    for (size_t g = 0; g < groups; g++)
+        most = offset[g + 1] - offset[g] > most ? offset[g + 1] - offset[g] : most;
+    return (size_t)most;
+}
+
+static struct problem make(size_t groups, const int32_t *q_offset, const int32_t *k_offset,
+                           size_t heads, size_t head_dim, size_t pad, float rate, bool bias) {
+    size_t width = heads * head_dim;
+    struct problem p = {.att = {.groups = groups,
+                                .heads = heads,
+                                .head_dim = head_dim,
+                                .scale = (float)(1 / sqrt((double)head_dim)),
+                                .q_offset = q_offset,
+                                .k_offset = k_offset,
+                                .q_stride = width + pad,
+                                .kv_stride = width + 2 * pad,
+                                .out_stride = width + 3 * pad,
+                                .dropout = {.rate = rate, .seed = 4, .step = 1, .site = 9}},
+                        .q_rows = (size_t)q_offset[groups],
+                        .k_rows = (size_t)k_offset[groups],
+                        .longest_q = longest(groups, q_offset),
+                        .longest_k = longest(groups, k_offset)};
+    p.q_floats = p.q_rows * p.att.q_stride;
+    p.kv_floats = p.k_rows * p.att.kv_stride;
+    p.out_floats = p.q_rows * p.att.out_stride;
+    p.lse_floats = p.q_rows * heads;
+    p.q = test_floats(p.q_floats, 2);
+    p.k = test_floats(p.kv_floats, 2);
+    p.v = test_floats(p.kv_floats, 2);
+    p.bias = bias ? test_floats(p.k_rows, 3) : NULL;
+    p.dout = test_floats(p.out_floats, 1);
+    return p;
+}
+
+struct result {
+    float *out, *lse, *dq, *dk, *dv, *dbias;
+};
+
+static struct result run(const struct nvdp__device *dev, const struct problem *p) {
+    struct result r = {
+        test_zeros(p->out_floats), test_zeros(p->lse_floats),
+        test_zeros(p->q_floats),   test_zeros(p->kv_floats),
+        test_zeros(p->kv_floats),  p->bias != NULL ? test_floats(p->k_rows, 1) : NULL};
+    float *scratch =
+        test_zeros(nvdp__attention_scratch(dev, p->longest_q, p->longest_k, p->att.head_dim));
+    nvdp__attention_forward(dev, &p->att, p->q, p->k, p->v, p->bias, r.out, r.lse, scratch);
+    nvdp__attention_backward(dev, &p->att, p->q, p->k, p->v, p->bias, r.out, r.lse, p->dout, r.dq,
+                             r.dk, r.dv, r.dbias, scratch);
+    return r;
+}
+
+/* Scores reach about +-4 and lse a few more: exp turns their rounding, 5e-7 absolute, into as much
+ * relative; sums of products of such numbers stay below ten times the usual tolerance. */
+static void check(const struct problem *p) {
+    double *q = test_widen(p->q_floats, p->q);
+    double *k = test_widen(p->kv_floats, p->k);
+    double *v = test_widen(p->kv_floats, p->v);
+    double *bias = test_widen(p->k_rows, p->bias);
+    double *out = test_zeros64(p->out_floats);
+    double *lse = test_zeros64(p->lse_floats);
+    double *dq = test_zeros64(p->q_floats);
+    double *dk = test_zeros64(p->kv_floats);
+    double *dv = test_zeros64(p->kv_floats);
+    double *dbias = p->bias != NULL ? test_zeros64(p->k_rows) : NULL;
+    ref64_attention_forward(&p->att, q, k, v, bias, out, lse);
+    ref64_attention_backward(&p->att, q, k, v, bias, out, lse, test_widen(p->out_floats, p->dout),
+                             dq, dk, dv, dbias);
+    struct result r[DEVICES];
+    for (size_t d = 0; d < DEVICES; d++) {
+        openblas_set_num_threads(test_devices[d].threads); /* as a context does */
+        r[d] = run(&test_devices[d], p);
+        test_close("out", p->out_floats, r[d].out, out, 10 * FLOAT_TOLERANCE);
+        test_close("lse", p->lse_floats, r[d].lse, lse, 10 * FLOAT_TOLERANCE);
+        test_close("dq", p->q_floats, r[d].dq, dq, 10 * FLOAT_TOLERANCE);
+        test_close("dk", p->kv_floats, r[d].dk, dk, 10 * FLOAT_TOLERANCE);
+        test_close("dv", p->kv_floats, r[d].dv, dv, 10 * FLOAT_TOLERANCE);
+        if (dbias != NULL) test_close("dbias", p->k_rows, r[d].dbias, dbias, 10 * FLOAT_TOLERANCE);
+    }
+    struct result *a = &r[FAST_ONE];
+    struct result *b = &r[FAST_TWO];
+    test_same("out", p->out_floats, a->out, b->out);
+    test_same("dq", p->q_floats, a->dq, b->dq);
+    test_same("dk", p->kv_floats, a->dk, b->dk);
+    test_same("dv", p->kv_floats, a->dv, b->dv);
+    if (dbias != NULL) test_same("dbias", p->k_rows, a->dbias, b->dbias);
+    test_free();
+}
+
+static const int32_t even[] = {0, 1, 8, 24, 41, 74};
+static const int32_t other[] = {0, 7, 8, 25, 58, 74};
+static const int32_t holes[] = {0, 0, 9, 9, 20, 20};
+
+Test(attention, matches_double_over_shapes) {
+    const size_t dims[] = {1, 7, 16, 17, 64};
+    for (size_t i = 0; i < 5; i++)
+        for (int bias = 0; bias < 2; bias++)
+            for (int dropout = 0; dropout < 2; dropout++) {
+                float rate = dropout ? 0.2f : 0;
+                struct problem same = make(5, even, even, 2, dims[i], 0, rate, bias == 1);
+                check(&same);
+                struct problem across = make(5, even, other, 3, dims[i], 5, rate, bias == 1);
+                check(&across);
+            }
+}
+
+Test(attention, a_text_of_128_tokens) {
+    const int32_t offset[] = {0, 128, 141, 154};
+    struct problem p = make(3, offset, offset, 2, 64, 0, 0.1f, true);
+    check(&p);
+    struct problem wide = make(3, offset, offset, 2, 32, 16, 0, false);
+    check(&wide);
+}
+
+Test(attention, empty_groups) {
+    struct problem both = make(5, holes, holes, 2, 16, 0, 0, true);
+    check(&both);
+    struct problem no_keys = make(5, even, holes, 2, 16, 0, 0, true);
+    check(&no_keys);
+    struct problem no_queries = make(5, holes, even, 2, 16, 0, 0.1f, true);
+    check(&no_queries);
+    struct problem nothing = make(0, even, even, 2, 16, 0, 0, false);
+    check(&nothing);
+}
+
+/* A key whose bias is -inf takes no part; huge scores do not overflow. */
+Test(attention, extreme_scores) {
+    const int32_t offset[] = {0, 20};
+    for (size_t d = 0; d < DEVICES; d++) {
+        struct problem p = make(1, offset, offset, 1, 16, 0, 0, true);
+        p.bias[3] = -INFINITY;
+        p.bias[5] = 1e6f;
+        struct result r = run(&test_devices[d], &p);
+        for (size_t i = 0; i < 20; i++)
+            for (size_t c = 0; c < 16; c++) {
+                cr_assert_float_eq(r.out[i * 16 + c], p.v[5 * 16 + c], 1e-6f);
+                cr_assert_eq(r.dk[3 * 16 + c], 0);
+            }
+        cr_expect_eq(r.dbias[3], 0);
+        test_free();
+    }
+}
+
+struct shape {
+    const struct nvdp__attention *att;
+    double *q, *k, *v, *bias, *out, *lse, *dout;
+    size_t out_count;
+};
+
+static double attention_value(void *user) {
+    struct shape *s = user;
+    ref64_attention_forward(s->att, s->q, s->k, s->v, s->bias, s->out, s->lse);
+    return test_dot(s->out_count, s->out, s->dout);
+}
+
+static void check_gradient(float rate, bool with_bias) {
+    const int32_t q_offset[] = {0, 3, 4};
+    const int32_t k_offset[] = {0, 2, 7};
+    struct problem p = make(2, q_offset, k_offset, 2, 3, 0, rate, with_bias);
+    struct shape s = {&p.att,
+                      test_widen(p.q_floats, p.q),
+                      test_widen(p.kv_floats, p.k),
+                      test_widen(p.kv_floats, p.v),
+                      test_widen(p.k_rows, p.bias),
+                      test_zeros64(p.out_floats),
+                      test_zeros64(p.lse_floats),
+                      test_widen(p.out_floats, p.dout),
+                      p.out_floats};
+    double *dq = test_zeros64(p.q_floats);
+    double *dk = test_zeros64(p.kv_floats);
+    double *dv = test_zeros64(p.kv_floats);
+    double *dbias = test_zeros64(p.k_rows);
+    attention_value(&s);
+    ref64_attention_backward(s.att, s.q, s.k, s.v, s.bias, s.out, s.lse, s.dout, dq, dk, dv, dbias);
+    gradcheck("q", p.q_floats, s.q, dq, attention_value, &s, GRADCHECK_TOLERANCE);
+    gradcheck("k", p.kv_floats, s.k, dk, attention_value, &s, GRADCHECK_TOLERANCE);
+    gradcheck("v", p.kv_floats, s.v, dv, attention_value, &s, GRADCHECK_TOLERANCE);
+    if (with_bias)
+        gradcheck("bias", p.k_rows, s.bias, dbias, attention_value, &s, GRADCHECK_TOLERANCE);
+    test_free();
+}
+
+Test(attention, plain_backward_is_the_derivative) {
+    check_gradient(0, false);
+    check_gradient(0, true);
+    check_gradient(0.3f, true);
+}

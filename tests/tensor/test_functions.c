@@ -1,0 +1,92 @@
+/* The fast elementary functions against libm in double, over sweeps, in the version of the baseline
+ * instruction set and in the one the processor gets. */
+#include "tensor/vector.h"
+#include "tensor_test.h"
+
+enum { POINTS = 400001 };
+
+NVDP__CLONES
+static void exp_all(size_t n, const float *x, float *y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__fast_exp(x[i]);
+}
+
+NVDP__CLONES
+static void tanh_all(size_t n, const float *x, float *y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__fast_tanh(x[i]);
+}
+
+NVDP__CLONES
+static void erf_all(size_t n, const float *x, float *y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__fast_erf(x[i]);
+}
+
+static float exp_one(float x) {
+    return nvdp__fast_exp(x);
+}
+
+static float tanh_one(float x) {
+    return nvdp__fast_tanh(x);
+}
+
+static float erf_one(float x) {
+    return nvdp__fast_erf(x);
+}
+
+/* Largest relative error over [low, high], `floor` below which the error counts against it instead.
+ */
+static double worst(double low, double high, double (*exact)(double), float (*one)(float),
+                    void (*all)(size_t n, const float *x, float *y), double floor) {
+    float *x = test_zeros(POINTS);
+    float *y = test_zeros(POINTS);
+    for (size_t i = 0; i < POINTS; i++)
+        x[i] = (float)(low + (high - low) * (double)i / (POINTS - 1));
+    all(POINTS, x, y);
+    double most = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        double want = exact((double)x[i]);
+        double unit = fmax(fabs(want), floor);
+        most = fmax(most, fabs((double)y[i] - want) / unit);
+        most = fmax(most, fabs((double)one(x[i]) - want) / unit);
+    }
+    test_free();
+    return most;
+}
+
+/* Results below 2^-126 are subnormal: their grid of 2^-149 is the floor's reason. */
+Test(functions, exp_is_within_its_stated_error) {
+    cr_expect_lt(worst(-87.3, 88.7, exp, exp_one, exp_all, 0), 2e-7);
+    cr_expect_lt(worst(-1, 1, exp, exp_one, exp_all, 0), 2e-7);
+    cr_expect_lt(worst(-110, -87.3, exp, exp_one, exp_all, 0x1p-126), 2.5e-7);
+}
+
+Test(functions, tanh_is_within_its_stated_error) {
+    cr_expect_lt(worst(-10, 10, tanh, tanh_one, tanh_all, 0), 2e-7);
+    cr_expect_lt(worst(-1, 1, tanh, tanh_one, tanh_all, 0), 2e-7);
+    cr_expect_lt(worst(-1e-3, 1e-3, tanh, tanh_one, tanh_all, 0), 2e-7);
+}
+
+Test(functions, erf_is_within_its_stated_error) {
+    cr_expect_lt(worst(-6, 6, erf, erf_one, erf_all, 0), 2e-7);
+    cr_expect_lt(worst(-1, 1, erf, erf_one, erf_all, 0), 2e-7);
+    cr_expect_lt(worst(-1e-3, 1e-3, erf, erf_one, erf_all, 0), 2e-7);
+}
+
+Test(functions, ends_are_exact) {
+    float x[] = {0, -INFINITY, INFINITY, 1e30f, -1e30f, 89, -105, NAN};
+    enum { N = sizeof x / sizeof *x };
+    const float want_exp[] = {1, 0, INFINITY, INFINITY, 0, INFINITY, 0};
+    const float want_odd[] = {0, -1, 1, 1, -1, 1, -1};
+    float y[N];
+    exp_all(N, x, y);
+    test_same("exp", N - 1, y, want_exp);
+    cr_expect(isnan(y[N - 1]));
+    tanh_all(N, x, y);
+    test_same("tanh", N - 1, y, want_odd);
+    cr_expect(isnan(y[N - 1]));
+    erf_all(N, x, y);
+    test_same("erf", N - 1, y, want_odd);
+    cr_expect(isnan(y[N - 1]));
+}
