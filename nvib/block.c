@@ -330,10 +330,10 @@ static void transform_backward(struct nvdp__block *block, const struct nvdp__dev
 /* The queries' gradient goes to their rows of z, or to the clean queries. */
 static void query_backward(struct nvdp__block *block, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__sample *sample,
-                           const float *d_query, float *dz, float *d_clean) {
+                           const float *d_query, float *dz) {
     struct nvdp__block_cache *c = block->cache;
     size_t p = block->dim;
-    float *to = block->clean_query ? d_clean : dz;
+    float *to = block->clean_query ? block->d_clean : dz;
     bool fresh = block->clean_query && to != NULL; /* d_clean is set, dz added to */
     if (to == NULL || gathers(block)) {
         dense_backward(dev, params, &block->query, c->queries, p, p, c->query_input, d_query,
@@ -348,7 +348,7 @@ static void query_backward(struct nvdp__block *block, const struct nvdp__device 
 
 void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
-                          const float *d_pooled, float *dz, float *dlog_pi, float *d_clean) {
+                          const float *d_pooled, float *dz, float *dlog_pi) {
     struct nvdp__block_cache *c = block->cache;
     size_t p = block->dim;
     pool_backward(block, dev, sample, d_pooled);
@@ -358,7 +358,7 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
                              c->d_other, c->d_row, c->d_key, c->d_value, c->d_bias, c->scratch);
     dense_backward(dev, params, &block->key, sample->rows, p, p, sample->z, c->d_key, dz, false);
     dense_backward(dev, params, &block->value, sample->rows, p, p, sample->z, c->d_value, dz, true);
-    query_backward(block, dev, params, sample, c->d_row, dz, d_clean);
+    query_backward(block, dev, params, sample, c->d_row, dz);
     if (dz == NULL) return;
     nvdp__denoise_bias_backward(dev, sample->rows, p, p / block->heads, sample->z, c->d_bias, dz,
                                 dlog_pi);

@@ -14,6 +14,7 @@ struct nvdp__block {
     enum nvdp_pool pool; /* resolved: first, mean, weighted */
     int kappa;
     bool clean_query; /* forward is given clean queries */
+    float *d_clean;   /* [R, p] where backward sets their gradient, or NULL */
     struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
         output_norm;
     /* activations, index tables: see block.c */
@@ -37,9 +38,9 @@ nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__de
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled);
 /* After the forward of the same sample.  Gradients of parameters are added; dz [R, p] and dlog_pi
- * [R] are set (NULL both: skip); d_clean [R, p] is set where the forward had clean queries. */
+ * [R] are set (NULL both: skip). */
 void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
-                          const float *d_pooled, float *dz, float *dlog_pi, float *d_clean);
+                          const float *d_pooled, float *dz, float *dlog_pi);
 
 #endif

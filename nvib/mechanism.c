@@ -123,6 +123,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     plan_forward(nvib, arena);
     nvib->dlogg = NULL;
     if (training) plan_backward(nvib, arena);
+    nvib->block.d_clean = nvib->d_clean;
     return nvdp__block_plan(&nvib->block, dev, nvib->max_rows, max_texts,
                             components * (size_t)nvib->config.kappa, training, arena);
 }
@@ -224,8 +225,7 @@ static void backward(void *self, const struct nvdp__device *dev, const struct nv
     (void)batch;
     struct nvdp__sample drawn;
     sample(nvib, &drawn);
-    nvdp__block_backward(&nvib->block, dev, params, &drawn, d_pooled, nvib->d_z, nvib->d_log_pi,
-                         nvib->d_clean);
+    nvdp__block_backward(&nvib->block, dev, params, &drawn, d_pooled, nvib->d_z, nvib->d_log_pi);
     sample_backward(nvib, dev, weight_g, weight_d);
     nvdp__nvib_posterior_backward(nvib, dev, params, hidden, d_hidden);
 }

@@ -1,0 +1,99 @@
+#include "fixture.h"
+
+#include "support.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nvdp_nvib_config fixture_config(size_t length) {
+    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+    config.length = length;
+    return config;
+}
+
+static void random_values(struct fixture *f, uint64_t seed) {
+    for (size_t i = 0; i < f->params.count; i++) {
+        nvdp__params_normal(&f->dev, &f->params, i, 0.3, seed);
+        if (strstr(f->params.entry[i].name, "LayerNorm.weight") == NULL) continue;
+        float *value = nvdp__value(&f->params, i);
+        for (size_t k = 0; k < f->params.entry[i].count; k++) {
+            value[k] += 1;
+        }
+    }
+}
+
+static void plan_training(struct fixture *f, size_t longest) {
+    for (int pass = 0; pass < 2; pass++) {
+        cr_assert_eq(nvdp__mechanism_nvdp.plan(f->nvib, &f->dev, f->batch.tokens, f->batch.texts,
+                                               longest, true, &f->arena),
+                     NVDP_OK, "%s", nvdp_context_error(f->ctx));
+        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(f->ctx, &f->arena), NVDP_OK);
+    }
+}
+
+struct fixture fixture_create(const struct nvdp_nvib_config *config, size_t hidden_size,
+                              size_t heads, size_t inner, size_t texts, const int32_t *lengths,
+                              uint64_t seed) {
+    struct fixture f = {.ctx = support_context()};
+    f.dev = nvdp__device_cpu(f.ctx);
+    /* The encoder is never declared: the mechanism reads its configuration alone. */
+    f.bert.config = (struct nvdp_bert_config){.hidden_size = hidden_size,
+                                              .num_attention_heads = heads,
+                                              .intermediate_size = inner,
+                                              .layer_norm_eps = 1e-12,
+                                              .hidden_act = NVDP_GELU};
+    struct nvdp__bert *bert = malloc(sizeof *bert);
+    *bert = f.bert;
+    nvdp__params_init(&f.params, f.ctx);
+    void *self = NULL;
+    cr_assert_eq(nvdp__mechanism_nvdp.create(f.ctx, bert, config, &f.params, &self), NVDP_OK, "%s",
+                 nvdp_context_error(f.ctx));
+    f.nvib = self;
+    cr_assert_eq(nvdp__params_allocate(&f.params, true), NVDP_OK);
+    random_values(&f, seed);
+    size_t longest = 0;
+    for (size_t b = 0; b < texts; b++) {
+        f.offset[b + 1] = f.offset[b] + lengths[b];
+        f.key[b] = 100 + 7 * b;
+        if ((size_t)lengths[b] > longest) longest = (size_t)lengths[b];
+    }
+    f.batch =
+        (struct nvdp__batch){.texts = texts, .tokens = (size_t)f.offset[texts], .longest = longest};
+    plan_training(&f, longest);
+    f.hidden = calloc(f.batch.tokens * hidden_size, sizeof *f.hidden);
+    f.d_hidden = calloc(f.batch.tokens * hidden_size, sizeof *f.d_hidden);
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    nvdp__stream_normals(&stream, f.batch.tokens * hidden_size, f.hidden);
+    return f;
+}
+
+void fixture_point(struct fixture *f) {
+    f->batch.offset = f->offset;
+    f->batch.key = f->key;
+}
+
+void fixture_free(struct fixture *f) {
+    struct nvdp__bert *bert = (struct nvdp__bert *)f->nvib->bert;
+    nvdp__mechanism_nvdp.release(f->nvib);
+    free(bert);
+    nvdp__params_release(&f->params);
+    nvdp__arena_release(&f->arena);
+    free(f->hidden);
+    free(f->d_hidden);
+    nvdp_context_free(f->ctx);
+}
+
+struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch) {
+    return (struct nvdp__draw){.noise = {.seed = seed},
+                               .gauss = NVDP__PURPOSE_GAUSS,
+                               .gamma = NVDP__PURPOSE_GAMMA,
+                               .epoch = epoch};
+}
+
+float *fixture_value(struct fixture *f, const char *name, size_t *count) {
+    size_t index = nvdp__params_find(&f->params, name);
+    cr_assert_neq(index, SIZE_MAX, "no tensor %s", name);
+    if (count != NULL) *count = f->params.entry[index].count;
+    return nvdp__value(&f->params, index);
+}

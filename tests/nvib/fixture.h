@@ -1,0 +1,35 @@
+/* An nvdp bottleneck on its own: parameters, plan, a batch of made-up texts. */
+#ifndef NVDP_TESTS_NVIB_FIXTURE_H
+#define NVDP_TESTS_NVIB_FIXTURE_H
+
+#include "nvib/nvib.h"
+
+struct fixture {
+    struct nvdp_context *ctx;
+    struct nvdp__device dev;
+    struct nvdp__bert bert; /* configuration alone: no encoder parameters */
+    struct nvdp__params params;
+    struct nvdp__nvib *nvib;
+    struct nvdp__arena arena;
+    struct nvdp__batch batch;
+    int32_t offset[16]; /* the batch's tables: see fixture_point */
+    uint64_t key[16];
+    float *hidden;   /* [tokens, D] */
+    float *d_hidden; /* [tokens, D] */
+};
+
+/* A configuration whose tests are quick: latent_dim 0, length as given. */
+struct nvdp_nvib_config fixture_config(size_t length);
+/* Encoder width D, its heads, feed-forward width; texts of the given lengths.  Parameters are
+ * random (normal, 0.3 or so), hidden states normal. Planned for training. */
+struct fixture fixture_create(const struct nvdp_nvib_config *config, size_t hidden_size,
+                              size_t heads, size_t inner, size_t texts, const int32_t *lengths,
+                              uint64_t seed);
+/* Points the batch at this struct's own tables; call it where the struct has come to rest. */
+void fixture_point(struct fixture *f);
+void fixture_free(struct fixture *f);
+/* The seed's draw of an epoch. */
+struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch);
+float *fixture_value(struct fixture *f, const char *name, size_t *count);
+
+#endif

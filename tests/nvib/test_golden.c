@@ -1,0 +1,209 @@
+/* The layer, losses and all gradients against values computed in float64 by independent code, with
+ * the noise given (golden/nvib_block.safetensors).  Its loss pools u by the mean over the token
+ * rows (neither the prior nor padding), LayerNorm's epsilon is 1e-12. */
+#include "fixture.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXTS = 3, LONGEST = 6, WIDTH = 16, TOKENS = 12, ROWS = 15 };
+static const int32_t lengths[TEXTS] = {6, 4, 2};
+
+struct golden {
+    struct nvdp_safetensors *file;
+    double *buffer; /* the last tensor read */
+};
+
+static double *read(struct golden *g, const char *name, size_t *count) {
+    const struct nvdp_tensor_info *info = nvdp_safetensors_find(g->file, name);
+    cr_assert_not_null(info, "no %s", name);
+    free(g->buffer);
+    g->buffer = calloc(info->count, sizeof *g->buffer);
+    nvdp_safetensors_read_f64(info, g->buffer);
+    if (count != NULL) *count = info->count;
+    return g->buffer;
+}
+
+/* Padded [texts, longest + extra, width] to end-to-end rows. */
+static void pack(const double *padded, size_t extra, size_t width, double *out) {
+    size_t row = 0;
+    for (size_t b = 0; b < TEXTS; b++) {
+        for (size_t i = 0; i < (size_t)lengths[b] + extra; i++, row++) {
+            memcpy(out + row * width, padded + (b * (LONGEST + extra) + i) * width,
+                   width * sizeof *out);
+        }
+    }
+}
+
+static void to_float(size_t n, const double *x, float *y) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (float)x[i];
+    }
+}
+
+struct run {
+    struct golden golden;
+    struct fixture f;
+    float eps[ROWS * WIDTH], log_gamma[ROWS];
+    struct nvdp__draw draw;
+    float *pooled;
+};
+
+static void start(struct run *run, enum nvdp_pool pool, double delta) {
+    struct nvdp_nvib_config config = fixture_config(0);
+    config.length_policy = NVDP_LENGTH_PUBLIC;
+    config.pool = pool;
+    config.delta = delta;
+    *run = (struct run){0};
+    const char *path = support_shared("golden/nvib_block.safetensors");
+    run->f = fixture_create(&config, WIDTH, 4, 64, TEXTS, lengths, 1);
+    fixture_point(&run->f);
+    cr_assert_eq(nvdp_safetensors_open(run->f.ctx, path, &run->golden.file), NVDP_OK);
+    for (size_t i = 0; i < run->f.params.count; i++) {
+        size_t count;
+        const double *want = read(&run->golden, run->f.params.entry[i].name, &count);
+        cr_assert_eq(count, run->f.params.entry[i].count);
+        to_float(count, want, nvdp__value(&run->f.params, i));
+    }
+    double rows[ROWS * WIDTH];
+    pack(read(&run->golden, "x", NULL), 0, WIDTH, rows);
+    to_float(TOKENS * WIDTH, rows, run->f.hidden);
+    pack(read(&run->golden, "eps", NULL), 1, WIDTH, rows);
+    to_float(ROWS * WIDTH, rows, run->eps);
+    pack(read(&run->golden, "gamma", NULL), 1, 1, rows);
+    for (size_t r = 0; r < ROWS; r++) {
+        run->log_gamma[r] = (float)log(rows[r]);
+    }
+    run->draw = (struct nvdp__draw){.eps = run->eps, .log_gamma = run->log_gamma};
+    cr_assert_eq(nvdp__mechanism_nvdp.forward(run->f.nvib, &run->f.dev, &run->f.params,
+                                              &run->f.batch, &run->draw, run->f.hidden,
+                                              &run->pooled),
+                 NVDP_OK);
+}
+
+static void stop(struct run *run) {
+    nvdp_safetensors_close(run->golden.file);
+    free(run->golden.buffer);
+    fixture_free(&run->f);
+}
+
+/* Float32 sums of some tens of terms: 1e-6; the LayerNorms may multiply that by a few. */
+static const double FORWARD = 1e-5;
+
+Test(golden, sample) {
+    struct run run;
+    start(&run, NVDP_POOL_MEAN, 0);
+    struct nvdp__sample sample;
+    nvdp__mechanism_nvdp.sample(run.f.nvib, &sample);
+    cr_assert_eq(sample.rows, ROWS);
+    double rows[ROWS * WIDTH];
+    pack(read(&run.golden, "out.z", NULL), 1, WIDTH, rows);
+    cr_expect_lt(support_norm_error(ROWS * WIDTH, sample.z, rows), FORWARD);
+    pack(read(&run.golden, "out.pi", NULL), 1, 1, rows);
+    for (size_t r = 0; r < ROWS; r++) {
+        cr_expect_lt(support_relative(exp(sample.log_pi[r]), rows[r], 0), FORWARD);
+    }
+    stop(&run);
+}
+
+/* Pooled vectors that the golden rows u imply, for each pool. */
+static void implied(struct run *run, enum nvdp_pool pool, double *pooled) {
+    double u[ROWS * WIDTH], pi[ROWS];
+    pack(read(&run->golden, "out.y", NULL), 1, WIDTH, u);
+    pack(read(&run->golden, "out.pi", NULL), 1, 1, pi);
+    memset(pooled, 0, TEXTS * WIDTH * sizeof *pooled);
+    size_t row = 0;
+    for (size_t b = 0; b < TEXTS; b++) {
+        size_t n = (size_t)lengths[b];
+        for (size_t i = 0; i <= n; i++, row++) {
+            double weight = pi[row];
+            if (pool == NVDP_POOL_FIRST) weight = i == 1;
+            if (pool == NVDP_POOL_MEAN) weight = i == 0 ? 0 : 1.0 / (double)n;
+            for (size_t k = 0; k < WIDTH; k++) {
+                pooled[b * WIDTH + k] += weight * u[row * WIDTH + k];
+            }
+        }
+    }
+}
+
+Test(golden, pooled) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
+        struct run run;
+        start(&run, pool, 0);
+        double want[TEXTS * WIDTH];
+        implied(&run, pool, want);
+        cr_expect_lt(support_norm_error(TEXTS * WIDTH, run.pooled, want), FORWARD, "pool %d", pool);
+        stop(&run);
+    }
+}
+
+Test(golden, losses) {
+    for (int delta = 0; delta <= 1; delta++) {
+        struct run run;
+        start(&run, NVDP_POOL_MEAN, delta);
+        double loss_g[TEXTS], loss_d[TEXTS];
+        nvdp__mechanism_nvdp.losses(run.f.nvib, &run.f.dev, loss_g, loss_d);
+        double want[TEXTS];
+        memcpy(want, read(&run.golden, "out.kl_gaussian", NULL), sizeof want);
+        for (size_t b = 0; b < TEXTS; b++) {
+            cr_expect_lt(support_relative(loss_g[b], want[b], 1e-3), FORWARD);
+        }
+        const char *name = delta == 0 ? "out.kl_dirichlet_delta0" : "out.kl_dirichlet_delta1";
+        memcpy(want, read(&run.golden, name, NULL), sizeof want);
+        for (size_t b = 0; b < TEXTS; b++) {
+            cr_expect_lt(support_relative(loss_d[b], want[b], 1e-3), FORWARD);
+        }
+        stop(&run);
+    }
+}
+
+/* Relative to the norm, but to 1e-2 at least: the key bias has gradient 0 (softmax does not see a
+ * shift of all its arguments), of which float32 leaves some 1e-6. */
+static double gradient_error(size_t n, const float *got, const double *want) {
+    double norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        norm += want[i] * want[i];
+    }
+    return support_norm_error(n, got, want) * fmin(1, sqrt(norm) / 1e-2);
+}
+
+/* loss = sum_b pooled_b . proj + 0.7 mean(L_G) + 0.3 mean(L_D) */
+Test(golden, gradients) {
+    struct run run;
+    start(&run, NVDP_POOL_MEAN, 1);
+    const double *proj = read(&run.golden, "proj", NULL);
+    float d_pooled[TEXTS * WIDTH];
+    double loss = 0;
+    for (size_t i = 0; i < TEXTS * WIDTH; i++) {
+        d_pooled[i] = (float)proj[i % WIDTH];
+        loss += run.pooled[i] * proj[i % WIDTH];
+    }
+    double loss_g[TEXTS], loss_d[TEXTS];
+    nvdp__mechanism_nvdp.losses(run.f.nvib, &run.f.dev, loss_g, loss_d);
+    for (size_t b = 0; b < TEXTS; b++) {
+        loss += (0.7 * loss_g[b] + 0.3 * loss_d[b]) / TEXTS;
+    }
+    cr_expect_lt(support_relative(loss, *read(&run.golden, "out.loss", NULL), 0), FORWARD);
+    nvdp__mechanism_nvdp.backward(run.f.nvib, &run.f.dev, &run.f.params, &run.f.batch, run.f.hidden,
+                                  0.7 / TEXTS, 0.3 / TEXTS, d_pooled, run.f.d_hidden);
+    double worst = 0;
+    for (size_t i = 0; i < run.f.params.count; i++) {
+        char name[160];
+        snprintf(name, sizeof name, "grad.%s", run.f.params.entry[i].name);
+        const double *want = read(&run.golden, name, NULL);
+        double error =
+            gradient_error(run.f.params.entry[i].count, nvdp__grad(&run.f.params, i), want);
+        worst = fmax(worst, error);
+        cr_expect_lt(error, 1e-4, "%s: %g", name, error);
+    }
+    double rows[TOKENS * WIDTH];
+    pack(read(&run.golden, "grad.x", NULL), 0, WIDTH, rows);
+    double error = support_norm_error(TOKENS * WIDTH, run.f.d_hidden, rows);
+    cr_expect_lt(error, 1e-4);
+    cr_log_info("worst relative gradient error: %.2g; x: %.2g", worst, error);
+    stop(&run);
+}
