@@ -1,0 +1,354 @@
+/* Weights in and out; random directories. */
+#include "base/file.h"
+#include "bert/checkpoint.h"
+#include "rig.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Notices of a context, one a line. */
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    char *notices = user;
+    if (level != NVDP_LOG_NOTICE) return;
+    strcat(notices, message);
+    strcat(notices, "\n");
+}
+
+enum { NOTICES = 8192 };
+
+static struct rig *small_rig(size_t outputs) {
+    struct nvdp_bert_config config = rig_config();
+    struct rig *rig = rig_create(&config, outputs, false, false);
+    rig_randomise(rig, 0.3, 8);
+    return rig;
+}
+
+/* Writes the rig's parameters as `dtype`, names passed through `rename`, one tensor left out. */
+static void write_as(struct rig *rig, const char *path, enum nvdp_dtype dtype,
+                     const char *(*rename_tensor)(const char *, char *), const char *left_out) {
+    struct nvdp_tensor_source source[64] = {0};
+    char names[64][160];
+    float *values[64];
+    size_t count = 0;
+    for (size_t i = 0; i < rig->params.count; i++) {
+        const struct nvdp__param *param = &rig->params.entry[i];
+        if (left_out != NULL && strcmp(param->name, left_out) == 0) continue;
+        const char *name = rename_tensor(param->name, names[count]);
+        values[count] = rig_download(rig, param->count, nvdp__value(&rig->params, i));
+        source[count] = (struct nvdp_tensor_source){name, dtype, param->rank, {0}, values[count]};
+        memcpy(source[count].shape, param->shape, sizeof param->shape);
+        if (dtype == NVDP_F64) {
+            double *wide = malloc(param->count * sizeof *wide);
+            for (size_t k = 0; k < param->count; k++) {
+                wide[k] = values[count][k];
+            }
+            free(values[count]);
+            values[count] = (float *)(void *)wide;
+            source[count].data = wide;
+        }
+        count++;
+    }
+    cr_assert_eq(nvdp_safetensors_write(rig->ctx, path, count, source, NULL), NVDP_OK, "%s",
+                 nvdp_context_error(rig->ctx));
+    for (size_t i = 0; i < count; i++) {
+        free(values[i]);
+    }
+}
+
+static const char *same_name(const char *name, char *room) {
+    (void)room;
+    return name;
+}
+
+/* As older files of a bare encoder name them. */
+static const char *older_bare_name(const char *name, char *room) {
+    strcpy(room, strncmp(name, "bert.", 5) == 0 ? name + 5 : name);
+    char *at = strstr(room, "LayerNorm.weight");
+    if (at != NULL) strcpy(at, "LayerNorm.gamma");
+    at = strstr(room, "LayerNorm.bias");
+    if (at != NULL) strcpy(at, "LayerNorm.beta");
+    return room;
+}
+
+/* The largest difference between the values of two rigs of one configuration. */
+static double distance(struct rig *a, struct rig *b) {
+    float *left = rig_download(a, a->params.total, a->params.value);
+    float *right = rig_download(b, b->params.total, b->params.value);
+    double worst = rig_difference(a->params.total, left, right);
+    free(left);
+    free(right);
+    return worst;
+}
+
+static struct rig *blank_rig(size_t outputs) {
+    struct nvdp_bert_config config = rig_config();
+    return rig_create(&config, outputs, false, false);
+}
+
+Test(checkpoint, save_and_load_bitwise) {
+    struct rig *rig = small_rig(3);
+    struct rig *back = blank_rig(3);
+    char notices[NOTICES] = "";
+    nvdp_context_set_log(back->ctx, keep_notice, notices);
+    cr_assert_eq(nvdp__checkpoint_save(&rig->dev, support_scratch(), &rig->params), NVDP_OK, "%s",
+                 nvdp_context_error(rig->ctx));
+    cr_assert_eq(nvdp__checkpoint_load(&back->dev, support_scratch(), &back->params), NVDP_OK, "%s",
+                 nvdp_context_error(back->ctx));
+    float *a = rig_download(rig, rig->params.total, rig->params.value);
+    float *b = rig_download(back, back->params.total, back->params.value);
+    cr_expect_arr_eq(a, b, rig->params.total * sizeof *a);
+    cr_expect_str_empty(notices);
+    free(a);
+    free(b);
+    rig_free(rig);
+    rig_free(back);
+}
+
+Test(checkpoint, types_and_older_names) {
+    static const struct {
+        enum nvdp_dtype dtype;
+        double tolerance; /* values reach 2.2; half a unit in the last place */
+    } cases[] = {{NVDP_F64, 0}, {NVDP_F32, 0}, {NVDP_F16, 0x1p-10}, {NVDP_BF16, 0x1p-7}};
+    struct rig *rig = small_rig(3);
+    const char *path = support_scratch_path("model.safetensors");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig *back = blank_rig(3);
+        write_as(rig, path, cases[i].dtype, older_bare_name, NULL);
+        cr_assert_eq(nvdp__checkpoint_load_file(&back->dev, path, &back->params), NVDP_OK, "%s",
+                     nvdp_context_error(back->ctx));
+        cr_expect_leq(distance(rig, back), cases[i].tolerance);
+        rig_free(back);
+    }
+    rig_free(rig);
+}
+
+Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
+    struct rig *rig = small_rig(0);
+    const char *path = support_scratch_path("model.safetensors");
+    write_as(rig, path, NVDP_F32, same_name, "bert.pooler.dense.bias");
+    struct rig *with_head = blank_rig(3);
+    char notices[NOTICES] = "";
+    nvdp_context_set_log(with_head->ctx, keep_notice, notices);
+    nvdp__params_fill(&with_head->dev, &with_head->params, with_head->classifier.bias, 4);
+    cr_assert_eq(nvdp__checkpoint_load_file(&with_head->dev, path, &with_head->params), NVDP_OK);
+    cr_expect_not_null(strstr(notices, "3 tensors not there, initialised: bert.pooler.dense.bias, "
+                                       "classifier.weight, classifier.bias\n"),
+                       "%s", notices);
+    float *bias =
+        rig_download(with_head, 3, nvdp__value(&with_head->params, with_head->classifier.bias));
+    cr_expect_eq(bias[0], 4, "the initial value was lost");
+    free(bias);
+    rig_free(with_head);
+
+    struct rig *larger = small_rig(3);
+    write_as(larger, path, NVDP_F32, same_name, NULL);
+    struct rig *plain = blank_rig(0);
+    notices[0] = '\0';
+    nvdp_context_set_log(plain->ctx, keep_notice, notices);
+    cr_assert_eq(nvdp__checkpoint_load_file(&plain->dev, path, &plain->params), NVDP_OK);
+    cr_expect_not_null(strstr(notices, "2 tensors not used: classifier."), "%s", notices);
+    rig_free(plain);
+    rig_free(larger);
+    rig_free(rig);
+}
+
+Test(checkpoint, a_long_list_is_cut_and_counted) {
+    struct rig *rig = small_rig(0);
+    const char *path = support_scratch_path("model.safetensors");
+    struct nvdp__params none;
+    nvdp__params_init(&none, rig->ctx);
+    cr_assert_eq(nvdp__params_allocate(&none, false), NVDP_OK);
+    write_as(rig, path, NVDP_F32, same_name, NULL);
+    char notices[NOTICES] = "";
+    nvdp_context_set_log(rig->ctx, keep_notice, notices);
+    cr_assert_eq(nvdp__checkpoint_load_file(&rig->dev, path, &none), NVDP_OK);
+    cr_expect_not_null(strstr(notices, "39 tensors not used: "), "%s", notices);
+    cr_expect_not_null(strstr(notices, " more\n"), "%s", notices);
+    nvdp__params_release(&none);
+    rig_free(rig);
+}
+
+static void expect_refused(struct rig *rig, const char *path, const char *part) {
+    cr_expect_eq(nvdp__checkpoint_load_file(&rig->dev, path, &rig->params), NVDP_ERR_INPUT);
+    const char *message = nvdp_context_error(rig->ctx);
+    cr_expect_not_null(strstr(message, part), "no \"%s\" in: %s", part, message);
+    cr_expect_not_null(strstr(message, path), "no file in: %s", message);
+}
+
+Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
+    struct rig *rig = small_rig(3);
+    struct rig *back = blank_rig(3);
+    const char *path = support_scratch_path("model.safetensors");
+    write_as(rig, path, NVDP_F32, same_name, "bert.encoder.layer.1.output.dense.weight");
+    expect_refused(back, path,
+                   "tensor 'bert.encoder.layer.1.output.dense.weight': expected shape [12, 20], "
+                   "found none");
+    struct rig *four = blank_rig(4);
+    write_as(rig, path, NVDP_F32, same_name, NULL);
+    expect_refused(four, path, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]");
+    float bad[3] = {1, NAN, 2};
+    nvdp__upload(&rig->dev, 3, bad, nvdp__value(&rig->params, rig->classifier.bias));
+    write_as(rig, path, NVDP_BF16, same_name, NULL);
+    expect_refused(back, path,
+                   "tensor 'classifier.bias': expected finite numbers, found nan at "
+                   "element 1");
+    bad[1] = -INFINITY;
+    nvdp__upload(&rig->dev, 3, bad, nvdp__value(&rig->params, rig->classifier.bias));
+    write_as(rig, path, NVDP_F32, same_name, NULL);
+    expect_refused(back, path, "found -inf");
+    rig_free(four);
+    rig_free(back);
+    rig_free(rig);
+}
+
+Test(checkpoint, integer_weights_are_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    struct nvdp__params params;
+    size_t index;
+    nvdp__params_init(&params, ctx);
+    cr_assert_eq(nvdp__params_add(&params, "w", 1, 2, 1, 0, &index), NVDP_OK);
+    cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
+    const char *path = support_scratch_path("integers.safetensors");
+    int64_t data[2] = {1, 2};
+    struct nvdp_tensor_source source = {"w", NVDP_I64, 1, {2}, data};
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, 1, &source, NULL), NVDP_OK);
+    cr_expect_eq(nvdp__checkpoint_load_file(&dev, path, &params), NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "found I64"));
+    nvdp__params_release(&params);
+    nvdp_context_free(ctx);
+}
+
+Test(checkpoint, other_forms_of_weights_are_named) {
+    struct rig *rig = blank_rig(0);
+    cr_expect_eq(nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params), NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(rig->ctx), "expected model.safetensors"));
+    support_write_text(support_scratch_path("pytorch_model.bin"), "x");
+    cr_expect_eq(nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params), NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(rig->ctx), "found only pytorch_model.bin"));
+    cr_expect_not_null(strstr(nvdp_context_error(rig->ctx), "safe_serialization=True"));
+    rig_free(rig);
+}
+
+Test(checkpoint, out_of_memory) {
+    struct rig *rig = small_rig(3);
+    nvdp_status status = NVDP_ERR_MEMORY;
+    for (uint64_t k = 1; status != NVDP_OK; k++) {
+        cr_assert_lt(k, 100);
+        nvdp_context_fail_allocation(rig->ctx, k);
+        status = nvdp__checkpoint_save(&rig->dev, support_scratch(), &rig->params);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
+    }
+    status = NVDP_ERR_MEMORY;
+    for (uint64_t k = 1; status != NVDP_OK; k++) {
+        cr_assert_lt(k, 100);
+        nvdp_context_fail_allocation(rig->ctx, k);
+        status = nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
+    }
+    nvdp_context_fail_allocation(rig->ctx, 0);
+    rig_free(rig);
+}
+
+/* A published model in F16, without a classifier and with the pre-training heads. */
+Test(checkpoint, mini) {
+    char *directory = strdup(support_shared("data/bert/mini"));
+    support_shared("data/bert/mini/model.safetensors");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config;
+    cr_assert_eq(nvdp_bert_config_read(ctx, directory, &config), NVDP_OK);
+    struct rig *rig = rig_create(&config, 2, false, false);
+    char notices[NOTICES] = "";
+    nvdp_context_set_log(rig->ctx, keep_notice, notices);
+    nvdp__bert_initialise(&rig->bert, &rig->dev, &rig->params, 1);
+    cr_assert_eq(nvdp__checkpoint_load(&rig->dev, directory, &rig->params), NVDP_OK, "%s",
+                 nvdp_context_error(rig->ctx));
+    cr_expect_not_null(strstr(notices, "2 tensors not there, initialised: classifier.weight, "
+                                       "classifier.bias"),
+                       "%s", notices);
+    cr_expect_not_null(strstr(notices, "7 tensors not used: cls."), "%s", notices);
+    size_t lengths[] = {128, 3, 40};
+    struct nvdp__batch *batch = rig_batch(rig, 3, lengths, 4);
+    rig_plan(rig, 3, 128);
+    double loss = rig_forward(rig, batch);
+    cr_expect(isfinite(loss));
+    cr_expect(nvdp__all_finite(&rig->dev, batch->tokens * config.hidden_size,
+                               rig->cache.hidden[config.num_hidden_layers]));
+    nvdp__batch_free(batch);
+    rig_free(rig);
+    free(directory);
+    nvdp_context_free(ctx);
+}
+
+static nvdp_status create(struct nvdp_context *ctx, const char *vocabulary, const char *directory,
+                          uint64_t seed) {
+    struct nvdp_bert_config config = rig_config();
+    config.vocab_size = 6;
+    return nvdp_bert_create_random(ctx, &config, seed, vocabulary, directory);
+}
+
+Test(create, a_random_directory_is_complete_and_repeatable) {
+    struct nvdp_context *ctx = support_context();
+    const char *vocabulary = support_scratch_path("words");
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword");
+    const char *one = support_scratch_path("a/new/place");
+    const char *two = support_scratch_path("two");
+    const char *three = support_scratch_path("three");
+    cr_assert_eq(create(ctx, vocabulary, one, 1), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(create(ctx, NULL, two, 1), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(create(ctx, NULL, three, 2), NVDP_OK, "%s", nvdp_context_error(ctx));
+    char hash[3][65];
+    const char *const place[] = {"a/new/place/model.safetensors", "two/model.safetensors",
+                                 "three/model.safetensors"};
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(nvdp__file_sha256(ctx, support_scratch_path(place[i]), hash[i]), NVDP_OK);
+    }
+    cr_expect_str_eq(hash[0], hash[1]);
+    cr_expect_str_neq(hash[0], hash[2]);
+    char *copy = support_read(support_scratch_path("a/new/place/vocab.txt"));
+    cr_expect_str_eq(copy, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword");
+    free(copy);
+    cr_expect_not(nvdp__exists(support_scratch_path("two/vocab.txt")));
+    struct nvdp_bert_config config;
+    cr_assert_eq(nvdp_bert_config_read(ctx, one, &config), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct rig *rig = rig_create(&config, 0, false, false);
+    cr_expect_eq(nvdp__checkpoint_load(&rig->dev, one, &rig->params), NVDP_OK, "%s",
+                 nvdp_context_error(rig->ctx));
+    rig_free(rig);
+    nvdp_context_free(ctx);
+}
+
+Test(create, refusals) {
+    struct nvdp_context *ctx = support_context();
+    const char *words = support_scratch_path("words");
+    support_write_text(words, "one\ntwo\n");
+    cr_expect_eq(create(ctx, NULL, support_scratch(), 1), NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "empty directory"));
+    cr_expect_eq(create(ctx, NULL, words, 1), NVDP_ERR_ARGUMENT, "a file in the way");
+    cr_expect_eq(create(ctx, words, support_scratch_path("new"), 1), NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "expected 6 lines, found 2"), "%s",
+                       nvdp_context_error(ctx));
+    cr_expect_eq(create(ctx, support_scratch_path("none"), support_scratch_path("new"), 1),
+                 NVDP_ERR_IO);
+    cr_expect_not(nvdp__exists(support_scratch_path("new")));
+    nvdp_context_free(ctx);
+}
+
+Test(create, out_of_memory) {
+    struct nvdp_context *ctx = support_context();
+    nvdp_status status = NVDP_ERR_MEMORY;
+    for (uint64_t k = 1; status != NVDP_OK; k++) {
+        cr_assert_lt(k, 1000);
+        char name[32];
+        snprintf(name, sizeof name, "try%d", (int)k);
+        const char *directory = support_scratch_path(name);
+        nvdp_context_fail_allocation(ctx, k);
+        status = create(ctx, NULL, directory, 1);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
+    }
+    nvdp_context_fail_allocation(ctx, 0);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,181 @@
+/* config.json in and out. */
+#include "base/file.h"
+#include "bert/checkpoint.h"
+#include "bert/config.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char minimal[] =
+    "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+    "\"intermediate_size\": 16, \"vocab_size\": 10";
+
+static const char *write_config(const char *members) {
+    char *text = NULL;
+    cr_assert_gt(asprintf(&text, "{%s}", members), 0);
+    support_write_text(support_scratch_path("config.json"), text);
+    free(text);
+    return support_scratch();
+}
+
+Test(config, missing_members_take_defaults_and_unknown_ones_are_passed_over) {
+    struct nvdp_context *ctx = support_context();
+    char *members = NULL;
+    cr_assert_gt(
+        asprintf(&members, "%s, \"use_cache\": [1, {}], \"layer_norm_eps\": null", minimal), 0);
+    struct nvdp_bert_config config;
+    cr_assert_eq(nvdp_bert_config_read(ctx, write_config(members), &config), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_eq(config.hidden_size, 8);
+    cr_expect_eq(config.vocab_size, 10);
+    cr_expect_eq(config.max_position_embeddings, 512);
+    cr_expect_eq(config.type_vocab_size, 2);
+    cr_expect_eq(config.hidden_act, NVDP_GELU);
+    cr_expect_eq(config.layer_norm_eps, 1e-12);
+    cr_expect_eq(config.hidden_dropout_prob, 0.1);
+    free(members);
+    nvdp_context_free(ctx);
+}
+
+/* Members added to, or standing before, the minimal ones; the part of the message to expect. */
+static const struct {
+    const char *member;
+    const char *part;
+} broken[] = {
+    {"\"model_type\": \"roberta\"", "'model_type': expected 'bert', found 'roberta'"},
+    {"\"model_type\": 3", "'model_type'"},
+    {"\"hidden_act\": \"relu\"", "'hidden_act': expected gelu or gelu_new, found 'relu'"},
+    {"\"position_embedding_type\": \"relative_key\"", "found 'relative_key'"},
+    {"\"is_decoder\": true", "'is_decoder'"},
+    {"\"add_cross_attention\": true", "'add_cross_attention'"},
+    {"\"max_position_embeddings\": 0", "'max_position_embeddings'"},
+    {"\"max_position_embeddings\": 1.5", "'max_position_embeddings'"},
+    {"\"type_vocab_size\": -2", "'type_vocab_size'"},
+    {"\"layer_norm_eps\": 0", "'layer_norm_eps'"},
+    {"\"layer_norm_eps\": \"small\"", "'layer_norm_eps'"},
+    {"\"hidden_dropout_prob\": 1", "'hidden_dropout_prob'"},
+    {"\"attention_probs_dropout_prob\": -0.1", "'attention_probs_dropout_prob'"},
+    {"\"initializer_range\": \"nan\"", "'initializer_range'"},
+    {"\"pad_token_id\": 10", "'pad_token_id'"},
+    {"\"hidden_size\": 8", "duplicate"},
+};
+
+Test(config, broken_members_are_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = {0};
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        char *members = NULL;
+        cr_assert_gt(asprintf(&members, "%s, %s", minimal, broken[i].member), 0);
+        cr_expect_eq(nvdp_bert_config_read(ctx, write_config(members), &config), NVDP_ERR_INPUT,
+                     "%s", broken[i].member);
+        const char *message = nvdp_context_error(ctx);
+        cr_expect_not_null(strstr(message, broken[i].part), "no \"%s\" in: %s", broken[i].part,
+                           message);
+        cr_expect_not_null(strstr(message, "config.json"), "no file in: %s", message);
+        free(members);
+    }
+    cr_expect_eq(config.hidden_size, 0, "the result was touched on failure");
+    nvdp_context_free(ctx);
+}
+
+Test(config, required_members) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const names[] = {"hidden_size", "num_hidden_layers", "num_attention_heads",
+                                        "intermediate_size", "vocab_size"};
+    struct nvdp_bert_config config;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char members[sizeof minimal];
+        memcpy(members, minimal, sizeof minimal);
+        *strstr(members, names[i]) = 'X';
+        cr_expect_eq(nvdp_bert_config_read(ctx, write_config(members), &config), NVDP_ERR_INPUT);
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), names[i]), "%s",
+                           nvdp_context_error(ctx));
+    }
+    cr_expect_eq(nvdp_bert_config_read(ctx, support_scratch_path("nowhere"), &config), NVDP_ERR_IO);
+    nvdp_context_free(ctx);
+}
+
+Test(config, heads_divide_the_hidden_size) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_OK);
+    config.num_attention_heads = 7;
+    cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "768"));
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "7"));
+    config = nvdp_bert_config_default();
+    config.hidden_act = (enum nvdp_activation)7;
+    cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
+    config = nvdp_bert_config_default();
+    config.vocab_size = SIZE_MAX;
+    cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
+    nvdp_context_free(ctx);
+}
+
+Test(config, roundtrip) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = {.hidden_size = 12,
+                                      .num_hidden_layers = 3,
+                                      .num_attention_heads = 4,
+                                      .intermediate_size = 5,
+                                      .vocab_size = 6,
+                                      .max_position_embeddings = 7,
+                                      .type_vocab_size = 8,
+                                      .layer_norm_eps = 1e-5,
+                                      .hidden_act = NVDP_GELU_NEW,
+                                      .hidden_dropout_prob = 0.1 + 1e-17,
+                                      .attention_probs_dropout_prob = 1.0 / 3,
+                                      .initializer_range = 0.07,
+                                      .pad_token_id = 5};
+    json_t *extra = json_pack("{s:{s:i}}", "nvdp", "format", 1);
+    cr_assert_eq(nvdp__bert_config_write(ctx, support_scratch(), &config, "BertModel", extra),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    json_decref(extra);
+    struct nvdp_bert_config back;
+    memset(&back, 0, sizeof back);
+    cr_assert_eq(nvdp_bert_config_read(ctx, support_scratch(), &back), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    for (int i = 0; i < NVDP__BERT_SIZES; i++) {
+        cr_expect_eq(nvdp__bert_size_of(&back, i), nvdp__bert_size_of(&config, i));
+    }
+    for (int i = 0; i < NVDP__BERT_REALS; i++) {
+        cr_expect_eq(nvdp__bert_real_of(&back, i), nvdp__bert_real_of(&config, i));
+    }
+    cr_expect_eq(back.hidden_act, NVDP_GELU_NEW);
+    cr_expect_eq(back.pad_token_id, 5);
+    char *text = support_read(support_scratch_path("config.json"));
+    cr_expect_not_null(strstr(text, "\"nvdp\""));
+    cr_expect_not_null(strstr(text, "\"BertModel\""));
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(config, published_ones_are_read) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config;
+    cr_assert_eq(nvdp_bert_config_read(ctx, support_shared("data/bert/bert-base-uncased"), &config),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(config.hidden_size, 768);
+    cr_expect_eq(config.num_hidden_layers, 12);
+    cr_assert_eq(nvdp_bert_config_read(ctx, support_shared("data/bert/bert-tiny"), &config),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(config.hidden_size, 128);
+    nvdp_context_free(ctx);
+}
+
+Test(config, vocabulary_of_another_size) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    cr_expect_eq(nvdp_bert_check_vocabulary(ctx, "DIR", &config, 30522), NVDP_OK);
+    for (size_t size = 30521; size <= 30523; size += 2) {
+        char number[16];
+        snprintf(number, sizeof number, "%zu", size);
+        cr_expect_eq(nvdp_bert_check_vocabulary(ctx, "DIR", &config, size), NVDP_ERR_INPUT);
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), number));
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), "30522"));
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), "DIR"));
+    }
+    nvdp_context_free(ctx);
+}

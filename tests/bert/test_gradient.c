@@ -1,0 +1,138 @@
+/* The backward pass against finite differences of the loss, with gelu_new and with dropout on:
+ * masks depend on seed and step only, so they are the same in every evaluation.
+ *
+ * A whole tensor moves along a direction u, where u is the gradient's own direction or a random
+ * one: (L(w + h u) - L(w - h u)) / 2h = <gradient, u>.  float32 gives the loss to about 1e-7 and
+ * the step moves it by about 1e-3, so 1e-4 of the gradient's norm is noise; the cubic term adds as
+ * much. */
+#include "rig.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+static double dot(size_t n, const float *a, const float *b) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)a[i] * b[i];
+    }
+    return sum;
+}
+
+static double loss_at(struct rig *rig, const struct nvdp__batch *batch, size_t index,
+                      const float *value, const float *direction, double h) {
+    size_t n = rig->params.entry[index].count;
+    float *moved = malloc(n * sizeof *moved);
+    for (size_t i = 0; i < n; i++) {
+        moved[i] = (float)(value[i] + h * direction[i]);
+    }
+    nvdp__upload(&rig->dev, n, moved, nvdp__value(&rig->params, index));
+    free(moved);
+    return rig_forward(rig, batch);
+}
+
+/* |finite difference - <gradient, u>| over the gradient's norm. */
+static double check(struct rig *rig, const struct nvdp__batch *batch, size_t index,
+                    const float *gradient, const float *direction) {
+    size_t n = rig->params.entry[index].count;
+    double norm = sqrt(dot(n, gradient, gradient));
+    double h = 2e-3 / norm;
+    if (h > 0.02) h = 0.02;
+    float *value = rig_download(rig, n, nvdp__value(&rig->params, index));
+    double above = loss_at(rig, batch, index, value, direction, h);
+    double below = loss_at(rig, batch, index, value, direction, -h);
+    nvdp__upload(&rig->dev, n, value, nvdp__value(&rig->params, index));
+    free(value);
+    double error = fabs((above - below) / (2 * h) - dot(n, gradient, direction));
+    /* A key's bias has no gradient at all: the loss must not move then. */
+    return norm < 1e-6 ? error : error / norm;
+}
+
+static double check_tensor(struct rig *rig, const struct nvdp__batch *batch, size_t index) {
+    size_t n = rig->params.entry[index].count;
+    float *gradient = rig_download(rig, n, nvdp__grad(&rig->params, index));
+    float *direction = malloc(n * sizeof *direction);
+    double norm = sqrt(dot(n, gradient, gradient));
+    double worst = 0;
+    if (norm >= 1e-6) {
+        for (size_t i = 0; i < n; i++) {
+            direction[i] = (float)(gradient[i] / norm);
+        }
+        worst = check(rig, batch, index, gradient, direction);
+    }
+    struct nvdp__noise noise = {.seed = 5};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, index);
+    nvdp__stream_normals(&stream, n, direction);
+    double length = sqrt(dot(n, direction, direction));
+    for (size_t i = 0; i < n; i++) {
+        direction[i] = (float)(direction[i] / length);
+    }
+    worst = fmax(worst, check(rig, batch, index, gradient, direction));
+    free(gradient);
+    free(direction);
+    return worst;
+}
+
+static void check_all(const struct nvdp_bert_config *config, const struct nvdp__pass *pass) {
+    struct rig *rig = rig_create(config, 3, true, false);
+    size_t lengths[] = {5, 1, 9, 4};
+    struct nvdp__batch *batch = rig_batch(rig, 4, lengths, 11);
+    rig_randomise(rig, 0.3, 7);
+    rig_plan(rig, 4, 9);
+    rig->pass = *pass;
+    rig_backward(rig, batch);
+    double worst = 0;
+    for (size_t i = 0; i < rig->params.count; i++) {
+        double error = check_tensor(rig, batch, i);
+        cr_expect_leq(error, 2e-3, "%s: error %g", rig->params.entry[i].name, error);
+        worst = fmax(worst, error);
+    }
+    cr_log_info("worst finite difference %g", worst);
+    nvdp__batch_free(batch);
+    rig_free(rig);
+}
+
+Test(gradient, gelu_new_with_dropout) {
+    struct nvdp_bert_config config = rig_config();
+    config.hidden_act = NVDP_GELU_NEW;
+    struct nvdp__pass pass = {
+        .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
+    check_all(&config, &pass);
+}
+
+Test(gradient, gelu_without_dropout) {
+    struct nvdp_bert_config config = rig_config();
+    struct nvdp__pass pass = {.training = true};
+    check_all(&config, &pass);
+}
+
+/* Gradients of two passes add up. */
+Test(gradient, accumulates) {
+    struct nvdp_bert_config config = rig_config();
+    struct rig *rig = rig_create(&config, 3, true, false);
+    size_t lengths[] = {5, 7};
+    struct nvdp__batch *batch = rig_batch(rig, 2, lengths, 1);
+    rig_randomise(rig, 0.3, 7);
+    rig_plan(rig, 2, 7);
+    rig_backward(rig, batch);
+    size_t total = rig->params.total;
+    float *once = rig_download(rig, total, rig->params.grad);
+    size_t dim = config.hidden_size;
+    nvdp__linear_backward(&rig->dev, 2, dim, 3, rig->cache.pooled,
+                          nvdp__value(&rig->params, rig->classifier.weight), rig->d_logits,
+                          rig->d_pooled, false, nvdp__grad(&rig->params, rig->classifier.weight),
+                          nvdp__grad(&rig->params, rig->classifier.bias));
+    nvdp__pooler_backward(&rig->bert, &rig->dev, &rig->params, batch, &rig->cache, rig->d_pooled,
+                          rig->d_last);
+    nvdp__bert_backward(&rig->bert, &rig->dev, &rig->params, batch, &rig->pass, &rig->cache,
+                        rig->d_last);
+    float *twice = rig_download(rig, total, rig->params.grad);
+    for (size_t i = 0; i < total; i++) {
+        cr_assert_leq(fabs(twice[i] - 2.0 * once[i]), 1e-5 * fmax(1, fabs(once[i])));
+    }
+    free(once);
+    free(twice);
+    nvdp__batch_free(batch);
+    rig_free(rig);
+}
