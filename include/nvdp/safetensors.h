@@ -1,7 +1,7 @@
 /* safetensors files: u64 header length, JSON header, raw little-endian data.
  *
- * The header is untrusted: its length, every offset, overlaps, dtype x shape = bytes are all checked
- * before a byte is used.  Errors name the file and the tensor. */
+ * The header is untrusted: its length, every offset, overlaps, dtype x shape = bytes are all
+ * checked before a byte is used.  Errors name the file and the tensor. */
 #ifndef NVDP_SAFETENSORS_H
 #define NVDP_SAFETENSORS_H
 
@@ -13,7 +13,18 @@ extern "C" {
 
 enum { NVDP_SAFETENSORS_RANK = 8 };
 
-enum nvdp_dtype { NVDP_F64, NVDP_F32, NVDP_F16, NVDP_BF16, NVDP_I64, NVDP_I32, NVDP_I16, NVDP_I8, NVDP_U8, NVDP_BOOL };
+enum nvdp_dtype {
+    NVDP_F64,
+    NVDP_F32,
+    NVDP_F16,
+    NVDP_BF16,
+    NVDP_I64,
+    NVDP_I32,
+    NVDP_I16,
+    NVDP_I8,
+    NVDP_U8,
+    NVDP_BOOL
+};
 const char *nvdp_dtype_name(enum nvdp_dtype dtype); /* "F32", ... */
 size_t nvdp_dtype_size(enum nvdp_dtype dtype);
 
@@ -34,7 +45,8 @@ void nvdp_safetensors_close(struct nvdp_safetensors *file);
 size_t nvdp_safetensors_count(const struct nvdp_safetensors *file);
 const struct nvdp_tensor_info *nvdp_safetensors_at(const struct nvdp_safetensors *file, size_t i);
 /* NULL where there is none. */
-const struct nvdp_tensor_info *nvdp_safetensors_find(const struct nvdp_safetensors *file, const char *name);
+const struct nvdp_tensor_info *nvdp_safetensors_find(const struct nvdp_safetensors *file,
+                                                     const char *name);
 /* The `__metadata__` value, NULL where there is none. */
 const char *nvdp_safetensors_metadata(const struct nvdp_safetensors *file, const char *key);
 
