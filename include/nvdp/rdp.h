@@ -1,7 +1,7 @@
 /* Renyi divergences between what two texts share.  Natural logarithms: nats.  Order l > 0, l != 1:
  * D_l(P||Q) = 1/(l-1) log int P^l Q^(1-l);  l == 1 is Kullback-Leibler, l == INFINITY the
- * max-divergence.  +inf is a value, returned as it is.  Invalid parameters (variance or
- * pseudo-count not > 0, NaN, order <= 0) give NaN. */
+ * max-divergence (orders >= 1e100 count as INFINITY).  +inf is a value, returned as it is.  Invalid
+ * parameters (variance or pseudo-count not > 0, anything not finite, order <= 0) give NaN. */
 #ifndef NVDP_RDP_H
 #define NVDP_RDP_H
 
@@ -11,10 +11,12 @@
 extern "C" {
 #endif
 
-/* Diagonal Gaussians N(mu, var) of dimension n (van Erven & Harremoes 2014, Eq. 10). O(n). */
+/* Diagonal Gaussians N(mu, var) of dimension n (van Erven & Harremoes 2014, Eq. 10). O(n).
+ * Order infinity is finite only where every var_p < var_q (or both are equal in a dimension). */
 double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const double *var_p,
                            const double *mu_q, const double *var_q);
-/* Dirichlets over m weights. O(m). */
+/* Dirichlets over m weights. O(m).  m < 2 gives 0.  Order infinity is finite only where every
+ * alpha_p >= alpha_q. */
 double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const double *alpha_q);
 /* Samples of two texts of a set of posteriors (i, j), summed over everything that is shared: NVDP
  * paper Eq. 7 in its correct direction.  O(components x dim). */
@@ -28,7 +30,8 @@ enum nvdp_adjacency { NVDP_ADJACENT_ALL, NVDP_ADJACENT_SAME_LENGTH };
 struct nvdp_pairs_config {
     double order;                  /* default 1.1 */
     enum nvdp_adjacency adjacency; /* default all */
-    double *matrix;                /* [N, N] row P, column Q, diagonal 0; NULL: not kept */
+    double *matrix;                /* [N, N] row P, column Q, diagonal 0, NaN where two texts are not
+                                      adjacent; NULL: not kept */
 };
 struct nvdp_pairs_config nvdp_pairs_config_default(void);
 
@@ -47,6 +50,7 @@ struct nvdp_divergence_summary {
 
 struct nvdp_pairs_summary {
     double order;
+    enum nvdp_adjacency adjacency;
     size_t texts;
     size_t pairs;
     size_t infinite; /* pairs whose divergence is +inf */
@@ -57,7 +61,8 @@ struct nvdp_pairs_summary {
 
 /* All ordered pairs on the context's threads; reports progress, honours cancel.
  * O(N^2 x components x dim); identical components (padding against padding) are skipped exactly.
- * Memory O(N^2) doubles only when quantiles need it (always, N <= 20000), else an argument error. */
+ * The same bits on any number of threads.  Memory: 2 N^2 doubles; 2 <= N <= 20000, else an argument
+ * error. */
 nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              const struct nvdp_pairs_config *config,
                              struct nvdp_pairs_summary *out);

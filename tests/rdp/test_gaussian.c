@@ -1,0 +1,213 @@
+#include "rig.h"
+#include <gsl/gsl_integration.h>
+
+/* Golden values were computed in double by the printed formula, whose division by l - 1 costs it up
+ * to 1e-13 at order 1.01; ours keeps all digits. */
+static const double golden_tolerance = 1e-12;
+
+Test(gaussian, golden) {
+    json_t *root = rig_golden("golden/renyi_gaussian.json");
+    size_t index;
+    json_t *item;
+    json_array_foreach(root, index, item) {
+        size_t n;
+        double *mu_p = rig_numbers(json_object_get(item, "mu"), &n);
+        double *var_p = rig_numbers(json_object_get(item, "sigma"), &n);
+        double *mu_q = rig_numbers(json_object_get(item, "mu2"), &n);
+        double *var_q = rig_numbers(json_object_get(item, "sigma2"), &n);
+        for (size_t i = 0; i < n; i++) {
+            var_p[i] *= var_p[i];
+            var_q[i] *= var_q[i];
+        }
+        double order = rig_number(json_object_get(item, "order"));
+        double want = rig_number(json_object_get(item, "value"));
+        double got = nvdp_renyi_gaussian(order, n, mu_p, var_p, mu_q, var_q);
+        cr_expect_leq(support_relative(got, want, 1e-300), golden_tolerance,
+                      "case %zu, order %g: %.17g, expected %.17g", index, order, got, want);
+        free(mu_p);
+        free(var_p);
+        free(mu_q);
+        free(var_q);
+    }
+    json_decref(root);
+}
+
+struct exact {
+    double order, mu_p, var_p, mu_q, var_q, value;
+};
+
+/* mpmath, 60 digits, from the printed formula at the doubles given. */
+static const struct exact exact[] = {
+    {1.1, 0.0, 1.0, 0.0, 1.000001, 2.7499961495520859084e-13},
+    {1.1, 0.0, 1e-09, 0.0, 1.0, 9.8850820199061267208},
+    {1.0000001, 0.5, 2.0, 0.0, 1.0, 0.27842645972003154115},
+    {1.1, 0.0, 10.99, 0.0, 1.0, 33.340283510707432609},
+    {64.0, 0.25, 1.0, 0.0, 1.015, 1.0226298039506872593},
+    {0.01, 1.0, 4.0, 0.0, 0.25, 0.010507620211535328208},
+    {1.0, 0.0, 1.0000001, 0.0, 1.0, 2.4999998362526814264e-15},
+    {INFINITY, 1.0, 0.5, 0.0, 1.0, 1.3465735902799726547},
+};
+
+/* 1e-12: at v/var_q = 1e-3 (10.99 above) the input's own rounding is amplified a thousandfold. */
+Test(gaussian, high_precision) {
+    for (size_t k = 0; k < sizeof exact / sizeof *exact; k++) {
+        const struct exact *e = &exact[k];
+        double got = nvdp_renyi_gaussian(e->order, 1, &e->mu_p, &e->var_p, &e->mu_q, &e->var_q);
+        cr_expect_leq(support_relative(got, e->value, 1e-300), 1e-12,
+                      "case %zu: %.17g, expected %.17g", k, got, e->value);
+    }
+}
+
+static double integrand(double x, void *data) {
+    const struct exact *e = data;
+    double zp = x - e->mu_p;
+    double zq = x - e->mu_q;
+    double log_p = -0.5 * (zp * zp / e->var_p + log(2 * M_PI * e->var_p));
+    double log_q = -0.5 * (zq * zq / e->var_q + log(2 * M_PI * e->var_q));
+    if (e->order == 1) return exp(log_p) * (log_p - log_q);
+    return exp(e->order * log_p + (1 - e->order) * log_q);
+}
+
+/* The definition, by adaptive quadrature to 1e-11; the quotient by l-1 leaves 1e-9. */
+Test(gaussian, quadrature) {
+    static const struct exact cases[] = {
+        {1.1, 0.3, 0.7, -0.2, 1.3, 0}, {1.1, 0.3, 1.3, -0.2, 0.7, 0}, {2, 1, 0.5, 0, 1, 0},
+        {0.5, 1, 0.5, 0, 1, 0},        {1, 1, 0.5, 0, 2, 0},          {5, 0.1, 0.9, 0, 1, 0},
+    };
+    gsl_integration_workspace *room = gsl_integration_workspace_alloc(1000);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct exact e = cases[k];
+        gsl_function f = {.function = integrand, .params = &e};
+        double integral, error;
+        gsl_integration_qagi(&f, 1e-13, 1e-11, 1000, room, &integral, &error);
+        double want = e.order == 1 ? integral : log(integral) / (e.order - 1);
+        double got = nvdp_renyi_gaussian(e.order, 1, &e.mu_p, &e.var_p, &e.mu_q, &e.var_q);
+        cr_expect_leq(support_relative(got, want, 1e-300), 1e-9, "case %zu: %.15g, %.15g", k, got,
+                      want);
+    }
+    gsl_integration_workspace_free(room);
+}
+
+Test(gaussian, infinities_are_exact) {
+    const double zero = 0, one = 1, two = 2, three = 3, half = 0.5, eleven = 11;
+    /* v = (1-l) var_p + l var_q <= 0 */
+    cr_expect_eq(nvdp_renyi_gaussian(2, 1, &zero, &two, &zero, &one), INFINITY);
+    cr_expect_eq(nvdp_renyi_gaussian(1.5, 1, &zero, &three, &zero, &one), INFINITY);
+    cr_expect_eq(nvdp_renyi_gaussian(1.1, 1, &zero, &eleven, &zero, &one), INFINITY);
+    cr_expect(isfinite(nvdp_renyi_gaussian(1.1, 1, &zero, &(double){10.999}, &zero, &one)));
+    cr_expect(isfinite(nvdp_renyi_gaussian(2, 1, &zero, &(double){1.9999}, &zero, &one)));
+    /* the other direction has no end */
+    cr_expect(isfinite(nvdp_renyi_gaussian(64, 1, &zero, &half, &zero, &one)));
+    /* orders up to 1 are always finite */
+    cr_expect(isfinite(nvdp_renyi_gaussian(1, 1, &zero, &eleven, &zero, &one)));
+    cr_expect(isfinite(nvdp_renyi_gaussian(0.9, 1, &zero, &(double){1e6}, &zero, &one)));
+    /* max-divergence */
+    cr_expect_eq(nvdp_renyi_gaussian(INFINITY, 1, &zero, &one, &one, &one), INFINITY);
+    cr_expect_eq(nvdp_renyi_gaussian(INFINITY, 1, &zero, &one, &zero, &half), INFINITY);
+    cr_expect_eq(nvdp_renyi_gaussian(INFINITY, 1, &zero, &one, &zero, &one), 0);
+    cr_expect_float_eq(nvdp_renyi_gaussian(INFINITY, 1, &zero, &half, &zero, &one), 0.5 * log(2),
+                       1e-15);
+    /* one infinite dimension among finite ones */
+    double mu[3] = {0};
+    double var_p[3] = {1, 2, 1};
+    double var_q[3] = {1, 1, 1};
+    cr_expect_eq(nvdp_renyi_gaussian(2, 3, mu, var_p, mu, var_q), INFINITY);
+}
+
+Test(gaussian, invalid_is_nan) {
+    const double zero = 0, one = 1;
+    double bad[] = {0, -1, NAN, INFINITY};
+    for (int k = 0; k < 4; k++) {
+        cr_expect(isnan(nvdp_renyi_gaussian(1.1, 1, &zero, &bad[k], &zero, &one)));
+        cr_expect(isnan(nvdp_renyi_gaussian(1.1, 1, &zero, &one, &zero, &bad[k])));
+        if (k < 3) cr_expect(isnan(nvdp_renyi_gaussian(bad[k], 1, &zero, &one, &zero, &one)));
+        if (k > 1) cr_expect(isnan(nvdp_renyi_gaussian(1.1, 1, &bad[k], &one, &zero, &one)));
+    }
+    /* an invalid dimension is not hidden behind an infinite one */
+    double mu[2] = {0};
+    cr_expect(isnan(nvdp_renyi_gaussian(2, 2, mu, (double[]){2, -1}, mu, (double[]){1, 1})));
+}
+
+enum { DIM = 7 };
+
+static void draw(unsigned *seed, double mu[2][DIM], double var[2][DIM]) {
+    for (int side = 0; side < 2; side++) {
+        for (int k = 0; k < DIM; k++) {
+            mu[side][k] = rig_normal(seed);
+            var[side][k] = exp(0.5 * rig_normal(seed));
+        }
+    }
+}
+
+static double between(double order, double mu[2][DIM], double var[2][DIM]) {
+    return nvdp_renyi_gaussian(order, DIM, mu[0], var[0], mu[1], var[1]);
+}
+
+Test(gaussian, not_negative_zero_to_itself_and_monotone) {
+    static const double orders[] = {1e-3, 0.1, 0.5, 0.9, 0.999999999, 1,   1.000000001,
+                                    1.01, 1.1, 1.5, 2,   5,           100, INFINITY};
+    unsigned seed = 5;
+    for (int trial = 0; trial < 300; trial++) {
+        double mu[2][DIM], var[2][DIM];
+        draw(&seed, mu, var);
+        double last = 0;
+        for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+            double got = between(orders[k], mu, var);
+            cr_expect_geq(got, last * (1 - 1e-13), "order %g: %.17g after %.17g", orders[k], got,
+                          last);
+            last = got;
+            cr_expect_eq(nvdp_renyi_gaussian(orders[k], DIM, mu[0], var[0], mu[0], var[0]), 0);
+        }
+    }
+}
+
+/* D_l = D_1 + (l-1)/2 Var_p(log p/q) + ...: at 1e-9 from 1 the two agree to about 1e-9 of the
+ * value. */
+Test(gaussian, near_one_is_kullback_leibler) {
+    unsigned seed = 6;
+    for (int trial = 0; trial < 100; trial++) {
+        double mu[2][DIM], var[2][DIM];
+        draw(&seed, mu, var);
+        double exact_one = between(1, mu, var);
+        cr_expect_leq(support_relative(between(1 + 1e-9, mu, var), exact_one, 0), 1e-6);
+        cr_expect_leq(support_relative(between(1 - 1e-9, mu, var), exact_one, 0), 1e-6);
+        cr_expect_leq(support_relative(between(1 + 1e-14, mu, var), exact_one, 0), 1e-11);
+        double direct = 0;
+        for (int k = 0; k < DIM; k++) {
+            double d = mu[0][k] - mu[1][k];
+            double r = var[0][k] / var[1][k];
+            direct += 0.5 * (d * d / var[1][k] + r - 1 - log(r));
+        }
+        cr_expect_leq(support_relative(exact_one, direct, 0), 1e-14 * DIM);
+    }
+}
+
+/* l D(l) read backwards: D_l(P||Q) = l/(1-l) D_{1-l}(Q||P), 0 < l < 1 (van Erven & Harremoes 2014,
+ * Proposition 2). */
+Test(gaussian, skew_symmetry_and_additivity) {
+    unsigned seed = 7;
+    for (int trial = 0; trial < 100; trial++) {
+        double mu[2][DIM], var[2][DIM];
+        draw(&seed, mu, var);
+        double there = between(0.3, mu, var);
+        double back = nvdp_renyi_gaussian(0.7, DIM, mu[1], var[1], mu[0], var[0]);
+        cr_expect_leq(support_relative(there, 0.3 / 0.7 * back, 0), 1e-13);
+        double parts = 0;
+        for (int k = 0; k < DIM; k++) {
+            parts += nvdp_renyi_gaussian(0.3, 1, &mu[0][k], &var[0][k], &mu[1][k], &var[1][k]);
+        }
+        cr_expect_leq(support_relative(parts, there, 0), 1e-15);
+    }
+    cr_expect_eq(nvdp_renyi_gaussian(1.1, 0, NULL, NULL, NULL, NULL), 0);
+}
+
+/* Large orders come from below to the max-divergence, which answers for orders no double can carry.
+ */
+Test(gaussian, large_orders) {
+    const double mu_p = 0.5, mu_q = 0, var_p = 0.5, var_q = 1;
+    double most = nvdp_renyi_gaussian(INFINITY, 1, &mu_p, &var_p, &mu_q, &var_q);
+    double large = nvdp_renyi_gaussian(1e12, 1, &mu_p, &var_p, &mu_q, &var_q);
+    cr_expect_leq(large, most);
+    cr_expect_leq(support_relative(large, most, 0), 1e-10);
+    cr_expect_eq(nvdp_renyi_gaussian(1e200, 1, &mu_p, &var_p, &mu_q, &var_q), most);
+}
