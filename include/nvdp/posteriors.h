@@ -39,8 +39,8 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
                                    bool with_alpha, struct nvdp_posteriors **out);
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors);
 
-/* Offsets monotone from 0, everything finite, alpha > 0, rows <= length under the hidden policy:
- * else NVDP_ERR_INPUT naming `source` (a path or ""), the dataset, the row, what was found. */
+/* Offsets monotone from 0, everything finite, alpha > 0 (1e-100 to 1e100), |logvar| <= 300, rows <=
+ * length under the hidden policy: else NVDP_ERR_INPUT naming `source` (a path or ""), the dataset, the row, what was found. */
 nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                   const char *source);
 
