@@ -52,7 +52,7 @@ struct nvdp_bdp_column {
     struct nvdp_bdp_cost worst; /* of the text with the largest epsilon */
     double mean_epsilon;        /* over texts; +inf where any is */
     size_t worst_text;
-    double floor;               /* log(1/delta)/k: what the best possible data would print */
+    double floor;               /* log(1/delta)/k at the worst text's k: what the best data would print */
     size_t infinite_texts;
 };
 

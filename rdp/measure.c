@@ -1,0 +1,266 @@
+/* The report of a set of posteriors: all pairs once at the order of the divergences, and once an
+ * order k+1 of the moments k of Bayesian DP.
+ *
+ * Orders are taken in ascending order, which saves work without changing a result:
+ * - a pair that is +inf at an order is so at every larger one;
+ * - a text is settled for the `best` column when it has an infinite pair, or when no larger moment
+ *   can beat what it has.  epsilon(k) >= log M_k / k + log(1/(delta - spent)) / k, and log M_k / k
+ *   does not decrease in k (a power mean of divergences that do not decrease in their order), so
+ *   at every k' up to the last K: epsilon(k') >= log M_k / k + log(1/(delta - spent)) / K.
+ *   A pair of two settled texts is not computed again. */
+#include "base/base.h"
+#include "rdp/bdp.h"
+#include "rdp/pairs.h"
+#include "rdp/summary.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double default_moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
+                                         4,    6,   8,    12,  16, 24,  32,  48, 64};
+/* Below this population the Student bound is not to be trusted. */
+enum { FEWEST = 64 };
+
+struct nvdp_privacy_config nvdp_privacy_config_default(void) {
+    return (struct nvdp_privacy_config){.pairs = nvdp_pairs_config_default(),
+                                        .bdp = nvdp_bdp_config_default()};
+}
+
+/* One pass over all pairs, and what it serves. */
+struct step {
+    double order;
+    double moment; /* order - 1 without its rounding; of a BDP step */
+    bool summary, published, best;
+};
+
+struct measure {
+    struct nvdp_context *ctx;
+    const struct nvdp_posteriors *set;
+    const struct nvdp_privacy_config *config;
+    struct nvdp__pairs *pairs;
+    struct step *steps;
+    size_t step_count;
+    double last_moment;              /* K */
+    double *matrix;                  /* [N, N] at the current order */
+    double *symmetric;               /* [threads, N] one text's divergences */
+    struct nvdp_bdp_cost *published; /* [N] */
+    struct nvdp_bdp_cost *best;      /* [N]; epsilon +inf until one is finite */
+    bool *settled;                   /* [N] */
+};
+
+static int by_order(const void *a, const void *b) {
+    double x = ((const struct step *)a)->order;
+    double y = ((const struct step *)b)->order;
+    return (x > y) - (x < y);
+}
+
+static nvdp_status check_moments(struct nvdp_context *ctx, const double *moments, size_t count) {
+    if (count == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "moments: expected at least one");
+    for (size_t k = 0; k < count; k++) {
+        if (moments[k] > 0 && moments[k] <= 1e6) continue;
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "moment %zu: expected a number in (0, 1e6], found %g", k, moments[k]);
+    }
+    return NVDP_OK;
+}
+
+/* The orders to visit, ascending, each once. */
+static nvdp_status plan(struct measure *work) {
+    const double *moments = work->config->moments;
+    size_t count = work->config->moment_count;
+    if (moments == NULL) {
+        moments = default_moments;
+        count = sizeof default_moments / sizeof *default_moments;
+    }
+    NVDP_RETURN_IF_FAILED(check_moments(work->ctx, moments, count));
+    work->steps = nvdp__calloc(work->ctx, count + 2, sizeof *work->steps);
+    if (work->steps == NULL) return NVDP_ERR_MEMORY;
+    struct step *all = work->steps;
+    for (size_t k = 0; k < count; k++) {
+        all[k] = (struct step){.order = moments[k] + 1, .moment = moments[k], .best = true};
+        work->last_moment = fmax(work->last_moment, moments[k]);
+    }
+    double published = work->config->bdp.published_moment;
+    all[count++] = (struct step){.order = published + 1, .moment = published, .published = true};
+    all[count++] = (struct step){.order = work->config->pairs.order, .summary = true};
+    qsort(all, count, sizeof *all, by_order);
+    for (size_t k = 0; k < count; k++) {
+        struct step *last = work->step_count > 0 ? &all[work->step_count - 1] : NULL;
+        if (last == NULL || last->order != all[k].order) {
+            all[work->step_count++] = all[k];
+            continue;
+        }
+        if (all[k].moment > 0) last->moment = all[k].moment;
+        last->summary |= all[k].summary;
+        last->published |= all[k].published;
+        last->best |= all[k].best;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status allocate(struct measure *work) {
+    size_t texts = work->set->texts;
+    size_t threads = (size_t)nvdp_context_threads(work->ctx);
+    work->matrix = nvdp__calloc(work->ctx, texts * texts, sizeof *work->matrix);
+    if (work->matrix == NULL) return NVDP_ERR_MEMORY;
+    work->symmetric = nvdp__calloc(work->ctx, threads * texts, sizeof *work->symmetric);
+    if (work->symmetric == NULL) return NVDP_ERR_MEMORY;
+    work->published = nvdp__calloc(work->ctx, texts, sizeof *work->published);
+    if (work->published == NULL) return NVDP_ERR_MEMORY;
+    work->best = nvdp__calloc(work->ctx, texts, sizeof *work->best);
+    if (work->best == NULL) return NVDP_ERR_MEMORY;
+    work->settled = nvdp__calloc(work->ctx, texts, sizeof *work->settled);
+    return work->settled != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+static void release(struct measure *work) {
+    nvdp__pairs_free(work->pairs);
+    free(work->steps);
+    free(work->matrix);
+    free(work->symmetric);
+    free(work->published);
+    free(work->best);
+    free(work->settled);
+}
+
+/* The cost of text i: its population are the texts adjacent to it.  Fewer than two say nothing
+ * about a spread, so there is no bound: +inf. */
+static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment, size_t i,
+                                      double *symmetric) {
+    const struct nvdp_bdp_config *bdp = &work->config->bdp;
+    size_t texts = work->set->texts;
+    size_t m = 0;
+    for (size_t j = 0; j < texts; j++) {
+        if (!nvdp__adjacent(work->set, work->config->pairs.adjacency, i, j)) continue;
+        symmetric[m++] = fmax(work->matrix[i * texts + j], work->matrix[j * texts + i]);
+    }
+    if (m < 2) {
+        return (struct nvdp_bdp_cost){.moment = moment,
+                                      .m = m,
+                                      .cost = INFINITY,
+                                      .epsilon = INFINITY,
+                                      .t = NAN,
+                                      .log_mean = NAN,
+                                      .log_sd = NAN,
+                                      .max = NAN};
+    }
+    return nvdp__bdp_cost(bdp, moment, bdp->releases * moment, m, symmetric);
+}
+
+/* Takes the cost of an unsettled text into `best`. */
+static void improve(struct measure *work, size_t i, const struct nvdp_bdp_cost *cost) {
+    const struct nvdp_bdp_config *bdp = &work->config->bdp;
+    struct nvdp_bdp_cost *best = &work->best[i];
+    if (best->moment == 0 || cost->epsilon < best->epsilon) *best = *cost;
+    double least =
+        cost->log_mean / cost->moment + nvdp__bdp_epsilon(bdp, work->last_moment, bdp->releases, 0);
+    work->settled[i] = isinf(cost->epsilon) || best->epsilon <= least;
+}
+
+static void account(struct measure *work, const struct step *step) {
+    const size_t texts = work->set->texts;
+    const int threads = nvdp_context_threads(work->ctx);
+#pragma omp parallel num_threads(threads)
+    {
+        size_t mine = 0;
+#ifdef _OPENMP
+        mine = (size_t)omp_get_thread_num();
+#endif
+#pragma omp for schedule(dynamic, 8)
+        for (size_t i = 0; i < texts; i++) {
+            bool open = step->best && !work->settled[i];
+            if (!open && !step->published) continue;
+            struct nvdp_bdp_cost cost =
+                text_cost(work, step->moment, i, work->symmetric + mine * texts);
+            if (step->published) work->published[i] = cost;
+            if (open) improve(work, i, &cost);
+        }
+    }
+}
+
+static bool all_settled(const struct measure *work) {
+    for (size_t i = 0; i < work->set->texts; i++) {
+        if (!work->settled[i]) return false;
+    }
+    return true;
+}
+
+static nvdp_status run_step(struct measure *work, const struct step *step, bool first,
+                            struct nvdp_privacy_report *report) {
+    const struct nvdp_pairs_config *config = &work->config->pairs;
+    bool everything = step->summary || step->published;
+    if (!everything && all_settled(work)) return NVDP_OK;
+    struct nvdp__pass pass = {.order = step->order,
+                              .adjacency = config->adjacency,
+                              .keep_infinite = !first,
+                              .settled = everything ? NULL : work->settled};
+    NVDP_RETURN_IF_FAILED(nvdp__pairs_pass(work->pairs, &pass, work->matrix));
+    if (step->summary) {
+        NVDP_RETURN_IF_FAILED(nvdp__pairs_summarize(
+            work->ctx, work->set, step->order, config->adjacency, work->matrix, &report->pairs));
+        size_t texts = work->set->texts;
+        if (config->matrix != NULL) {
+            memcpy(config->matrix, work->matrix, texts * texts * sizeof *work->matrix);
+        }
+    }
+    if (step->published || step->best) account(work, step);
+    return NVDP_OK;
+}
+
+static struct nvdp_bdp_column column(const struct measure *work,
+                                     const struct nvdp_bdp_cost *costs) {
+    size_t texts = work->set->texts;
+    struct nvdp_bdp_column made = {.worst = costs[0]};
+    double sum = 0;
+    for (size_t i = 0; i < texts; i++) {
+        if (costs[i].epsilon > made.worst.epsilon) {
+            made.worst = costs[i];
+            made.worst_text = i;
+        }
+        made.infinite_texts += isinf(costs[i].epsilon) ? 1 : 0;
+        sum += costs[i].epsilon;
+    }
+    made.mean_epsilon = sum / (double)texts;
+    made.floor = log(1 / work->config->bdp.delta) / made.worst.moment;
+    return made;
+}
+
+static void describe(const struct measure *work, struct nvdp_privacy_report *report) {
+    const struct nvdp_posteriors *set = work->set;
+    report->bdp = work->config->bdp;
+    report->published = column(work, work->published);
+    report->best = column(work, work->best);
+    report->dim = set->dim;
+    report->kappa = set->kappa;
+    report->policy = set->policy;
+    memcpy(report->method, set->method, sizeof report->method);
+    for (size_t i = 0; i < set->texts; i++) {
+        size_t components = nvdp_sample_components(set, i);
+        if (components > report->components) report->components = components;
+        if (work->published[i].m < FEWEST) report->small_population = true;
+    }
+}
+
+nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                                 const struct nvdp_privacy_config *config,
+                                 struct nvdp_privacy_report *out) {
+    nvdp_status status = NVDP_OK;
+    struct measure work = {.ctx = ctx, .set = posteriors, .config = config};
+    struct nvdp_privacy_report report = {0};
+    NVDP_TRY(nvdp__pairs_check(ctx, posteriors, &config->pairs));
+    NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
+    NVDP_TRY(plan(&work));
+    NVDP_TRY(allocate(&work));
+    NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &work.pairs));
+    for (size_t k = 0; k < work.step_count; k++) {
+        NVDP_TRY(run_step(&work, &work.steps[k], k == 0, &report));
+    }
+    describe(&work, &report);
+    *out = report;
+cleanup:
+    release(&work);
+    return status;
+}

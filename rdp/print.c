@@ -1,0 +1,131 @@
+/* The report for people. */
+#include <math.h>
+#include <nvdp/privacy.h>
+
+enum { ROOM = 24 };
+
+/* "inf" is said as such; finite numbers in four digits. */
+static const char *number(char text[ROOM], double value) {
+    if (isnan(value)) {
+        snprintf(text, ROOM, "-");
+    } else if (isinf(value)) {
+        snprintf(text, ROOM, "%s", value > 0 ? "inf" : "-inf");
+    } else if (value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e7)) {
+        snprintf(text, ROOM, "%.3e", value);
+    } else {
+        snprintf(text, ROOM, "%.4f", value);
+    }
+    return text;
+}
+
+static void cell(FILE *to, double value) {
+    char text[ROOM];
+    fprintf(to, " %12s", number(text, value));
+}
+
+static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    fprintf(to, "Privacy of %zu texts", pairs->texts);
+    if (report->method[0] != '\0') fprintf(to, ", method %s", report->method);
+    fprintf(to, "\nA sample has %s%zu components of %zu dimensions",
+            report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components, report->dim);
+    if (report->kappa > 1) fprintf(to, ", %d vectors a component", report->kappa);
+    fprintf(to, "; length %s.\n",
+            report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public (different lengths: inf)");
+    fputs("Measured on the given texts; not a bound over all texts.\n\n", to);
+}
+
+static void print_row(FILE *to, const char *name, const struct nvdp_divergence_summary *from,
+                      const char *note) {
+    fprintf(to, "  %-20s", name);
+    cell(to, from->max);
+    cell(to, from->mean);
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        cell(to, from->quantile[level]);
+    }
+    fprintf(to, "  %s\n", note);
+}
+
+static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
+    if (pairs->infinite == 0) return;
+    char max[ROOM], mean[ROOM];
+    double share = 100.0 * (double)pairs->infinite / (double)pairs->pairs;
+    /* A share is never rounded to none or to all. */
+    if (share < 0.1) {
+        fprintf(to, "  less than 0.1 %% of pairs infinite (%zu): max and mean are inf; ",
+                pairs->infinite);
+    } else if (pairs->infinite < pairs->pairs && share > 99.9) {
+        fprintf(to, "  more than 99.9 %% of pairs infinite (%zu): max and mean are inf; ",
+                pairs->infinite);
+    } else {
+        fprintf(to, "  %.1f %% of pairs infinite (%zu): max and mean are inf; ", share,
+                pairs->infinite);
+    }
+    if (pairs->infinite == pairs->pairs) {
+        fputs("no pair is finite.\n", to);
+        return;
+    }
+    fprintf(to,
+            "over the finite pairs only, the sum's max %s, mean %s (not a privacy statement).\n",
+            number(max, pairs->sum.max_finite), number(mean, pairs->sum.mean_finite));
+}
+
+static void print_divergences(const struct nvdp_pairs_summary *pairs, FILE *to) {
+    bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
+    fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n", pairs->order,
+            pairs->pairs, same ? " of the same length" : "");
+    fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        char name[ROOM];
+        snprintf(name, sizeof name, "%g %%", 100 * nvdp_pair_quantile_level[level]);
+        fprintf(to, " %12s", name);
+    }
+    fputc('\n', to);
+    print_row(to, "sum", &pairs->sum, "what is shared");
+    print_row(to, "per component", &pairs->per_component, "");
+    print_row(to, "per component, dim", &pairs->per_component_dim,
+              "as in the published tables; not a privacy guarantee");
+    print_infinite(pairs, to);
+    fprintf(to, "  The largest sum is that of text %zu against text %zu.\n\n", pairs->sum.max_p,
+            pairs->sum.max_q);
+}
+
+static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
+    const struct nvdp_bdp_cost *worst = &from->worst;
+    fprintf(to, "  %-20s", name);
+    cell(to, worst->epsilon);
+    cell(to, from->mean_epsilon);
+    cell(to, from->floor);
+    fprintf(to, " %12g", worst->moment);
+    cell(to, worst->max);
+    cell(to, worst->log_mean);
+    cell(to, worst->log_sd);
+    fprintf(to, " %12zu", from->infinite_texts);
+    fputc('\n', to);
+}
+
+static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
+    char t[ROOM];
+    fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
+            report->bdp.delta, report->bdp.gamma, report->bdp.releases,
+            report->bdp.releases == 1 ? "" : "s");
+    fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
+            "floor", "moment k", "max X", "log M", "log S", "inf texts");
+    print_column(to, "published k", &report->published);
+    print_column(to, "best k", &report->best);
+    fprintf(to,
+            "  floor: log(1/delta)/k, which even equal texts would print.  Population m = %zu, "
+            "Student t = %s.\n",
+            report->published.worst.m, number(t, report->published.worst.t));
+    if (report->small_population) {
+        fputs(
+            "  warning: fewer than 64 other texts for some text: the bound is not to be trusted.\n",
+            to);
+    }
+}
+
+void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
+    print_head(report, to);
+    print_divergences(&report->pairs, to);
+    print_bayesian(report, to);
+}

@@ -1,0 +1,137 @@
+/* The report as one JSON object. */
+#include "base/json.h"
+#include <math.h>
+#include <nvdp/privacy.h>
+#include <stdlib.h>
+
+static const char *adjacency_name(enum nvdp_adjacency adjacency) {
+    return adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all";
+}
+
+/* Steals `value`; false where there was no memory for it. */
+static bool set(json_t *object, const char *key, json_t *value) {
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static bool set_number(json_t *object, const char *key, double value) {
+    return set(object, key, nvdp__json_number(value));
+}
+
+static bool set_count(json_t *object, const char *key, size_t value) {
+    return set(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *quantiles(const struct nvdp_divergence_summary *from) {
+    json_t *object = json_object();
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        char key[16];
+        snprintf(key, sizeof key, "%g", nvdp_pair_quantile_level[level]);
+        if (!set_number(object, key, from->quantile[level])) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+static json_t *summary(const struct nvdp_divergence_summary *from, const char *note) {
+    json_t *object = json_object();
+    json_t *pair = json_pack("[I,I]", (json_int_t)from->max_p, (json_int_t)from->max_q);
+    bool good = set(object, "argmax", pair);
+    good = good && set_number(object, "max", from->max);
+    good = good && set_number(object, "mean", from->mean);
+    good = good && set_number(object, "max_finite", from->max_finite);
+    good = good && set_number(object, "mean_finite", from->mean_finite);
+    good = good && set(object, "quantiles", quantiles(from));
+    if (note != NULL) good = good && set(object, "note", json_string(note));
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *column(const struct nvdp_bdp_column *from) {
+    const struct nvdp_bdp_cost *worst = &from->worst;
+    json_t *object = json_object();
+    bool good = set_number(object, "epsilon", worst->epsilon);
+    good = good && set_number(object, "mean_epsilon", from->mean_epsilon);
+    good = good && set_number(object, "moment", worst->moment);
+    good = good && set_number(object, "cost", worst->cost);
+    good = good && set_count(object, "m", worst->m);
+    good = good && set_number(object, "t", worst->t);
+    good = good && set_number(object, "log_M", worst->log_mean);
+    good = good && set_number(object, "log_S", worst->log_sd);
+    good = good && set_number(object, "max_X", worst->max);
+    good = good && set_number(object, "floor", from->floor);
+    good = good && set_count(object, "worst_text", from->worst_text);
+    good = good && set_count(object, "infinite_texts", from->infinite_texts);
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *divergences(const struct nvdp_pairs_summary *from) {
+    json_t *object = json_object();
+    bool good = set(object, "sum", summary(&from->sum, NULL));
+    good = good && set(object, "per_component", summary(&from->per_component, NULL));
+    good = good && set(object, "per_component_dim",
+                       summary(&from->per_component_dim,
+                               "as in the published tables; not a privacy guarantee"));
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *bayesian(const struct nvdp_privacy_report *report) {
+    json_t *object = json_object();
+    bool good = set_number(object, "delta", report->bdp.delta);
+    good = good && set_number(object, "gamma", report->bdp.gamma);
+    good = good && set(object, "releases", json_integer(report->bdp.releases));
+    good = good && set(object, "small_population", json_boolean(report->small_population));
+    good = good && set(object, "published", column(&report->published));
+    good = good && set(object, "best", column(&report->best));
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *whole(const struct nvdp_privacy_report *report) {
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    bool hidden = report->policy == NVDP_LENGTH_HIDDEN;
+    json_t *object = json_object();
+    bool good = set(object, "method", json_string(report->method));
+    good = good && set(object, "units", json_string("nats"));
+    good = good && set(object, "scope",
+                       json_string("measured on the given texts; not a bound over all texts"));
+    good = good && set(object, "adjacency", json_string(adjacency_name(pairs->adjacency)));
+    good = good && set(object, "length_policy", json_string(hidden ? "hidden" : "public"));
+    good = good && set_count(object, "components", report->components);
+    good = good && set_count(object, "dim", report->dim);
+    good = good && set(object, "kappa", json_integer(report->kappa));
+    good = good && set_number(object, "order", pairs->order);
+    good = good && set_count(object, "n", pairs->texts);
+    good = good && set_count(object, "pairs", pairs->pairs);
+    good = good && set_count(object, "infinite", pairs->infinite);
+    double share = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
+    good = good && set_number(object, "infinite_share", share);
+    good = good && set(object, "rd", divergences(pairs));
+    good = good && set(object, "bdp", bayesian(report));
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
+                                     const struct nvdp_privacy_report *report, char **out) {
+    json_t *object = whole(report);
+    if (object == NULL) {
+        return nvdp__fail(
+            ctx, NVDP_ERR_NUMERIC,
+            "privacy report: expected fields that JSON can hold (the method's name in "
+            "UTF-8), found others, or no memory");
+    }
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "privacy report: out of memory");
+    *out = text;
+    return NVDP_OK;
+}
