@@ -1,5 +1,6 @@
 /* The configuration of an NVIB bottleneck: defaults, ranges, what stands for "auto". */
 #include "base/base.h"
+#include <float.h>
 #include <math.h>
 #include <nvdp/method.h>
 
@@ -51,18 +52,12 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_nvi
         {"delta", config->delta, 0, 1e5},
         {"kappa", config->kappa, 1, KAPPA_MAX},
         {"clip.mu_radius", clip->mu_radius, 1e-6, INFINITY},
-        {"clip.logvar_min", clip->logvar_min, -INFINITY, clip->logvar_max},
-        {"clip.logvar_max", clip->logvar_max, clip->logvar_min, INFINITY},
-        {"clip.alpha_min", clip->alpha_min, 0, clip->alpha_max},
+        {"clip.logvar_max", clip->logvar_max, -DBL_MAX, INFINITY},
+        {"clip.logvar_min", clip->logvar_min, -INFINITY, fmin(clip->logvar_max, DBL_MAX)},
         {"clip.alpha_max", clip->alpha_max, 1e-6, INFINITY},
+        {"clip.alpha_min", clip->alpha_min, 0, fmin(clip->alpha_max, DBL_MAX)},
     };
-    NVDP_RETURN_IF_FAILED(check_ranges(ctx, sizeof range / sizeof range[0], range));
-    if (clip->logvar_min == INFINITY || clip->logvar_max == -INFINITY) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "clip.logvar: expected a range with numbers in it, found [%g, %g]",
-                          clip->logvar_min, clip->logvar_max);
-    }
-    return NVDP_OK;
+    return check_ranges(ctx, sizeof range / sizeof range[0], range);
 }
 
 struct choice {
@@ -93,9 +88,9 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp_nvib_
                           "hidden_size and heads: expected at least 1, found %zu and %zu",
                           hidden_size, heads);
     }
-    if (dim > hidden_size) {
+    if (dim < 2 || dim > hidden_size) { /* LayerNorm makes a constant of one number */
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "latent_dim: expected at most the encoder's width %zu, found %zu",
+                          "latent_dim: expected 2 to the encoder's width %zu, found %zu",
                           hidden_size, dim);
     }
     if (config->latent_heads > 0 && dim % config->latent_heads != 0) {

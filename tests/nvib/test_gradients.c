@@ -1,0 +1,217 @@
+/* Every gradient of the mechanism against central differences of a plain version in double
+ * (reference.c), for the pools, kappa, a narrow latent space, clipping, regularisers, policies,
+ * clean queries.
+ *
+ * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is
+ * float32 in the library: forward 1e-5, gradients 1e-4 relative to each tensor's norm (floor 0.1:
+ * the key bias has gradient 0). */
+#include "reference.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { WIDTH = 6, HEADS = 2, INNER = 16, TEXTS = 3 };
+static const int32_t lengths[TEXTS] = {3, 1, 4};
+
+struct run {
+    struct fixture f;
+    struct reference ref;
+    double *theta, *x;
+    float *eps, *log_gamma, *d_pooled, *pooled;
+};
+
+static void start(struct run *run, const struct nvdp_nvib_config *config, uint64_t seed) {
+    *run = (struct run){0};
+    run->f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
+    struct fixture *f = &run->f;
+    fixture_point(f);
+    size_t p = f->nvib->dim;
+    cr_assert_leq(f->nvib->max_rows, REFERENCE_ROWS);
+    run->eps = calloc(f->nvib->max_rows * p, sizeof *run->eps);
+    run->log_gamma = calloc(f->nvib->max_rows, sizeof *run->log_gamma);
+    run->d_pooled = calloc(TEXTS * p, sizeof *run->d_pooled);
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
+    nvdp__stream_normals(&stream, f->nvib->max_rows * p, run->eps);
+    nvdp__stream_normals(&stream, f->nvib->max_rows, run->log_gamma);
+    nvdp__stream_normals(&stream, TEXTS * p, run->d_pooled);
+    struct nvdp__draw draw = {.eps = run->eps, .log_gamma = run->log_gamma};
+    cr_assert_eq(nvdp__mechanism_nvdp.forward(f->nvib, &f->dev, &f->params, &f->batch, &draw,
+                                              f->hidden, &run->pooled),
+                 NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    run->theta = calloc(f->params.total, sizeof *run->theta);
+    run->x = calloc(f->batch.tokens * WIDTH, sizeof *run->x);
+    for (size_t i = 0; i < f->params.total; i++) {
+        run->theta[i] = f->params.value[i];
+    }
+    for (size_t i = 0; i < f->batch.tokens * WIDTH; i++) {
+        run->x[i] = f->hidden[i];
+    }
+    run->ref = (struct reference){
+        .f = f, .eps = run->eps, .log_gamma = run->log_gamma, .weight_g = 0.7, .weight_d = 0.3};
+    for (size_t i = 0; i < TEXTS * p; i++) {
+        run->ref.proj[i] = run->d_pooled[i];
+    }
+    reference_linearise(&run->ref, run->theta, run->x);
+}
+
+static void stop(struct run *run) {
+    fixture_free(&run->f);
+    free(run->theta);
+    free(run->x);
+    free(run->eps);
+    free(run->log_gamma);
+    free(run->d_pooled);
+}
+
+static void check_forward(struct run *run) {
+    struct fixture *f = &run->f;
+    reference_loss(&run->ref, run->theta, run->x);
+    cr_expect_lt(support_norm_error(TEXTS * f->nvib->dim, run->pooled, run->ref.pooled), 1e-5);
+    double loss_g[TEXTS], loss_d[TEXTS];
+    nvdp__mechanism_nvdp.losses(f->nvib, &f->dev, loss_g, loss_d);
+    for (size_t b = 0; b < TEXTS; b++) {
+        cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
+        cr_expect_lt(support_relative(loss_d[b], run->ref.loss_d[b], 1e-2), 1e-5);
+    }
+}
+
+/* d loss / d place by central differences. */
+static double difference(struct run *run, double *place) {
+    const double step = 1e-5;
+    double here = *place;
+    *place = here + step;
+    double up = reference_loss(&run->ref, run->theta, run->x);
+    *place = here - step;
+    double down = reference_loss(&run->ref, run->theta, run->x);
+    *place = here;
+    return (up - down) / (2 * step);
+}
+
+static void compare(struct run *run, const char *name, size_t n, const float *got, double *place) {
+    double *want = calloc(n, sizeof *want);
+    double norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        want[i] = difference(run, place + i);
+        norm += want[i] * want[i];
+    }
+    double error = support_norm_error(n, got, want) * (norm > 0 ? fmin(1, sqrt(norm) / 0.1) : 10);
+    cr_expect_lt(error, 1e-4, "%s: relative error %g of a gradient of norm %g", name, error,
+                 sqrt(norm));
+    free(want);
+}
+
+static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
+    struct run run;
+    start(&run, config, seed);
+    check_forward(&run);
+    struct fixture *f = &run.f;
+    nvdp__mechanism_nvdp.backward(f->nvib, &f->dev, &f->params, &f->batch, f->hidden,
+                                  run.ref.weight_g, run.ref.weight_d, run.d_pooled, f->d_hidden);
+    for (size_t i = 0; i < f->params.count; i++) {
+        const struct nvdp__param *entry = &f->params.entry[i];
+        compare(&run, entry->name, entry->count, nvdp__grad(&f->params, i),
+                run.theta + entry->offset);
+    }
+    compare(&run, "hidden states", f->batch.tokens * WIDTH, f->d_hidden, run.x);
+    stop(&run);
+}
+
+Test(gradients, pools_and_policies) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
+        for (int policy = 0; policy < 2; policy++) {
+            struct nvdp_nvib_config config = fixture_config(5);
+            config.pool = pool;
+            config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
+            check(&config, 1 + (uint64_t)pool);
+        }
+    }
+}
+
+Test(gradients, kappa) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
+        struct nvdp_nvib_config config = fixture_config(4);
+        config.kappa = 2;
+        config.pool = pool;
+        config.delta = 1;
+        config.regularizer =
+            pool == NVDP_POOL_MEAN ? NVDP_REGULARIZER_KL : NVDP_REGULARIZER_PUBLISHED;
+        check(&config, 10 + (uint64_t)pool);
+    }
+}
+
+Test(gradients, narrow_latent) {
+    for (size_t p = 3; p <= 4; p++) { /* one head, then two */
+        struct nvdp_nvib_config config = fixture_config(4);
+        config.latent_dim = p;
+        config.delta = 0.5;
+        check(&config, 20 + p);
+    }
+}
+
+Test(gradients, exact_regularizer) {
+    for (int policy = 0; policy < 2; policy++) {
+        for (int delta = 0; delta < 2; delta++) {
+            struct nvdp_nvib_config config = fixture_config(6);
+            config.latent_dim = 4;
+            config.delta = delta;
+            config.prior_alpha = 1.5;
+            config.regularizer = NVDP_REGULARIZER_KL;
+            config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
+            check(&config, 30 + (uint64_t)(2 * policy + delta));
+        }
+    }
+}
+
+/* Bounds that some of the random posteriors pass and some do not; no value lies within a step of a
+ * bound, where the difference would straddle the kink. */
+Test(gradients, clipping) {
+    for (uint64_t seed = 40; seed < 44; seed++) {
+        struct nvdp_nvib_config config = fixture_config(4);
+        config.clip = (struct nvdp_clip_config){.mu_radius = 1.5,
+                                                .logvar_min = -0.5,
+                                                .logvar_max = 0.4,
+                                                .alpha_min = 0.7,
+                                                .alpha_max = 1.8};
+        config.regularizer = seed % 2 == 0 ? NVDP_REGULARIZER_KL : NVDP_REGULARIZER_PUBLISHED;
+        check(&config, seed);
+    }
+}
+
+Test(gradients, clean_query) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
+        struct nvdp_nvib_config config = fixture_config(4);
+        config.query = NVDP_QUERY_CLEAN;
+        config.pool = pool;
+        config.kappa = pool == NVDP_POOL_MEAN ? 2 : 1;
+        check(&config, 50 + (uint64_t)pool);
+    }
+}
+
+/* Without gradients of z (a reader of samples), parameters' gradients are the same, bit for bit. */
+Test(gradients, parameters_alone) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
+        struct nvdp_nvib_config config = fixture_config(4);
+        config.pool = pool;
+        struct run run;
+        start(&run, &config, 60);
+        struct fixture *f = &run.f;
+        struct nvdp__sample sample;
+        nvdp__mechanism_nvdp.sample(f->nvib, &sample);
+        nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled,
+                             f->nvib->d_z, f->nvib->d_log_pi);
+        float *kept = calloc(f->params.total, sizeof *kept);
+        for (size_t i = 0; i < f->params.total; i++) {
+            kept[i] = f->params.grad[i];
+            f->params.grad[i] = 0;
+        }
+        nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled, NULL,
+                             NULL);
+        for (size_t i = 0; i < f->params.total; i++) {
+            cr_assert_eq(kept[i], f->params.grad[i]);
+        }
+        free(kept);
+        stop(&run);
+    }
+}

@@ -1,0 +1,305 @@
+/* Initial values, and what they make of the layer at the start. */
+#include "fixture.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 16, HEADS = 4, INNER = 32, TOKENS = 9 };
+
+/* An encoder of one layer with an nvdp bottleneck on top. */
+struct house {
+    struct nvdp_context *ctx;
+    struct nvdp__device dev;
+    struct nvdp__params params;
+    struct nvdp__bert bert;
+    struct nvdp__nvib *nvib;
+};
+
+static void build(struct house *house, const struct nvdp_nvib_config *config) {
+    *house = (struct house){.ctx = support_context()};
+    house->dev = nvdp__device_cpu(house->ctx);
+    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    bert.hidden_size = WIDTH;
+    bert.num_attention_heads = HEADS;
+    bert.intermediate_size = INNER;
+    bert.num_hidden_layers = 1;
+    bert.vocab_size = 20;
+    bert.max_position_embeddings = 16;
+    nvdp__params_init(&house->params, house->ctx);
+    cr_assert_eq(nvdp__bert_declare(&house->bert, &bert, false, &house->params), NVDP_OK);
+    void *self;
+    cr_assert_eq(
+        nvdp__mechanism_nvdp.create(house->ctx, &house->bert, config, &house->params, &self),
+        NVDP_OK, "%s", nvdp_context_error(house->ctx));
+    house->nvib = self;
+    cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);
+    nvdp__bert_initialise(&house->bert, &house->dev, &house->params, 3);
+}
+
+static void demolish(struct house *house) {
+    nvdp__mechanism_nvdp.release(house->nvib);
+    nvdp__bert_release(&house->bert);
+    nvdp__params_release(&house->params);
+    nvdp_context_free(house->ctx);
+}
+
+static const float *value(struct house *house, const char *name, size_t *count) {
+    size_t index = nvdp__params_find(&house->params, name);
+    cr_assert_neq(index, SIZE_MAX, "no tensor %s", name);
+    if (count != NULL) *count = house->params.entry[index].count;
+    return nvdp__value(&house->params, index);
+}
+
+Test(init, full_width) {
+    struct nvdp_nvib_config config = fixture_config(8);
+    config.mu_tau = 0.5;
+    struct house house;
+    build(&house, &config);
+    cr_assert_eq(nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, 0, NULL),
+                 NVDP_OK);
+    const float *w = value(&house, "nvib.mu.weight", NULL);
+    for (size_t i = 0; i < WIDTH * WIDTH; i++) {
+        cr_expect_eq(w[i], i / WIDTH == i % WIDTH ? 0.5f : 0.0f);
+    }
+    cr_expect_float_eq(value(&house, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
+    cr_expect_eq(value(&house, "nvib.logvar.weight", NULL)[3], 0);
+    cr_expect_eq(value(&house, "nvib.alpha.bias", NULL)[0], -10);
+    cr_expect_eq(value(&house, "nvib.alpha.weight", NULL)[0], 0);
+    cr_expect_eq(value(&house, "nvib.alpha.quadratic", NULL)[0], 0.25f); /* 1/(2 sqrt(4)) */
+    static const char *const copied[] = {"attention.self.query.weight",
+                                         "attention.self.key.bias",
+                                         "attention.self.value.weight",
+                                         "attention.output.dense.weight",
+                                         "attention.output.LayerNorm.weight",
+                                         "intermediate.dense.weight",
+                                         "output.dense.weight",
+                                         "output.LayerNorm.bias"};
+    for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++) {
+        char from[160], to[160];
+        size_t count, other;
+        snprintf(from, sizeof from, "bert.encoder.layer.0.%s", copied[i]);
+        snprintf(to, sizeof to, "nvdp.%s", copied[i]);
+        const float *x = value(&house, from, &count);
+        const float *y = value(&house, to, &other);
+        cr_assert_eq(count, other);
+        cr_expect_eq(memcmp(x, y, count * sizeof *x), 0, "%s", to);
+    }
+    for (size_t i = 0; i < house.params.count; i++) {
+        const struct nvdp__param *entry = &house.params.entry[i];
+        if (strncmp(entry->name, "nv", 2) != 0) continue;
+        cr_expect(entry->flags & NVDP__PARAM_OPTIONAL, "%s", entry->name);
+    }
+    demolish(&house);
+}
+
+/* p < d: rows of W_mu orthonormal, and spanning what the hidden states vary in. */
+Test(init, principal_directions) {
+    enum { P = 4, ROWS = 200 };
+    struct nvdp_nvib_config config = fixture_config(8);
+    config.latent_dim = P;
+    struct house house;
+    build(&house, &config);
+    cr_expect_eq(house.nvib->block.inner, 4 * P);
+    /* Rows: a mean, strong factors in 4 random directions, weak noise elsewhere. */
+    float *hidden = calloc(ROWS * WIDTH, sizeof *hidden);
+    float factor[P * WIDTH], load[P], noise_row[WIDTH];
+    struct nvdp__noise noise = {.seed = 2};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    nvdp__stream_normals(&stream, P * WIDTH, factor);
+    for (size_t r = 0; r < ROWS; r++) {
+        nvdp__stream_normals(&stream, P, load);
+        nvdp__stream_normals(&stream, WIDTH, noise_row);
+        for (size_t i = 0; i < WIDTH; i++) {
+            hidden[r * WIDTH + i] = 10 + 1e-3f * noise_row[i];
+            for (size_t k = 0; k < P; k++) {
+                hidden[r * WIDTH + i] += load[k] * factor[k * WIDTH + i];
+            }
+        }
+    }
+    cr_assert_eq(
+        nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, ROWS, hidden),
+        NVDP_OK);
+    const float *w = value(&house, "nvib.mu.weight", NULL);
+    for (size_t i = 0; i < P; i++) {
+        for (size_t j = 0; j < P; j++) {
+            double dot = 0;
+            for (size_t k = 0; k < WIDTH; k++) {
+                dot += w[i * WIDTH + k] * w[j * WIDTH + k];
+            }
+            cr_expect_float_eq(dot, i == j, 1e-6);
+        }
+    }
+    for (size_t f = 0; f < P; f++) { /* each factor lies in the span: noise is 1e-3 of it */
+        double norm = 0, inside = 0;
+        for (size_t i = 0; i < P; i++) {
+            double dot = 0;
+            for (size_t k = 0; k < WIDTH; k++) {
+                dot += w[i * WIDTH + k] * factor[f * WIDTH + k];
+            }
+            inside += dot * dot;
+        }
+        for (size_t k = 0; k < WIDTH; k++) {
+            norm += factor[f * WIDTH + k] * factor[f * WIDTH + k];
+        }
+        cr_expect_float_eq(inside / norm, 1, 1e-4);
+    }
+    cr_expect_float_eq(value(&house, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
+    hidden[5 * WIDTH] = NAN;
+    cr_expect_eq(
+        nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, ROWS, hidden),
+        NVDP_ERR_NUMERIC);
+    cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "row 5"));
+    free(hidden);
+    demolish(&house);
+}
+
+/* Too few rows: a random orthonormal map, the same for the same seed. */
+Test(init, random_map) {
+    enum { P = 5 };
+    struct nvdp_context *ctx = support_context();
+    float hidden[4 * WIDTH] = {0}, map[P * WIDTH], again[P * WIDTH], other[P * WIDTH];
+    cr_assert_eq(nvdp__principal_map(ctx, 4, WIDTH, P, hidden, 9, map), NVDP_OK);
+    cr_assert_eq(nvdp__principal_map(ctx, 4, WIDTH, P, hidden, 9, again), NVDP_OK);
+    cr_assert_eq(nvdp__principal_map(ctx, 0, WIDTH, P, NULL, 10, other), NVDP_OK);
+    cr_expect_eq(memcmp(map, again, sizeof map), 0);
+    cr_expect_neq(memcmp(map, other, sizeof map), 0);
+    for (size_t i = 0; i < P; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double dot = 0;
+            for (size_t k = 0; k < WIDTH; k++) {
+                dot += map[i * WIDTH + k] * map[j * WIDTH + k];
+            }
+            cr_expect_float_eq(dot, i == j, 1e-6);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Every allocation of create, plan and initialise may fail, cleanly. */
+Test(init, out_of_memory) {
+    struct nvdp_nvib_config config = fixture_config(8);
+    config.latent_dim = 4;
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    struct nvdp__bert bert = {.config = nvdp_bert_config_default()};
+    bert.config.hidden_size = WIDTH;
+    bert.config.num_attention_heads = HEADS;
+    float hidden[TOKENS * WIDTH] = {0};
+    bool done = false;
+    for (uint64_t k = 1; !done; k++) {
+        struct nvdp__params params;
+        struct nvdp__arena arena = {0};
+        void *self = NULL;
+        cr_assert_lt(k, 100);
+        nvdp__params_init(&params, ctx);
+        nvdp_context_fail_allocation(ctx, k);
+        nvdp_status status = nvdp__mechanism_nvdp.create(ctx, &bert, &config, &params, &self);
+        if (status == NVDP_OK) status = nvdp__params_allocate(&params, false);
+        if (status == NVDP_OK)
+            status = nvdp__mechanism_nvdp.plan(self, &dev, 8, 2, 4, false, &arena);
+        if (status == NVDP_OK)
+            status = nvdp__mechanism_nvdp.initialise(self, &dev, &params, 1, TOKENS, hidden);
+        done = status == NVDP_OK;
+        if (!done) cr_expect_eq(status, NVDP_ERR_MEMORY);
+        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__mechanism_nvdp.release(self);
+        nvdp__params_release(&params);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Ordinary attention over the tokens, no residual: the layer that the block becomes (next test). */
+static void ordinary(struct house *house, size_t n, const float *x, float *u) {
+    const struct nvdp__block *b = &house->nvib->block;
+    const struct nvdp__params *params = &house->params;
+    const struct nvdp__device *dev = &house->dev;
+    float q[TOKENS * WIDTH], k[TOKENS * WIDTH], v[TOKENS * WIDTH], context[TOKENS * WIDTH];
+    float lse[TOKENS * HEADS], mean[TOKENS], rstd[TOKENS], wide[TOKENS * INNER];
+    static const struct nvdp__dense *dense[3];
+    float *to[3] = {q, k, v};
+    dense[0] = &b->query;
+    dense[1] = &b->key;
+    dense[2] = &b->value;
+    for (size_t i = 0; i < 3; i++) {
+        nvdp__linear_forward(dev, n, WIDTH, WIDTH, x, nvdp__value(params, dense[i]->weight),
+                             nvdp__value(params, dense[i]->bias), to[i]);
+    }
+    int32_t offset[2] = {0, (int32_t)n};
+    struct nvdp__attention att = {.groups = 1,
+                                  .heads = HEADS,
+                                  .head_dim = WIDTH / HEADS,
+                                  .scale = 0.5f,
+                                  .q_offset = offset,
+                                  .k_offset = offset,
+                                  .q_stride = WIDTH,
+                                  .kv_stride = WIDTH,
+                                  .out_stride = WIDTH};
+    float *scratch = calloc(nvdp__attention_scratch(dev, n, n, WIDTH / HEADS), sizeof *scratch);
+    nvdp__attention_forward(dev, &att, q, k, v, NULL, context, lse, scratch);
+    free(scratch);
+    nvdp__linear_forward(dev, n, WIDTH, WIDTH, context,
+                         nvdp__value(params, b->attention_output.weight),
+                         nvdp__value(params, b->attention_output.bias), q);
+    nvdp__layernorm_forward(dev, n, WIDTH, b->eps, q, NULL,
+                            nvdp__value(params, b->attention_norm.weight),
+                            nvdp__value(params, b->attention_norm.bias), NULL, k, mean, rstd);
+    nvdp__linear_forward(dev, n, WIDTH, INNER, k, nvdp__value(params, b->intermediate.weight),
+                         nvdp__value(params, b->intermediate.bias), wide);
+    nvdp__act_forward(dev, NVDP__ACT_GELU, n * INNER, wide, wide);
+    nvdp__linear_forward(dev, n, INNER, WIDTH, wide, nvdp__value(params, b->output.weight),
+                         nvdp__value(params, b->output.bias), v);
+    nvdp__layernorm_forward(dev, n, WIDTH, b->eps, v, k, nvdp__value(params, b->output_norm.weight),
+                            nvdp__value(params, b->output_norm.bias), v, u, mean, rstd);
+}
+
+/* With stdev_tau -> 0 and alpha_tau large, z is x, and log pi_j - |z_j|^2/(2 sqrt h) is the same
+ * for every token: what is left is BERT's attention without its residual (Fehr & Henderson 2024).
+ * Tolerance: pseudo-counts of e^17 and more make weights certain to some e^-8.5 = 2e-4 each; the
+ * noise is 1e-6. */
+Test(init, the_block_starts_as_ordinary_attention) {
+    struct nvdp_nvib_config config = fixture_config(TOKENS);
+    config.stdev_tau = 1e-6;
+    config.alpha_tau = 17;
+    config.length_policy = NVDP_LENGTH_PUBLIC;
+    config.pool = NVDP_POOL_FIRST;
+    struct house house;
+    build(&house, &config);
+    for (size_t i = 0; i < house.params.count; i++) { /* sharper attention than 0.02 gives */
+        const struct nvdp__param *entry = &house.params.entry[i];
+        if (strstr(entry->name, "LayerNorm") == NULL)
+            nvdp__params_normal(&house.dev, &house.params, i, 0.4, 6);
+    }
+    cr_assert_eq(nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, 0, NULL),
+                 NVDP_OK);
+    struct nvdp__arena arena = {0};
+    for (int pass = 0; pass < 2; pass++) {
+        cr_assert_eq(
+            nvdp__mechanism_nvdp.plan(house.nvib, &house.dev, TOKENS, 1, TOKENS, false, &arena),
+            NVDP_OK);
+        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(house.ctx, &arena), NVDP_OK);
+    }
+    float x[TOKENS * WIDTH], want[TOKENS * WIDTH];
+    struct nvdp__noise noise = {.seed = 12};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    nvdp__stream_normals(&stream, TOKENS * WIDTH, x);
+    int32_t offset[2] = {0, TOKENS};
+    uint64_t key[1] = {0};
+    struct nvdp__batch batch = {
+        .texts = 1, .tokens = TOKENS, .longest = TOKENS, .offset = offset, .key = key};
+    struct nvdp__draw draw = fixture_draw(1, 0);
+    float *pooled;
+    cr_assert_eq(nvdp__mechanism_nvdp.forward(house.nvib, &house.dev, &house.params, &batch, &draw,
+                                              x, &pooled),
+                 NVDP_OK);
+    ordinary(&house, TOKENS, x, want);
+    double first[WIDTH];
+    for (size_t i = 0; i < WIDTH; i++) {
+        first[i] = want[i];
+    }
+    cr_expect_lt(support_norm_error(WIDTH, pooled, first), 1e-3);
+    nvdp__arena_release(&arena);
+    demolish(&house);
+}

@@ -1,0 +1,124 @@
+/* Samples and their streams. */
+#include "fixture.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 20, HEADS = 2, INNER = 24, LENGTH = 7 };
+
+/* A text draws the same numbers alone and in a batch, wherever it stands there.  Pseudo-counts and
+ * standard deviations are made the same in both (constant projections), because matrix products of
+ * other shapes may round otherwise. */
+Test(sample, batch_layout_does_not_matter) {
+    static const int32_t lengths[3] = {5, 2, 7};
+    for (int kappa = 1; kappa <= 2; kappa++) {
+        struct nvdp_nvib_config config = fixture_config(LENGTH);
+        config.kappa = kappa;
+        struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 3, lengths, 4);
+        fixture_point(&f);
+        memset(f.hidden, 0, f.batch.tokens * WIDTH * sizeof *f.hidden);
+        struct nvdp__draw draw = fixture_draw(8, 2);
+        float *pooled;
+        cr_assert_eq(nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw,
+                                                  f.hidden, &pooled),
+                     NVDP_OK);
+        struct nvdp__sample sample;
+        nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+        size_t rows = (LENGTH + 1) * (size_t)kappa;
+        float *z = malloc(rows * WIDTH * sizeof *z);
+        float *log_pi = malloc(rows * sizeof *log_pi);
+        memcpy(z, sample.z + 2 * rows * WIDTH, rows * WIDTH * sizeof *z);
+        memcpy(log_pi, sample.log_pi + 2 * rows, rows * sizeof *log_pi);
+        /* The last text, alone. */
+        static const int32_t alone[2] = {0, 7};
+        f.batch.texts = 1;
+        f.batch.tokens = 7;
+        f.batch.offset = (int32_t *)alone;
+        f.batch.key = f.key + 2;
+        cr_assert_eq(nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw,
+                                                  f.hidden, &pooled),
+                     NVDP_OK);
+        nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+        cr_expect_eq(memcmp(z, sample.z, rows * WIDTH * sizeof *z), 0);
+        cr_expect_eq(memcmp(log_pi, sample.log_pi, rows * sizeof *log_pi), 0);
+        free(z);
+        free(log_pi);
+        fixture_free(&f);
+    }
+}
+
+static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool weight) {
+    float *pooled;
+    cr_assert_eq(nvdp__mechanism_nvdp.forward(f->nvib, &f->dev, &f->params, &f->batch, draw,
+                                              f->hidden, &pooled),
+                 NVDP_OK);
+    struct nvdp__sample sample;
+    nvdp__mechanism_nvdp.sample(f->nvib, &sample);
+    return weight ? sample.log_pi[1] : sample.z[0];
+}
+
+/* Another seed, purpose, epoch or text: other numbers. */
+Test(sample, streams_are_apart) {
+    static const int32_t lengths[2] = {3, 3};
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
+    fixture_point(&f);
+    for (int weight = 0; weight < 2; weight++) {
+        struct nvdp__draw draw = fixture_draw(8, 2);
+        float base = first_number(&f, &draw, weight);
+        cr_expect_eq(base, first_number(&f, &draw, weight));
+        struct nvdp__draw other = draw;
+        other.epoch++;
+        cr_expect_neq(base, first_number(&f, &other, weight));
+        other = draw;
+        other.noise.seed++;
+        cr_expect_neq(base, first_number(&f, &other, weight));
+        other = draw;
+        other.gauss = NVDP__PURPOSE_EVAL_GAUSS;
+        other.gamma = NVDP__PURPOSE_EVAL_GAMMA;
+        cr_expect_neq(base, first_number(&f, &other, weight));
+        f.key[0]++;
+        cr_expect_neq(base, first_number(&f, &draw, weight));
+        f.key[0]--;
+    }
+    fixture_free(&f);
+}
+
+/* The posterior that is written is the one that was sampled, clipped. */
+Test(sample, posterior) {
+    static const int32_t lengths[2] = {3, 2};
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    config.latent_dim = 8;
+    config.clip = (struct nvdp_clip_config){
+        .mu_radius = 1, .logvar_min = -0.3, .logvar_max = 0.2, .alpha_min = 0.9, .alpha_max = 1.5};
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(8, 2);
+    first_number(&f, &draw, false);
+    struct nvdp_posteriors *out = NULL;
+    cr_assert_eq(nvdp_posteriors_create(f.ctx, 3, 6, 8, true, &out), NVDP_OK);
+    out->offset[1] = 1;
+    out->offset[2] = 4;
+    out->offset[3] = 6;
+    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f.nvib, &f.dev, &f.batch, 1, out), NVDP_OK, "%s",
+                 nvdp_context_error(f.ctx));
+    int clipped = 0;
+    for (size_t t = 1; t < 6; t++) {
+        double norm = 0;
+        for (size_t i = 0; i < 8; i++) {
+            norm += out->mu[t * 8 + i] * out->mu[t * 8 + i];
+            cr_expect(out->logvar[t * 8 + i] >= -0.3 && out->logvar[t * 8 + i] <= 0.2);
+        }
+        cr_expect(norm <= 1, "%.17g", norm);
+        if (norm > 0.999) clipped++;
+        cr_expect(out->alpha[t] >= 0.9 && out->alpha[t] <= 1.5);
+    }
+    cr_expect_gt(clipped, 0);
+    cr_expect_eq(out->alpha[0], 0, "row 0 belongs to another batch");
+    cr_expect_eq(nvdp__mechanism_nvdp.posterior(f.nvib, &f.dev, &f.batch, 2, out),
+                 NVDP_ERR_ARGUMENT);
+    nvdp_posteriors_free(out);
+    fixture_free(&f);
+}

@@ -1,0 +1,219 @@
+/* What passes the bottleneck: the sample and nothing else. */
+#include "fixture.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 24, HEADS = 3, INNER = 40, TEXTS = 3, LENGTH = 9 };
+static const int32_t lengths[TEXTS] = {5, 2, 9};
+
+static float *forward(struct fixture *f, const struct nvdp__draw *draw) {
+    float *pooled = NULL;
+    cr_assert_eq(nvdp__mechanism_nvdp.forward(f->nvib, &f->dev, &f->params, &f->batch, draw,
+                                              f->hidden, &pooled),
+                 NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    return pooled;
+}
+
+struct kept {
+    struct nvdp__sample sample;
+    int32_t offset[TEXTS + 1];
+    float *z, *log_pi, *pooled;
+};
+
+/* A copy of the last forward's sample, as a receiver has it. */
+static struct kept keep(struct fixture *f, const float *pooled) {
+    struct kept kept;
+    size_t p = f->nvib->dim;
+    nvdp__mechanism_nvdp.sample(f->nvib, &kept.sample);
+    size_t rows = kept.sample.rows;
+    kept.z = malloc(rows * p * sizeof *kept.z);
+    kept.log_pi = malloc(rows * sizeof *kept.log_pi);
+    kept.pooled = malloc(TEXTS * p * sizeof *kept.pooled);
+    memcpy(kept.z, kept.sample.z, rows * p * sizeof *kept.z);
+    memcpy(kept.log_pi, kept.sample.log_pi, rows * sizeof *kept.log_pi);
+    memcpy(kept.pooled, pooled, TEXTS * p * sizeof *kept.pooled);
+    memcpy(kept.offset, kept.sample.offset, sizeof kept.offset);
+    return kept;
+}
+
+static void point(struct kept *kept) {
+    kept->sample.offset = kept->offset;
+    kept->sample.z = kept->z;
+    kept->sample.log_pi = kept->log_pi;
+}
+
+static void drop(struct kept *kept) {
+    free(kept->z);
+    free(kept->log_pi);
+    free(kept->pooled);
+}
+
+/* Two different batches with the same sample give the same pooled vectors, bit for bit: the second
+ * has other hidden states and, under the hidden policy, other numbers of tokens. */
+static void check_sealed(enum nvdp_pool pool, enum nvdp_length_policy policy, int kappa) {
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    config.pool = pool;
+    config.length_policy = policy;
+    config.kappa = kappa;
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 5);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(1, 0);
+    struct kept kept = keep(&f, forward(&f, &draw));
+    point(&kept);
+    for (size_t i = 0; i < f.batch.tokens * WIDTH; i++) {
+        f.hidden[i] = -0.5f * f.hidden[i] + 1;
+    }
+    if (policy == NVDP_LENGTH_HIDDEN) {
+        f.offset[1] = 7; /* 7, 0, 9 tokens */
+    }
+    float *other = forward(&f, &draw);
+    cr_expect_neq(memcmp(other, kept.pooled, TEXTS * WIDTH * sizeof *other), 0);
+    float *pooled = NULL;
+    cr_assert_eq(
+        nvdp__mechanism_nvdp.forward_sample(f.nvib, &f.dev, &f.params, &kept.sample, &pooled),
+        NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    cr_expect_eq(memcmp(pooled, kept.pooled, TEXTS * WIDTH * sizeof *pooled), 0, "pool %d", pool);
+    drop(&kept);
+    fixture_free(&f);
+}
+
+Test(sealed, pooled_depends_on_the_sample_alone) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
+        check_sealed(pool, NVDP_LENGTH_HIDDEN, 1);
+        check_sealed(pool, NVDP_LENGTH_PUBLIC, 1);
+        check_sealed(pool, NVDP_LENGTH_HIDDEN, 3);
+    }
+}
+
+/* Under the hidden policy every text of a batch shows the same number of rows. */
+Test(sealed, hidden_policy_shows_one_length) {
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    config.kappa = 2;
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 6);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(2, 0);
+    forward(&f, &draw);
+    struct nvdp__sample sample;
+    nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+    cr_expect_eq(sample.rows, TEXTS * (LENGTH + 1) * 2);
+    for (size_t b = 0; b < TEXTS; b++) {
+        cr_expect_eq(sample.offset[b + 1] - sample.offset[b], (LENGTH + 1) * 2);
+        double total = 0;
+        for (int32_t r = sample.offset[b]; r < sample.offset[b + 1]; r++) {
+            cr_expect(isfinite(sample.log_pi[r]));
+            total += exp(sample.log_pi[r]);
+        }
+        cr_expect_float_eq(total, 1, 1e-5); /* float32 logarithms of 20 weights */
+    }
+    fixture_free(&f);
+}
+
+Test(sealed, clean_queries_are_refused_from_samples) {
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    config.query = NVDP_QUERY_CLEAN;
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 7);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(2, 0);
+    forward(&f, &draw);
+    struct nvdp__sample sample;
+    nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+    float *pooled = NULL;
+    cr_expect_eq(nvdp__mechanism_nvdp.forward_sample(f.nvib, &f.dev, &f.params, &sample, &pooled),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(f.ctx), "query clean"));
+    fixture_free(&f);
+}
+
+Test(sealed, too_long_a_text_is_refused_by_number) {
+    static const int32_t long_text[1] = {11};
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 1, long_text, 7);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(2, 0);
+    float *pooled = NULL;
+    cr_expect_eq(
+        nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw, f.hidden, &pooled),
+        NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(f.ctx), "length 9"));
+    cr_expect_not_null(strstr(nvdp_context_error(f.ctx), "found 11"));
+    fixture_free(&f);
+}
+
+Test(sealed, samples_outside_the_plan_are_refused) {
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 8);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(2, 0);
+    forward(&f, &draw);
+    struct nvdp__sample good, bad;
+    nvdp__mechanism_nvdp.sample(f.nvib, &good);
+    float *pooled = NULL;
+    bad = good;
+    bad.texts++;
+    cr_expect_eq(nvdp__mechanism_nvdp.forward_sample(f.nvib, &f.dev, &f.params, &bad, &pooled),
+                 NVDP_ERR_ARGUMENT);
+    bad = good;
+    bad.dim--;
+    cr_expect_eq(nvdp__mechanism_nvdp.forward_sample(f.nvib, &f.dev, &f.params, &bad, &pooled),
+                 NVDP_ERR_ARGUMENT);
+    static const int32_t prior_alone[2] = {0, 1};
+    bad = good;
+    bad.texts = 1;
+    bad.rows = 1;
+    bad.offset = prior_alone;
+    cr_expect_eq(nvdp__mechanism_nvdp.forward_sample(f.nvib, &f.dev, &f.params, &bad, &pooled),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_null(pooled);
+    fixture_free(&f);
+}
+
+/* The whole step gives the same bits on any number of threads. */
+Test(sealed, threads_do_not_matter) {
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    config.pool = NVDP_POOL_WEIGHTED;
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(3, 1);
+    float grad[4096], d_pooled[TEXTS * WIDTH], kept[TEXTS * WIDTH];
+    for (int threads = 1; threads <= 2; threads++) {
+        f.dev.threads = threads;
+        float *pooled = forward(&f, &draw);
+        for (size_t i = 0; i < TEXTS * WIDTH; i++) {
+            d_pooled[i] = 1.0f / (float)(i + 1);
+        }
+        nvdp__zero(&f.dev, f.params.total, f.params.grad);
+        nvdp__mechanism_nvdp.backward(f.nvib, &f.dev, &f.params, &f.batch, f.hidden, 0.1, 0.1,
+                                      d_pooled, f.d_hidden);
+        size_t n = f.params.total < 4096 ? f.params.total : 4096;
+        if (threads == 1) {
+            memcpy(kept, pooled, sizeof kept);
+            memcpy(grad, f.params.grad, n * sizeof *grad);
+        } else {
+            cr_expect_eq(memcmp(kept, pooled, sizeof kept), 0);
+            cr_expect_eq(memcmp(grad, f.params.grad, n * sizeof *grad), 0);
+        }
+    }
+    fixture_free(&f);
+}
+
+/* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
+Test(sealed, a_step_allocates_nothing) {
+    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    config.clip.mu_radius = 3;
+    config.query = NVDP_QUERY_CLEAN;
+    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(3, 1);
+    nvdp_context_fail_allocation(f.ctx, 1);
+    forward(&f, &draw);
+    double loss_g[TEXTS], loss_d[TEXTS];
+    nvdp__mechanism_nvdp.losses(f.nvib, &f.dev, loss_g, loss_d);
+    float d_pooled[TEXTS * WIDTH] = {1};
+    nvdp__mechanism_nvdp.backward(f.nvib, &f.dev, &f.params, &f.batch, f.hidden, 1, 1, d_pooled,
+                                  f.d_hidden);
+    cr_expect_null(nvdp__calloc(f.ctx, 1, 1), "the failure was still to come");
+    fixture_free(&f);
+}
