@@ -1,0 +1,53 @@
+/* The tokenizer's inside: encoding with memory that is kept from text to text. */
+#ifndef NVDP_SRC_TEXT_TOKENIZER_H
+#define NVDP_SRC_TEXT_TOKENIZER_H
+
+#include "text/normalize.h"
+#include "text/vocabulary.h"
+#include "text/wordpiece.h"
+#include <nvdp/tokenizer.h>
+
+enum { NVDP__SPECIALS = NVDP_MASK + 1, NVDP__BYTE_VALUES = 256 };
+
+struct nvdp_tokenizer {
+    struct nvdp__vocabulary *vocabulary;
+    struct nvdp__normalization normalization;
+    int32_t special[NVDP__SPECIALS];
+    unsigned char kind[NVDP__BYTE_VALUES]; /* of ASCII characters: enum byte_kind in tokenizer.c */
+    char folded[NVDP__BYTE_VALUES];        /* ASCII in lower case, where that is asked for */
+};
+
+/* A tokenizer from the bytes of vocab.txt, with the given names of the special tokens. */
+nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
+                                   size_t count, const char *const special[NVDP__SPECIALS],
+                                   const struct nvdp__normalization *normalization,
+                                   struct nvdp_tokenizer **out);
+/* "[PAD]", "[UNK]", ... by enum nvdp_special. */
+extern const char *const nvdp__special_names[NVDP__SPECIALS];
+
+/* A word being gathered. */
+struct nvdp__word {
+    char bytes[NVDP__WORD_BYTES];
+    size_t size;
+    size_t characters; /* counts on where `bytes` is full */
+};
+
+/* One encoder a thread.  Zero it, set the first two members, release it with
+ * nvdp__encoder_release. */
+struct nvdp__encoder {
+    const struct nvdp_tokenizer *tokenizer;
+    struct nvdp_context *ctx; /* for allocation; NULL within parallel regions */
+    int32_t *ids;             /* [count] the last text */
+    size_t count, capacity;
+    size_t first;   /* tokens of type 0 */
+    bool truncated; /* whether tokens were dropped */
+    struct nvdp__word word;
+    struct nvdp__runes run, folded;
+};
+
+/* nvdp_tokenizer_encode into the encoder; the caller has checked max_length. */
+nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t text_size,
+                         const char *pair, size_t pair_size, size_t max_length);
+void nvdp__encoder_release(struct nvdp__encoder *encoder);
+
+#endif
