@@ -29,7 +29,13 @@ enum nvdp_metric {
 };
 const char *nvdp_metric_name(enum nvdp_metric metric); /* "accuracy", "f1", "matthews", ... */
 
-enum nvdp_split { NVDP_SPLIT_TRAIN, NVDP_SPLIT_DEV, NVDP_SPLIT_TEST, NVDP_SPLIT_DEV_MISMATCHED, NVDP_SPLIT_TEST_MISMATCHED };
+enum nvdp_split {
+    NVDP_SPLIT_TRAIN,
+    NVDP_SPLIT_DEV,
+    NVDP_SPLIT_TEST,
+    NVDP_SPLIT_DEV_MISMATCHED,
+    NVDP_SPLIT_TEST_MISMATCHED
+};
 
 /* Resolved description of a task. */
 struct nvdp_task {
@@ -37,8 +43,9 @@ struct nvdp_task {
     const char *name; /* as on the command line: "sst2", "mrpc", ... "tsv" */
     bool pair;
     bool regression; /* one output, mean squared error */
-    int classes;     /* outputs of the classifier; 1 for regression */
-    const char *const *labels; /* class names in the files and in predictions; NULL for regression */
+    int classes;     /* outputs of the classifier; 1 for regression; 0 without labels */
+    /* Class names in the files and in predictions; NULL for regression. */
+    const char *const *labels;
     double label_min, label_max; /* regression range (STS-B: 0..5); infinite where open */
     int metrics;
     enum nvdp_metric metric[2]; /* the first selects */
@@ -59,27 +66,29 @@ nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp
 struct nvdp_dataset {
     struct nvdp_task task;
     size_t count;
-    size_t *offset;    /* [count+1] into ids and types */
+    size_t *offset; /* [count+1] into ids and types */
     int32_t *ids;
     int32_t *types;
-    float *label;      /* [count]: class index, or score; NULL where the split has no labels */
-    int64_t *index;    /* [count]: the row's number (0-based, header not counted): identifies the text */
-    char **id;         /* [count] the file's own id where it has one (for predictions), or NULL */
-    size_t longest;    /* tokens of the longest text */
-    size_t truncated;  /* texts cut at max_length */
-    size_t bad_rows;   /* rows skipped on request */
-    void *storage;     /* owned: class names and the like */
+    float *label;     /* [count]: class index, or score; NULL where the split has no labels */
+    int64_t *index;   /* [count]: rows before it in the file (no header): identifies the text */
+    char **id;        /* [count]: the file's own id (for predictions); NULL where it has none */
+    size_t longest;   /* tokens of the longest text */
+    size_t truncated; /* texts cut at max_length */
+    size_t bad_rows;  /* rows skipped: bad ones on request, MNLI's without a gold label */
+    void *storage;    /* owned: class names and the like */
 };
 
 struct nvdp_dataset_config {
     enum nvdp_task_id task;
-    const char *directory; /* GLUE task folder: train.tsv, dev.tsv, test.tsv, dev_matched.tsv, ... */
+    /* Task folder: train.tsv, dev.tsv, test.tsv; dev_matched.tsv and so on for MNLI. */
+    const char *directory;
     struct nvdp_task_options columns; /* NVDP_TASK_TSV only */
-    size_t max_length;     /* 3..512 */
-    bool skip_bad_rows;    /* count and notice them instead of failing at the first */
-    size_t limit;          /* 0: all rows; else a seeded sample of that many rows, in file order */
+    size_t max_length;                /* 3..512 */
+    bool skip_bad_rows;               /* count and notice them instead of failing at the first */
+    size_t limit; /* 0: all rows; else a seeded sample of that many rows, in file order */
     uint64_t limit_seed;
-    /* NVDP_TASK_TSV, splits other than train: the label names found in train; NULL otherwise */
+    /* NVDP_TASK_TSV, splits other than train: the label names found in train.  NULL for other
+     * tasks, and for a named file whose own labels are to count. */
     const struct nvdp_task *labels_from;
 };
 
@@ -89,7 +98,7 @@ struct nvdp_dataset_config nvdp_dataset_config_default(void);
 /* Reads and tokenizes a split.  A leading byte-order mark, quotes inside fields (no CSV quoting),
  * CRLF and a missing last newline are normal.  Short or over-long rows, unknown labels, labels out
  * of range: NVDP_ERR_INPUT with "FILE:LINE: expected N columns, found M" or the like; an empty file
- * too.  Test splits hidden labels: `label` is NULL. */
+ * too.  GLUE's test labels are hidden: `label` is NULL. */
 nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp_split split,
                               struct nvdp_dataset **out);
@@ -98,14 +107,15 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
 nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                    const struct nvdp_dataset_config *config, const char *path,
                                    struct nvdp_dataset **out);
-/* From memory: lines already split into text and pair; used by encode and examples. pair may be NULL,
- * as may pair[i]; label may be NULL. */
-nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                    size_t max_length, size_t count, const char *const *text,
-                                    const char *const *pair, struct nvdp_dataset **out);
+/* From memory: lines already split into text and pair; used by encode and examples.  pair may be
+ * NULL, as may pair[i].  There are no labels. */
+nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
+                                    const struct nvdp_tokenizer *tokenizer, size_t max_length,
+                                    size_t count, const char *const *text, const char *const *pair,
+                                    struct nvdp_dataset **out);
 /* Rows `rows[0..n)` of a data set as a new one, in that order. */
-nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from,
-                                size_t n, const size_t *rows, struct nvdp_dataset **out);
+nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
+                                const size_t *rows, struct nvdp_dataset **out);
 void nvdp_dataset_free(struct nvdp_dataset *dataset);
 
 /* Splits train into (train, validation): a tenth, seeded, stratified by class (by score quantile

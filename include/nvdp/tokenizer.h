@@ -1,5 +1,6 @@
 /* BERT's uncased WordPiece tokenizer, exactly as published (spec: cleaning, CJK spacing, lower
- * case, NFD without category Mn, punctuation, greedy longest match). */
+ * case, NFD without category Mn, punctuation, greedy longest match; words over 200 characters are
+ * unknown). */
 #ifndef NVDP_TOKENIZER_H
 #define NVDP_TOKENIZER_H
 
