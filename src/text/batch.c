@@ -1,0 +1,79 @@
+#include "text/batch.h"
+
+#include "base/random.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t longest,
+                               struct nvdp__batch **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__batch *batch = NULL;
+    size_t tokens;
+    if (!nvdp__mul(texts, longest, &tokens) || tokens > INT32_MAX || texts >= INT32_MAX)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "batch: expected at most %d tokens, found %zu texts of %zu", INT32_MAX,
+                            texts, longest));
+    batch = nvdp__calloc(ctx, 1, sizeof *batch);
+    if (batch == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    batch->text_capacity = texts;
+    batch->token_capacity = tokens;
+    batch->offset = nvdp__calloc(ctx, texts + 1, sizeof *batch->offset);
+    batch->ids = nvdp__calloc(ctx, tokens, sizeof *batch->ids);
+    batch->types = nvdp__calloc(ctx, tokens, sizeof *batch->types);
+    batch->positions = nvdp__calloc(ctx, tokens, sizeof *batch->positions);
+    batch->label = nvdp__calloc(ctx, texts, sizeof *batch->label);
+    batch->key = nvdp__calloc(ctx, texts, sizeof *batch->key);
+    if (batch->offset == NULL || batch->ids == NULL || batch->types == NULL ||
+        batch->positions == NULL || batch->label == NULL || batch->key == NULL)
+        NVDP_TRY(NVDP_ERR_MEMORY);
+    *out = batch;
+    batch = NULL;
+cleanup:
+    nvdp__batch_free(batch);
+    return status;
+}
+
+void nvdp__batch_free(struct nvdp__batch *batch) {
+    if (batch == NULL) return;
+    free(batch->offset);
+    free(batch->ids);
+    free(batch->types);
+    free(batch->positions);
+    free(batch->label);
+    free(batch->key);
+    free(batch);
+}
+
+void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
+                      const int64_t *rows, size_t first, size_t n) {
+    size_t used = 0;
+    batch->longest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t row = rows != NULL ? (size_t)rows[i] : first + i;
+        size_t start = dataset->offset[row];
+        size_t tokens = dataset->offset[row + 1] - start;
+        batch->offset[i] = (int32_t)used;
+        memcpy(batch->ids + used, dataset->ids + start, tokens * sizeof *batch->ids);
+        memcpy(batch->types + used, dataset->types + start, tokens * sizeof *batch->types);
+        for (size_t t = 0; t < tokens; t++) {
+            batch->positions[used + t] = (int32_t)t;
+        }
+        batch->label[i] = dataset->label != NULL ? dataset->label[row] : NAN;
+        batch->key[i] = (uint64_t)dataset->index[row];
+        if (tokens > batch->longest) batch->longest = tokens;
+        used += tokens;
+    }
+    batch->offset[n] = (int32_t)used;
+    batch->texts = n;
+    batch->tokens = used;
+}
+
+void nvdp__epoch_order(uint64_t seed, uint32_t epoch, size_t n, int64_t *rows) {
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_SHUFFLE, epoch, 0);
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = (int64_t)i;
+    }
+    nvdp__stream_shuffle(&stream, n, rows);
+}
