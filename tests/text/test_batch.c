@@ -1,0 +1,103 @@
+/* Packed batches and the order of an epoch. */
+#include "support.h"
+#include "text/batch.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+Test(batch, layout) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tiny = text_tiny(ctx);
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_RTE);
+    text_file("train.tsv", "sentence1\tsentence2\tlabel\na\tb\tentailment\n"
+                           "the cat\tsat\tnot_entailment\nmat\t\tentailment\n");
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset), NVDP_OK);
+    struct nvdp__batch *batch = NULL;
+    cr_assert_eq(nvdp__batch_create(ctx, 2, dataset->longest, &batch), NVDP_OK);
+    const int64_t rows[] = {2, 1};
+    nvdp__batch_fill(batch, dataset, rows, 99, 2);
+    const int32_t offset[] = {0, 4, 10};
+    const int32_t ids[] = {TINY_CLS, TINY_MAT, TINY_SEP, TINY_SEP, TINY_CLS,
+                           TINY_THE, TINY_CAT, TINY_SEP, TINY_SAT, TINY_SEP};
+    const int32_t types[] = {0, 0, 0, 1, 0, 0, 0, 0, 1, 1};
+    const int32_t positions[] = {0, 1, 2, 3, 0, 1, 2, 3, 4, 5};
+    cr_assert_eq(batch->texts, 2);
+    cr_assert_eq(batch->tokens, 10);
+    cr_assert_eq(batch->longest, 6);
+    cr_assert_arr_eq(batch->offset, offset, sizeof offset);
+    cr_assert_arr_eq(batch->ids, ids, sizeof ids);
+    cr_assert_arr_eq(batch->types, types, sizeof types);
+    cr_assert_arr_eq(batch->positions, positions, sizeof positions);
+    cr_assert(batch->label[0] == 0 && batch->label[1] == 1);
+    cr_assert(batch->key[0] == 2 && batch->key[1] == 1);
+    nvdp__batch_fill(batch, dataset, NULL, 0, 1); /* a shorter one after it */
+    cr_assert_eq(batch->texts, 1);
+    cr_assert_eq(batch->tokens, 5);
+    cr_assert_eq(batch->longest, 5);
+    cr_assert_eq(batch->key[0], 0);
+    nvdp__batch_fill(batch, dataset, NULL, 1, 2);
+    cr_assert_eq(batch->key[1], 2);
+    nvdp__batch_fill(batch, dataset, NULL, 0, 0);
+    cr_assert(batch->texts == 0 && batch->tokens == 0 && batch->longest == 0);
+    nvdp__batch_free(batch);
+    nvdp__batch_free(NULL);
+    nvdp_dataset_free(dataset);
+    nvdp_tokenizer_free(tiny);
+    nvdp_context_free(ctx);
+}
+
+Test(batch, without_labels) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tiny = text_tiny(ctx);
+    const char *const text[] = {"a"};
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp__batch *batch = NULL;
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 1, text, NULL, &dataset), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(ctx, 1, 3, &batch), NVDP_OK);
+    nvdp__batch_fill(batch, dataset, NULL, 0, 1);
+    cr_assert(isnan(batch->label[0]));
+    nvdp__batch_free(batch);
+    nvdp_dataset_free(dataset);
+    nvdp_tokenizer_free(tiny);
+    nvdp_context_free(ctx);
+}
+
+Test(batch, too_large) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__batch *batch = NULL;
+    text_error(ctx, nvdp__batch_create(ctx, 1 << 23, 512, &batch), NVDP_ERR_ARGUMENT,
+               "batch: expected at most 2147483647 tokens, found 8388608 texts of 512");
+    cr_assert_eq(nvdp__batch_create(ctx, SIZE_MAX, 512, &batch), NVDP_ERR_ARGUMENT);
+    cr_assert_null(batch);
+    nvdp_context_free(ctx);
+}
+
+Test(epoch_order, permutes) {
+    enum { N = 1000 };
+    int64_t order[N];
+    bool seen[N] = {false};
+    nvdp__epoch_order(7, 3, N, order);
+    for (int i = 0; i < N; i++) {
+        cr_assert(order[i] >= 0 && order[i] < N && !seen[order[i]]);
+        seen[order[i]] = true;
+    }
+    nvdp__epoch_order(7, 3, 0, order);
+    nvdp__epoch_order(7, 3, 1, order);
+    cr_assert_eq(order[0], 0);
+}
+
+Test(epoch_order, follows_seed_and_epoch) {
+    enum { N = 100 };
+    int64_t order[4][N];
+    nvdp__epoch_order(7, 0, N, order[0]);
+    nvdp__epoch_order(7, 0, N, order[1]);
+    nvdp__epoch_order(7, 1, N, order[2]);
+    nvdp__epoch_order(8, 0, N, order[3]);
+    cr_assert_arr_eq(order[0], order[1], sizeof order[0]);
+    cr_assert_neq(memcmp(order[0], order[2], sizeof order[0]), 0);
+    cr_assert_neq(memcmp(order[0], order[3], sizeof order[0]), 0);
+    cr_assert_neq(memcmp(order[2], order[3], sizeof order[0]), 0);
+}

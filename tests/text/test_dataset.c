@@ -1,0 +1,480 @@
+/* Loading: the tasks' files, labels, refusals, limits. */
+#include "support.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp_context *ctx;
+static struct nvdp_tokenizer *tiny;
+static char notice[512];
+static int notices;
+
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    (void)user;
+    cr_assert_eq(level, NVDP_LOG_NOTICE);
+    snprintf(notice, sizeof notice, "%s", message);
+    notices++;
+}
+
+static void setup(void) {
+    ctx = support_context();
+    tiny = text_tiny(ctx);
+    nvdp_context_set_log(ctx, keep_notice, NULL);
+}
+
+static void teardown(void) {
+    nvdp_tokenizer_free(tiny);
+    nvdp_context_free(ctx);
+}
+
+TestSuite(dataset, .init = setup, .fini = teardown);
+
+static struct nvdp_dataset *load(const struct nvdp_dataset_config *config, enum nvdp_split split) {
+    struct nvdp_dataset *dataset = NULL;
+    nvdp_status status = nvdp_dataset_load(ctx, tiny, config, split, &dataset);
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    return dataset;
+}
+
+static void expect_text(const struct nvdp_dataset *dataset, size_t text, size_t count,
+                        const int32_t *ids) {
+    cr_assert_eq(dataset->offset[text + 1] - dataset->offset[text], count);
+    cr_assert_arr_eq(dataset->ids + dataset->offset[text], ids, count * sizeof *ids);
+}
+
+Test(dataset, single_texts) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    text_file("train.tsv", "sentence\tlabel\r\nthe cat .\t1\r\n\t0\r\n\"sat\t0");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+    cr_assert_eq(dataset->count, 3);
+    cr_assert_eq(dataset->longest, 5);
+    cr_assert_eq(dataset->truncated, 0);
+    const int32_t first[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_DOT, TINY_SEP};
+    const int32_t second[] = {TINY_CLS, TINY_SEP};
+    const int32_t third[] = {TINY_CLS, TINY_UNK, TINY_SAT, TINY_SEP};
+    expect_text(dataset, 0, 5, first);
+    expect_text(dataset, 1, 2, second);
+    expect_text(dataset, 2, 4, third);
+    cr_assert(dataset->label[0] == 1 && dataset->label[1] == 0 && dataset->label[2] == 0);
+    cr_assert_null(dataset->id);
+    cr_assert_eq(dataset->index[2], 2);
+    cr_assert_str_eq(dataset->task.name, "sst2");
+    nvdp_dataset_free(dataset);
+    nvdp_dataset_free(NULL);
+}
+
+Test(dataset, test_labels_are_hidden) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    text_file("test.tsv", "index\tsentence\tlabel\n7\tcat\t-1\n8\tmat\t-1\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TEST);
+    cr_assert_eq(dataset->count, 2);
+    cr_assert_null(dataset->label);
+    cr_assert_str_eq(dataset->id[0], "7");
+    cr_assert_str_eq(dataset->id[1], "8");
+    nvdp_dataset_free(dataset);
+}
+
+Test(dataset, pairs) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_MRPC);
+    config.max_length = 5;
+    text_file("dev.tsv", "\xEF\xBB\xBFQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+                         "1\t5\t6\tthe cat\tmat\n0\t5\t6\ta\tb\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV);
+    const int32_t first[] = {TINY_CLS, TINY_THE, TINY_SEP, TINY_MAT, TINY_SEP};
+    const int32_t second[] = {TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP};
+    const int32_t types[] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 1};
+    expect_text(dataset, 0, 5, first);
+    expect_text(dataset, 1, 5, second);
+    cr_assert_arr_eq(dataset->types, types, sizeof types);
+    cr_assert_eq(dataset->truncated, 1);
+    cr_assert_eq(dataset->label[0], 1);
+    nvdp_dataset_free(dataset);
+}
+
+Test(dataset, scores) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_STSB);
+    text_file("dev.tsv", "index\tsentence1\tsentence2\tscore\n0\ta\tb\t2.75\n1\ta\tb\t5\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV);
+    cr_assert(dataset->task.regression);
+    cr_assert(dataset->label[0] == 2.75f && dataset->label[1] == 5);
+    cr_assert_str_eq(dataset->id[1], "1");
+    nvdp_dataset_free(dataset);
+}
+
+Test(dataset, cola_without_and_with_header) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_COLA);
+    text_file("train.tsv", "src\t0\t*\tcat the\nsrc\t1\t\tthe cat");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+    cr_assert_eq(dataset->count, 2);
+    const int32_t first[] = {TINY_CLS, TINY_CAT, TINY_THE, TINY_SEP};
+    expect_text(dataset, 0, 4, first);
+    cr_assert(dataset->label[0] == 0 && dataset->label[1] == 1);
+    cr_assert_eq(dataset->index[0], 0);
+    nvdp_dataset_free(dataset);
+    text_file("test.tsv", "index\tsentence\n0\tcat the\n");
+    dataset = load(&config, NVDP_SPLIT_TEST);
+    cr_assert_eq(dataset->count, 1);
+    expect_text(dataset, 0, 4, first);
+    nvdp_dataset_free(dataset);
+}
+
+Test(dataset, mnli_without_gold) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_MNLI);
+    text_file("dev_mismatched.tsv", "index\tsentence1\tsentence2\tgold_label\n"
+                                    "0\ta\tb\tcontradiction\n1\ta\tb\t-\n2\tb\ta\tneutral\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV_MISMATCHED);
+    cr_assert_eq(dataset->count, 2);
+    cr_assert_eq(dataset->bad_rows, 1);
+    cr_assert(dataset->label[0] == 2 && dataset->label[1] == 1);
+    cr_assert_eq(dataset->index[1], 2);
+    cr_assert_not_null(strstr(notice, "skipped 1 rows without a gold label"));
+    nvdp_dataset_free(dataset);
+}
+
+Test(dataset, own_columns) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"body", "title", "topic", false};
+    text_file("train.tsv", "topic\tid\ttitle\tbody\nwar\tn1\tthe\tcat\nart\tn2\tmat\tsat\n"
+                           "war\tn3\ta\tb\narts\tn4\ta\tb\n");
+    struct nvdp_dataset *train = load(&config, NVDP_SPLIT_TRAIN);
+    cr_assert_eq(train->task.classes, 3);
+    cr_assert_str_eq(train->task.labels[0], "art");
+    cr_assert_str_eq(train->task.labels[1], "arts");
+    cr_assert_str_eq(train->task.labels[2], "war");
+    cr_assert(train->label[0] == 2 && train->label[1] == 0 && train->label[3] == 1);
+    cr_assert_str_eq(train->id[2], "n3");
+    const int32_t first[] = {TINY_CLS, TINY_CAT, TINY_SEP, TINY_THE, TINY_SEP};
+    expect_text(train, 0, 5, first);
+
+    text_file("dev.tsv", "topic\ttitle\tbody\nwar\tthe\tcat\n");
+    struct nvdp_dataset *dev = NULL;
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dev), NVDP_ERR_ARGUMENT,
+               "labels_from: expected the train split's task, found none");
+    config.labels_from = &train->task;
+    dev = load(&config, NVDP_SPLIT_DEV);
+    nvdp_dataset_free(train); /* the names are dev's own */
+    cr_assert_eq(dev->label[0], 2);
+    cr_assert_str_eq(dev->task.labels[2], "war");
+    config.labels_from = &dev->task;
+    const char *path = text_file("test.tsv", "topic\ttitle\tbody\nlaw\tthe\tcat\n");
+    struct nvdp_dataset *test = NULL;
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TEST, &test), NVDP_ERR_INPUT,
+               "%s:2: label 'law': expected one of art, arts, war", path);
+    text_file("test.tsv", "title\tbody\nthe\tcat\n");
+    test = load(&config, NVDP_SPLIT_TEST);
+    cr_assert_null(test->label);
+    cr_assert_eq(test->task.classes, 3);
+    nvdp_dataset_free(test);
+    nvdp_dataset_free(dev);
+}
+
+Test(dataset, own_scores) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"t", NULL, "y", true};
+    const char *path = text_file("train.tsv", "t\ty\na\t-17.5\nb\t1e6\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+    cr_assert(dataset->label[0] == -17.5f && dataset->label[1] == 1e6f);
+    cr_assert_eq(dataset->task.classes, 1);
+    nvdp_dataset_free(dataset);
+    dataset = NULL;
+    text_file("train.tsv", "t\ty\na\t1e60\n");
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset),
+               NVDP_ERR_INPUT, "%s:2: score '1e60': expected a finite number", path);
+}
+
+Test(dataset, named_files) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_RTE);
+    struct nvdp_dataset *dataset = NULL;
+    const char *path = text_file("x.tsv", "sentence2\tsentence1\nb\ta\n");
+    cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
+    cr_assert_null(dataset->label);
+    const int32_t ids[] = {TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP};
+    expect_text(dataset, 0, 5, ids);
+    nvdp_dataset_free(dataset);
+    path = text_file("x.tsv", "sentence2\tsentence1\tlabel\nb\ta\tnot_entailment\n");
+    cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
+    cr_assert_eq(dataset->label[0], 1);
+    nvdp_dataset_free(dataset);
+    config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"t", NULL, NULL, false};
+    path = text_file("x.tsv", "t\nthe cat\n\n"); /* one column: an empty line is an empty text */
+    cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
+    cr_assert_eq(dataset->count, 2);
+    cr_assert_eq(dataset->task.classes, 0);
+    nvdp_dataset_free(dataset);
+    config.columns.label_column = "y";
+    path = text_file("x.tsv", "t\ty\na\tno\nb\tyes\n"); /* labels of its own */
+    cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
+    cr_assert_eq(dataset->task.classes, 2);
+    cr_assert_eq(dataset->label[1], 1);
+    nvdp_dataset_free(dataset);
+}
+
+static void refuse(const struct nvdp_dataset_config *config, const char *text,
+                   const char *message) {
+    struct nvdp_dataset *dataset = NULL;
+    const char *path = text_file("train.tsv", text);
+    nvdp_status status = nvdp_dataset_load(ctx, tiny, config, NVDP_SPLIT_TRAIN, &dataset);
+    text_error(ctx, status, NVDP_ERR_INPUT, "%s%s", path, message);
+    cr_assert_null(dataset);
+}
+
+Test(dataset, refusals) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    refuse(&config, "", ":1: empty file: expected a header line");
+    refuse(&config, "\xEF\xBB\xBF", ":1: empty file: expected a header line");
+    refuse(&config, "sentence\tlabel\n", ": expected rows, found none");
+    refuse(&config, "text\tlabel\ncat\t1\n",
+           ":1: missing column 'sentence': found columns 'text', 'label'");
+    refuse(&config, "sentence\ty\ncat\t1\n",
+           ":1: missing column 'label': found columns 'sentence', 'y'");
+    refuse(&config, "sentence\tlabel\tsentence\ncat\t1\tb\n",
+           ":1: expected one column 'sentence', found it as 1 and 3");
+    refuse(&config, "sentence\tlabel\ncat\t1\nmat\n", ":3: expected 2 columns, found 1");
+    refuse(&config, "sentence\tlabel\ncat\t1\n\n", ":3: expected 2 columns, found 1");
+    refuse(&config, "sentence\tlabel\ncat\t1\t2\n", ":2: expected 2 columns, found 3");
+    refuse(&config, "sentence\tlabel\ncat\t7\n", ":2: label '7': expected one of 0, 1");
+    refuse(&config, "sentence\tlabel\ncat\t\n", ":2: label '': expected one of 0, 1");
+    config = text_config(NVDP_TASK_QNLI);
+    refuse(&config, "question\tsentence\tlabel\na\tb\tyes\n",
+           ":2: label 'yes': expected one of entailment, not_entailment");
+    config = text_config(NVDP_TASK_STSB);
+    refuse(&config, "sentence1\tsentence2\tscore\na\tb\t9.5\n",
+           ":2: score '9.5': expected a number from 0 to 5");
+    refuse(&config, "sentence1\tsentence2\tscore\na\tb\thigh\n",
+           ":2: score 'high': expected a number from 0 to 5");
+    config = text_config(NVDP_TASK_COLA);
+    refuse(&config, "s\t1\t\tcat\ns\tcat\n", ":2: expected 4 columns, found 2");
+    refuse(&config, "s\tx\t\tcat\n", ":1: label 'x': expected one of 0, 1");
+    config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    refuse(&config, "t\ty\na\tx\nb\tx\n",
+           ": column 'y': expected at least 2 different labels, found only 'x'");
+    refuse(&config, "t\ty\na\t\nb\tx\n", ":2: label '': expected a name in UTF-8");
+    refuse(&config, "t\ty\na\tx\xFF\nb\tx\n", ":2: label 'x?': expected a name in UTF-8");
+}
+
+Test(dataset, wrong_arguments) {
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    config.max_length = 2;
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
+               NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 2");
+    config.max_length = 513;
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
+               NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 513");
+    config = text_config(NVDP_TASK_SST2);
+    config.directory = NULL;
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
+               NVDP_ERR_ARGUMENT, "directory: expected a path, found none");
+    config = text_config(NVDP_TASK_TSV);
+    config.columns.text_column = "t";
+    text_file("train.tsv", "t\na\n");
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset),
+               NVDP_ERR_ARGUMENT, "label_column: expected a column's name, found none");
+    config = text_config(NVDP_TASK_RTE);
+    config.directory = support_scratch_path("missing");
+    cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset), NVDP_ERR_IO);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "missing/dev.tsv"));
+    cr_assert_null(dataset);
+}
+
+Test(dataset, bad_rows_are_skipped_on_request) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_QQP);
+    config.skip_bad_rows = true;
+    const char *path = text_file("train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+                                              "5\t0\t0\ta\tb\t1\n6\t0\t0\tbroken\n"
+                                              "7\t0\t0\ta\tb\t2\n8\t0\t0\tb\ta\t0\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+    cr_assert_eq(dataset->count, 2);
+    cr_assert_eq(dataset->bad_rows, 2);
+    cr_assert_eq(dataset->index[1], 3);
+    cr_assert_str_eq(dataset->id[1], "8");
+    cr_assert_eq(notices, 1);
+    char want[512];
+    snprintf(want, sizeof want,
+             "%s: skipped 2 bad rows; the first: %s:3: expected 6 columns, found 4", path, path);
+    cr_assert_str_eq(notice, want);
+    nvdp_dataset_free(dataset);
+    dataset = NULL;
+    text_file("train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\nx\n");
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset),
+               NVDP_ERR_INPUT, "%s: expected rows, found none that can be used", path);
+}
+
+/* Bytes that are not UTF-8, and NULs, are the tokenizer's to drop. */
+Test(dataset, texts_may_be_ill_formed) {
+    static const char text[] = "sentence\tlabel\nc\xFF\0at\t1\n";
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    support_write(support_scratch_path("train.tsv"), text, sizeof text - 1);
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+    const int32_t ids[] = {TINY_CLS, TINY_CAT, TINY_SEP};
+    expect_text(dataset, 0, 3, ids);
+    nvdp_dataset_free(dataset);
+}
+
+/* `rows` SST-2 rows: text i has i % 7 words, label i % 3 == 0. */
+static void write_rows(size_t rows) {
+    char *text = calloc(rows + 1, 64);
+    strcpy(text, "sentence\tlabel\n");
+    char *end = text + strlen(text);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t w = 0; w < i % 7; w++) {
+            end = stpcpy(end, i % 2 == 0 ? "cat " : "mat ");
+        }
+        end += sprintf(end, "\t%d\n", i % 3 == 0);
+    }
+    text_file("train.tsv", text);
+    free(text);
+}
+
+Test(dataset, limit) {
+    write_rows(1000);
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    struct nvdp_dataset *all = load(&config, NVDP_SPLIT_TRAIN);
+    config.limit = 100;
+    config.limit_seed = 1;
+    struct nvdp_dataset *some = load(&config, NVDP_SPLIT_TRAIN);
+    struct nvdp_dataset *again = load(&config, NVDP_SPLIT_TRAIN);
+    config.limit_seed = 2;
+    struct nvdp_dataset *others = load(&config, NVDP_SPLIT_TRAIN);
+    cr_assert_eq(some->count, 100);
+    text_same(some, again);
+    cr_assert_neq(memcmp(some->index, others->index, 100 * sizeof *some->index), 0);
+    size_t rows[100];
+    for (size_t i = 0; i < 100; i++) {
+        rows[i] = (size_t)some->index[i];
+        cr_assert(i == 0 || some->index[i - 1] < some->index[i]);
+    }
+    cr_assert_gt(rows[99], 500); /* fails for 1 seed in 2^100 */
+    struct nvdp_dataset *selected = NULL;
+    cr_assert_eq(nvdp_dataset_select(ctx, all, 100, rows, &selected), NVDP_OK);
+    text_same(some, selected);
+    config.limit = 1000;
+    struct nvdp_dataset *whole = load(&config, NVDP_SPLIT_TRAIN);
+    text_same(all, whole);
+    nvdp_dataset_free(whole);
+    nvdp_dataset_free(selected);
+    nvdp_dataset_free(others);
+    nvdp_dataset_free(again);
+    nvdp_dataset_free(some);
+    nvdp_dataset_free(all);
+}
+
+Test(dataset, threads_do_not_matter) {
+    write_rows(501);
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    config.max_length = 6;
+    struct nvdp_dataset *first = NULL;
+    static const int threads[] = {1, 2, 3, 16, 1000};
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        cr_assert_eq(nvdp_context_set_threads(ctx, threads[i]), NVDP_OK);
+        struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+        if (first == NULL) {
+            first = dataset;
+            cr_assert_gt(first->truncated, 0);
+        } else {
+            text_same(first, dataset);
+            nvdp_dataset_free(dataset);
+        }
+    }
+    nvdp_dataset_free(first);
+}
+
+Test(dataset, selection) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    config.max_length = 4;
+    text_file("train.tsv", "id\tt\ty\np\ta\tno\nq\tthe cat sat\tyes\nr\tb b\tno\n");
+    struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
+    const size_t rows[] = {2, 1, 2};
+    struct nvdp_dataset *selected = NULL;
+    cr_assert_eq(nvdp_dataset_select(ctx, dataset, 3, rows, &selected), NVDP_OK);
+    const size_t wrong[] = {0, 3};
+    struct nvdp_dataset *none = NULL;
+    text_error(ctx, nvdp_dataset_select(ctx, dataset, 2, wrong, &none), NVDP_ERR_ARGUMENT,
+               "row 3: expected less than 3");
+    cr_assert_eq(nvdp_dataset_select(ctx, dataset, 0, NULL, &none), NVDP_OK);
+    cr_assert_eq(none->count, 0);
+    nvdp_dataset_free(none);
+    nvdp_dataset_free(dataset);
+    cr_assert_eq(selected->count, 3);
+    cr_assert_eq(selected->truncated, 1);
+    cr_assert_eq(selected->longest, 4);
+    const int32_t ids[] = {TINY_CLS, TINY_B, TINY_B, TINY_SEP};
+    expect_text(selected, 2, 4, ids);
+    cr_assert_str_eq(selected->id[0], "r");
+    cr_assert_str_eq(selected->task.labels[1], "yes");
+    cr_assert_eq(selected->label[1], 1);
+    cr_assert_eq(selected->index[0], 2);
+    nvdp_dataset_free(selected);
+}
+
+Test(dataset, from_texts) {
+    const char *const text[] = {"the cat", "a"};
+    const char *const pair[] = {NULL, "b"};
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 16, 2, text, pair, &dataset), NVDP_OK);
+    const int32_t first[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP};
+    const int32_t second[] = {TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP};
+    expect_text(dataset, 0, 4, first);
+    expect_text(dataset, 1, 5, second);
+    cr_assert_null(dataset->label);
+    cr_assert_eq(dataset->index[1], 1);
+    nvdp_dataset_free(dataset);
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 16, 0, NULL, NULL, &dataset), NVDP_OK);
+    cr_assert_eq(dataset->count, 0);
+    nvdp_dataset_free(dataset);
+    text_error(ctx, nvdp_dataset_from_texts(ctx, tiny, 1, 2, text, NULL, &dataset),
+               NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 1");
+}
+
+/* Every stored file of GLUE, with its known number of rows. */
+Test(dataset, glue, .timeout = 120) {
+    static const struct {
+        enum nvdp_task_id task;
+        const char *folder;
+        enum nvdp_split split;
+        size_t rows;
+    } file[] = {
+        {NVDP_TASK_SST2, "SST-2", NVDP_SPLIT_TRAIN, 67349},
+        {NVDP_TASK_SST2, "SST-2", NVDP_SPLIT_DEV, 872},
+        {NVDP_TASK_SST2, "SST-2", NVDP_SPLIT_TEST, 1821},
+        {NVDP_TASK_MRPC, "MRPC", NVDP_SPLIT_TRAIN, 3668},
+        {NVDP_TASK_MRPC, "MRPC", NVDP_SPLIT_DEV, 408},
+        {NVDP_TASK_MRPC, "MRPC", NVDP_SPLIT_TEST, 1725},
+        {NVDP_TASK_RTE, "RTE", NVDP_SPLIT_TRAIN, 2490},
+        {NVDP_TASK_RTE, "RTE", NVDP_SPLIT_DEV, 277},
+        {NVDP_TASK_RTE, "RTE", NVDP_SPLIT_TEST, 3000},
+        {NVDP_TASK_STSB, "STS-B", NVDP_SPLIT_TRAIN, 5749},
+        {NVDP_TASK_STSB, "STS-B", NVDP_SPLIT_DEV, 1500},
+        {NVDP_TASK_STSB, "STS-B", NVDP_SPLIT_TEST, 1379},
+        {NVDP_TASK_QNLI, "QNLI", NVDP_SPLIT_TRAIN, 9999},
+        {NVDP_TASK_QNLI, "QNLI", NVDP_SPLIT_DEV, 5463},
+        {NVDP_TASK_QNLI, "QNLI", NVDP_SPLIT_TEST, 5463},
+        {NVDP_TASK_COLA, "CoLA", NVDP_SPLIT_TRAIN, 8551},
+        {NVDP_TASK_COLA, "CoLA", NVDP_SPLIT_DEV, 1043},
+        {NVDP_TASK_COLA, "CoLA", NVDP_SPLIT_TEST, 1063},
+        {NVDP_TASK_QQP, "QQP", NVDP_SPLIT_TRAIN, 9999},
+        {NVDP_TASK_QQP, "QQP", NVDP_SPLIT_DEV, 19702},
+    };
+    struct nvdp_tokenizer *base = text_base(ctx);
+    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
+        char folder[64];
+        snprintf(folder, sizeof folder, "data/glue/%s", file[i].folder);
+        struct nvdp_dataset_config config = text_config(file[i].task);
+        config.directory = support_shared(folder);
+        struct nvdp_dataset *dataset = NULL;
+        nvdp_status status = nvdp_dataset_load(ctx, base, &config, file[i].split, &dataset);
+        cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(dataset->count, file[i].rows, "%s: %zu rows", folder, dataset->count);
+        cr_assert_eq(dataset->bad_rows, 0);
+        cr_assert_leq(dataset->longest, 128);
+        cr_assert_eq(dataset->label == NULL, file[i].split == NVDP_SPLIT_TEST);
+        nvdp_dataset_free(dataset);
+    }
+    nvdp_tokenizer_free(base);
+}

@@ -1,0 +1,189 @@
+/* The validation split: proportions, order, seeds. */
+#include "support.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp_context *ctx;
+static struct nvdp_tokenizer *tiny;
+
+static void setup(void) {
+    ctx = support_context();
+    tiny = text_tiny(ctx);
+}
+
+static void teardown(void) {
+    nvdp_tokenizer_free(tiny);
+    nvdp_context_free(ctx);
+}
+
+TestSuite(holdout, .init = setup, .fini = teardown);
+
+/* Texts "a" with the labels given, as a user's classes or scores. */
+static struct nvdp_dataset *make(size_t rows, int (*label)(size_t row), bool regression) {
+    char *text = calloc(rows + 1, 32);
+    char *end = stpcpy(text, "t\ty\n");
+    for (size_t i = 0; i < rows; i++) {
+        end += sprintf(end, "a\t%d\n", label(i));
+    }
+    text_file("train.tsv", text);
+    free(text);
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"t", NULL, "y", regression};
+    struct nvdp_dataset *dataset = NULL;
+    nvdp_status status = nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset);
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    return dataset;
+}
+
+static void split(const struct nvdp_dataset *from, double fraction, uint64_t seed,
+                  struct nvdp_dataset **train, struct nvdp_dataset **validation) {
+    cr_assert_eq(nvdp_dataset_holdout(ctx, from, fraction, seed, train, validation), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+}
+
+static size_t count_label(const struct nvdp_dataset *dataset, float label) {
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        count += dataset->label[i] == label;
+    }
+    return count;
+}
+
+static int skewed(size_t row) { /* 70 %, 25 %, 5 % */
+    return row % 20 < 14 ? 0 : row % 20 < 19 ? 1 : 2;
+}
+
+Test(holdout, keeps_proportions) {
+    struct nvdp_dataset *all = make(1000, skewed, false);
+    struct nvdp_dataset *train;
+    struct nvdp_dataset *validation;
+    split(all, .1, 5, &train, &validation);
+    cr_assert_eq(validation->count, 100);
+    cr_assert_eq(train->count, 900);
+    cr_assert_eq(count_label(validation, 0), 70);
+    cr_assert_eq(count_label(validation, 1), 25);
+    cr_assert_eq(count_label(validation, 2), 5);
+    cr_assert_str_eq(validation->task.labels[2], "2");
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(validation);
+    nvdp_dataset_free(all);
+}
+
+/* Both parts together are the whole, each in file order. */
+Test(holdout, partitions_in_order) {
+    struct nvdp_dataset *all = make(333, skewed, false);
+    struct nvdp_dataset *train;
+    struct nvdp_dataset *validation;
+    split(all, .1, 5, &train, &validation);
+    cr_assert_eq(validation->count, 33);
+    size_t a = 0;
+    size_t b = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (b < validation->count && validation->index[b] == (int64_t)i) {
+            b++;
+        } else {
+            cr_assert_eq(train->index[a], (int64_t)i);
+            a++;
+        }
+    }
+    cr_assert_eq(a, train->count);
+    cr_assert_eq(b, validation->count);
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(validation);
+    nvdp_dataset_free(all);
+}
+
+Test(holdout, follows_the_seed) {
+    struct nvdp_dataset *all = make(1000, skewed, false);
+    struct nvdp_dataset *train[3];
+    struct nvdp_dataset *validation[3];
+    for (size_t i = 0; i < 3; i++) {
+        split(all, .1, i < 2 ? 5 : 6, &train[i], &validation[i]);
+    }
+    text_same(train[0], train[1]);
+    text_same(validation[0], validation[1]);
+    cr_assert_neq(memcmp(validation[0]->index, validation[2]->index,
+                         validation[0]->count * sizeof *validation[0]->index),
+                  0);
+    for (size_t i = 0; i < 3; i++) {
+        nvdp_dataset_free(train[i]);
+        nvdp_dataset_free(validation[i]);
+    }
+    nvdp_dataset_free(all);
+}
+
+static int scattered(size_t row) {
+    return (int)(row * 7919 % 1000);
+}
+
+/* A tenth of every tenth of the scores. */
+Test(holdout, scores_by_quantile) {
+    struct nvdp_dataset *all = make(1000, scattered, true);
+    struct nvdp_dataset *train;
+    struct nvdp_dataset *validation;
+    split(all, .1, 1, &train, &validation);
+    size_t bin[10] = {0};
+    for (size_t i = 0; i < validation->count; i++) {
+        bin[(size_t)validation->label[i] / 100]++;
+    }
+    for (size_t i = 0; i < 10; i++) {
+        cr_assert_eq(bin[i], 10);
+    }
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(validation);
+    nvdp_dataset_free(all);
+}
+
+Test(holdout, small_sets_have_both_sides) {
+    for (size_t rows = 2; rows < 12; rows++) {
+        struct nvdp_dataset *all = make(rows, scattered, true);
+        static const double fraction[] = {1e-9, .1, .5, .999};
+        for (size_t i = 0; i < sizeof fraction / sizeof fraction[0]; i++) {
+            struct nvdp_dataset *train;
+            struct nvdp_dataset *validation;
+            split(all, fraction[i], rows, &train, &validation);
+            cr_assert(train->count >= 1 && validation->count >= 1);
+            cr_assert_eq(train->count + validation->count, rows);
+            nvdp_dataset_free(train);
+            nvdp_dataset_free(validation);
+        }
+        nvdp_dataset_free(all);
+    }
+}
+
+Test(holdout, without_labels) {
+    const char *const text[] = {"a", "b", "the", "cat"};
+    struct nvdp_dataset *all = NULL;
+    struct nvdp_dataset *train;
+    struct nvdp_dataset *validation;
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 4, text, NULL, &all), NVDP_OK);
+    split(all, .5, 1, &train, &validation);
+    cr_assert_eq(train->count, 2);
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(validation);
+    nvdp_dataset_free(all);
+}
+
+Test(holdout, refusals) {
+    const char *const text[] = {"a", "b"};
+    struct nvdp_dataset *all = NULL;
+    struct nvdp_dataset *train = NULL;
+    struct nvdp_dataset *validation = NULL;
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 1, text, NULL, &all), NVDP_OK);
+    text_error(ctx, nvdp_dataset_holdout(ctx, all, .1, 1, &train, &validation), NVDP_ERR_INPUT,
+               "validation split: expected at least 2 texts, found 1");
+    nvdp_dataset_free(all);
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 2, text, NULL, &all), NVDP_OK);
+    static const double fraction[] = {0, 1, -1, 2, NAN};
+    for (size_t i = 0; i < sizeof fraction / sizeof fraction[0]; i++) {
+        cr_assert_eq(nvdp_dataset_holdout(ctx, all, fraction[i], 1, &train, &validation),
+                     NVDP_ERR_ARGUMENT);
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), "fraction: expected between 0 and 1"));
+    }
+    cr_assert(train == NULL && validation == NULL);
+    nvdp_dataset_free(all);
+}

@@ -1,0 +1,315 @@
+/* Encoding: against the published tokenizer's ids, and the corners of the definition. */
+#include "support.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One line of the golden file, in the shape its fields say. */
+static void check_golden(const struct nvdp_tokenizer *tokenizer, const json_t *golden,
+                         size_t line) {
+    const json_t *text = json_object_get(golden, "text");
+    const json_t *pair = json_object_get(golden, "pair");
+    const json_t *ids = json_object_get(golden, "input_ids");
+    const json_t *types = json_object_get(golden, "token_type_ids");
+    size_t max_length = (size_t)json_integer_value(json_object_get(golden, "max_length"));
+    struct nvdp_tokens tokens = {0};
+    nvdp_status status = nvdp_tokenizer_encode(tokenizer, json_string_value(text),
+                                               json_string_length(text), json_string_value(pair),
+                                               json_string_length(pair), max_length, &tokens);
+    cr_assert_eq(status, NVDP_OK);
+    cr_assert_eq(tokens.count, json_array_size(ids), "line %zu", line);
+    for (size_t i = 0; i < tokens.count; i++) {
+        cr_assert_eq(tokens.ids[i], json_integer_value(json_array_get(ids, i)), "line %zu", line);
+        cr_assert_eq(tokens.types[i], json_integer_value(json_array_get(types, i)), "line %zu",
+                     line);
+    }
+    nvdp_tokens_release(&tokens);
+}
+
+Test(tokenizer, golden) {
+    struct nvdp_context *ctx = support_context();
+    char *text = support_read(support_shared("golden/tokenizer.jsonl"));
+    struct nvdp_tokenizer *tokenizer = text_base(ctx);
+    size_t lines = 0;
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        json_t *golden = json_loads(line, JSON_ALLOW_NUL, NULL);
+        cr_assert_not_null(golden);
+        check_golden(tokenizer, golden, ++lines);
+        json_decref(golden);
+    }
+    cr_assert_gt(lines, 300);
+    free(text);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+Test(tokenizer, fixtures) {
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    struct nvdp_context *ctx = support_context();
+    char *input = support_read(support_shared("data/fixtures/bert-uncased-tokenizer.inp"));
+    char *output = support_read(support_shared("data/fixtures/bert-uncased-tokenizer.out"));
+    struct nvdp_tokenizer *tokenizer = text_base(ctx);
+    struct nvdp_tokens tokens = {0};
+    size_t texts = 0;
+    char *expected = output;
+    for (char *text = input; text != NULL; texts++) {
+        char *end = strstr(text, separator);
+        char *line_end = strchr(expected, '\n');
+        if (line_end != NULL) *line_end = '\0';
+        size_t size = end != NULL ? (size_t)(end - text) : strlen(text);
+        cr_assert_eq(nvdp_tokenizer_encode(tokenizer, text, size, NULL, 0, 512, &tokens), NVDP_OK);
+        for (size_t i = 1; i + 1 < tokens.count; i++) {
+            cr_assert_eq(tokens.ids[i], strtol(expected, &expected, 10), "text %zu", texts);
+        }
+        cr_assert_eq(strspn(expected, " "), strlen(expected), "text %zu", texts);
+        if (line_end != NULL) expected = line_end + 1;
+        text = end != NULL ? end + strlen(separator) : NULL;
+    }
+    cr_assert_eq(texts, 47);
+    nvdp_tokens_release(&tokens);
+    free(input);
+    free(output);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+static struct nvdp_context *ctx;
+static struct nvdp_tokenizer *tiny;
+
+static void setup(void) {
+    ctx = support_context();
+    tiny = text_tiny(ctx);
+}
+
+static void teardown(void) {
+    nvdp_tokenizer_free(tiny);
+    nvdp_context_free(ctx);
+}
+
+TestSuite(tiny, .init = setup, .fini = teardown);
+
+Test(tiny, words) {
+    text_expect(tiny, "", -1);
+    text_expect(tiny, "   \t\r\n ", -1);
+    text_expect(tiny, "the cat sat", TINY_THE, TINY_CAT, TINY_SAT, -1);
+    text_expect(tiny, " THE\tCat\n", TINY_THE, TINY_CAT, -1);
+    text_expect(tiny, "unwanted", TINY_UN, TINY_TAIL_WANT, TINY_TAIL_ED, -1);
+    text_expect(tiny, "running.", TINY_RUN, TINY_TAIL_NING, TINY_DOT, -1);
+    text_expect(tiny, "a,.b", TINY_A, TINY_COMMA, TINY_DOT, TINY_B, -1);
+    text_expect(tiny, "thecatx the", TINY_UNK, TINY_THE, -1);
+    text_expect(tiny, "abab", TINY_A, TINY_TAIL_B, TINY_TAIL_A, TINY_TAIL_B, -1);
+}
+
+/* Special tokens' names in a text are text. */
+Test(tiny, special_names_are_text) {
+    text_expect(tiny, "[CLS]", TINY_UNK, TINY_UNK, TINY_UNK, -1);
+    text_expect(tiny, "[MASK] the", TINY_UNK, TINY_UNK, TINY_UNK, TINY_THE, -1);
+    text_expect(tiny, "##want", TINY_UNK, TINY_UNK, TINY_UNK, -1);
+}
+
+Test(tiny, dropped_characters_join) {
+    text_expect(tiny,
+                "c\x01"
+                "at",
+                TINY_CAT, -1);
+    text_expect(tiny,
+                "c\x7F"
+                "at",
+                TINY_CAT, -1);
+    text_expect(tiny,
+                "c\x0B"
+                "at",
+                TINY_CAT, -1);
+    text_expect(tiny, "c\u200Bat", TINY_CAT, -1); /* zero width space: Cf */
+    text_expect(tiny,
+                "c\xC2\x85"
+                "at",
+                TINY_CAT, -1); /* next line: Cc */
+    text_expect(tiny, "c\uFFFDat", TINY_CAT, -1);
+    text_expect(tiny, "c\uE000at", TINY_UNK, -1); /* private use stays */
+    text_expect(tiny, "\uFEFFthe", TINY_THE, -1);
+}
+
+Test(tiny, nul_bytes_are_dropped) {
+    struct nvdp_tokens tokens = {0};
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "c\0at\0", 5, "\0", 1, 16, &tokens), NVDP_OK);
+    const int32_t want[] = {TINY_CLS, TINY_CAT, TINY_SEP, TINY_SEP};
+    cr_assert_eq(tokens.count, 4);
+    cr_assert_arr_eq(tokens.ids, want, sizeof want);
+    nvdp_tokens_release(&tokens);
+}
+
+Test(tiny, bad_utf8_is_dropped) {
+    static const char *const bad[] = {
+        "\x80",                 /* a continuation alone */
+        "\xC3",                 /* cut short, a letter follows */
+        "\xE2\x82",             /* the same, three bytes */
+        "\xF0\x9F\x98",         /* the same, four */
+        "\xC0\xAF",             /* overlong */
+        "\xE0\x80\xAF",         /* overlong */
+        "\xED\xA0\x80",         /* a surrogate */
+        "\xF4\x90\x80\x80",     /* beyond U+10FFFF */
+        "\xFE\xFF\xF8\x88\x80", /* never in UTF-8 */
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "c%sat the", bad[i]);
+        text_expect(tiny, text, TINY_CAT, TINY_THE, -1);
+        snprintf(text, sizeof text, "the %s", bad[i]); /* at the very end */
+        text_expect(tiny, text, TINY_THE, -1);
+        text_expect(tiny, bad[i], -1);
+    }
+}
+
+Test(tiny, spaces_of_every_kind_separate) {
+    static const char *const space[] = {" ",      "\t",     "\n",     "\r",     "\u00A0", "\u1680",
+                                        "\u2003", "\u2028", "\u2029", "\u202F", "\u3000"};
+    for (size_t i = 0; i < sizeof space / sizeof space[0]; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "the%scat%s", space[i], space[i]);
+        text_expect(tiny, text, TINY_THE, TINY_CAT, -1);
+    }
+}
+
+Test(tiny, accents_and_ideographs) {
+    text_expect(tiny, "Caf\u00E9 cafe\u0301 CAF\u00C9", TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
+    text_expect(tiny, "\u0301", -1); /* an accent alone is no word */
+    text_expect(tiny, "a\u4E2Db", TINY_A, TINY_MIDDLE, TINY_B, -1);
+    text_expect(tiny, "\u4E2D\u4E2D", TINY_MIDDLE, TINY_MIDDLE, -1);
+    text_expect(tiny, "the\u3002", TINY_THE, TINY_UNK, -1); /* punctuation of category Po */
+}
+
+/* A capital sigma ends a word as a final one. */
+Test(tiny, final_sigma) {
+    text_expect(tiny, "A\u03A3", TINY_A, TINY_TAIL_FINAL_SIGMA, -1);
+    text_expect(tiny, "A\u03A3A", TINY_A, TINY_TAIL_SIGMA, TINY_TAIL_A, -1);
+    text_expect(tiny, "A.\u03A3", TINY_A, TINY_DOT, TINY_UNK, -1); /* final, alone: no piece */
+    text_expect(tiny, ".\u03A3", TINY_DOT, TINY_SIGMA, -1);
+    text_expect(tiny, "\u03A3 a", TINY_SIGMA, TINY_A, -1);
+    text_expect(tiny, "A\u03A3.", TINY_A, TINY_TAIL_FINAL_SIGMA, TINY_DOT, -1);
+    text_expect(tiny, "A\u03A3.B", TINY_A, TINY_TAIL_SIGMA, TINY_DOT, TINY_B, -1);
+}
+
+/* 200 characters are a word, 201 are not; characters, not bytes. */
+Test(tiny, long_words) {
+    char text[512] = "";
+    for (int i = 0; i < 200; i++) {
+        strcat(text, "a");
+    }
+    struct nvdp_tokens tokens = {0};
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, text, strlen(text), NULL, 0, 512, &tokens), NVDP_OK);
+    cr_assert_eq(tokens.count, 202);
+    cr_assert_eq(tokens.ids[200], TINY_TAIL_A);
+    strcat(text, "a");
+    text_expect(tiny, text, TINY_UNK, -1);
+    strcat(text, " a");
+    text_expect(tiny, text, TINY_UNK, TINY_A, -1);
+    strcpy(text, "a");
+    for (int i = 0; i < 199; i++) {
+        strcat(text, "\u03C3");
+    }
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, text, strlen(text), NULL, 0, 512, &tokens), NVDP_OK);
+    cr_assert_eq(tokens.count, 202);
+    strcat(text, "\u03C3");
+    text_expect(tiny, text, TINY_UNK, -1);
+    nvdp_tokens_release(&tokens);
+}
+
+static void expect_pair(const char *text, const char *pair, size_t max_length, size_t a, size_t b) {
+    struct nvdp_tokens tokens = {0};
+    cr_assert_eq(
+        nvdp_tokenizer_encode(tiny, text, strlen(text), pair, strlen(pair), max_length, &tokens),
+        NVDP_OK);
+    cr_assert_eq(tokens.count, a + b + 3, "'%s' '%s' %zu", text, pair, max_length);
+    for (size_t i = 0; i < tokens.count; i++) {
+        int32_t want = TINY_SEP;
+        if (i == 0) {
+            want = TINY_CLS;
+        } else if (i < 1 + a) {
+            want = TINY_A;
+        } else if (i >= 2 + a && i < 2 + a + b) {
+            want = TINY_B;
+        }
+        cr_assert_eq(tokens.ids[i], want);
+        cr_assert_eq(tokens.types[i], i >= 2 + a);
+    }
+    nvdp_tokens_release(&tokens);
+}
+
+/* The rule itself, one token at a time, beside the formula. */
+Test(tiny, pairs_lose_from_the_longer_side) {
+    enum { MOST = 9 };
+    for (size_t room = 0; room <= 2 * MOST; room++) {
+        for (size_t a = 0; a <= MOST; a++) {
+            for (size_t b = 0; b <= MOST; b++) {
+                char text[2 * MOST + 1] = "";
+                char pair[2 * MOST + 1] = "";
+                for (size_t i = 0; i < a; i++) {
+                    strcat(text, "a ");
+                }
+                for (size_t i = 0; i < b; i++) {
+                    strcat(pair, "b ");
+                }
+                size_t left_a = a;
+                size_t left_b = b;
+                while (left_a + left_b > room) {
+                    if (left_a > left_b) {
+                        left_a--;
+                    } else {
+                        left_b--;
+                    }
+                }
+                expect_pair(text, pair, room + 3, left_a, left_b);
+            }
+        }
+    }
+}
+
+Test(tiny, single_texts_lose_their_end) {
+    struct nvdp_tokens tokens = {0};
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "the unwanted cat", 16, NULL, 0, 4, &tokens), NVDP_OK);
+    const int32_t want[] = {TINY_CLS, TINY_THE, TINY_UN, TINY_SEP};
+    cr_assert_eq(tokens.count, 4);
+    cr_assert_arr_eq(tokens.ids, want, sizeof want);
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "the", 3, NULL, 0, 2, &tokens), NVDP_OK);
+    cr_assert_eq(tokens.count, 2);
+    nvdp_tokens_release(&tokens);
+    cr_assert_null(tokens.ids);
+    cr_assert_eq(tokens.capacity, 0);
+}
+
+Test(tiny, arguments) {
+    struct nvdp_tokens tokens = {0};
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "a", 1, NULL, 0, 1, &tokens), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "a", 1, "b", 1, 2, &tokens), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, NULL, 0, NULL, 0, 8, &tokens), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "a", 1, NULL, 0, SIZE_MAX, &tokens),
+                 NVDP_ERR_ARGUMENT);
+    cr_assert_null(tokens.ids);
+    cr_assert_eq(nvdp_tokenizer_encode(tiny, "a", 1, NULL, 0, PTRDIFF_MAX, &tokens), NVDP_OK);
+    cr_assert_eq(tokens.count, 3);
+    nvdp_tokens_release(&tokens);
+}
+
+/* Time grows with the text: marks in disorder, sigmas, one word without end. */
+Test(tiny, long_texts_are_linear, .timeout = 60) {
+    enum { REPEATS = 400000 };
+    static const char *const part[] = {"\u0301\u0323", "\u03A3'", "a", "\u4E2D", "a,", "\xFF"};
+    struct nvdp_tokens tokens = {0};
+    for (size_t p = 0; p < sizeof part / sizeof part[0]; p++) {
+        size_t size = strlen(part[p]);
+        char *text = malloc(REPEATS * size + 1);
+        for (size_t i = 0; i < REPEATS; i++) {
+            memcpy(text + i * size, part[p], size + 1);
+        }
+        cr_assert_eq(
+            nvdp_tokenizer_encode(tiny, text, REPEATS * size, text, REPEATS * size, 64, &tokens),
+            NVDP_OK);
+        cr_assert_leq(tokens.count, 64);
+        free(text);
+    }
+    nvdp_tokens_release(&tokens);
+}

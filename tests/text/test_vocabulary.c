@@ -1,0 +1,174 @@
+/* vocab.txt and tokenizer_config.json: what is read, what is refused and how. */
+#include "support.h"
+#include "text/vocabulary.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void refuse_bytes(const char *bytes, size_t count, const char *message) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__vocabulary *vocabulary = NULL;
+    nvdp_status status = nvdp__vocabulary_parse(ctx, "v.txt", bytes, count, &vocabulary);
+    text_error(ctx, status, NVDP_ERR_INPUT, "%s", message);
+    cr_assert_null(vocabulary);
+    nvdp_context_free(ctx);
+}
+
+static void refuse(const char *text, const char *message) {
+    refuse_bytes(text, strlen(text), message);
+}
+
+Test(vocabulary, refusals) {
+    refuse("", "v.txt:1: empty file: expected a piece a line");
+    refuse("\xEF\xBB\xBF", "v.txt:1: empty file: expected a piece a line");
+    refuse("a\nb\na\n", "v.txt:3: piece 'a' is on line 1 already");
+    refuse("a\n\nb\n", "v.txt:2: expected a piece, found an empty line");
+    refuse("a\n\r\nb\n", "v.txt:2: expected a piece, found an empty line");
+    refuse("a\nb\xFF\n", "v.txt:2: expected UTF-8, found piece 'b?'");
+    refuse_bytes("a\nb\0c\n", 6, "v.txt:2: expected text, found a NUL byte");
+}
+
+Test(vocabulary, lines) {
+    static const char text[] = "\xEF\xBB\xBFone\r\ntwo\nthr\u00E9\xE2\x80\xA8"
+                               "e\r\n##four";
+    struct nvdp__vocabulary *vocabulary = NULL;
+    cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary),
+                 NVDP_OK);
+    cr_assert_eq(vocabulary->count, 4);
+    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "one", 3), 0);
+    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "two", 3), 1);
+    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "##four", 6), 3);
+    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "four", 4), -1);
+    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "on", 2), -1);
+    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "", 0), -1);
+    nvdp__vocabulary_free(vocabulary);
+}
+
+/* A table that is as full as it gets still finds every piece. */
+Test(vocabulary, every_piece_is_found) {
+    enum { PIECES = 4096, ROOM = PIECES * 8 };
+    char *text = calloc(1, ROOM);
+    size_t used = 0;
+    for (int i = 0; i < PIECES; i++) {
+        used += (size_t)snprintf(text + used, ROOM - used, "p%d\n", i);
+    }
+    struct nvdp__vocabulary *vocabulary = NULL;
+    cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, used, &vocabulary), NVDP_OK);
+    for (int i = 0; i < PIECES; i++) {
+        char piece[16];
+        int size = snprintf(piece, sizeof piece, "p%d", i);
+        cr_assert_eq(nvdp__vocabulary_find(vocabulary, piece, (size_t)size), i);
+    }
+    nvdp__vocabulary_free(vocabulary);
+    free(text);
+}
+
+Test(tokenizer_load, questions) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = text_tiny(ctx);
+    cr_assert_eq(nvdp_tokenizer_size(tokenizer), TINY_SIZE);
+    cr_assert_str_eq(nvdp_tokenizer_piece(tokenizer, TINY_TAIL_WANT), "##want");
+    cr_assert_null(nvdp_tokenizer_piece(tokenizer, TINY_SIZE));
+    cr_assert_null(nvdp_tokenizer_piece(tokenizer, -1));
+    cr_assert_eq(nvdp_tokenizer_find(tokenizer, "mat"), TINY_MAT);
+    cr_assert_eq(nvdp_tokenizer_find(tokenizer, "dog"), -1);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_PAD), TINY_PAD);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_UNK), TINY_UNK);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_CLS), TINY_CLS);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_SEP), TINY_SEP);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_MASK), TINY_MASK);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_tokenizer_free(NULL);
+    nvdp_context_free(ctx);
+}
+
+Test(tokenizer_load, missing_special_token) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    const char *model = text_model("m", "[PAD]\n[UNK]\n[SEP]\n[MASK]\n", NULL);
+    text_error(ctx, nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_INPUT,
+               "%s/vocab.txt: cls_token: expected '[CLS]' among the 4 pieces, found none", model);
+    cr_assert_null(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+Test(tokenizer_load, missing_file) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    const char *model = support_scratch_path("nothing-here");
+    cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_IO);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "nothing-here/vocab.txt"));
+    nvdp_context_free(ctx);
+}
+
+Test(tokenizer_load, config_names_special_tokens) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    const char *model = text_model(
+        "m", "<pad>\n<unk>\n<s>\n</s>\n<mask>\nx\n",
+        "{\"pad_token\": \"<pad>\", \"unk_token\": {\"content\": \"<unk>\", \"lstrip\": false},"
+        " \"cls_token\": \"<s>\", \"sep_token\": {\"content\": \"</s>\"},"
+        " \"mask_token\": \"<mask>\"}");
+    cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    for (int i = 0; i <= NVDP_MASK; i++) {
+        cr_assert_eq(nvdp_tokenizer_special(tokenizer, (enum nvdp_special)i), i);
+    }
+    text_expect(tokenizer, "x y", 5, 1, -1);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+static void refuse_config(const char *config, const char *message) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    const char *model = text_model("m", NULL, config);
+    cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_INPUT, "%s", config);
+    cr_assert_null(tokenizer);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "tokenizer_config.json: "));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+Test(tokenizer_load, bad_config) {
+    refuse_config("{\"do_lower_case\": 3}", "do_lower_case");
+    refuse_config("{\"strip_accents\": \"yes\"}", "strip_accents");
+    refuse_config("{\"tokenize_chinese_chars\": []}", "tokenize_chinese_chars");
+    refuse_config("{\"cls_token\": 7}", "cls_token");
+    refuse_config("{\"cls_token\": {\"lstrip\": false}}",
+                  "'cls_token': expected a string as its 'content'");
+    refuse_config("{", "line 1");
+}
+
+static struct nvdp_tokenizer *with_config(struct nvdp_context *ctx, const char *config) {
+    struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp_status status = nvdp_tokenizer_load(ctx, text_model("m", NULL, config), &tokenizer);
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    return tokenizer;
+}
+
+Test(tokenizer_load, config_decides_the_fold) {
+    struct nvdp_context *ctx = support_context();
+    static const char text[] = "The CAF\u00C9 caf\u00E9 cafe";
+    struct nvdp_tokenizer *tokenizer = with_config(ctx, "{}");
+    text_expect(tokenizer, text, TINY_THE, TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
+    nvdp_tokenizer_free(tokenizer);
+    tokenizer = with_config(ctx, "{\"do_lower_case\": true, \"strip_accents\": null}");
+    text_expect(tokenizer, text, TINY_THE, TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
+    nvdp_tokenizer_free(tokenizer);
+    tokenizer = with_config(ctx, "{\"do_lower_case\": false}");
+    text_expect(tokenizer, text, TINY_CAPITAL_THE, TINY_UNK, TINY_CAFE_ACCENT, TINY_CAFE, -1);
+    nvdp_tokenizer_free(tokenizer);
+    tokenizer = with_config(ctx, "{\"do_lower_case\": false, \"strip_accents\": true}");
+    text_expect(tokenizer, text, TINY_CAPITAL_THE, TINY_UNK, TINY_CAFE, TINY_CAFE, -1);
+    nvdp_tokenizer_free(tokenizer);
+    tokenizer = with_config(ctx, "{\"strip_accents\": false}");
+    text_expect(tokenizer, text, TINY_THE, TINY_CAFE_ACCENT, TINY_CAFE_ACCENT, TINY_CAFE, -1);
+    nvdp_tokenizer_free(tokenizer);
+    tokenizer = with_config(ctx, "{\"tokenize_chinese_chars\": false}");
+    text_expect(tokenizer, "a\u4E2D \u4E2D", TINY_UNK, TINY_MIDDLE, -1);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
