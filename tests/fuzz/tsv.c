@@ -1,0 +1,42 @@
+/* Data sets from bytes: the first byte is the task, the second how labels are used and whether bad
+ * rows are skipped; the rest is the file. */
+#include "text/rows.h"
+#include <math.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { USES = 3, SKIP = 4, REGRESSION = 8, PAIR = 16, LABELS_FROM = 32 };
+
+static void check(const struct nvdp__rows *rows, const uint8_t *data, size_t size) {
+    const char *start = (const char *)data;
+    if (rows->count == 0) abort();
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct nvdp__row *row = &rows->row[i];
+        if (row->text.text < start || row->text.text + row->text.size > start + size) abort();
+        if (rows->labelled != !isnan(row->label)) abort();
+        if (rows->labelled && !rows->task.regression &&
+            !(row->label >= 0 && row->label < (float)rows->task.classes))
+            abort();
+        if (i > 0 && row->index <= rows->row[i - 1].index) abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const names[] = {"no", "yes"};
+    static const struct nvdp_task labels_from = {.classes = 2, .labels = names};
+    if (size < 2) return 0;
+    unsigned options = data[1];
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    config.task = (enum nvdp_task_id)(data[0] % (NVDP_TASK_TSV + 1));
+    config.skip_bad_rows = (options & SKIP) != 0;
+    config.columns = (struct nvdp_task_options){"t", (options & PAIR) != 0 ? "u" : NULL, "y",
+                                                (options & REGRESSION) != 0};
+    if ((options & LABELS_FROM) != 0) config.labels_from = &labels_from;
+    struct nvdp__rows rows = {0};
+    if (nvdp__rows_parse(NULL, &config, (enum nvdp__label_use)(options % USES), "file.tsv",
+                         (const char *)data + 2, size - 2, &rows) == NVDP_OK)
+        check(&rows, data, size);
+    nvdp__rows_release(&rows);
+    return 0;
+}
