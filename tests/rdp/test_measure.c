@@ -1,0 +1,301 @@
+#include "rdp/bdp.h"
+#include "rig.h"
+
+static const struct rig ordinary = {.texts = 70,
+                                    .longest = 4,
+                                    .dim = 3,
+                                    .spread = 0.15,
+                                    .with_alpha = true,
+                                    .policy = NVDP_LENGTH_HIDDEN};
+/* Some pairs infinite already at small orders. */
+static const struct rig wild = {.texts = 40,
+                                .longest = 3,
+                                .dim = 3,
+                                .spread = 0.6,
+                                .with_alpha = true,
+                                .policy = NVDP_LENGTH_HIDDEN};
+
+/* Every text's cost at moment k by the plain divergences. */
+static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                       const struct nvdp_bdp_config *bdp, double moment, size_t i) {
+    double d[128];
+    size_t m = 0;
+    for (size_t j = 0; j < set->texts; j++) {
+        if (j == i) continue;
+        d[m++] =
+            fmax(nvdp_renyi_texts(moment + 1, set, i, j), nvdp_renyi_texts(moment + 1, set, j, i));
+    }
+    struct nvdp_bdp_cost cost;
+    cr_assert_eq(nvdp_bdp(ctx, bdp, moment, m, d, &cost), NVDP_OK);
+    return cost;
+}
+
+static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                         const struct nvdp_privacy_config *config, size_t count,
+                         const double *moments, const struct nvdp_bdp_column *got) {
+    double worst = -INFINITY, sum = 0;
+    size_t infinite = 0, worst_text = 0;
+    for (size_t i = 0; i < set->texts; i++) {
+        double least = INFINITY;
+        for (size_t k = 0; k < count; k++) {
+            least = fmin(least, plain_cost(ctx, set, &config->bdp, moments[k], i).epsilon);
+        }
+        if (least > worst) {
+            worst = least;
+            worst_text = i;
+        }
+        sum += least;
+        infinite += isinf(least) ? 1 : 0;
+    }
+    cr_expect_leq(support_relative(got->worst.epsilon, worst, 0), 1e-12);
+    cr_expect_leq(support_relative(got->mean_epsilon, sum / (double)set->texts, 0), 1e-12);
+    cr_expect_eq(got->worst_text, worst_text);
+    cr_expect_eq(got->infinite_texts, infinite);
+    cr_expect_float_eq(got->floor, log(1e5) / got->worst.moment, 1e-12);
+}
+
+static const double moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
+                                 4,    6,   8,    12,  16, 24,  32,  48, 64};
+enum { MOMENTS = sizeof moments / sizeof *moments };
+
+/* Settling texts early changes nothing: the same numbers as all orders of all pairs. */
+static void compare(const struct rig *rig, size_t count) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp_privacy_report report;
+    if (count < MOMENTS) {
+        config.moments = moments;
+        config.moment_count = count;
+    }
+    double *matrix = calloc(rig->texts * rig->texts, sizeof *matrix);
+    config.pairs.matrix = matrix;
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    check_column(ctx, set, &config, count, moments, &report.best);
+    check_column(ctx, set, &config, 1, &config.bdp.published_moment, &report.published);
+    struct nvdp_pairs_summary alone;
+    double *again = calloc(rig->texts * rig->texts, sizeof *again);
+    config.pairs.matrix = again;
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config.pairs, &alone), NVDP_OK);
+    cr_expect_eq(alone.sum.max, report.pairs.sum.max);
+    cr_expect_eq(alone.sum.mean_finite, report.pairs.sum.mean_finite);
+    cr_expect_eq(alone.infinite, report.pairs.infinite);
+    cr_expect_eq(memcmp(matrix, again, rig->texts * rig->texts * sizeof *matrix), 0);
+    cr_expect_eq(report.small_population, rig->texts - 1 < 64);
+    cr_expect_eq(report.components, rig->longest + 3);
+    cr_expect_str_eq(report.method, "nvdp");
+    free(matrix);
+    free(again);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(measure, finite_texts) {
+    compare(&ordinary, MOMENTS);
+}
+
+Test(measure, some_infinite) {
+    compare(&wild, MOMENTS);
+}
+
+Test(measure, few_moments) {
+    compare(&wild, 3);
+    compare(&ordinary, 1);
+}
+
+/* Nearly equal texts: the floor falls with k, so the best moment is the last. */
+Test(measure, nearly_equal_texts_reach_the_floor) {
+    struct rig rig = ordinary;
+    rig.spread = 1e-4;
+    compare(&rig, MOMENTS);
+}
+
+static struct nvdp_privacy_report measure(const struct rig *rig, enum nvdp_adjacency adjacency) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    config.pairs.adjacency = adjacency;
+    struct nvdp_privacy_report report;
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+    return report;
+}
+
+/* Public lengths: every text has one of another length, so nothing but +inf can be said of `all`.
+ */
+Test(measure, public_lengths) {
+    struct rig rig = ordinary;
+    rig.policy = NVDP_LENGTH_PUBLIC;
+    struct nvdp_privacy_report all = measure(&rig, NVDP_ADJACENT_ALL);
+    cr_expect_eq(all.best.worst.epsilon, INFINITY);
+    cr_expect_eq(all.best.mean_epsilon, INFINITY);
+    cr_expect_eq(all.best.infinite_texts, 70);
+    cr_expect_eq(all.published.worst.epsilon, INFINITY);
+    cr_expect_eq(all.pairs.sum.max, INFINITY);
+    struct nvdp_privacy_report same = measure(&rig, NVDP_ADJACENT_SAME_LENGTH);
+    cr_expect(isfinite(same.best.worst.epsilon));
+    cr_expect(same.small_population);
+    cr_expect_lt(same.best.worst.m, 64);
+}
+
+/* Two texts: each has one neighbour, which bounds nothing. */
+Test(measure, one_neighbour_is_no_population) {
+    struct rig rig = ordinary;
+    rig.texts = 2;
+    struct nvdp_privacy_report report = measure(&rig, NVDP_ADJACENT_ALL);
+    cr_expect(isfinite(report.pairs.sum.max));
+    cr_expect_eq(report.best.worst.epsilon, INFINITY);
+    cr_expect_eq(report.best.infinite_texts, 2);
+    cr_expect_eq(report.best.worst.m, 1);
+}
+
+static const json_t *at(const json_t *object, const char *path) {
+    char copy[128];
+    snprintf(copy, sizeof copy, "%s", path);
+    char *rest = NULL;
+    for (char *key = strtok_r(copy, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest)) {
+        object = json_object_get(object, key);
+        cr_assert_not_null(object, "%s is missing", path);
+    }
+    return object;
+}
+
+Test(report, json) {
+    struct nvdp_privacy_report report = measure(&wild, NVDP_ADJACENT_ALL);
+    struct nvdp_context *ctx = support_context();
+    char *text = NULL;
+    cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
+    json_t *root = json_loads(text, 0, NULL);
+    cr_assert_not_null(root);
+    cr_expect_eq(rig_number(at(root, "order")), 1.1);
+    cr_expect_eq(rig_number(at(root, "n")), 40);
+    cr_expect_eq(rig_number(at(root, "pairs")), 1560);
+    cr_assert_gt(report.pairs.infinite, 0);
+    cr_expect_eq(rig_number(at(root, "infinite")), (double)report.pairs.infinite);
+    cr_expect_eq(rig_number(at(root, "infinite_share")), (double)report.pairs.infinite / 1560);
+    cr_expect_str_eq(json_string_value(at(root, "rd.sum.max")), "inf");
+    cr_expect_str_eq(json_string_value(at(root, "rd.sum.mean")), "inf");
+    cr_expect_eq(rig_number(at(root, "rd.sum.max_finite")), report.pairs.sum.max_finite);
+    cr_expect_eq(rig_number(at(root, "rd.sum.mean_finite")), report.pairs.sum.mean_finite);
+    cr_expect_eq(json_array_size(at(root, "rd.sum.argmax")), 2);
+    cr_expect_eq(rig_number(json_object_get(at(root, "rd.sum.quantiles"), "0.5")),
+                 report.pairs.sum.quantile[0]);
+    at(root, "rd.per_component.mean");
+    cr_expect_str_eq(json_string_value(at(root, "rd.per_component_dim.note")),
+                     "as in the published tables; not a privacy guarantee");
+    static const char *columns[] = {"epsilon", "moment", "mean_epsilon", "m",     "t",
+                                    "log_M",   "log_S",  "max_X",        "floor", "infinite_texts"};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        char path[64];
+        snprintf(path, sizeof path, "bdp.published.%s", columns[k]);
+        at(root, path);
+        snprintf(path, sizeof path, "bdp.best.%s", columns[k]);
+        at(root, path);
+    }
+    cr_expect_eq(rig_number(at(root, "bdp.published.moment")), 1.1);
+    cr_expect_eq(rig_number(at(root, "bdp.delta")), 1e-5);
+    cr_expect_eq(rig_number(at(root, "bdp.gamma")), 1e-6);
+    cr_expect_eq(rig_number(at(root, "bdp.releases")), 1);
+    cr_expect_str_eq(json_string_value(at(root, "units")), "nats");
+    cr_expect_str_eq(json_string_value(at(root, "adjacency")), "all");
+    cr_expect_str_eq(json_string_value(at(root, "scope")),
+                     "measured on the given texts; not a bound over all texts");
+    json_decref(root);
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+static char *printed(const struct nvdp_privacy_report *report) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    nvdp_privacy_report_print(report, to);
+    fclose(to);
+    return text;
+}
+
+Test(report, print) {
+    struct nvdp_privacy_report report = measure(&wild, NVDP_ADJACENT_ALL);
+    report.pairs.infinite = 192; /* 12.3 % of 1560 */
+    char *text = printed(&report);
+    cr_expect(strstr(text, "12.3 % of pairs infinite (192): max and mean are inf; over the finite "
+                           "pairs only, the sum's max ") != NULL,
+              "%s", text);
+    cr_expect(strstr(text, "(not a privacy statement)") != NULL);
+    cr_expect(strstr(text, "as in the published tables; not a privacy guarantee") != NULL);
+    cr_expect(strstr(text, "not a bound over all texts") != NULL);
+    cr_expect(strstr(text, "nats") != NULL);
+    cr_expect(strstr(text, "warning: fewer than 64") != NULL);
+    free(text);
+    report.pairs.infinite = 1;
+    text = printed(&report);
+    cr_expect(strstr(text, "less than 0.1 % of pairs infinite (1)") != NULL);
+    free(text);
+    report.pairs.infinite = 1560;
+    text = printed(&report);
+    cr_expect(strstr(text, "100.0 % of pairs infinite (1560): max and mean are inf; no pair is "
+                           "finite.") != NULL);
+    free(text);
+    report = measure(&ordinary, NVDP_ADJACENT_ALL);
+    if (report.pairs.infinite == 0) {
+        text = printed(&report);
+        cr_expect(strstr(text, "infinite (") == NULL);
+        cr_expect(strstr(text, "warning") == NULL);
+        free(text);
+    }
+}
+
+Test(measure, arguments) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp_privacy_report report;
+    double bad[] = {1, -1};
+    config.moments = bad;
+    config.moment_count = 2;
+    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
+    config.moment_count = 0;
+    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
+    config = nvdp_privacy_config_default();
+    config.bdp.releases = 0;
+    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
+    config.bdp.releases = 1;
+    config.bdp.delta = 0;
+    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Every allocation fails once: an error each time, nothing leaked, results untouched. */
+Test(measure, out_of_memory) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = ordinary;
+    rig.texts = 5;
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp_privacy_report report = {.dim = 99};
+    nvdp_status status = NVDP_ERR_MEMORY;
+    uint64_t k;
+    for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
+        cr_expect_eq(report.dim, 99);
+        nvdp_context_fail_allocation(ctx, k);
+        status = nvdp_privacy_measure(ctx, set, &config, &report);
+    }
+    nvdp_context_fail_allocation(ctx, 0);
+    cr_expect_eq(status, NVDP_OK);
+    cr_expect_gt(k, 10);
+    cr_expect_eq(report.dim, 3);
+    struct nvdp_pairs_summary summary;
+    status = NVDP_ERR_MEMORY;
+    for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
+        nvdp_context_fail_allocation(ctx, k);
+        status = nvdp_renyi_pairs(ctx, set, &config.pairs, &summary);
+    }
+    cr_expect_eq(status, NVDP_OK);
+    nvdp_context_fail_allocation(ctx, 0);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}

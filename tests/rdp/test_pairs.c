@@ -1,0 +1,328 @@
+#include "rdp/fast.h"
+#include "rdp/gaussian.h"
+#include "rdp/summary.h"
+#include "rig.h"
+
+/* Runs over all pairs and keeps the matrix; free(). */
+static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors *set, double order,
+                         struct nvdp_pairs_summary *out) {
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    config.order = order;
+    config.matrix = calloc(set->texts * set->texts, sizeof(double));
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, out), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return config.matrix;
+}
+
+static void compare(struct nvdp_context *ctx, const struct rig *rig, double order) {
+    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+    struct nvdp_pairs_summary summary;
+    double *matrix = matrix_of(ctx, set, order, &summary);
+    double worst = 0;
+    for (size_t i = 0; i < set->texts; i++) {
+        for (size_t j = 0; j < set->texts; j++) {
+            double want = nvdp_renyi_texts(order, set, i, j);
+            double got = matrix[i * set->texts + j];
+            cr_expect_eq(isinf(got), isinf(want), "(%zu, %zu): %g, %g", i, j, got, want);
+            worst = fmax(worst, support_relative(got, want, 1e-300));
+        }
+    }
+    cr_expect_leq(worst, 1e-12, "order %g, spread %g, dim %zu: %.2e", order, rig->spread, rig->dim,
+                  worst);
+    free(matrix);
+    nvdp_posteriors_free(set);
+}
+
+/* Products, series and plain, each where it answers: from nearly equal texts to mostly infinite. */
+Test(pairs, agree_with_the_plain_form) {
+    struct nvdp_context *ctx = support_context();
+    static const double orders[] = {0.5, 0.999, 1, 1.0001, 1.1, 2, 20, INFINITY};
+    static const double spreads[] = {1e-7, 1e-4, 0.01, 0.1, 0.3, 1};
+    static const size_t dims[] = {1, 3, 16, 100, 700};
+    for (size_t o = 0; o < 8; o++) {
+        for (size_t s = 0; s < 6; s++) {
+            for (size_t d = 0; d < 5; d++) {
+                struct rig rig = {.texts = 11,
+                                  .longest = 6,
+                                  .dim = dims[d],
+                                  .spread = spreads[s],
+                                  .with_alpha = (s + d) % 3 != 0,
+                                  .kappa = 1 + (int)(d % 2),
+                                  .policy = (s + d) % 2 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC,
+                                  .seed = (unsigned)(s * 5 + d)};
+                compare(ctx, &rig, orders[o]);
+            }
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Large pseudo-counts that nearly cancel: only the stable Dirichlet form holds 1e-12. */
+Test(pairs, large_pseudo_counts) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = {.texts = 9,
+                      .longest = 20,
+                      .dim = 1,
+                      .spread = 1e-3,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    for (size_t r = 0; r < set->offset[9]; r++) {
+        set->alpha[r] *= exp(10);
+    }
+    set->pad_alpha = exp(10);
+    struct nvdp_pairs_summary summary;
+    double *matrix = matrix_of(ctx, set, 1.1, &summary);
+    for (size_t k = 0; k < 81; k++) {
+        double want = nvdp_renyi_texts(1.1, set, k / 9, k % 9);
+        cr_expect_leq(support_relative(matrix[k], want, 1e-300), 1e-12);
+    }
+    free(matrix);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+enum { WIDE = NVDP__CHUNK };
+
+/* The chunk kernel at every length, with extreme variances and with v near and below 0. */
+Test(pairs, chunk_agrees_at_every_length) {
+    static double mu[2][WIDE], var[2][WIDE];
+    unsigned seed = 3;
+    for (int trial = 0; trial < 400; trial++) {
+        double spread = exp(-12 * rig_uniform(&seed));
+        double level = 200 * (rig_uniform(&seed) - 0.5);
+        double edge = rig_uniform(&seed) < 0.2 ? 1 : 0;
+        for (int k = 0; k < WIDE; k++) {
+            for (int side = 0; side < 2; side++) {
+                mu[side][k] = spread * rig_normal(&seed);
+                var[side][k] = exp(level + spread * rig_normal(&seed));
+            }
+        }
+        size_t n = 1 + (size_t)(rig_uniform(&seed) * WIDE);
+        if (edge > 0) {
+            double near = 1e-13 * rig_normal(&seed);
+            var[0][n / 2] = var[1][n / 2] * 11 * (1 + near);
+        }
+        double want = nvdp__gaussian(1.1, n, mu[0], var[0], mu[1], var[1]);
+        double got = nvdp__gaussian_fast(1.1, n, mu[0], var[0], mu[1], var[1]);
+        cr_expect_eq(isinf(want), isinf(got));
+        cr_expect_leq(support_relative(got, want, 1e-300), 1e-12, "n %zu, spread %g: %.17g %.17g",
+                      n, spread, got, want);
+    }
+}
+
+Test(pairs, any_number_of_threads_gives_the_same_bits) {
+    struct rig rig = {.texts = 43,
+                      .longest = 7,
+                      .dim = 33,
+                      .spread = 0.25,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_pairs_summary summary[3];
+    double *matrix[3];
+    for (int k = 0; k < 3; k++) {
+        struct nvdp_context *ctx = support_context();
+        cr_assert_eq(nvdp_context_set_threads(ctx, (int[]){1, 2, 5}[k]), NVDP_OK);
+        struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+        matrix[k] = matrix_of(ctx, set, 1.3, &summary[k]);
+        cr_expect_eq(memcmp(matrix[k], matrix[0], 43 * 43 * sizeof(double)), 0);
+        cr_expect_eq(summary[k].sum.mean, summary[0].sum.mean);
+        nvdp_posteriors_free(set);
+        nvdp_context_free(ctx);
+    }
+    for (int k = 0; k < 3; k++) {
+        free(matrix[k]);
+    }
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Infinite pairs are counted, stand above all in the quantiles, and make max and mean infinite. */
+Test(pairs, summary_keeps_infinities) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = {.texts = 30,
+                      .longest = 3,
+                      .dim = 4,
+                      .spread = 0.45,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN,
+                      .kappa = 2};
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_pairs_summary s;
+    double *matrix = matrix_of(ctx, set, 1.5, &s);
+    double sorted[30 * 29];
+    size_t n = 0, infinite = 0;
+    double sum = 0, max = 0;
+    for (size_t k = 0; k < 900; k++) {
+        if (k / 30 == k % 30) {
+            cr_expect_eq(matrix[k], 0);
+            continue;
+        }
+        sorted[n++] = matrix[k];
+        infinite += isinf(matrix[k]) ? 1 : 0;
+        if (isfinite(matrix[k])) {
+            sum += matrix[k];
+            max = fmax(max, matrix[k]);
+        }
+    }
+    qsort(sorted, n, sizeof *sorted, ascending);
+    cr_assert(infinite > 0 && infinite < n, "%zu", infinite);
+    cr_expect_eq(s.texts, 30);
+    cr_expect_eq(s.pairs, 870);
+    cr_expect_eq(s.infinite, infinite);
+    cr_expect_eq(s.sum.max, INFINITY);
+    cr_expect_eq(s.sum.mean, INFINITY);
+    cr_expect_eq(s.sum.max_finite, max);
+    cr_expect_leq(support_relative(s.sum.mean_finite, sum / (double)(n - infinite), 0), 1e-14);
+    cr_expect_eq(matrix[s.sum.max_p * 30 + s.sum.max_q], INFINITY);
+    static const size_t rank[] = {435, 783, 827, 862, 870}; /* ceil(level 870) */
+    for (int k = 0; k < NVDP_PAIR_QUANTILES; k++) {
+        cr_expect_eq(s.sum.quantile[k], sorted[rank[k] - 1]);
+    }
+    /* hidden length 5: six components of two vectors, four dimensions */
+    cr_expect_leq(support_relative(s.per_component.max_finite, max / 12, 0), 1e-15);
+    cr_expect_leq(support_relative(s.per_component_dim.max_finite, max / 48, 0), 1e-15);
+    cr_expect_eq(s.per_component.mean, INFINITY);
+    free(matrix);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(pairs, all_infinite) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 3, 6, 1, false, &set), NVDP_OK);
+    set->offset[1] = 1;
+    set->offset[2] = 3;
+    set->offset[3] = 6;
+    struct nvdp_pairs_summary s;
+    double *matrix = matrix_of(ctx, set, 1.1, &s);
+    cr_expect_eq(s.infinite, 6);
+    cr_expect_eq(s.sum.quantile[0], INFINITY);
+    cr_expect(isnan(s.sum.max_finite));
+    cr_expect(isnan(s.sum.mean_finite));
+    free(matrix);
+    /* public lengths that are all different leave no pair of the same length */
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    config.adjacency = NVDP_ADJACENT_SAME_LENGTH;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_INPUT);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(pairs, same_length_only) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = {.texts = 20,
+                      .longest = 3,
+                      .dim = 2,
+                      .spread = 0.1,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_PUBLIC};
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    double matrix[400];
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    config.adjacency = NVDP_ADJACENT_SAME_LENGTH;
+    config.matrix = matrix;
+    struct nvdp_pairs_summary s;
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_OK);
+    size_t pairs = 0;
+    for (size_t i = 0; i < 20; i++) {
+        for (size_t j = 0; j < 20; j++) {
+            bool same = set->offset[i + 1] - set->offset[i] == set->offset[j + 1] - set->offset[j];
+            cr_expect_eq(isnan(matrix[i * 20 + j]), !same);
+            pairs += same && i != j ? 1 : 0;
+        }
+    }
+    cr_expect_eq(s.pairs, pairs);
+    cr_expect_eq(s.infinite, 0);
+    cr_expect_eq(s.adjacency, NVDP_ADJACENT_SAME_LENGTH);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(pairs, quantile_is_nearest_rank) {
+    unsigned seed = 1;
+    for (int trial = 0; trial < 500; trial++) {
+        double values[40], sorted[40];
+        size_t n = 1 + (size_t)(rig_uniform(&seed) * 40);
+        for (size_t k = 0; k < n; k++) {
+            double v = floor(10 * rig_uniform(&seed));
+            values[k] = sorted[k] = v > 8 ? INFINITY : v;
+        }
+        qsort(sorted, n, sizeof *sorted, ascending);
+        size_t place = 0;
+        for (int level = 1; level <= 20; level++) {
+            size_t rank = ((size_t)level * n + 19) / 20;
+            double got = nvdp__quantile(n, place, level / 20.0, values, &place);
+            cr_expect_eq(got, sorted[rank - 1], "n %zu level %d/20", n, level);
+        }
+    }
+}
+
+static bool stop(void *user) {
+    int *calls = user;
+    return ++*calls > 1;
+}
+
+static void count(const struct nvdp_progress *progress, void *user) {
+    int *reports = user;
+    *reports += 1;
+    cr_expect_str_eq(progress->phase, "pairs");
+    cr_expect_leq(progress->done, progress->total);
+}
+
+Test(pairs, progress_and_cancel) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = {.texts = 200,
+                      .longest = 1,
+                      .dim = 1,
+                      .spread = 0.1,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp_pairs_summary s = {.pairs = 77};
+    int reports = 0;
+    int calls = 1;
+    nvdp_context_set_progress(ctx, count, &reports);
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_OK);
+    cr_expect_gt(reports, 0);
+    nvdp_context_set_cancel(ctx, stop, &calls);
+    s.pairs = 77;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_CANCELLED);
+    cr_expect_eq(s.pairs, 77, "results are untouched on error");
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(pairs, arguments) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = {.texts = 3,
+                      .longest = 2,
+                      .dim = 2,
+                      .spread = 0.1,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_pairs_summary s;
+    double bad[] = {0, -1, NAN};
+    for (int k = 0; k < 3; k++) {
+        struct nvdp_pairs_config config = {.order = bad[k]};
+        cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+        cr_expect(strstr(nvdp_context_error(ctx), "order") != NULL);
+    }
+    struct nvdp_pairs_config config = {.order = 2, .adjacency = (enum nvdp_adjacency)7};
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    config = nvdp_pairs_config_default();
+    set->alpha[0] = -1;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_INPUT);
+    set->alpha[0] = 1;
+    set->texts = 1;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    set->texts = 3;
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,85 @@
+#include "rig.h"
+
+static const struct rig ordinary = {.texts = 4,
+                                    .longest = 3,
+                                    .dim = 2,
+                                    .spread = 0.1,
+                                    .with_alpha = true,
+                                    .policy = NVDP_LENGTH_HIDDEN};
+
+static void expect(struct nvdp_context *ctx, const struct nvdp_posteriors *set, const char *what) {
+    cr_expect_eq(nvdp_posteriors_check(ctx, set, "F.h5"), NVDP_ERR_INPUT, "%s", what);
+    cr_expect(strstr(nvdp_context_error(ctx), what) != NULL, "%s: %s", what,
+              nvdp_context_error(ctx));
+    cr_expect(strncmp(nvdp_context_error(ctx), "F.h5: ", 6) == 0);
+}
+
+Test(posteriors, check_names_what_is_wrong) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    cr_assert_eq(nvdp_posteriors_check(ctx, set, ""), NVDP_OK);
+    double kept = set->alpha[1];
+    double bad[] = {0, -2, NAN, INFINITY, 1e-200};
+    for (int k = 0; k < 5; k++) {
+        set->alpha[1] = bad[k];
+        expect(ctx, set, "dataset alpha, row 1: expected a pseudo-count > 0");
+    }
+    set->alpha[1] = kept;
+    set->mu[3] = NAN;
+    expect(ctx, set, "dataset mu, row 1, column 1: expected a finite number, found");
+    set->mu[3] = 0;
+    set->logvar[4] = -INFINITY;
+    expect(ctx, set, "dataset logvar, row 2, column 0");
+    set->logvar[4] = 301;
+    expect(ctx, set, "dataset logvar, row 2, column 0");
+    set->logvar[4] = 0;
+    set->prior_alpha = 0;
+    expect(ctx, set, "attribute prior_alpha");
+    set->prior_alpha = 1;
+    set->pad_alpha = NAN;
+    expect(ctx, set, "attribute pad_alpha");
+    set->pad_alpha = 1;
+    set->kappa = 0;
+    expect(ctx, set, "attribute kappa");
+    set->kappa = 1;
+    set->length = 0;
+    expect(ctx, set, "attribute length");
+    set->length = 1;
+    expect(ctx, set, "expected at most 1 rows a text");
+    set->length = 5;
+    size_t last = set->offset[1];
+    set->offset[1] = set->offset[2] + 1;
+    set->length = 50;
+    expect(ctx, set, "dataset offset, row 2: expected at least");
+    set->offset[1] = last;
+    set->offset[0] = 1;
+    expect(ctx, set, "dataset offset, row 0: expected 0, found 1");
+    set->offset[0] = 0;
+    memset(set->method, 'x', sizeof set->method);
+    expect(ctx, set, "attribute method");
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(posteriors, create) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    cr_expect_eq(nvdp_posteriors_create(ctx, 1, 1, 0, true, &set), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_posteriors_create(ctx, 1, SIZE_MAX / 4, 8, true, &set), NVDP_ERR_MEMORY);
+    cr_expect_null(set);
+    cr_expect_eq(nvdp_posteriors_create(ctx, 0, 0, 3, true, &set), NVDP_OK);
+    cr_expect_eq(nvdp_posteriors_check(ctx, set, NULL), NVDP_OK);
+    nvdp_posteriors_free(set);
+    nvdp_posteriors_free(NULL);
+    nvdp_status status = NVDP_ERR_MEMORY;
+    for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 20; k++) {
+        set = NULL;
+        nvdp_context_fail_allocation(ctx, k);
+        status = nvdp_posteriors_create(ctx, 2, 3, 4, true, &set);
+        cr_expect_eq(status == NVDP_OK, set != NULL);
+    }
+    cr_expect_eq(status, NVDP_OK);
+    nvdp_context_fail_allocation(ctx, 0);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
