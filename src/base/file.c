@@ -122,12 +122,11 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-char *nvdp__beside(struct nvdp_context *ctx, const char *path) {
-    char *beside = NULL;
+nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside) {
     int fd = -1;
-    if (create_beside(ctx, path, &beside, &fd) != NVDP_OK) return NULL;
+    NVDP_RETURN_IF_FAILED(create_beside(ctx, path, beside, &fd));
     close(fd);
-    return beside;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path) {

@@ -23,8 +23,9 @@ nvdp_status nvdp__output_commit(struct nvdp__output *out);
 /* Closes and removes what was written; harmless after a commit or on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
 
-/* For libraries that write by name (HDF5): the neighbour's name, then fsync + rename it. */
-char *nvdp__beside(struct nvdp_context *ctx, const char *path);
+/* For libraries that write by name (HDF5): makes an empty neighbour and gives its name (free()),
+ * then fsync + rename it. */
+nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside);
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path);
 
 /* The whole file with a NUL after its last byte.  Larger than limit: NVDP_ERR_INPUT. */

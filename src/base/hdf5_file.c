@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/half.h"
+#include "base/hdf5_disk.h"
 #include <errno.h>
 #include <hdf5.h>
 #include <inttypes.h>
@@ -29,6 +30,7 @@ struct nvdp__h5 {
     char *beside; /* where a file being created lies; NULL in one opened for reading */
     hid_t id;
     bool writable;
+    struct nvdp__disk disk; /* under a file being created */
     struct dataset datasets[OPEN_DATASETS];
     size_t opened; /* datasets opened so far; the next takes the place of the oldest */
 };
@@ -67,6 +69,8 @@ static const char *h5_reason(void) {
 }
 
 static nvdp_status write_error(const struct nvdp__h5 *file) {
+    if (file->disk.error != 0)
+        return nvdp__fail_errno(file->ctx, file->disk.error, "%s: cannot write", file->path);
     return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: cannot write: %s", file->path, h5_reason());
 }
 
@@ -157,6 +161,12 @@ static void type_text(hid_t type, char text[16]) {
     }
 }
 
+/* Unsigned integers as wide as the signed ones asked for. */
+static bool as_wide_unsigned(hid_t type, enum nvdp__h5_type wanted) {
+    return is_integer(wanted) && H5Tget_class(type) == H5T_INTEGER &&
+           H5Tget_sign(type) == H5T_SGN_NONE && H5Tget_size(type) == file_size(wanted);
+}
+
 /* HDF5 clips an integer that does not fit; we refuse it.  Floats may round, even to infinity. */
 static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t to, void *source,
                                       void *target, void *user) {
@@ -196,10 +206,9 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
-    file->beside = nvdp__beside(ctx, path);
-    if (file->beside == NULL) NVDP_TRY(NVDP_ERR_IO);
+    NVDP_TRY(nvdp__beside(ctx, path, &file->beside));
     file->writable = true;
-    file->id = H5Fcreate(file->beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    file->id = nvdp__disk_create(file->beside, &file->disk);
     if (file->id < 0) NVDP_TRY(write_error(file));
     NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
     *out = file;
@@ -223,7 +232,8 @@ static herr_t close_all(struct nvdp__h5 *file) {
     }
     if (file->id >= 0 && H5Fclose(file->id) < 0) worst = -1;
     file->id = -1;
-    return worst;
+    nvdp__disk_close(&file->disk);
+    return file->disk.error != 0 ? -1 : worst;
 }
 
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file) {
@@ -556,7 +566,8 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
         memory = slice.type;
     }
     plist = transfer();
-    if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0)
+    if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0 ||
+        file->disk.error != 0)
         NVDP_TRY(write_error(file));
 cleanup:
     if (plist >= 0) H5Pclose(plist);
@@ -590,6 +601,24 @@ nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h
                           rank, rank == 1 ? "" : "s", found);
     for (int d = 0; d < rank; d++) {
         shape[d] = (size_t)extent[d];
+    }
+    return NVDP_OK;
+}
+
+/* HDF5 may pass on such integers without a look at the sign, so we read them as what they are. */
+static nvdp_status read_unsigned(struct nvdp__h5 *file, const char *name, const struct slice *slice,
+                                 enum nvdp__h5_type type, void *data) {
+    hid_t memory = type == NVDP__H5_I64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_UINT32;
+    if (H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, data) < 0)
+        return read_error(file, "dataset", name);
+    for (size_t i = 0; i < slice->items; i++) {
+        bool negative =
+            type == NVDP__H5_I64 ? ((const int64_t *)data)[i] < 0 : ((const int32_t *)data)[i] < 0;
+        if (negative)
+            return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                              "%s: dataset '%s': expected signed integers of %zu bits, found a "
+                              "larger one",
+                              file->path, name, 8 * file_size(type));
     }
     return NVDP_OK;
 }
@@ -628,6 +657,10 @@ nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvd
     if (slice.items == 0) goto cleanup;
     if (is_half(slice.type)) {
         status = read_halves(file, name, &slice, type, data);
+        goto cleanup;
+    }
+    if (as_wide_unsigned(slice.type, type)) {
+        status = read_unsigned(file, name, &slice, type, data);
         goto cleanup;
     }
     plist = transfer();

@@ -1,0 +1,103 @@
+#include "base/base.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+Test(status, names_and_texts) {
+    cr_assert_str_eq(nvdp_status_name(NVDP_OK), "OK");
+    cr_assert_str_eq(nvdp_status_name(NVDP_ERR_INPUT), "ERR_INPUT");
+    for (int s = 0; s < NVDP_STATUS_COUNT; s++) {
+        cr_assert_gt(strlen(nvdp_status_text((nvdp_status)s)), 0);
+    }
+    cr_assert_str_eq(nvdp_status_name(NVDP_STATUS_COUNT), "UNKNOWN");
+    cr_assert_str_eq(nvdp_status_text((nvdp_status)-1), "unknown status");
+}
+
+Test(context, default_threads_are_the_available_processors) {
+    struct nvdp_context *ctx = NULL;
+    cpu_set_t set;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    cr_assert_eq(nvdp_context_threads(ctx), CPU_COUNT(&set));
+    cr_assert_str_eq(nvdp_context_error(ctx), "");
+    nvdp_context_free(ctx);
+    nvdp_context_free(NULL);
+    cr_assert_eq(nvdp_context_create(NULL), NVDP_ERR_ARGUMENT);
+}
+
+Test(context, threads_have_a_range_and_reach_openmp) {
+    struct nvdp_context *ctx = support_context();
+    cr_assert_eq(nvdp_context_set_threads(ctx, 0), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1025), NVDP_ERR_ARGUMENT);
+    cr_assert_str_eq(nvdp_context_error(ctx), "threads: expected 1 to 1024, found 1025");
+    cr_assert_eq(nvdp_context_threads(ctx), 2);
+    cr_assert_eq(nvdp_context_set_threads(ctx, 3), NVDP_OK);
+    cr_assert_eq(omp_get_max_threads(), 3);
+    nvdp_context_free(ctx);
+}
+
+Test(context, errors_nest) {
+    struct nvdp_context *ctx = support_context();
+    cr_assert_eq(nvdp__fail(ctx, NVDP_ERR_INPUT, "line %d", 3), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, "a.tsv"), NVDP_ERR_INPUT);
+    cr_assert_str_eq(nvdp_context_error(ctx), "a.tsv: line 3");
+    nvdp__fail(ctx, NVDP_ERR_INPUT, "in all: %s", nvdp_context_error(ctx));
+    cr_assert_str_eq(nvdp_context_error(ctx), "in all: a.tsv: line 3");
+    cr_assert_eq(nvdp__fail_errno(ctx, 2, "b.tsv"), NVDP_ERR_IO);
+    cr_assert_str_eq(nvdp_context_error(ctx), "b.tsv: No such file or directory");
+    cr_assert_eq(nvdp__fail(NULL, NVDP_ERR_STATE, "no context"), NVDP_ERR_STATE);
+    nvdp_context_free(ctx);
+}
+
+Test(context, prefix_without_a_message_tells_the_status) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__fail_prefix(ctx, NVDP_ERR_MEMORY, "x");
+    cr_assert_str_eq(nvdp_context_error(ctx), "x: out of memory");
+    nvdp_context_free(ctx);
+}
+
+Test(context, messages_are_one_bounded_line) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__fail(ctx, NVDP_ERR_INPUT, "a\nb\x1b[31mc\x7f");
+    cr_assert_str_eq(nvdp_context_error(ctx), "a b?[31mc?");
+    char text[5000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    nvdp__fail(ctx, NVDP_ERR_INPUT, "%s", text);
+    nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, text);
+    cr_assert_eq(strlen(nvdp_context_error(ctx)), 2047);
+    nvdp_context_free(ctx);
+}
+
+static void keep_log(enum nvdp_log_level level, const char *message, void *user) {
+    snprintf(user, 64, "%d %s", (int)level, message);
+}
+
+static bool say_yes(void *user) {
+    (void)user;
+    return true;
+}
+
+Test(context, log_and_cancel_pass_through_callbacks) {
+    struct nvdp_context *ctx = support_context();
+    char seen[64] = "";
+    nvdp__log(ctx, NVDP_LOG_INFO, "to nobody");
+    nvdp_context_set_log(ctx, keep_log, seen);
+    nvdp__log(ctx, NVDP_LOG_WARNING, "tensor %s", "w");
+    cr_assert_str_eq(seen, "3 tensor w");
+    nvdp__log(NULL, NVDP_LOG_WARNING, "to nobody");
+    cr_assert(!nvdp__cancelled(ctx));
+    cr_assert(!nvdp__cancelled(NULL));
+    nvdp_context_set_cancel(ctx, say_yes, NULL);
+    cr_assert(nvdp__cancelled(ctx));
+    nvdp_context_free(ctx);
+}
+
+Test(context, clock_does_not_go_back) {
+    double before = nvdp__now();
+    cr_assert_geq(nvdp__now(), before);
+}

@@ -1,0 +1,279 @@
+#include "base/file.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Entries of the scratch directory. */
+static int scratch_entries(void) {
+    int count = -2; /* "." and ".." */
+    DIR *directory = opendir(support_scratch());
+    cr_assert_not_null(directory);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void limit_file_size(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static bool error_has(struct nvdp_context *ctx, const char *part) {
+    return strstr(nvdp_context_error(ctx), part) != NULL;
+}
+
+Test(file, appears_only_when_committed) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("out.txt");
+    struct nvdp__output out = {0};
+    cr_assert_eq(nvdp__output_open(ctx, path, &out), NVDP_OK);
+    cr_assert_eq(nvdp__output_printf(&out, "%d-", 5), NVDP_OK);
+    cr_assert_eq(nvdp__output_write(&out, "six", 3), NVDP_OK);
+    cr_assert(!nvdp__exists(path));
+    cr_assert_eq(scratch_entries(), 1);
+    cr_assert_eq(nvdp__output_commit(&out), NVDP_OK);
+    cr_assert_eq(scratch_entries(), 1);
+    char *text = support_read(path);
+    cr_assert_str_eq(text, "5-six");
+    free(text);
+    nvdp__output_abort(&out); /* harmless now */
+    cr_assert(nvdp__exists(path));
+    nvdp_context_free(ctx);
+}
+
+Test(file, abort_leaves_the_old_file) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("out.txt");
+    support_write_text(path, "old");
+    struct nvdp__output out = {0};
+    nvdp__output_abort(&out); /* harmless on nothing */
+    cr_assert_eq(nvdp__output_open(ctx, path, &out), NVDP_OK);
+    cr_assert_eq(nvdp__output_write(&out, "new", 3), NVDP_OK);
+    nvdp__output_abort(&out);
+    char *text = support_read(path);
+    cr_assert_str_eq(text, "old");
+    free(text);
+    cr_assert_eq(scratch_entries(), 1);
+    nvdp_context_free(ctx);
+}
+
+Test(file, two_writers_have_two_neighbours) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("out.txt");
+    struct nvdp__output one = {0}, two = {0};
+    cr_assert_eq(nvdp__output_open(ctx, path, &one), NVDP_OK);
+    cr_assert_eq(nvdp__output_open(ctx, path, &two), NVDP_OK);
+    cr_assert_str_neq(one.beside, two.beside);
+    cr_assert_eq(nvdp__output_write(&one, "1", 1), NVDP_OK);
+    cr_assert_eq(nvdp__output_write(&two, "2", 1), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&one), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&two), NVDP_OK);
+    char *text = support_read(path);
+    cr_assert_str_eq(text, "2");
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(file, replacing_keeps_permissions) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("private");
+    support_write_text(path, "old");
+    cr_assert_eq(chmod(path, 0600), 0);
+    cr_assert_eq(nvdp__write_file(ctx, path, "new", 3), NVDP_OK);
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    cr_assert_eq(info.st_mode & 0777, 0600);
+    nvdp_context_free(ctx);
+}
+
+Test(file, a_full_disk_leaves_nothing_and_names_the_path) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("big");
+    char *bytes = calloc(1, 100000);
+    support_write_text(path, "old");
+    limit_file_size(50000);
+    cr_assert_eq(nvdp__write_file(ctx, path, bytes, 100000), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    cr_assert(error_has(ctx, "File too large"), "%s", nvdp_context_error(ctx));
+    cr_assert_eq(scratch_entries(), 1);
+    char *text = support_read(path);
+    cr_assert_str_eq(text, "old");
+    free(text);
+    free(bytes);
+    nvdp_context_free(ctx);
+}
+
+/* The bytes fit the stream's buffer, so that only the flush in the commit meets the limit. */
+Test(file, a_full_disk_at_commit) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("small");
+    struct nvdp__output out = {0};
+    limit_file_size(10);
+    cr_assert_eq(nvdp__output_open(ctx, path, &out), NVDP_OK);
+    cr_assert_eq(nvdp__output_write(&out, "twelve bytes", 12), NVDP_OK);
+    cr_assert_eq(nvdp__output_commit(&out), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    cr_assert_eq(scratch_entries(), 0);
+    nvdp_context_free(ctx);
+}
+
+Test(file, impossible_targets) {
+    struct nvdp_context *ctx = support_context();
+    cr_assert_eq(nvdp__write_file(ctx, support_scratch(), "x", 1), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, "Is a directory"), "%s", nvdp_context_error(ctx));
+    const char *path = support_scratch_path("missing/out");
+    cr_assert_eq(nvdp__write_file(ctx, path, "x", 1), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    cr_assert(error_has(ctx, "No such file"), "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__write_file(ctx, "/dev/null", "x", 1), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, "not a regular file"), "%s", nvdp_context_error(ctx));
+    cr_assert_eq(scratch_entries(), 0);
+    nvdp_context_free(ctx);
+}
+
+Test(file, read_has_a_limit) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("in");
+    support_write(path, "a\0b", 3);
+    char *bytes = NULL;
+    size_t count = 0;
+    cr_assert_eq(nvdp__read_file(ctx, path, 2, &bytes, &count), NVDP_ERR_INPUT);
+    cr_assert(error_has(ctx, "expected at most 2 bytes, found 3"), "%s", nvdp_context_error(ctx));
+    cr_assert_null(bytes);
+    cr_assert_eq(nvdp__read_file(ctx, path, 3, &bytes, &count), NVDP_OK);
+    cr_assert_eq(count, 3);
+    cr_assert_arr_eq(bytes, "a\0b", 4);
+    free(bytes);
+    support_write(path, "", 0);
+    cr_assert_eq(nvdp__read_file(ctx, path, 0, &bytes, &count), NVDP_OK);
+    cr_assert_eq(count, 0);
+    cr_assert_eq(bytes[0], '\0');
+    free(bytes);
+    nvdp_context_free(ctx);
+}
+
+/* Pipes and devices have no size. */
+Test(file, read_without_a_size) {
+    struct nvdp_context *ctx = support_context();
+    int ends[2];
+    char path[64];
+    char *bytes = NULL;
+    size_t count = 0;
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(write(ends[1], "through a pipe", 14), 14);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    cr_assert_eq(nvdp__read_file(ctx, path, 100, &bytes, &count), NVDP_OK);
+    cr_assert_eq(count, 14);
+    cr_assert_str_eq(bytes, "through a pipe");
+    free(bytes);
+    cr_assert_eq(nvdp__read_file(ctx, "/dev/zero", 10000, &bytes, &count), NVDP_ERR_INPUT);
+    nvdp_context_free(ctx);
+}
+
+Test(file, read_errors) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("missing");
+    char *bytes = NULL;
+    size_t count = 0;
+    char hex[65];
+    cr_assert_eq(nvdp__read_file(ctx, path, 9, &bytes, &count), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__read_file(ctx, support_scratch(), 1 << 20, &bytes, &count), NVDP_ERR_IO);
+    cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__file_sha256(ctx, support_scratch(), hex), NVDP_ERR_IO);
+    nvdp_context_free(ctx);
+}
+
+/* FIPS 180-2, appendix B: "abc", and a million letters a. */
+Test(file, sha256) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("in");
+    char hex[65];
+    support_write_text(path, "abc");
+    cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_OK);
+    cr_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    char *million = malloc(1000000);
+    memset(million, 'a', 1000000);
+    support_write(path, million, 1000000);
+    cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_OK);
+    cr_assert_str_eq(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    free(million);
+    nvdp_context_free(ctx);
+}
+
+Test(file, directories) {
+    struct nvdp_context *ctx = support_context();
+    char *deep = strdup(support_scratch_path("a/b//c/"));
+    cr_assert(nvdp__directory_empty(deep));
+    cr_assert(!nvdp__is_directory(deep));
+    cr_assert_eq(nvdp__make_directory(ctx, deep), NVDP_OK);
+    cr_assert_eq(nvdp__make_directory(ctx, deep), NVDP_OK);
+    cr_assert(nvdp__is_directory(deep));
+    cr_assert(nvdp__directory_empty(deep));
+    cr_assert(!nvdp__directory_empty(support_scratch()));
+    char *file = nvdp__join(ctx, deep, "f");
+    support_write_text(file, "x");
+    cr_assert(!nvdp__directory_empty(deep));
+    cr_assert(nvdp__exists(file) && !nvdp__is_directory(file));
+    cr_assert(!nvdp__directory_empty(file));
+    char *below = nvdp__join(ctx, file, "g");
+    cr_assert_eq(nvdp__make_directory(ctx, below), NVDP_ERR_IO);
+    cr_assert(error_has(ctx, "cannot make the directory"), "%s", nvdp_context_error(ctx));
+    free(below);
+    free(file);
+    free(deep);
+    nvdp_context_free(ctx);
+}
+
+Test(file, join) {
+    struct nvdp_context *ctx = support_context();
+    const char *cases[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}};
+    for (size_t i = 0; i < 4; i++) {
+        char *joined = nvdp__join(ctx, cases[i][0], cases[i][1]);
+        cr_assert_str_eq(joined, cases[i][2]);
+        free(joined);
+    }
+    nvdp_context_free(ctx);
+}
+
+static nvdp_status every_call(struct nvdp_context *ctx) {
+    nvdp_status status = NVDP_OK;
+    const char *path = support_scratch_path("oom");
+    char *bytes = NULL;
+    size_t count;
+    char hex[65];
+    NVDP_TRY(nvdp__write_file(ctx, path, "abc", 3));
+    NVDP_TRY(nvdp__read_file(ctx, path, 9, &bytes, &count));
+    NVDP_TRY(nvdp__file_sha256(ctx, path, hex));
+    NVDP_TRY(nvdp__make_directory(ctx, support_scratch_path("oomdir")));
+cleanup:
+    free(bytes);
+    return status;
+}
+
+Test(file, out_of_memory) {
+    struct nvdp_context *ctx = support_context();
+    uint64_t k = 1;
+    for (;; k++) {
+        nvdp_context_fail_allocation(ctx, k);
+        nvdp_status status = every_call(ctx);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "k = %d: %s", (int)k, nvdp_context_error(ctx));
+        cr_assert_leq(scratch_entries(), 1);
+    }
+    cr_assert_eq(k, 6);
+    nvdp_context_free(ctx);
+}

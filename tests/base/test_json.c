@@ -1,0 +1,163 @@
+#include "base/json.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *read_text(struct nvdp_context *ctx, const char *text) {
+    const char *path = support_scratch_path("c.json");
+    json_t *value = NULL;
+    support_write_text(path, text);
+    cr_assert_eq(nvdp__json_read(ctx, path, &value), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return value;
+}
+
+static void expect_refused(struct nvdp_context *ctx, const char *text, const char *message) {
+    const char *path = support_scratch_path("c.json");
+    json_t *value = NULL;
+    support_write_text(path, text);
+    cr_assert_eq(nvdp__json_read(ctx, path, &value), NVDP_ERR_INPUT, "%s", text);
+    cr_assert_null(value);
+    const char *error = nvdp_context_error(ctx);
+    cr_assert(strstr(error, path) == error && strstr(error, message) != NULL, "%s: %s", text,
+              error);
+}
+
+Test(json, syntax_errors_name_file_and_line) {
+    struct nvdp_context *ctx = support_context();
+    expect_refused(ctx, "{\n\"a\": 1,\n}", "line 3");
+    expect_refused(ctx, "", "line");
+    expect_refused(ctx, "{\"a\": 1, \"a\": 2}", "duplicate");
+    expect_refused(ctx, "{} {}", "line 1");
+    expect_refused(ctx, "{\"a\": 1e999}", "line 1");
+    expect_refused(ctx, "{\"a\": NaN}", "line 1");
+    expect_refused(ctx, "{\"a\": \"\xff\"}", "line 1");
+    expect_refused(ctx, "[1]", "expected a JSON object");
+    json_t *value = NULL;
+    cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("none.json"), &value), NVDP_ERR_IO);
+    nvdp_context_free(ctx);
+}
+
+Test(json, deep_nesting_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    char *text = calloc(1, 200001);
+    memset(text, '[', 200000);
+    expect_refused(ctx, text, "line 1");
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(json, integers) {
+    struct nvdp_context *ctx = support_context();
+    json_t *object = read_text(ctx, "{\"a\": 12, \"b\": 1.5, \"c\": null, \"d\": \"12\"}");
+    int64_t value = -1;
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "a", 3, 1, 12, &value), NVDP_OK);
+    cr_assert_eq(value, 12);
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "z", 3, 1, 12, &value), NVDP_OK);
+    cr_assert_eq(value, 3);
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "c", 4, 1, 12, &value), NVDP_OK);
+    cr_assert_eq(value, 4);
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "a", 3, 13, 14, &value), NVDP_ERR_INPUT);
+    cr_assert_str_eq(nvdp_context_error(ctx),
+                     "f: 'a': expected an integer from 13 to 14, found 12");
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "b", 3, 1, 9, &value), NVDP_ERR_INPUT);
+    cr_assert_str_eq(nvdp_context_error(ctx), "f: 'b': expected an integer from 1 to 9, found 1.5");
+    cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "d", 1, 12, &value), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "c", 1, 12, &value), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "z", 1, 12, &value), NVDP_ERR_INPUT);
+    cr_assert_str_eq(nvdp_context_error(ctx), "f: 'z': expected an integer, found nothing");
+    cr_assert_eq(value, 4, "untouched on error");
+    cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "a", 1, 12, &value), NVDP_OK);
+    cr_assert_eq(value, 12);
+    json_decref(object);
+    nvdp_context_free(ctx);
+}
+
+Test(json, reals_booleans_strings) {
+    struct nvdp_context *ctx = support_context();
+    json_t *object =
+        read_text(ctx, "{\"i\": 2, \"r\": 1e-12, \"inf\": \"inf\", \"nan\": \"nan\", \"t\": true,"
+                       "\"s\": \"gelu\", \"o\": {\"k\": \"0123456789012345678901234567890123456789"
+                       "012345678901234567890123456789\"}}");
+    double real = -1;
+    bool flag = false;
+    const char *text = NULL;
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "i", 0, 0, 2, &real), NVDP_OK);
+    cr_assert_eq(real, 2);
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "r", 0, 0, 2, &real), NVDP_OK);
+    cr_assert_eq(real, 1e-12);
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "z", 0.25, 0, 2, &real), NVDP_OK);
+    cr_assert_eq(real, 0.25);
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "inf", 0, 0, INFINITY, &real), NVDP_OK);
+    cr_assert_eq(real, INFINITY);
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "inf", 0, 0, DBL_MAX, &real), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "nan", 0, 0, 1, &real), NVDP_ERR_INPUT);
+    cr_assert_str_eq(nvdp_context_error(ctx),
+                     "f: 'nan': expected a number from 0 to 1, found \"nan\"");
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "s", 0, 0, 1, &real), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__json_bool(ctx, "f", object, "t", false, &flag), NVDP_OK);
+    cr_assert(flag);
+    cr_assert_eq(nvdp__json_bool(ctx, "f", object, "z", true, &flag), NVDP_OK);
+    cr_assert(flag);
+    cr_assert_eq(nvdp__json_bool(ctx, "f", object, "i", true, &flag), NVDP_ERR_INPUT);
+    cr_assert_str_eq(nvdp_context_error(ctx), "f: 'i': expected true or false, found 2");
+    cr_assert_eq(nvdp__json_string(ctx, "f", object, "s", "relu", &text), NVDP_OK);
+    cr_assert_str_eq(text, "gelu");
+    cr_assert_eq(nvdp__json_string(ctx, "f", object, "z", "relu", &text), NVDP_OK);
+    cr_assert_str_eq(text, "relu");
+    cr_assert_eq(nvdp__json_string(ctx, "f", object, "o", "relu", &text), NVDP_ERR_INPUT);
+    cr_assert(strstr(nvdp_context_error(ctx), "...") != NULL, "%s", nvdp_context_error(ctx));
+    json_decref(object);
+    nvdp_context_free(ctx);
+}
+
+Test(json, numbers_survive_a_round_trip) {
+    struct nvdp_context *ctx = support_context();
+    const double values[] = {0.1, 1.0 / 3, DBL_MIN, DBL_MAX, -0.0, 5e-324, INFINITY, -INFINITY, 7};
+    const char *path = support_scratch_path("r.json");
+    json_t *object = json_object();
+    char key[8];
+    for (int i = 0; i < 9; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        json_object_set_new(object, key, nvdp__json_number(values[i]));
+    }
+    json_object_set_new(object, "nan", nvdp__json_number(NAN));
+    cr_assert_eq(nvdp__json_write(ctx, path, object), NVDP_OK);
+    json_decref(object);
+    cr_assert_eq(nvdp__json_read(ctx, path, &object), NVDP_OK, "%s", nvdp_context_error(ctx));
+    for (int i = 0; i < 9; i++) {
+        double back = 1;
+        snprintf(key, sizeof key, "%d", i);
+        cr_assert_eq(nvdp__json_real(ctx, path, object, key, 1, -INFINITY, INFINITY, &back),
+                     NVDP_OK);
+        cr_assert_eq(back, values[i]);
+        cr_assert_eq(signbit(back), signbit(values[i]));
+    }
+    cr_assert_str_eq(json_string_value(json_object_get(object, "nan")), "nan");
+    json_decref(object);
+    nvdp_context_free(ctx);
+}
+
+Test(json, out_of_memory) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("m.json");
+    json_t *object = json_pack("{s:i}", "a", 1);
+    uint64_t k = 1;
+    for (;; k++) {
+        json_t *back = NULL;
+        nvdp_context_fail_allocation(ctx, k);
+        nvdp_status status = nvdp__json_write(ctx, path, object);
+        if (status == NVDP_OK) status = nvdp__json_read(ctx, path, &back);
+        if (status == NVDP_OK) {
+            json_decref(back);
+            break;
+        }
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "%s", nvdp_context_error(ctx));
+    }
+    cr_assert_eq(k, 4);
+    json_decref(object);
+    nvdp_context_free(ctx);
+}

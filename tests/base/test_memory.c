@@ -1,0 +1,97 @@
+#include "base/base.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+Test(memory, product_overflow) {
+    size_t product = 7;
+    cr_assert(nvdp__mul(6, 7, &product));
+    cr_assert_eq(product, 42);
+    cr_assert(!nvdp__mul(SIZE_MAX / 2 + 1, 2, &product));
+    cr_assert_eq(product, 42);
+}
+
+Test(memory, zeroed_aligned_and_never_null_for_nothing) {
+    struct nvdp_context *ctx = support_context();
+    const size_t counts[] = {0, 1, 63, 64, 65, 100000};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        unsigned char *bytes = nvdp__calloc(ctx, counts[i], 1);
+        cr_assert_not_null(bytes);
+        cr_assert_eq((uintptr_t)bytes % 64, 0);
+        for (size_t j = 0; j < counts[i]; j++) {
+            cr_assert_eq(bytes[j], 0);
+        }
+        free(bytes);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(memory, overflow_is_an_error) {
+    struct nvdp_context *ctx = support_context();
+    cr_assert_null(nvdp__calloc(ctx, SIZE_MAX / 4, 8));
+    cr_assert_str_eq(nvdp_context_error(ctx),
+                     "out of memory: 4611686018427387903 items of 8 bytes overflow");
+    cr_assert_null(nvdp__calloc(ctx, SIZE_MAX, 1));
+    cr_assert_null(nvdp__calloc(NULL, SIZE_MAX, 1));
+    nvdp_context_free(ctx);
+}
+
+Test(memory, reserve_keeps_and_zeroes) {
+    struct nvdp_context *ctx = support_context();
+    int *items = NULL;
+    size_t capacity = 0;
+    cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, 0, sizeof *items), NVDP_OK);
+    cr_assert_null(items);
+    for (int i = 0; i < 1000; i++) {
+        cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, (size_t)i + 1, sizeof *items), NVDP_OK);
+        cr_assert_eq(items[i], 0);
+        items[i] = i;
+    }
+    for (int i = 0; i < 1000; i++) {
+        cr_assert_eq(items[i], i);
+    }
+    cr_assert_lt(capacity, 2100);
+    size_t before = capacity;
+    cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, SIZE_MAX / 2, sizeof *items),
+                 NVDP_ERR_MEMORY);
+    cr_assert_eq(capacity, before);
+    cr_assert_eq(items[999], 999);
+    free(items);
+    nvdp_context_free(ctx);
+}
+
+Test(memory, texts) {
+    struct nvdp_context *ctx = support_context();
+    char *copy = nvdp__strdup(ctx, "na\xc3\xafve");
+    char *made = nvdp__format(ctx, "%s/%03d", copy, 7);
+    cr_assert_str_eq(copy, "na\xc3\xafve");
+    cr_assert_str_eq(made, "na\xc3\xafve/007");
+    free(copy);
+    free(made);
+    nvdp_context_free(ctx);
+}
+
+Test(memory, the_kth_allocation_fails) {
+    struct nvdp_context *ctx = support_context();
+    nvdp_context_fail_allocation(ctx, 3);
+    char *first = nvdp__calloc(ctx, 1, 1);
+    char *second = nvdp__strdup(ctx, "x");
+    cr_assert_null(nvdp__format(ctx, "y"));
+    cr_assert_str_eq(nvdp_context_error(ctx), "out of memory: 2 bytes");
+    char *fourth = nvdp__calloc(ctx, 1, 1);
+    cr_assert(first != NULL && second != NULL && fourth != NULL);
+    nvdp_context_fail_allocation(ctx, 1);
+    char *items = NULL;
+    size_t capacity = 0;
+    cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, 4, 1), NVDP_ERR_MEMORY);
+    nvdp_context_fail_allocation(ctx, 1);
+    nvdp_context_fail_allocation(ctx, 0);
+    cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, 4, 1), NVDP_OK);
+    free(first);
+    free(second);
+    free(fourth);
+    free(items);
+    nvdp_context_free(ctx);
+}
