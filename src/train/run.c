@@ -31,15 +31,31 @@ static nvdp_status find_split(struct nvdp_context *ctx, const char *name, enum n
         name);
 }
 
-/* Under the holdout protocol train and validation are parts of the train file. */
-static nvdp_status part_of_train(struct nvdp_context *ctx, const struct nvdp__run *run,
-                                 bool validation, struct nvdp_dataset **dataset) {
+/* Keeps the held-out tenth of the train file. */
+static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__run *run,
+                                   struct nvdp_dataset **dataset) {
     struct nvdp_dataset *train = NULL, *held = NULL;
     NVDP_RETURN_IF_FAILED(
         nvdp_dataset_holdout(ctx, *dataset, run->config.holdout, 0, &train, &held));
     nvdp_dataset_free(*dataset);
-    nvdp_dataset_free(validation ? train : held);
-    *dataset = validation ? held : train;
+    nvdp_dataset_free(train);
+    *dataset = held;
+    return NVDP_OK;
+}
+
+/* The first `limit` texts. */
+static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_dataset **dataset) {
+    struct nvdp_dataset *part = NULL;
+    if (limit == 0 || (*dataset)->count <= limit) return NVDP_OK;
+    size_t *rows = nvdp__calloc(ctx, limit, sizeof *rows);
+    if (rows == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < limit; i++)
+        rows[i] = i;
+    nvdp_status status = nvdp_dataset_select(ctx, *dataset, limit, rows, &part);
+    free(rows);
+    NVDP_RETURN_IF_FAILED(status);
+    nvdp_dataset_free(*dataset);
+    *dataset = part;
     return NVDP_OK;
 }
 
@@ -48,7 +64,7 @@ nvdp_status nvdp__run_split(struct nvdp_context *ctx, const struct nvdp__run *ru
                             struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     struct nvdp_dataset *dataset = NULL;
-    enum nvdp_split which;
+    enum nvdp_split which = NVDP_SPLIT_DEV;
     const struct nvdp_model_info *info = nvdp_model_info(run->model);
     NVDP_RETURN_IF_FAILED(find_split(ctx, split, &which));
     bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
@@ -65,8 +81,8 @@ nvdp_status nvdp__run_split(struct nvdp_context *ctx, const struct nvdp__run *ru
     NVDP_RETURN_IF_FAILED(
         nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
     nvdp_status status = NVDP_OK;
-    if (which == NVDP_SPLIT_TRAIN && holdout)
-        status = part_of_train(ctx, run, validation, &dataset);
+    if (validation && holdout) status = keep_validation(ctx, run, &dataset);
+    if (status == NVDP_OK && which == NVDP_SPLIT_TRAIN) status = cut(ctx, limit, &dataset);
     if (status != NVDP_OK) {
         nvdp_dataset_free(dataset);
         return status;
