@@ -175,7 +175,9 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
                      const int32_t *token_offset, size_t dim, const float *mu, const float *logvar,
                      const float *log_alpha, double *loss_g, double *loss_d, float *dmu,
                      float *dlogvar, float *dlog_alpha) {
-#pragma omp parallel for schedule(dynamic) num_threads(dev->threads) if (texts > 1)
+    size_t numbers = (size_t)token_offset[texts] * dim;
+#pragma omp parallel for schedule(dynamic)                                                         \
+    num_threads(dev->threads) if (numbers > NVDP__PARALLEL_MIN / 8)
     for (size_t b = 0; b < texts; b++) {
         size_t first = (size_t)token_offset[b];
         struct text text = {.tokens = (size_t)token_offset[b + 1] - first,

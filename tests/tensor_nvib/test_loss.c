@@ -1,0 +1,356 @@
+/* The two losses: against independent values, integrals, averages over samples, differences. */
+#include "support.h"
+#include "tensor/ops_nvib.h"
+#include "tensor/special.h"
+#include <criterion/criterion.h>
+#include <gsl/gsl_integration.h>
+#include <math.h>
+#include <nvdp/rdp.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct nvdp__device dev = {.threads = 2};
+
+struct dirichlet_case {
+    int tokens;
+    float log_alpha[3];
+    double prior_alpha, delta;
+    int kappa;
+    size_t length; /* 0: public */
+    double published, exact;
+};
+/* Computed once with mpmath 1.2.1 in 50 digits from the definitions, every one of the kappa m
+ * weights of the exact form by name. */
+static const struct dirichlet_case dirichlet_cases[] = {
+    {3, {10, 9.5, 10}, 1, 0, 1, 0, 3.986504744828711, 21.18311927128998},
+    {3, {-10, -9, -10}, 1, 0, 1, 0, 1.522024120223297e-8, 13010.95252411534},
+    {3, {10, -10, 0.5}, 1, 1, 1, 8, 2.931088228558941, 22078.00615436064},
+    {3, {2, -3, 1}, 2.5, 0.5, 3, 5, 0.9088622283060166, 45.41753231612955},
+    {2, {0.25, -1.5, 0}, 1, 0, 2, 0, 0.4468987201787186, 1.420317993445575},
+    {3, {-8, -8, -8}, 1, 1, 1, 64, 0.9997149839011422, 8917.53199482105},
+    {3, {5, 6, 7}, 1, 0, 1, 64, 2.655173236821514, 27.44734696891517},
+};
+
+static struct nvdp__kl kl_of(const struct dirichlet_case *c, enum nvdp__kl_form form) {
+    double length = (double)c->length;
+    return (struct nvdp__kl){.form = form,
+                             .prior_alpha = c->prior_alpha,
+                             .pad_alpha = (c->prior_alpha + c->delta * length) / (length + 1),
+                             .delta = c->delta,
+                             .kappa = c->kappa,
+                             .length = c->length};
+}
+
+Test(loss, dirichlet_values) {
+    for (size_t i = 0; i < sizeof dirichlet_cases / sizeof dirichlet_cases[0]; i++) {
+        const struct dirichlet_case *c = &dirichlet_cases[i];
+        const int32_t offset[2] = {0, c->tokens};
+        const float zero[3] = {0};
+        for (int form = 0; form < 2; form++) {
+            struct nvdp__kl kl = kl_of(c, form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT);
+            double g, d, want = form == 0 ? c->published : c->exact;
+            nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, c->log_alpha, &g, &d, NULL, NULL,
+                            NULL);
+            cr_expect_eq(g, 0, "mu 0, logvar 0 costs nothing");
+            cr_expect_lt(support_relative(d, want, 1e-3), 1e-11, "case %zu, form %d: %.17g", i,
+                         form, d);
+        }
+    }
+}
+
+/* A posterior equal to the prior (published: in its sum; exact: in every component) costs nothing.
+ */
+Test(loss, zero_at_the_prior) {
+    const float zero[4] = {0};
+    const int32_t offset[2] = {0, 4};
+    for (int form = 0; form < 2; form++) {
+        struct nvdp__kl kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                              .prior_alpha = 1,
+                              .pad_alpha = 1,
+                              .delta = 1,
+                              .kappa = 2,
+                              .weight_g = 1,
+                              .weight_d = 1,
+                              .length = 9};
+        double g, d;
+        float dmu[4] = {0}, dlogvar[4] = {0}, dlog_alpha[4] = {0};
+        nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, zero, &g, &d, dmu, dlogvar,
+                        dlog_alpha);
+        cr_expect_eq(g, 0);
+        cr_expect_float_eq(d, 0, 1e-12);
+        for (size_t i = 0; i < 4; i++) {
+            cr_expect(dmu[i] == 0 && dlogvar[i] == 0 && fabsf(dlog_alpha[i]) < 1e-12f);
+        }
+    }
+}
+
+struct pair {
+    double a[2], b[2];
+};
+
+static double log_beta_density(const double *a, double x) {
+    return (a[0] - 1) * log(x) + (a[1] - 1) * log1p(-x) + nvdp__log_gamma(a[0] + a[1]) -
+           nvdp__log_gamma(a[0]) - nvdp__log_gamma(a[1]);
+}
+
+static double beta_integrand(double x, void *user) {
+    const struct pair *pair = user;
+    double log_q = log_beta_density(pair->a, x);
+    return exp(log_q) * (log_q - log_beta_density(pair->b, x));
+}
+
+struct normal {
+    double mu, sd;
+};
+
+static double normal_integrand(double x, void *user) {
+    const struct normal *n = user;
+    double u = (x - n->mu) / n->sd;
+    double log_q = -0.5 * u * u - log(n->sd);
+    double log_p = -0.5 * x * x;
+    return exp(log_q) / sqrt(2 * M_PI) * (log_q - log_p);
+}
+
+/* One token, public length: E_q[log q/p] by adaptive quadrature, weights and vectors apart. */
+Test(loss, exact_form_is_the_integral) {
+    gsl_integration_workspace *work = gsl_integration_workspace_alloc(1000);
+    const int32_t offset[2] = {0, 1};
+    const float log_alphas[] = {0.5f, 1.5f, 3, -0.3f};
+    for (size_t i = 0; i < 4; i++) {
+        struct nvdp__kl kl = {
+            .form = NVDP__KL_EXACT, .prior_alpha = 1.25, .delta = 0.5, .kappa = 1};
+        float mu = 0.7f, logvar = -1.2f;
+        double g, d, want_d, want_g, error;
+        nvdp__kl_losses(&dev, &kl, 1, offset, 1, &mu, &logvar, log_alphas + i, &g, &d, NULL, NULL,
+                        NULL);
+        struct pair pair = {{1.25, exp((double)log_alphas[i])}, {1.25, 1.75 / 2}};
+        gsl_function f = {beta_integrand, &pair};
+        gsl_integration_qags(&f, 0, 1, 1e-10, 1e-10, 1000, work, &want_d, &error);
+        struct normal normal = {0.7f, exp(-0.6)};
+        f = (gsl_function){normal_integrand, &normal};
+        gsl_integration_qagi(&f, 1e-10, 1e-10, 1000, work, &want_g, &error);
+        cr_expect_float_eq(d, want_d, 1e-8);
+        cr_expect_float_eq(g, want_g, 1e-6); /* logvar is a float */
+    }
+    gsl_integration_workspace_free(work);
+}
+
+/* Log density of Dirichlet weights, from their logarithms. */
+static double log_dirichlet(size_t m, const double *a, const float *log_pi) {
+    double sum = 0, density = 0;
+    for (size_t i = 0; i < m; i++) {
+        sum += a[i];
+        density += (a[i] - 1) * log_pi[i] - nvdp__log_gamma(a[i]);
+    }
+    return density + nvdp__log_gamma(sum);
+}
+
+/* 3 tokens, length 4, kappa 2: the mean of log q/p over 20000 samples of the library's own weights,
+ * within 5 standard errors (6e-7). */
+Test(loss, exact_form_is_the_mean_over_samples) {
+    enum { N = 20000, ROWS = 10 };
+    const float log_alpha[3] = {1.5f, 0, 2.5f}, zero[3] = {0};
+    const int32_t token_offset[2] = {0, 3}, offset[2] = {0, ROWS};
+    const int32_t src[ROWS] = {-1, -1, 0, 0, 1, 1, 2, 2, -1, -1};
+    const float base[ROWS] = {1, 1, 0, 0, 0, 0, 0, 0, 0.6f, 0.6f};
+    const uint64_t key = 1;
+    struct nvdp__kl kl = {.form = NVDP__KL_EXACT,
+                          .prior_alpha = 1,
+                          .pad_alpha = 0.6f,
+                          .delta = 0.5,
+                          .kappa = 2,
+                          .length = 4};
+    double g, d, q[ROWS], p[ROWS], sum = 0, squares = 0;
+    nvdp__kl_losses(&dev, &kl, 1, token_offset, 1, zero, zero, log_alpha, &g, &d, NULL, NULL, NULL);
+    for (size_t r = 0; r < ROWS; r++) {
+        q[r] = (src[r] < 0 ? base[r] : exp((double)log_alpha[src[r]])) / 2;
+        p[r] = (src[r] < 0 ? (double)base[r] : 0.6f) / 2;
+    }
+    struct nvdp__noise noise = {.seed = 77};
+    for (uint32_t n = 0; n < N; n++) {
+        float log_pi[ROWS];
+        nvdp__dirichlet_sample(&dev, &noise, NVDP__PURPOSE_GAMMA, n, 1, offset, &key, 2, src, base,
+                               log_alpha, NULL, log_pi, NULL);
+        double ratio = log_dirichlet(ROWS, q, log_pi) - log_dirichlet(ROWS, p, log_pi);
+        sum += ratio;
+        squares += ratio * ratio;
+    }
+    double mean = sum / N;
+    double error = sqrt((squares / N - mean * mean) / N);
+    cr_expect_lt(fabs(mean - d), 5 * error, "%g +- %g, not %g", mean, error, d);
+}
+
+/* The exact form is the divergence of order 1 from an empty text, which the privacy room computes
+ * by itself. */
+Test(loss, exact_form_is_the_divergence_of_order_one) {
+    enum { DIM = 3, TOKENS = 4, LENGTH = 6 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *posteriors = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, TOKENS, DIM, true, &posteriors), NVDP_OK);
+    const int32_t offset[2] = {0, TOKENS};
+    float mu[TOKENS * DIM], logvar[TOKENS * DIM], log_alpha[TOKENS];
+    for (size_t i = 0; i < TOKENS * DIM; i++) {
+        posteriors->mu[i] = mu[i] = (float)sin(2.0 * (double)i);
+        posteriors->logvar[i] = logvar[i] = (float)cos(3.0 * (double)i) - 1;
+    }
+    for (size_t t = 0; t < TOKENS; t++) {
+        log_alpha[t] = (float)t - 1.5f;
+        posteriors->alpha[t] = exp((double)log_alpha[t]);
+    }
+    posteriors->offset[1] = posteriors->offset[2] = TOKENS; /* the second text is empty */
+    for (int kappa = 1; kappa <= 3; kappa++) {
+        posteriors->prior_alpha = 1;
+        posteriors->pad_alpha = 0.4;
+        posteriors->kappa = kappa;
+        posteriors->policy = NVDP_LENGTH_HIDDEN;
+        posteriors->length = LENGTH;
+        struct nvdp__kl kl = {.form = NVDP__KL_EXACT,
+                              .prior_alpha = 1,
+                              .pad_alpha = 0.4,
+                              .delta = 0.3,
+                              .kappa = kappa,
+                              .length = LENGTH};
+        double g, d;
+        nvdp__kl_losses(&dev, &kl, 1, offset, DIM, mu, logvar, log_alpha, &g, &d, NULL, NULL, NULL);
+        double want = nvdp_renyi_texts(1, posteriors, 0, 1);
+        cr_expect_lt(support_relative(g + d, want, 0), 1e-9, "kappa %d: %.12g, %.12g", kappa, g + d,
+                     want);
+    }
+    nvdp_posteriors_free(posteriors);
+    nvdp_context_free(ctx);
+}
+
+/* Large and small pseudo-counts: losses that are never negative. */
+Test(loss, not_negative) {
+    const int32_t offset[2] = {0, 2};
+    const float zero[2] = {0};
+    for (int form = 0; form < 2; form++) {
+        for (double x = -12; x <= 12; x += 0.5) {
+            for (double y = -12; y <= 12; y += 3) {
+                struct nvdp__kl kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                                      .prior_alpha = 1,
+                                      .kappa = 1};
+                float log_alpha[2] = {(float)x, (float)y};
+                double g, d;
+                nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, log_alpha, &g, &d, NULL, NULL,
+                                NULL);
+                cr_expect(isfinite(d) && d > -1e-9, "form %d, %g, %g: %g", form, x, y, d);
+            }
+        }
+    }
+}
+
+/* Gradients against differences of the library's own double results: inputs are floats, so the step
+ * is a power of two, 2^-8, exact in float at these sizes, with the four-point rule (error about h^4
+ * = 2e-10). */
+enum { TEXTS = 3, TOKENS = 6, DIM = 5 };
+struct point {
+    struct nvdp__kl kl;
+    float mu[TOKENS * DIM], logvar[TOKENS * DIM], log_alpha[TOKENS];
+};
+static const int32_t token_offset[TEXTS + 1] = {0, 3, 4, 6};
+
+static double weighted(const struct point *at) {
+    double g[TEXTS], d[TEXTS], total = 0;
+    nvdp__kl_losses(&dev, &at->kl, TEXTS, token_offset, DIM, at->mu, at->logvar, at->log_alpha, g,
+                    d, NULL, NULL, NULL);
+    for (size_t b = 0; b < TEXTS; b++) {
+        total += at->kl.weight_g * g[b] + at->kl.weight_d * d[b];
+    }
+    return total;
+}
+
+static double moved(const struct point *at, float *place, float by) {
+    float here = *place;
+    *place = here + by;
+    double value = weighted(at);
+    *place = here;
+    return value;
+}
+
+static void check_gradient(const struct point *at, size_t n, float *place, const float *got) {
+    double want[TOKENS * DIM];
+    const float h = 0x1p-8f;
+    for (size_t i = 0; i < n; i++) {
+        double near = moved(at, place + i, h) - moved(at, place + i, -h);
+        double far = moved(at, place + i, 2 * h) - moved(at, place + i, -2 * h);
+        want[i] = (8 * near - far) / (12 * (double)h) + 0.25;
+    }
+    cr_expect_lt(support_norm_error(n, got, want), 1e-6);
+}
+
+Test(loss, gradients) {
+    for (int form = 0; form < 2; form++) {
+        for (int kappa = 1; kappa <= 3; kappa += 2) {
+            for (size_t length = 0; length <= 7; length += 7) {
+                struct point at = {.kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                                          .prior_alpha = 1.5,
+                                          .pad_alpha = 0.3,
+                                          .delta = 0.25,
+                                          .kappa = kappa,
+                                          .weight_g = 0.7,
+                                          .weight_d = 0.3,
+                                          .length = length}};
+                for (size_t i = 0; i < TOKENS * DIM; i++) { /* multiples of 2^-10 */
+                    at.mu[i] = (float)round(1024 * sin(2.0 * (double)i)) / 1024;
+                    at.logvar[i] = (float)round(1024 * cos(3.0 * (double)i)) / 1024;
+                }
+                for (size_t t = 0; t < TOKENS; t++) {
+                    at.log_alpha[t] = (float)t - 2;
+                }
+                float dmu[TOKENS * DIM], dlogvar[TOKENS * DIM], dlog_alpha[TOKENS];
+                for (size_t i = 0; i < TOKENS * DIM; i++) {
+                    dmu[i] = dlogvar[i] = 0.25f; /* gradients are added */
+                    dlog_alpha[i % TOKENS] = 0.25f;
+                }
+                nvdp__kl_losses(&dev, &at.kl, TEXTS, token_offset, DIM, at.mu, at.logvar,
+                                at.log_alpha, NULL, NULL, dmu, dlogvar, dlog_alpha);
+                check_gradient(&at, TOKENS * DIM, at.mu, dmu);
+                check_gradient(&at, TOKENS * DIM, at.logvar, dlogvar);
+                check_gradient(&at, TOKENS, at.log_alpha, dlog_alpha);
+            }
+        }
+    }
+}
+
+/* 1/2 (var + mu^2 - 1 - log var) keeps its digits where the posterior is nearly the prior. */
+Test(loss, gaussian_near_the_prior) {
+    const int32_t offset[2] = {0, 1};
+    const float logvars[] = {1e-6f, -1e-4f, 0.3f, -5, 20, -80};
+    struct nvdp__kl kl = {.form = NVDP__KL_EXACT, .prior_alpha = 1, .kappa = 1};
+    for (size_t i = 0; i < sizeof logvars / sizeof logvars[0]; i++) {
+        float row[17], zero[17] = {0}, log_alpha = 0;
+        double g, d, v = logvars[i];
+        for (size_t k = 0; k < 17; k++) {
+            row[k] = logvars[i];
+        }
+        nvdp__kl_losses(&dev, &kl, 1, offset, 17, zero, row, &log_alpha, &g, &d, NULL, NULL, NULL);
+        double want = fabs(v) < 1e-3 ? v * v / 2 * (1 + v / 3 + v * v / 12) : expm1(v) - v;
+        cr_expect_lt(support_relative(g, 17 * 0.5 * want, 0), 1e-9, "logvar %g", v);
+    }
+}
+
+Test(loss, threads) {
+    enum { MANY = 400 }; /* enough for threads to be worth it */
+    static float mu[MANY * 8], logvar[MANY * 8], log_alpha[MANY], grad[2][MANY * 17];
+    int32_t offset[MANY / 2 + 1];
+    double loss[2][MANY];
+    for (size_t i = 0; i < MANY * 8; i++) {
+        mu[i] = (float)sin((double)i);
+        logvar[i] = (float)cos((double)i);
+        log_alpha[i % MANY] = (float)sin(3.0 * (double)i);
+    }
+    for (size_t b = 0; b <= MANY / 2; b++) {
+        offset[b] = (int32_t)(2 * b);
+    }
+    for (int threads = 1; threads <= 2; threads++) {
+        struct nvdp__device now = {.threads = threads};
+        struct nvdp__kl kl = {
+            .form = NVDP__KL_EXACT, .prior_alpha = 1, .kappa = 1, .weight_g = 1, .weight_d = 1};
+        float *at = grad[threads - 1];
+        nvdp__kl_losses(&now, &kl, MANY / 2, offset, 8, mu, logvar, log_alpha, loss[threads - 1],
+                        loss[threads - 1] + MANY / 2, at, at + 8 * MANY, at + 16 * MANY);
+    }
+    cr_expect_eq(memcmp(loss[0], loss[1], sizeof loss[0]), 0);
+    cr_expect_eq(memcmp(grad[0], grad[1], sizeof grad[0]), 0);
+}

@@ -1,0 +1,152 @@
+/* The quadratic projection and the clip set, against plain loops in double. */
+#include "support.h"
+#include "tensor/ops_nvib.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 70, DIM = 77 };
+static const struct nvdp__device dev = {.threads = 2};
+
+static void fill(size_t n, double scale, double phase, float *x) {
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)(scale * sin(1.7 * (double)i + phase));
+    }
+}
+
+Test(posterior, quadratic) {
+    static float x[ROWS * DIM], dx[ROWS * DIM], w2[DIM], w1[DIM], dw2[DIM], dw1[DIM];
+    static double want_dx[ROWS * DIM];
+    double want[ROWS], want_dw2[DIM], want_dw1[DIM], want_db[1] = {1};
+    float y[ROWS], dy[ROWS], b[1] = {-3}, db[1] = {1};
+    fill(ROWS * DIM, 2, 0, x);
+    fill(ROWS * DIM, 1, 5, dx);
+    fill(DIM, 1, 1, w2);
+    fill(DIM, 1, 2, w1);
+    fill(ROWS, 1, 3, dy);
+    for (size_t i = 0; i < DIM; i++) {
+        dw2[i] = dw1[i] = 2;
+        want_dw2[i] = want_dw1[i] = 2;
+    }
+    for (size_t t = 0; t < ROWS; t++) {
+        want[t] = b[0];
+        want_db[0] += dy[t];
+        for (size_t i = 0; i < DIM; i++) {
+            double v = x[t * DIM + i];
+            want[t] += w2[i] * v * v + w1[i] * v;
+            want_dx[t * DIM + i] = dx[t * DIM + i] + dy[t] * (2 * w2[i] * v + w1[i]);
+            want_dw2[i] += dy[t] * v * v;
+            want_dw1[i] += dy[t] * v;
+        }
+    }
+    nvdp__quadratic_forward(&dev, ROWS, DIM, x, w2, w1, b, y);
+    nvdp__quadratic_backward(&dev, ROWS, DIM, x, w2, w1, dy, dx, dw2, dw1, db);
+    cr_expect_lt(support_norm_error(ROWS, y, want), 1e-6);
+    cr_expect_lt(support_norm_error(ROWS * DIM, dx, want_dx), 1e-6);
+    cr_expect_lt(support_norm_error(DIM, dw2, want_dw2), 1e-6);
+    cr_expect_lt(support_norm_error(DIM, dw1, want_dw1), 1e-6);
+    cr_expect_lt(support_norm_error(1, db, want_db), 1e-6);
+}
+
+struct posterior {
+    float mu[ROWS * DIM], logvar[ROWS * DIM], log_alpha[ROWS];
+    float norm[ROWS], logvar_in[ROWS * DIM], log_alpha_in[ROWS];
+    float dmu[ROWS * DIM], dlogvar[ROWS * DIM], dlog_alpha[ROWS];
+};
+
+static struct posterior *made(void) {
+    struct posterior *q = calloc(1, sizeof *q);
+    fill(ROWS * DIM, 1, 0, q->mu);
+    for (size_t i = 0; i < ROWS * DIM; i++) { /* norms from 0 to 12 or so */
+        q->mu[i] *= (float)(i / DIM) / 35;
+    }
+    fill(ROWS * DIM, 2, 1, q->logvar);
+    fill(ROWS, 3, 2, q->log_alpha);
+    fill(ROWS * DIM, 1, 3, q->dmu);
+    fill(ROWS * DIM, 1, 4, q->dlogvar);
+    fill(ROWS, 1, 5, q->dlog_alpha);
+    return q;
+}
+
+/* sum of gradient times the projection min(1, R/|mu|) mu, in double. */
+static double projected(const float *direction, const double *mu, double radius) {
+    double norm = 0, dot = 0;
+    for (size_t i = 0; i < DIM; i++) {
+        norm += mu[i] * mu[i];
+        dot += mu[i] * direction[i];
+    }
+    return dot * fmin(1, radius / sqrt(norm));
+}
+
+Test(posterior, clip) {
+    struct posterior *q = made();
+    struct posterior *before = made();
+    const struct nvdp__clip clip = {.radius = 5,
+                                    .logvar_min = -1,
+                                    .logvar_max = 0.75f,
+                                    .log_alpha_min = -2,
+                                    .log_alpha_max = 1};
+    nvdp__clip_forward(&dev, &clip, ROWS, DIM, q->mu, q->logvar, q->log_alpha, q->norm,
+                       q->logvar_in, q->log_alpha_in);
+    nvdp__clip_backward(&dev, &clip, ROWS, DIM, q->mu, q->norm, q->logvar_in, q->log_alpha_in,
+                        q->dmu, q->dlogvar, q->dlog_alpha);
+    int scaled = 0;
+    for (size_t t = 0; t < ROWS; t++) {
+        double norm = 0, mu[DIM], want[DIM];
+        const float *raw = before->mu + t * DIM;
+        for (size_t i = 0; i < DIM; i++) {
+            mu[i] = raw[i];
+            norm += mu[i] * mu[i];
+        }
+        norm = sqrt(norm);
+        scaled += norm > 5;
+        double clipped = 0;
+        for (size_t i = 0; i < DIM; i++) {
+            double m = q->mu[t * DIM + i];
+            clipped += m * m;
+            cr_expect_float_eq(m, mu[i] * fmin(1, 5 / norm), 1e-6);
+            double step = 1e-6, here = mu[i];
+            mu[i] = here + step;
+            double up = projected(before->dmu + t * DIM, mu, 5);
+            mu[i] = here - step;
+            double down = projected(before->dmu + t * DIM, mu, 5);
+            mu[i] = here;
+            want[i] = (up - down) / (2 * step);
+        }
+        cr_expect_leq(clipped, 25, "outside the ball by rounding");
+        if (t > 0) cr_expect_lt(support_norm_error(DIM, q->dmu + t * DIM, want), 1e-5);
+    }
+    cr_expect_gt(scaled, 5);
+    for (size_t i = 0; i < ROWS * DIM; i++) {
+        double v = before->logvar[i];
+        cr_expect_eq(q->logvar[i], (float)fmin(fmax(v, -1), 0.75));
+        cr_expect_eq(q->dlogvar[i], v >= -1 && v <= 0.75 ? before->dlogvar[i] : 0);
+    }
+    for (size_t t = 0; t < ROWS; t++) {
+        double v = before->log_alpha[t];
+        cr_expect_eq(q->log_alpha[t], (float)fmin(fmax(v, -2), 1));
+        cr_expect_eq(q->dlog_alpha[t], v >= -2 && v <= 1 ? before->dlog_alpha[t] : 0);
+    }
+    free(q);
+    free(before);
+}
+
+/* Bounds that are off change nothing. */
+Test(posterior, clip_off) {
+    struct posterior *q = made();
+    struct posterior *before = made();
+    const struct nvdp__clip clip = {INFINITY, -INFINITY, INFINITY, -INFINITY, INFINITY};
+    nvdp__clip_forward(&dev, &clip, ROWS, DIM, q->mu, q->logvar, q->log_alpha, q->norm,
+                       q->logvar_in, q->log_alpha_in);
+    nvdp__clip_backward(&dev, &clip, ROWS, DIM, q->mu, q->norm, q->logvar_in, q->log_alpha_in,
+                        q->dmu, q->dlogvar, q->dlog_alpha);
+    cr_expect_eq(memcmp(q->mu, before->mu, sizeof q->mu), 0);
+    cr_expect_eq(memcmp(q->logvar, before->logvar, sizeof q->logvar), 0);
+    cr_expect_eq(memcmp(q->log_alpha, before->log_alpha, sizeof q->log_alpha), 0);
+    cr_expect_eq(memcmp(q->dmu, before->dmu, sizeof q->dmu), 0);
+    cr_expect_eq(memcmp(q->dlogvar, before->dlogvar, sizeof q->dlogvar), 0);
+    cr_expect_eq(memcmp(q->dlog_alpha, before->dlog_alpha, sizeof q->dlog_alpha), 0);
+    free(q);
+    free(before);
+}
