@@ -57,8 +57,8 @@ void nvdp__adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *
     }
     struct constants c = narrow(opt);
     size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    bool parallel = dev->threads > 1 && n >= NVDP__PARALLEL_MIN;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++) {
         size_t at = b * NVDP__BLOCK;
         size_t count = nvdp__block_length(n, NVDP__BLOCK, b);

@@ -158,7 +158,7 @@ void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__
 }
 
 NVDP__CLONES
-static float dot_row(size_t n, const float *restrict x, const float *restrict y) {
+static float head_dot(size_t n, const float *restrict x, const float *restrict y) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < n; i++)
@@ -168,8 +168,8 @@ static float dot_row(size_t n, const float *restrict x, const float *restrict y)
 
 /* s -> p, dp (before dropout) -> ds. */
 NVDP__CLONES
-static void backward_row(size_t n, const float *restrict bias, float lse, float d,
-                         float *restrict s, float *restrict dp) {
+static void scores_backward_row(size_t n, const float *restrict bias, float lse, float d,
+                                float *restrict s, float *restrict dp) {
     add_bias(n, bias, s);
     for (size_t j = 0; j < n; j++) {
         float p = nvdp__fast_exp(s[j] - lse);
@@ -180,9 +180,9 @@ static void backward_row(size_t n, const float *restrict bias, float lse, float 
 
 /* s -> f p, dp (before dropout) -> ds. */
 NVDP__CLONES
-static void backward_dropped_row(size_t n, const float *restrict bias, float lse, float d,
-                                 struct nvdp__dropout_key key, int32_t threshold, float factor,
-                                 float *restrict s, float *restrict dp) {
+static void scores_backward_dropped_row(size_t n, const float *restrict bias, float lse, float d,
+                                        struct nvdp__dropout_key key, int32_t threshold,
+                                        float factor, float *restrict s, float *restrict dp) {
     add_bias(n, bias, s);
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
         float p = nvdp__fast_exp(s[j] - lse);
@@ -203,13 +203,13 @@ static void backward_rows(const struct nvdp__attention *att, const struct tile *
     const float *bias = b->bias != NULL ? b->bias + t->first_k : NULL;
     for (size_t i = 0; i < t->n_q; i++) {
         size_t at = t->out_at + i * att->out_stride;
-        float d = dot_row(att->head_dim, b->dout + at, b->out + at);
+        float d = head_dot(att->head_dim, b->dout + at, b->out + at);
         float lse = b->lse[(t->first_q + i) * att->heads + t->head];
         if (att->dropout.rate > 0)
-            backward_dropped_row(t->n_k, bias, lse, d, row_key(att, t, i), threshold,
-                                 keep_scale(att), p + i * t->n_k, ds + i * t->n_k);
+            scores_backward_dropped_row(t->n_k, bias, lse, d, row_key(att, t, i), threshold,
+                                        keep_scale(att), p + i * t->n_k, ds + i * t->n_k);
         else
-            backward_row(t->n_k, bias, lse, d, p + i * t->n_k, ds + i * t->n_k);
+            scores_backward_row(t->n_k, bias, lse, d, p + i * t->n_k, ds + i * t->n_k);
     }
 }
 

@@ -21,8 +21,8 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
     int32_t threshold = nvdp__dropout_threshold(drop);
     float scale = 1.0f / (1.0f - drop->rate);
     size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    bool parallel = dev->threads > 1 && n >= NVDP__PARALLEL_MIN;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++)
         dropout_block(nvdp__dropout_key(drop, b), threshold, scale,
                       nvdp__block_length(n, NVDP__BLOCK, b), x + b * NVDP__BLOCK);

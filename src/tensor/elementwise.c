@@ -10,8 +10,8 @@ typedef void kernel(size_t n, float a, const float *x, const float *u, float *y)
 static void run(const struct nvdp__device *dev, kernel *call, size_t n, float a, const float *x,
                 const float *u, float *y) {
     size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    bool parallel = dev->threads > 1 && n >= NVDP__PARALLEL_MIN;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t i = 0; i < blocks; i++) {
         size_t at = i * NVDP__BLOCK;
         call(nvdp__block_length(n, NVDP__BLOCK, i), a, x + at, u + at, y + at);

@@ -30,8 +30,8 @@ void nvdp__gemm(const struct nvdp__device *dev, bool trans_a, bool trans_b, size
 
 static void repeat_row(const struct nvdp__device *dev, size_t rows, size_t dim, const float *row,
                        float *y) {
-    bool parallel = dev->threads > 1 && rows * dim >= NVDP__PARALLEL_MIN;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++)
         memcpy(y + r * dim, row, dim * sizeof *y);
 }
@@ -69,9 +69,9 @@ void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x,
 
 static void add_column_sums(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const float *dy, float *db) {
-    bool parallel = dev->threads > 1 && rows * dim >= NVDP__PARALLEL_MIN;
+    int team = nvdp__team(dev, rows * dim);
     size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++) {
         size_t at = b * NVDP__COLUMNS;
         column_sums(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), dy + at, db + at);

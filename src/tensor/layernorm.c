@@ -48,8 +48,8 @@ void nvdp__layernorm_forward(const struct nvdp__device *dev, size_t rows, size_t
                                     rstd);
         return;
     }
-    bool parallel = dev->threads > 1 && rows * dim >= NVDP__PARALLEL_MIN;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++) {
         size_t at = r * dim;
         forward_row(dim, (double)eps, x + at, residual != NULL ? residual + at : NULL, gamma, beta,
@@ -114,9 +114,9 @@ void nvdp__layernorm_backward(const struct nvdp__device *dev, size_t rows, size_
         nvdp__ref_layernorm_backward(rows, dim, sum, gamma, mean, rstd, dy, dx, dgamma, dbeta);
         return;
     }
-    bool parallel = dev->threads > 1 && rows * dim >= NVDP__PARALLEL_MIN;
+    int team = nvdp__team(dev, rows * dim);
     size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-#pragma omp parallel num_threads(dev->threads) if (parallel)
+#pragma omp parallel num_threads(team)
     {
 #pragma omp for schedule(static) /* waits at its end: dx may overwrite dy */
         for (size_t b = 0; b < blocks; b++) {

@@ -26,8 +26,8 @@ double nvdp__dot(const struct nvdp__device *dev, size_t n, const float *x, const
     double part[CHUNKS];
     size_t size = chunk_size(n);
     size_t chunks = nvdp__blocks(n, size);
-    bool parallel = dev->threads > 1 && n >= NVDP__PARALLEL_MIN;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t i = 0; i < chunks; i++)
         part[i] = dot_chunk(nvdp__block_length(n, size, i), x + i * size, y + i * size);
     double sum = 0;
@@ -51,11 +51,9 @@ static uint32_t infinite_in_block(size_t n, const float *x) {
 
 bool nvdp__all_finite(const struct nvdp__device *dev, size_t n, const float *x) {
     size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    bool parallel = dev->threads > 1 && n >= NVDP__PARALLEL_MIN;
+    int team = nvdp__team(dev, n);
     uint32_t found = 0;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)                                \
-    reduction(|                                                                                    \
-              : found) if (parallel)
+#pragma omp parallel for num_threads(team) reduction(| : found)
     for (size_t b = 0; b < blocks; b++)
         found |= infinite_in_block(nvdp__block_length(n, NVDP__BLOCK, b), x + b * NVDP__BLOCK);
     return found == 0;

@@ -3,10 +3,6 @@
 #include "tensor/reference.h"
 #include "tensor/vector.h"
 
-static bool worth_threads(const struct nvdp__device *dev, size_t elements) {
-    return dev->threads > 1 && elements >= NVDP__PARALLEL_MIN;
-}
-
 NVDP__CLONES
 static void embed_row(size_t dim, const float *restrict word, const float *restrict position,
                       const float *restrict type, float *restrict y) {
@@ -21,8 +17,8 @@ void nvdp__embed_forward(const struct nvdp__device *dev, size_t rows, size_t dim
         nvdp__ref_embed_forward(rows, dim, ids, positions, types, word, position, type, y);
         return;
     }
-    bool parallel = worth_threads(dev, rows * dim);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++)
         embed_row(dim, word + (size_t)ids[r] * dim, position + (size_t)positions[r] * dim,
                   type + (size_t)types[r] * dim, y + r * dim);
@@ -48,9 +44,9 @@ void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
         nvdp__ref_rows_scatter_add(rows, dim, index, y, x);
         return;
     }
-    bool parallel = worth_threads(dev, rows * dim);
+    int team = nvdp__team(dev, rows * dim);
     size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++) {
         size_t at = b * NVDP__COLUMNS;
         scatter_columns(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), index, y + at,
@@ -68,8 +64,8 @@ void nvdp__embed_backward(const struct nvdp__device *dev, size_t rows, size_t di
 
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
                        const int32_t *index, const float *x, float *y) {
-    bool parallel = worth_threads(dev, rows * dim);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++) {
         if (index[r] < 0)
             memset(y + r * dim, 0, dim * sizeof *y);
@@ -107,8 +103,8 @@ void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t di
         return;
     }
     if (groups == 0) return;
-    bool parallel = worth_threads(dev, (size_t)(offset[groups] - offset[0]) * dim);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t g = 0; g < groups; g++) {
         size_t first = (size_t)offset[g];
         pool_group((size_t)offset[g + 1] - first, dim, weight != NULL ? weight + first : NULL,
@@ -139,8 +135,8 @@ void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t d
         return;
     }
     if (groups == 0) return;
-    bool parallel = worth_threads(dev, (size_t)(offset[groups] - offset[0]) * dim);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t g = 0; g < groups; g++) {
         size_t last = (size_t)offset[g + 1];
         float each = 1.0f / (float)(offset[g + 1] - offset[g]);
@@ -157,8 +153,8 @@ void nvdp__row_sqnorm(const struct nvdp__device *dev, size_t rows, size_t dim, c
         nvdp__ref_row_sqnorm(rows, dim, x, y);
         return;
     }
-    bool parallel = worth_threads(dev, rows * dim);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++)
         y[r] = (float)dot_row(dim, x + r * dim, x + r * dim);
 }
@@ -175,8 +171,8 @@ void nvdp__row_sqnorm_backward(const struct nvdp__device *dev, size_t rows, size
         nvdp__ref_row_sqnorm_backward(rows, dim, x, dy, dx);
         return;
     }
-    bool parallel = worth_threads(dev, rows * dim);
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (parallel)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++)
         add_scaled_row(dim, 2 * dy[r], x + r * dim, dx + r * dim);
 }

@@ -2,9 +2,13 @@
  *
  * A kernel is a small static function marked NVDP__CLONES: one version an instruction set, chosen
  * when the program is loaded.  Parallel loops call kernels; they are not kernels themselves,
- * because the body of a parallel region is another function, which the attribute does not reach. */
+ * because the body of a parallel region is another function, which the attribute does not reach.
+ * Kernels' names differ between files, static as they are: clang 14 makes the functions that choose
+ * a version global. */
 #ifndef NVDP_SRC_TENSOR_VECTOR_H
 #define NVDP_SRC_TENSOR_VECTOR_H
+
+#include "tensor/device.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -32,6 +36,13 @@ enum { NVDP__BLOCK = 4096 };
 enum { NVDP__COLUMNS = 32 };
 /* Elementary operations below which starting threads costs more than it gains. */
 enum { NVDP__PARALLEL_MIN = 32768 };
+
+/* Threads for a loop of so many elementary operations, for `num_threads`.  Not an `if` clause
+ * beside it: clang's runtime would keep the number for the next parallel region, even BLAS's own.
+ */
+NVDP__INLINE int nvdp__team(const struct nvdp__device *dev, size_t work) {
+    return work < NVDP__PARALLEL_MIN ? 1 : dev->threads;
+}
 
 NVDP__INLINE size_t nvdp__blocks(size_t n, size_t block) {
     return n / block + (n % block != 0);
