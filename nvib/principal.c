@@ -1,32 +1,44 @@
 /* An orthonormal map from D to p dimensions: principal directions, or random ones. */
 #include "nvib/nvib.h"
+#include "tensor/vector.h"
 
 #include <gsl/gsl_eigen.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Gram-Schmidt, twice: what rounding leaves of the earlier rows goes with the second pass. */
+static double dot(size_t n, const double *x, const double *y) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+/* Gram-Schmidt, twice: what rounding leaves of the earlier rows goes with the second pass.  A row
+ * that depends on the earlier ones (fewer varying directions than rows) is replaced by an axis. */
 static void orthonormalise(size_t p, size_t dim, double *row) {
-    for (size_t i = 0; i < p; i++) {
+    size_t axis = 0;
+    for (size_t i = 0; i < p;) {
         double *r = row + i * dim;
+        double before = sqrt(dot(dim, r, r));
         for (size_t j = 0; j < 2 * i; j++) {
             const double *other = row + (j % i) * dim;
-            double along = 0;
-            for (size_t k = 0; k < dim; k++) {
-                along += r[k] * other[k];
-            }
+            double along = dot(dim, r, other);
             for (size_t k = 0; k < dim; k++) {
                 r[k] -= along * other[k];
             }
         }
-        double norm = 0;
-        for (size_t k = 0; k < dim; k++) {
-            norm += r[k] * r[k];
+        double norm = sqrt(dot(dim, r, r));
+        if (norm > 1e-12 * before) {
+            for (size_t k = 0; k < dim; k++) {
+                r[k] /= norm;
+            }
+            i++;
+            continue;
         }
-        norm = sqrt(norm);
-        for (size_t k = 0; k < dim; k++) {
-            r[k] /= norm;
-        }
+        memset(r, 0, dim * sizeof *r); /* then as any row */
+        r[axis++] = 1;
     }
 }
 
@@ -45,9 +57,22 @@ static nvdp_status random_map(struct nvdp_context *ctx, size_t dim, size_t p, ui
     return NVDP_OK;
 }
 
-/* The lower triangle of the covariance, which is what gsl_eigen_symmv reads. */
-static void covariance(size_t rows, size_t dim, const float *x, double *mean, double *centred,
-                       double *cov) {
+/* Rows [first, end) of the covariance of centred rows x, up to column end. */
+NVDP__CLONES static void covariance_strip(size_t rows, size_t dim, size_t first, size_t end,
+                                          const double *restrict x, double *restrict cov) {
+    for (size_t r = 0; r < rows; r++) {
+        const double *row = x + r * dim;
+        for (size_t i = first; i < end; i++) {
+            double c = row[i] / (double)rows;
+            for (size_t j = 0; j < end; j++) {
+                cov[i * dim + j] += c * row[j];
+            }
+        }
+    }
+}
+
+/* Covariance about the mean, both triangles; x [rows, dim] is centred in place. */
+static void covariance(int threads, size_t rows, size_t dim, double *x, double *mean, double *cov) {
     for (size_t r = 0; r < rows; r++) {
         for (size_t i = 0; i < dim; i++) {
             mean[i] += x[r * dim + i] / (double)rows;
@@ -55,54 +80,142 @@ static void covariance(size_t rows, size_t dim, const float *x, double *mean, do
     }
     for (size_t r = 0; r < rows; r++) {
         for (size_t i = 0; i < dim; i++) {
-            centred[i] = x[r * dim + i] - mean[i];
+            x[r * dim + i] -= mean[i];
         }
+    }
+    enum { STRIP = 8 }; /* rows of cov that stay in cache while x passes by */
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (rows * dim * dim > 1000000)
+    for (size_t first = 0; first < dim; first += STRIP) {
+        size_t end = first + STRIP < dim ? first + STRIP : dim;
+        covariance_strip(rows, dim, first, end, x, cov);
+    }
+    for (size_t i = 0; i < dim; i++) {
+        for (size_t j = i + 1; j < dim; j++) {
+            cov[i * dim + j] = cov[j * dim + i];
+        }
+    }
+}
+
+/* out [q, dim] = basis [q, dim] cov. */
+static void apply(int threads, size_t dim, size_t q, const double *basis, const double *cov,
+                  double *out) {
+#pragma omp parallel for num_threads(threads) if (q * dim * dim > 1000000)
+    for (size_t k = 0; k < q; k++) {
         for (size_t i = 0; i < dim; i++) {
-            for (size_t j = 0; j <= i; j++) {
-                cov[i * dim + j] += centred[i] * centred[j];
+            out[k * dim + i] = 0;
+        }
+        for (size_t j = 0; j < dim; j++) {
+            double b = basis[k * dim + j];
+            for (size_t i = 0; i < dim; i++) {
+                out[k * dim + i] += b * cov[j * dim + i];
             }
         }
     }
 }
 
-/* Rows of `map`: eigenvectors by falling eigenvalue, signed so that the largest entry is positive.
- */
-static void take_leading(size_t dim, size_t p, const gsl_matrix *vectors, float *map) {
+/* Eigenvectors of the symmetric a [n, n] (overwritten) by falling eigenvalue into columns of
+ * vectors [n, n]; line [5 n].  GSL's workspace and matrices are views of the caller's memory: its
+ * own allocator would call its error handler, which ends the program. */
+static void eigenvectors(size_t n, double *a, double *vectors, double *line) {
+    gsl_matrix_view matrix = gsl_matrix_view_array(a, n, n);
+    gsl_matrix_view columns = gsl_matrix_view_array(vectors, n, n);
+    gsl_vector_view values = gsl_vector_view_array(line, n);
+    gsl_eigen_symmv_workspace work = {
+        .size = n, .d = line + n, .sd = line + 2 * n, .gc = line + 3 * n, .gs = line + 4 * n};
+    gsl_eigen_symmv(&matrix.matrix, &values.vector, &columns.matrix, &work);
+    gsl_eigen_symmv_sort(&values.vector, &columns.matrix, GSL_EIGEN_SORT_VAL_DESC);
+}
+
+/* map's row k = sum_i vectors[i, k] basis[i] (basis NULL: the axes), signed so that its largest
+ * entry is positive. */
+static void take_leading(size_t dim, size_t p, size_t q, const double *basis, const double *vectors,
+                         double *row, float *map) {
     for (size_t k = 0; k < p; k++) {
         double top = 0;
-        for (size_t i = 0; i < dim; i++) {
-            double v = gsl_matrix_get(vectors, i, k);
-            if (fabs(v) > fabs(top)) top = v;
+        for (size_t j = 0; j < dim; j++) {
+            row[j] = basis == NULL ? vectors[j * q + k] : 0;
+            for (size_t i = 0; basis != NULL && i < q; i++) {
+                row[j] += vectors[i * q + k] * basis[i * dim + j];
+            }
+            if (fabs(row[j]) > fabs(top)) top = row[j];
         }
-        for (size_t i = 0; i < dim; i++) {
-            map[k * dim + i] = (float)(copysign(1, top) * gsl_matrix_get(vectors, i, k));
+        for (size_t j = 0; j < dim; j++) {
+            map[k * dim + j] = (float)(copysign(1, top) * row[j]);
         }
     }
 }
 
-/* GSL's workspace and matrices are views of one checked allocation: its own allocator would call
- * its error handler, which ends the program. */
-static nvdp_status principal(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
-                             const float *x, float *map) {
-    size_t square = dim * dim;
-    double *room = nvdp__calloc(ctx, 2 * square + 7 * dim, sizeof *room);
+/* All of the spectrum: O(dim^3). */
+static nvdp_status by_full_spectrum(struct nvdp_context *ctx, size_t dim, size_t p, double *cov,
+                                    float *map) {
+    double *room = nvdp__calloc(ctx, dim * dim + 6 * dim, sizeof *room);
     if (room == NULL) return NVDP_ERR_MEMORY;
-    double *cov = room;
-    double *line = room + 2 * square;
-    covariance(rows, dim, x, line, line + dim, cov);
-    gsl_matrix_view matrix = gsl_matrix_view_array(cov, dim, dim);
-    gsl_matrix_view vectors = gsl_matrix_view_array(room + square, dim, dim);
-    gsl_vector_view values = gsl_vector_view_array(line + 2 * dim, dim);
-    gsl_eigen_symmv_workspace work = {.size = dim,
-                                      .d = line + 3 * dim,
-                                      .sd = line + 4 * dim,
-                                      .gc = line + 5 * dim,
-                                      .gs = line + 6 * dim};
-    gsl_eigen_symmv(&matrix.matrix, &values.vector, &vectors.matrix, &work);
-    gsl_eigen_symmv_sort(&values.vector, &vectors.matrix, GSL_EIGEN_SORT_VAL_DESC);
-    take_leading(dim, p, &vectors.matrix, map);
+    double *line = room + dim * dim;
+    eigenvectors(dim, cov, room, line);
+    take_leading(dim, p, dim, NULL, room, line + 5 * dim, map);
     free(room);
     return NVDP_OK;
+}
+
+/* Few of many directions: subspace iteration from a random start (Halko, Martinsson & Tropp 2011,
+ * algorithm 4.4), then the small problem in the subspace.  A direction's error falls as
+ * (variance outside the q / its own variance)^PASSES. */
+enum { SPARE = 8, PASSES = 30 };
+
+static nvdp_status by_iteration(struct nvdp_context *ctx, size_t dim, size_t p, size_t q,
+                                uint64_t seed, const double *cov, float *map) {
+    double *room = nvdp__calloc(ctx, 2 * q * dim + 2 * q * q + 5 * q + dim, sizeof *room);
+    if (room == NULL) return NVDP_ERR_MEMORY;
+    double *basis = room;
+    double *image = basis + q * dim;
+    double *small = image + q * dim;
+    double *vectors = small + q * q;
+    double *line = vectors + q * q;
+    int threads = nvdp_context_threads(ctx);
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, p);
+    nvdp__stream_normals_f64(&stream, q * dim, basis);
+    orthonormalise(q, dim, basis);
+    for (int pass = 0; pass < PASSES; pass++) {
+        apply(threads, dim, q, basis, cov, image);
+        double *swapped = basis;
+        basis = image;
+        image = swapped;
+        orthonormalise(q, dim, basis);
+    }
+    apply(threads, dim, q, basis, cov, image);
+    for (size_t i = 0; i < q; i++) {
+        for (size_t j = 0; j < q; j++) {
+            small[i * q + j] = dot(dim, basis + i * dim, image + j * dim);
+        }
+    }
+    eigenvectors(q, small, vectors, line);
+    take_leading(dim, p, q, basis, vectors, line + 5 * q, map);
+    free(room);
+    return NVDP_OK;
+}
+
+static nvdp_status principal(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
+                             const float *hidden, uint64_t seed, float *map) {
+    nvdp_status status = NVDP_OK;
+    int threads = nvdp_context_threads(ctx);
+    double *x = nvdp__calloc(ctx, rows * dim, sizeof *x);
+    double *cov = nvdp__calloc(ctx, (dim + 1) * dim, sizeof *cov);
+    if (x == NULL || cov == NULL) {
+        status = NVDP_ERR_MEMORY;
+        goto cleanup;
+    }
+    for (size_t i = 0; i < rows * dim; i++) {
+        x[i] = hidden[i];
+    }
+    covariance(threads, rows, dim, x, cov + dim * dim, cov);
+    size_t q = p + SPARE;
+    status = 2 * q < dim ? by_iteration(ctx, dim, p, q, seed, cov, map)
+                         : by_full_spectrum(ctx, dim, p, cov, map);
+cleanup:
+    free(x);
+    free(cov);
+    return status;
 }
 
 nvdp_status nvdp__principal_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
@@ -116,5 +229,5 @@ nvdp_status nvdp__principal_map(struct nvdp_context *ctx, size_t rows, size_t di
                               i / dim, (double)hidden[i]);
         }
     }
-    return principal(ctx, rows, dim, p, hidden, map);
+    return principal(ctx, rows, dim, p, hidden, seed, map);
 }

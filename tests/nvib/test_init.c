@@ -156,6 +156,48 @@ Test(init, principal_directions) {
     demolish(&house);
 }
 
+/* Few directions of many are found by iteration: variances 1, 1/2, 1/4, ... along known orthonormal
+ * directions (a Hadamard matrix's rows), nothing elsewhere, so that the subspace is degenerate as
+ * well. Tolerance: float32 hidden states. */
+Test(init, leading_directions_of_many) {
+    enum { DIM = 64, P = 4, ROWS = 128 };
+    struct nvdp_context *ctx = support_context();
+    static float hidden[ROWS * DIM], map[P * DIM];
+    for (size_t r = 0; r < ROWS; r++) {
+        for (size_t i = 0; i < DIM; i++) {
+            hidden[r * DIM + i] = 3;
+            for (size_t k = 0; k < 6; k++) { /* loads: +- sd, uncorrelated over the rows */
+                double load = exp2(-0.5 * (double)k) * (__builtin_parityll(r & (k + 1)) ? -1 : 1);
+                double direction = (__builtin_parityll(i & (5 * k + 3)) ? -1 : 1) / 8.0;
+                hidden[r * DIM + i] += (float)(load * direction);
+            }
+        }
+    }
+    cr_assert_eq(nvdp__principal_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
+    for (size_t k = 0; k < P; k++) {
+        double along = 0;
+        for (size_t i = 0; i < DIM; i++) {
+            along += map[k * DIM + i] * (__builtin_parityll(i & (5 * k + 3)) ? -1 : 1) / 8.0;
+        }
+        cr_expect_float_eq(fabs(along), 1, 1e-6, "direction %zu: %g", k, along);
+    }
+    /* Rows that are all the same vary nowhere: still an orthonormal map. */
+    for (size_t i = 0; i < ROWS * DIM; i++) {
+        hidden[i] = (float)(i % DIM);
+    }
+    cr_assert_eq(nvdp__principal_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
+    for (size_t i = 0; i < P; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double dot = 0;
+            for (size_t k = 0; k < DIM; k++) {
+                dot += map[i * DIM + k] * map[j * DIM + k];
+            }
+            cr_expect_float_eq(dot, i == j, 1e-6);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
 /* Too few rows: a random orthonormal map, the same for the same seed. */
 Test(init, random_map) {
     enum { P = 5 };
