@@ -64,7 +64,7 @@ static nvdp_status empty_run(struct nvdp_context *ctx, const char *directory) {
 
 nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *t) {
     const char *out = t->config.out;
-    if (!nvdp__directory_empty(out)) {
+    if (nvdp__exists(out) && !nvdp__directory_empty(out)) {
         if (!t->config.overwrite) {
             return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                               "%s: the output directory is not empty; use --resume or --overwrite",

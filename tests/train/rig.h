@@ -1,0 +1,20 @@
+/* A tiny task and a tiny random BERT on which training takes a second. */
+#ifndef NVDP_TESTS_TRAIN_RIG_H
+#define NVDP_TESTS_TRAIN_RIG_H
+
+#include <nvdp.h>
+
+struct rig {
+    char data[512], model[512];
+};
+
+/* Writes SST-2-like data (the label is decided by one word) and a 1-layer BERT into the scratch
+ * directory. */
+struct rig rig_make(struct nvdp_context *ctx);
+/* A configuration that learns the task; out is in the scratch directory (static text). */
+struct nvdp_train_config rig_config(const struct rig *rig, enum nvdp_method method,
+                                    const char *out);
+/* The file's bytes equal. */
+bool rig_same_file(const char *directory_a, const char *directory_b, const char *name);
+
+#endif

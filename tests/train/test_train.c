@@ -1,0 +1,266 @@
+/* Whole runs on a tiny task: learning, resuming, stopping, refusing. */
+#include "rig.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct nvdp_train_result must_train(struct nvdp_context *ctx,
+                                           const struct nvdp_train_config *config) {
+    struct nvdp_train_result result;
+    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return result;
+}
+
+static void learns(enum nvdp_method method) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config = rig_config(&rig, method, support_scratch_path("run"));
+    struct nvdp_train_result result = must_train(ctx, &config);
+    /* one word decides: far above the majority class, .5 */
+    cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
+    cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
+    cr_assert_eq(result.steps, 10 * 14); /* 108 texts in batches of 8 */
+    struct nvdp_run_config run = nvdp_run_config_default();
+    struct nvdp_evaluation again;
+    run.run = config.out;
+    run.draws = 3;
+    cr_assert_eq(nvdp_evaluate(ctx, &run, &again), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(again.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
+    nvdp_context_free(ctx);
+}
+
+Test(train, base_learns) {
+    learns(NVDP_METHOD_BASE);
+}
+
+Test(train, nvdp_learns) {
+    learns(NVDP_METHOD_NVDP);
+}
+
+Test(train, exact_kl_in_a_narrow_latent_learns) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    config.nvib.regularizer = NVDP_REGULARIZER_KL;
+    config.nvib.latent_dim = 4;
+    config.nvib.stdev_tau = 0.3;
+    config.nvib.alpha_tau = -2;
+    config.nvib.delta = 1;
+    config.kl_schedule = NVDP_KL_WARMUP;
+    config.epochs = 20;
+    struct nvdp_train_result result = must_train(ctx, &config);
+    cr_assert_gt(result.test.mean[0], 0.8, "accuracy %g", result.test.mean[0]);
+    nvdp_context_free(ctx);
+}
+
+struct stop_after {
+    int calls;
+};
+
+static bool stop(void *user) {
+    struct stop_after *after = user;
+    return --after->calls < 0;
+}
+
+/* Stopped again and again, at steps and inside validation, the run ends in the same bytes. */
+static void resumes_exactly(enum nvdp_method method, bool dropout) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    char whole[512], parts[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp_train_config config = rig_config(&rig, method, whole);
+    config.epochs = 3;
+    config.checkpoint_seconds = 1e6;
+    config.dropout = dropout ? 0.1 : 0;
+    struct nvdp_train_result expected = must_train(ctx, &config);
+    struct nvdp_train_result result;
+    struct stop_after after = {11};
+    nvdp_context_set_cancel(ctx, stop, &after);
+    config.out = parts;
+    nvdp_status status = nvdp_train(ctx, &config, &result);
+    config.resume = true;
+    int stops = 0;
+    while (status == NVDP_ERR_CANCELLED) {
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"), "%s",
+                           nvdp_context_error(ctx));
+        cr_assert_lt(++stops, 100);
+        after.calls = 7 + stops;
+        status = nvdp_train(ctx, &config, &result);
+    }
+    /* the last stop may fall into the final score, where nothing is left to save */
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_gt(stops, 2);
+    cr_assert(rig_same_file(whole, parts, "model/model.safetensors"));
+    cr_assert_eq(result.test.mean[0], expected.test.mean[0]);
+    cr_assert_eq(result.best_validation, expected.best_validation);
+    cr_assert_eq(result.loss_g, expected.loss_g);
+    nvdp_context_free(ctx);
+}
+
+Test(train, base_with_dropout_resumes_exactly) {
+    resumes_exactly(NVDP_METHOD_BASE, true);
+}
+
+Test(train, nvdp_resumes_exactly) {
+    resumes_exactly(NVDP_METHOD_NVDP, false);
+}
+
+Test(train, seeds_differ_and_repeat) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    char a[512], b[512], c[512];
+    snprintf(a, sizeof a, "%s", support_scratch_path("a"));
+    snprintf(b, sizeof b, "%s", support_scratch_path("b"));
+    snprintf(c, sizeof c, "%s", support_scratch_path("c"));
+    struct nvdp_train_config config = rig_config(&rig, NVDP_METHOD_NVDP, a);
+    config.epochs = 1;
+    must_train(ctx, &config);
+    config.out = b;
+    must_train(ctx, &config);
+    config.out = c;
+    config.seed = 2;
+    must_train(ctx, &config);
+    cr_assert(rig_same_file(a, b, "model/model.safetensors"));
+    cr_assert_not(rig_same_file(a, c, "model/model.safetensors"));
+    nvdp_context_free(ctx);
+}
+
+Test(train, early_stopping_counts_epochs_without_improvement) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
+    config.lr = 0; /* nothing improves */
+    config.patience = 2;
+    struct nvdp_train_result result = must_train(ctx, &config);
+    cr_assert(result.early_stopped);
+    cr_assert_eq(result.epochs_run, 3);
+    cr_assert_eq(result.best_epoch, 1);
+    nvdp_context_free(ctx);
+}
+
+static void refuses(const struct nvdp_train_config *config, struct nvdp_context *ctx,
+                    nvdp_status expected, const char *words) {
+    struct nvdp_train_result result;
+    cr_assert_eq(nvdp_train(ctx, config, &result), expected, "%s", nvdp_context_error(ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
+}
+
+Test(train, divergence_stops_with_a_clear_message) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    config.lr = 10;
+    config.clip_norm = 0;
+    config.weight_decay = 10; /* x -= 100 x a step: overflows soon */
+    config.epochs = 40;
+    refuses(&config, ctx, NVDP_ERR_NUMERIC, "diverged");
+    nvdp_context_free(ctx);
+}
+
+Test(train, a_directory_in_use_is_refused_then_overwritten) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
+    config.epochs = 1;
+    must_train(ctx, &config);
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "not empty");
+    config.overwrite = true;
+    must_train(ctx, &config);
+    nvdp_context_free(ctx);
+}
+
+Test(train, bad_configurations_name_field_value_and_range) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config good = rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp_train_config config = good;
+    config.batch = 0;
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "batch: expected 1");
+    config = good;
+    config.lr = NAN;
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "lr: expected 0");
+    config = good;
+    config.max_length = 64;
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "max_position_embeddings 16");
+    config = good;
+    config.nvib.length = 4;
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "length: expected at least max_length 10");
+    config = good;
+    config.task = "sst3";
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "sst3");
+    config = good;
+    config.method = NVDP_METHOD_VTDP;
+    refuses(&config, ctx, NVDP_ERR_UNSUPPORTED, "vtdp");
+    config = good;
+    config.data = "/nonexistent";
+    refuses(&config, ctx, NVDP_ERR_IO, "/nonexistent");
+    cr_assert_neq(access(good.out, F_OK), 0, "a refused run leaves nothing");
+    nvdp_context_free(ctx);
+}
+
+Test(train, an_unwritable_output_is_an_io_error) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config = rig_config(&rig, NVDP_METHOD_BASE, "/dev/null/run");
+    refuses(&config, ctx, NVDP_ERR_IO, "/dev/null");
+    nvdp_context_free(ctx);
+}
+
+Test(train, vocabulary_of_another_size_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    char path[600];
+    snprintf(path, sizeof path, "%s/vocab.txt", rig.model);
+    FILE *file = fopen(path, "a");
+    fprintf(file, "extra\n");
+    fclose(file);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
+    refuses(&config, ctx, NVDP_ERR_INPUT, "vocab");
+    nvdp_context_free(ctx);
+}
+
+Test(train, plan_counts_without_writing) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp_train_plan plan;
+    cr_assert_eq(nvdp_train_plan(ctx, &config, &plan), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(plan.train_texts, 108);
+    cr_assert_eq(plan.validation_texts, 12);
+    cr_assert_eq(plan.test_texts, 40);
+    cr_assert_eq(plan.steps, 10 * 14);
+    cr_assert_gt(plan.memory_bytes, 4 * 4 * plan.parameters);
+    cr_assert_neq(access(config.out, F_OK), 0);
+    nvdp_context_free(ctx);
+}
+
+Test(train, every_failed_allocation_is_reported) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp_train_result result;
+    config.epochs = 1;
+    config.overwrite = true;
+    nvdp_status status = NVDP_ERR_MEMORY;
+    for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 4000; k += 1 + k / 16) {
+        nvdp_context_fail_allocation(ctx, k);
+        status = nvdp_train(ctx, &config, &result);
+    }
+    nvdp_context_fail_allocation(ctx, 0);
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
