@@ -1,0 +1,207 @@
+/* A model on disk and in use: what is saved comes back, results depend on texts alone. */
+#include "model/model.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char vocabulary[] =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\nblue\nwarm\ncold\n";
+enum { PIECES = 10, TEXTS = 9 };
+static const char *const texts[TEXTS] = {"red",           "green blue", "warm",
+                                         "cold cold red", "blue",       "red green blue warm",
+                                         "cold",          "warm warm",  "green"};
+
+static struct nvdp_model_info info_for(enum nvdp_method method, struct nvdp_context *ctx) {
+    static const char *const labels[] = {"no", "yes", "maybe"};
+    struct nvdp_model_info info = {.method = method, .max_length = 8, .outputs = 3};
+    info.bert = nvdp_bert_config_default();
+    info.bert.hidden_size = 16;
+    info.bert.num_hidden_layers = 2;
+    info.bert.num_attention_heads = 4;
+    info.bert.intermediate_size = 24;
+    info.bert.vocab_size = PIECES;
+    info.bert.max_position_embeddings = 12;
+    info.nvib = nvdp_nvib_config_default();
+    info.nvib.length = 8;
+    info.nvib.alpha_tau = 0;
+    info.nvib.kappa = 2;
+    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &info.nvib, 16, 4), NVDP_OK);
+    info.task = (struct nvdp_task){
+        .id = NVDP_TASK_TSV, .name = "tsv", .classes = 3, .labels = labels, .metrics = 1};
+    info.columns.text_column = "text";
+    info.columns.label_column = "label";
+    return info;
+}
+
+/* Built, initialised, saved and loaded again. */
+static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_method method,
+                                           const char *directory) {
+    struct nvdp_model_info info = info_for(method, ctx);
+    struct nvdp_model *model = NULL, *loaded = NULL;
+    struct nvdp_tokenizer *tokenizer = NULL;
+    struct nvdp_dataset *dataset = NULL;
+    char source[512];
+    snprintf(source, sizeof source, "%s", support_scratch());
+    support_write_text(support_scratch_path("vocab.txt"), vocabulary);
+    cr_assert_eq(nvdp_tokenizer_load(ctx, source, &tokenizer), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tokenizer, 8, TEXTS, texts, NULL, &dataset), NVDP_OK);
+    cr_assert_eq(nvdp__model_build(ctx, &info, true, &model), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    nvdp__model_initialise(model, 5);
+    cr_assert_eq(nvdp__model_plan(model, 32, 8, false), NVDP_OK);
+    cr_assert_eq(nvdp__model_initialise_bottleneck(model, dataset, 5), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__model_save(model, directory, source), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_model_load(ctx, directory, &loaded), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(loaded->params.total, model->params.total);
+    cr_assert_arr_eq(loaded->params.value, model->params.value,
+                     model->params.total * sizeof(float));
+    nvdp_dataset_free(dataset);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_model_free(model);
+    return loaded;
+}
+
+Test(model, what_is_saved_comes_back) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_model *model =
+        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
+    const struct nvdp_model_info *info = nvdp_model_info(model);
+    cr_assert_eq(info->method, NVDP_METHOD_NVDP);
+    cr_assert_eq(info->nvib.kappa, 2);
+    cr_assert_eq(info->nvib.length, 8);
+    cr_assert_eq(info->nvib.pool, NVDP_POOL_FIRST);
+    cr_assert(isinf(info->nvib.clip.mu_radius));
+    cr_assert_eq(info->outputs, 3);
+    cr_assert_str_eq(info->task.labels[2], "maybe");
+    cr_assert_str_eq(info->columns.text_column, "text");
+    cr_assert_null(info->columns.text_pair_column);
+    cr_assert_eq(strlen(info->fingerprint), 64);
+    nvdp_model_free(model);
+    nvdp_context_free(ctx);
+}
+
+static struct nvdp_dataset *dataset_of(struct nvdp_context *ctx, const struct nvdp_model *model) {
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(
+        nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(model), 8, TEXTS, texts, NULL, &dataset),
+        NVDP_OK);
+    return dataset;
+}
+
+/* Noise is keyed by text: batches of any size draw the same.  Matrix products of other shapes may
+ * round otherwise, so outputs agree to float32 rounding, not to the bit. */
+Test(model, outputs_do_not_depend_on_the_batch) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_model *model =
+        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_dataset *dataset = dataset_of(ctx, model);
+    float one[TEXTS * 3], all[TEXTS * 3], other[TEXTS * 3];
+    cr_assert_eq(nvdp_model_predict(ctx, model, dataset, 1, 7, 0, one), NVDP_OK);
+    cr_assert_eq(nvdp_model_predict(ctx, model, dataset, 4, 7, 0, all), NVDP_OK);
+    cr_assert_eq(nvdp_model_predict(ctx, model, dataset, 4, 7, 1, other), NVDP_OK);
+    double moved = 0;
+    for (int i = 0; i < TEXTS * 3; i++) {
+        cr_assert_float_eq(one[i], all[i], 1e-5);
+        moved += fabs(all[i] - other[i]);
+    }
+    cr_assert_gt(moved, 1e-3, "another draw is other noise");
+    nvdp_dataset_free(dataset);
+    nvdp_model_free(model);
+    nvdp_context_free(ctx);
+}
+
+Test(model, posteriors_describe_every_text) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_model *model =
+        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_dataset *dataset = dataset_of(ctx, model);
+    struct nvdp_posteriors *p = NULL;
+    cr_assert_eq(nvdp_model_posteriors(ctx, model, dataset, 4, &p), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(p->texts, TEXTS);
+    cr_assert_eq(p->dim, 16);
+    cr_assert_eq(p->kappa, 2);
+    cr_assert_eq(p->length, 8);
+    cr_assert_float_eq(p->pad_alpha, 1.0 / 9, 1e-15);
+    for (size_t i = 0; i <= TEXTS; i++)
+        cr_assert_eq(p->offset[i], dataset->offset[i]);
+    /* the same word in the same place of the same text has the same posterior, whatever the batch
+     */
+    struct nvdp_posteriors *again = NULL;
+    cr_assert_eq(nvdp_model_posteriors(ctx, model, dataset, 1, &again), NVDP_OK);
+    for (size_t r = 0; r < p->offset[TEXTS]; r++)
+        cr_assert_float_eq(p->alpha[r], again->alpha[r], 1e-5 * p->alpha[r]);
+    nvdp_posteriors_free(again);
+    nvdp_posteriors_free(p);
+    nvdp_dataset_free(dataset);
+    nvdp_model_free(model);
+    nvdp_context_free(ctx);
+}
+
+Test(model, base_has_no_posterior) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_model *model =
+        saved_and_loaded(ctx, NVDP_METHOD_BASE, support_scratch_path("model"));
+    struct nvdp_dataset *dataset = dataset_of(ctx, model);
+    struct nvdp_posteriors *p = NULL;
+    cr_assert_eq(nvdp_model_posteriors(ctx, model, dataset, 4, &p), NVDP_ERR_ARGUMENT);
+    cr_assert_null(p);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "base"));
+    nvdp_dataset_free(dataset);
+    nvdp_model_free(model);
+    nvdp_context_free(ctx);
+}
+
+/* Replaces the first occurrence of `from` in config.json and expects loading to fail with `words`.
+ */
+static void refuses_edit(struct nvdp_context *ctx, const char *directory, const char *from,
+                         const char *to, const char *words) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/config.json", directory);
+    char *text = support_read(path);
+    char *at = strstr(text, from);
+    cr_assert_not_null(at, "%s not in %s", from, text);
+    char *edited = NULL;
+    cr_assert_gt(asprintf(&edited, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)), 0);
+    support_write_text(path, edited);
+    struct nvdp_model *model = NULL;
+    nvdp_status status = nvdp_model_load(ctx, directory, &model);
+    cr_assert_eq(status, NVDP_ERR_INPUT, "%s -> %s: status %s", from, to, nvdp_status_name(status));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
+    support_write_text(path, text);
+    free(text);
+    free(edited);
+}
+
+Test(model, damaged_configurations_are_refused_by_key) {
+    struct nvdp_context *ctx = support_context();
+    char directory[512];
+    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
+    nvdp_model_free(saved_and_loaded(ctx, NVDP_METHOD_NVDP, directory));
+    refuses_edit(ctx, directory, "\"nvdp\":", "\"other\":", "nvdp");
+    refuses_edit(ctx, directory, "\"version\": 1", "\"version\": 9", "version");
+    refuses_edit(ctx, directory, "\"hidden\"", "\"secret\"", "length_policy");
+    refuses_edit(ctx, directory, "\"maybe\"", "17", "labels");
+    refuses_edit(ctx, directory, "\"tsv\"", "\"sst3\"", "sst3");
+    refuses_edit(ctx, directory, "\"outputs\": 3", "\"outputs\": 4", "labels");
+    nvdp_context_free(ctx);
+}
+
+Test(model, methods_are_found_by_name) {
+    struct nvdp_context *ctx = support_context();
+    enum nvdp_method method = NVDP_METHOD_BASE;
+    cr_assert_eq(nvdp_method_find(ctx, "nvdp", &method), NVDP_OK);
+    cr_assert_eq(method, NVDP_METHOD_NVDP);
+    cr_assert_eq(nvdp_method_find(ctx, "nvpd", &method), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(method, NVDP_METHOD_NVDP);
+    cr_assert_str_eq(nvdp_method_name(NVDP_METHOD_VIB_LEARNED), "vib-learned");
+    nvdp_context_free(ctx);
+}
