@@ -1,0 +1,69 @@
+/* Files of kind embeddings/1: the samples that are given away (docs/formats.md).
+ *
+ * Sample s of text i is number i * samples + s, and its rows lie in the mechanism's order: the
+ * prior, the tokens, under the hidden length policy the padding, each kappa times. */
+#ifndef NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
+#define NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
+
+#include "base/hdf5_file.h"
+#include <nvdp/posteriors.h>
+
+struct nvdp__embeddings_shape {
+    size_t texts;   /* N */
+    size_t samples; /* S a text */
+    size_t dim;     /* p */
+    int kappa;
+    enum nvdp_length_policy policy;
+    size_t length;      /* L: hidden policy */
+    size_t sample_rows; /* M: rows of every sample under the hidden policy, else 0 */
+    size_t rows;        /* of all samples together */
+    bool weights;       /* log_pi is there */
+};
+
+/* --- writing --- */
+
+struct nvdp__embeddings_writer {
+    struct nvdp__embeddings_shape shape;
+    struct nvdp__h5 *file; /* attributes are set by the caller */
+};
+
+/* Creates the file with empty datasets z and log_pi; under the public policy also `offset`,
+ * [N*S+1]. */
+nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
+                                    const struct nvdp__embeddings_shape *shape,
+                                    const int64_t *offset, struct nvdp__embeddings_writer *out);
+/* The samples of texts [first, first + texts), which take `rows` rows from first_row on: z [rows,
+ * p], log_pi [rows] (not read without weights), already on the file's grid. */
+nvdp_status nvdp__embeddings_write(struct nvdp__embeddings_writer *writer, size_t first,
+                                   size_t texts, size_t first_row, size_t rows, const float *z,
+                                   const float *log_pi);
+/* Publishes the file under its name, or throws it away; both harmless on a zeroed struct. */
+nvdp_status nvdp__embeddings_commit(struct nvdp__embeddings_writer *writer);
+void nvdp__embeddings_abort(struct nvdp__embeddings_writer *writer);
+
+/* --- reading --- */
+
+struct nvdp__embeddings {
+    struct nvdp__embeddings_shape shape;
+    char method[32];
+    char task[16];   /* "" where the file does not say */
+    size_t heads;    /* of the sender's block; 0 where the file does not say */
+    int64_t *offset; /* [N*S+1] first row of every sample */
+    uint16_t *z;     /* [rows, p] binary16 */
+    float *log_pi;   /* [rows]; NULL without weights */
+    float *label;    /* [N], NaN where there is none; or NULL */
+    int32_t *split;  /* [N] 0 train, 1 dev, 2 test; or NULL */
+    int64_t *id;     /* [N] or NULL */
+};
+
+/* Reads a whole file, z as it is stored.  Everything is checked: attributes, shapes, ranges, that
+ * all values are finite and log weights at most 0, and that the file is large enough for what it
+ * declares. */
+nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
+                                  struct nvdp__embeddings **out);
+void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
+
+/* Rows of `row` floats that one slice moves: at least one. */
+size_t nvdp__slice_rows(size_t row);
+
+#endif
