@@ -20,12 +20,14 @@
  * is the limit of the form above: (A_c/A_p) phi(y1)/s -> K phi(d_i/K), the second difference of w
  * -> w(a_q) - w(a_p). */
 #include "rdp/dirichlet.h"
+#include "rdp/clones.h"
 #include "rdp/gap.h"
 #include "rdp/order.h"
 #include <nvdp/rdp.h>
 
 /* From here on Stirling's series is exact to rounding with the six terms below. */
-static const double stirling_from = 16;
+enum { SHIFTS = 16 };
+static const double stirling_from = SHIFTS;
 /* lnG(x) - (x - 1/2) log x + x - 1/2 log 2 pi = sum_n b_n / x^(2n-1), b_n = B_2n / (2n (2n-1)). */
 static const double stirling[6] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
                                    -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
@@ -66,6 +68,32 @@ static double remainder_value(double x) {
     return sum - 0.5 * log(x);
 }
 
+/* sum_{r < shift} of the gaps of log(x + r). */
+static double far_logs(double s, double p, double q, double c, double delta, int shift) {
+    double sum = 0;
+    for (int r = 0; r < shift; r++) {
+        double x = p + r;
+        sum += nvdp__log_gap(s, delta / x, (q + r) / x, (c + r) / x);
+    }
+    return sum;
+}
+
+/* The same where every k and s k is inside the series' range: no branch, sixteen at once. */
+NVDP_CLONES
+static double near_logs(double s, double p, double delta, int shift) {
+    double inverse = s == 0 ? 0 : 1 / s;
+    double part[SHIFTS];
+    for (int r = 0; r < SHIFTS; r++) {
+        double k = r < shift ? delta / (p + r) : 0;
+        part[r] = nvdp__log1pmx_near(s * k) * inverse + nvdp__log1pmx_near(-k);
+    }
+    double sum = 0;
+    for (int r = 0; r < SHIFTS; r++) {
+        sum += part[r];
+    }
+    return -sum;
+}
+
 /* Second difference of w(x) = lnG(x) - x log x + x for finite s.  Points far apart are taken from
  * the values (w is of order log x: nothing to lose).  Close ones are taken term by term, small
  * arguments raised by n through lnG(x) = lnG(x + n) - sum_{r<n} log(x + r). */
@@ -79,10 +107,8 @@ static double remainder_gap(double s, double p, double q, double c, double delta
     int shift = least < stirling_from ? (int)ceil(stirling_from - least) : 0;
     double sum = 0;
     if (shift > 0) {
-        for (int r = 0; r < shift; r++) {
-            double x = p + r;
-            sum += nvdp__log_gap(s, delta / x, (q + r) / x, (c + r) / x);
-        }
+        sum += fabs(delta) * fmax(1, fabs(s)) < 0.24 * p ? near_logs(s, p, delta, shift)
+                                                         : far_logs(s, p, q, c, delta, shift);
         double x = p + shift;
         sum += x * nvdp__xlogx_gap(s, delta / x, (q + shift) / x, (c + shift) / x);
         sum -= p * nvdp__xlogx_gap(s, delta / p, q / p, c / p);

@@ -11,6 +11,7 @@
  * series    variances within a quarter of each other: the plain form's own series;
  * plain     nvdp__gaussian, which decides every infinity and every case near one. */
 #include "rdp/fast.h"
+#include "rdp/clones.h"
 #include "rdp/gap.h"
 #include "rdp/gaussian.h"
 #include <float.h>
@@ -18,15 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__x86_64__) && !defined(NVDP_SANITIZED) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define NVDP_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef NVDP_CLONES
-#define NVDP_CLONES
-#endif
 
 enum { LANES = 8, STEPS = 8 };
 

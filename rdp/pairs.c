@@ -36,11 +36,12 @@ static double log_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-/* Adds count * lnG(x) to a sum that keeps its absolute size. */
+/* Adds count * lnG(x) to a sum that keeps the size its rounding is relative to: the value, and
+ * x psi(x) for the rounding of x itself. */
 static void add_log_gamma(double x, double count, double *sum, double *magnitude) {
     double value = count * log_gamma(x);
     *sum += value;
-    *magnitude += fabs(value);
+    *magnitude += fabs(value) + fabs(count) * (1 + x);
 }
 
 static void prepare_weights(struct nvdp__pairs *pairs, size_t i) {
@@ -201,7 +202,7 @@ static bool clearly_outside(const struct nvdp_posteriors *set, double order, siz
 }
 
 /* The Dirichlet part by [lnB(c) - lnB(p)]/s - [lnB(p) - lnB(q)] from cached values, where its
- * rounding is below 1e-13 of the whole divergence; NaN where it is not, or near an edge. */
+ * rounding is below 3e-13 of the whole divergence; NaN where it is not, or near an edge. */
 static double quick_weights(const struct nvdp__pairs *pairs, double order, size_t i, size_t j,
                             double gaussian) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -225,7 +226,7 @@ static double quick_weights(const struct nvdp__pairs *pairs, double order, size_
     double value = (far.sum - pairs->log_beta[i]) / s - near;
     double size =
         (far.magnitude + pairs->magnitude[i]) / fabs(s) + pairs->magnitude[i] + pairs->magnitude[j];
-    return value > 0 && 2 * DBL_EPSILON * size < 1e-13 * (value + gaussian) ? value : NAN;
+    return value > 0 && 2 * DBL_EPSILON * size < 3e-13 * (value + gaussian) ? value : NAN;
 }
 
 /* Eight texts against eight. */
