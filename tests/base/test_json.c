@@ -119,7 +119,7 @@ Test(json, numbers_survive_a_round_trip) {
     const double values[] = {0.1, 1.0 / 3, DBL_MIN, DBL_MAX, -0.0, 5e-324, INFINITY, -INFINITY, 7};
     const char *path = support_scratch_path("r.json");
     json_t *object = json_object();
-    char key[8];
+    char key[16];
     for (int i = 0; i < 9; i++) {
         snprintf(key, sizeof key, "%d", i);
         json_object_set_new(object, key, nvdp__json_number(values[i]));
