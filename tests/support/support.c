@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RING = 8, PATH_ROOM = 4096 };
+enum { RING = 64, PATH_ROOM = 4096 };
 
 struct nvdp_context *support_context(void) {
     struct nvdp_context *ctx = NULL;

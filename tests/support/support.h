@@ -9,13 +9,13 @@
 struct nvdp_context *support_context(void);
 
 /* Path of a file of the reference data ($NVDP_SHARED, else ../shared beside the source tree).
- * Skips the running test with a message where it is missing.  Static buffer ring of 8. */
+ * Skips the running test with a message where it is missing.  Static buffer ring of 64. */
 const char *support_shared(const char *relative);
 bool support_has_shared(const char *relative);
 
 /* A fresh scratch directory under the system's temporary directory; removed at exit. */
 const char *support_scratch(void);
-/* Path of `name` in the scratch directory (static ring of 8). */
+/* Path of `name` in the scratch directory (static ring of 64). */
 const char *support_scratch_path(const char *name);
 void support_write(const char *path, const void *bytes, size_t count);
 void support_write_text(const char *path, const char *text);

@@ -1,0 +1,138 @@
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/bert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct outcome run(const char *format, va_list args) {
+    char *line = NULL;
+    cr_assert_gt(vasprintf(&line, format, args), -1);
+    struct outcome outcome = {0};
+    outcome.code = support_run(line, &outcome.out, &outcome.err);
+    free(line);
+    return outcome;
+}
+
+struct outcome rig_run(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    struct outcome outcome = run(format, args);
+    va_end(args);
+    return outcome;
+}
+
+struct outcome rig_expect(int code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    struct outcome outcome = run(format, args);
+    va_end(args);
+    cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", format, code,
+                 outcome.code, outcome.err);
+    return outcome;
+}
+
+void rig_release(struct outcome *outcome) {
+    free(outcome->out);
+    free(outcome->err);
+}
+
+json_t *rig_object(const struct outcome *outcome) {
+    json_error_t error;
+    json_t *object = json_loads(outcome->out, 0, &error);
+    cr_assert_not_null(object, "line %d: %s in: %s", error.line, error.text, outcome->out);
+    cr_assert(json_is_object(object));
+    return object;
+}
+
+void rig_contains(const char *text, const char *part) {
+    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
+}
+
+void rig_lacks(const char *text, const char *part) {
+    cr_assert_null(strstr(text, part), "'%s' is in: %s", part, text);
+}
+
+/* --- the model --- */
+
+static const char *const pieces[] = {
+    "[PAD]",  "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",    "the",  "film",   "plot",    "actor",
+    "story",  "is",    "was",   "very",  "so",     "good", "bad",  "great",  "awful",   "lovely",
+    "boring", "fine",  "poor",  "##ly",  "##s",    ".",    ",",    "!",      "un",      "##like",
+    "and",    "not",   "this",  "that",  "it",     "we",   "they", "really", "perhaps", "music",
+};
+enum { PIECES = sizeof pieces / sizeof *pieces };
+
+const char *rig_model(void) {
+    const char *directory = support_scratch_path("model");
+    struct stat info;
+    if (stat(directory, &info) == 0) return directory;
+    char vocabulary[PIECES * 16] = "";
+    for (int i = 0; i < PIECES; i++) {
+        strcat(vocabulary, pieces[i]);
+        strcat(vocabulary, "\n");
+    }
+    const char *path = support_scratch_path("vocab.txt");
+    support_write_text(path, vocabulary);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    config.hidden_size = 16;
+    config.num_hidden_layers = 1;
+    config.num_attention_heads = 2;
+    config.intermediate_size = 32;
+    config.vocab_size = PIECES;
+    config.max_position_embeddings = 32;
+    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 1, path, directory), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+    return directory;
+}
+
+/* --- the task --- */
+
+static const char *const good[] = {"good", "great", "lovely", "fine"};
+static const char *const bad[] = {"bad", "awful", "boring", "poor"};
+static const char *const things[] = {"film", "plot", "actor", "story", "music"};
+
+static void write_split(const char *directory, const char *name, int rows) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file);
+    bool test = strcmp(name, "test.tsv") == 0;
+    fputs(test ? "index\tsentence\n" : "sentence\tlabel\n", file);
+    for (int i = 0; i < rows; i++) {
+        int label = i % 2;
+        const char *word = (label == 1 ? good : bad)[i / 2 % 4];
+        char text[128];
+        snprintf(text, sizeof text, "%s %s was %s%s .", i % 3 == 0 ? "the" : "this", things[i % 5],
+                 i % 7 == 0 ? "very " : "", word);
+        if (test) {
+            fprintf(file, "%d\t%s\n", i, text);
+        } else {
+            fprintf(file, "%s\t%d\n", text, label);
+        }
+    }
+    cr_assert_eq(fclose(file), 0);
+}
+
+const char *rig_task(void) {
+    const char *directory = support_scratch_path("task");
+    if (mkdir(directory, 0777) != 0) return directory;
+    write_split(directory, "train.tsv", 160);
+    write_split(directory, "dev.tsv", 40);
+    write_split(directory, "test.tsv", 12);
+    return directory;
+}
+
+const char *rig_train_options(void) {
+    static char options[8192];
+    snprintf(options, sizeof options,
+             "--task sst2 --data %s --model %s --max-length 12 --batch 16 --epochs 2 --lr 3e-3 "
+             "--eval-draws 2 --lambda 1e-3 --alpha-tau 0 --threads 1",
+             rig_task(), rig_model());
+    return options;
+}

@@ -1,0 +1,129 @@
+/* --config FILE.json: the same options from a file; flags win. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const char *write_config(const char *text) {
+    const char *path = support_scratch_path("config.json");
+    support_write_text(path, text);
+    return path;
+}
+
+static void refused(int code, const char *text, const char *message) {
+    struct outcome outcome = rig_expect(code, "tokenize --config %s", write_config(text));
+    rig_contains(outcome.err, "config.json");
+    rig_contains(outcome.err, message);
+    rig_release(&outcome);
+}
+
+static void pieces(const char *args, const char *config, const char *expected) {
+    const char *input = support_scratch_path("input.txt");
+    support_write_text(input, "the film was good\n");
+    struct outcome outcome = rig_expect(0, "tokenize --model %s --config %s %s <%s", rig_model(),
+                                        write_config(config), args, input);
+    cr_assert_str_eq(outcome.out, expected);
+    rig_release(&outcome);
+}
+
+Test(config_file, gives_options_with_dashes_or_underscores) {
+    pieces("", "{\"max-length\": 4}", "the film\n");
+    pieces("", "{\"max_length\": 4}", "the film\n");
+    pieces("", "{\"max_length\": \"4\"}", "the film\n");
+    pieces("", "{\"special\": true, \"max_length\": 4}", "[CLS] the film [SEP]\n");
+    pieces("", "{\"special\": false}", "the film was good\n");
+    pieces("", "{}", "the film was good\n");
+}
+
+Test(config_file, flags_win_wherever_they_stand) {
+    pieces("--max-length 5", "{\"max_length\": 4}", "the film was\n");
+    struct outcome outcome =
+        rig_expect(0, "tokenize --max-length 5 --model %s --config %s <%s", rig_model(),
+                   write_config("{\"max_length\": 4}"), support_scratch_path("input.txt"));
+    cr_assert_str_eq(outcome.out, "the film was\n");
+    rig_release(&outcome);
+}
+
+Test(config_file, later_files_win_over_earlier_ones) {
+    const char *first = support_scratch_path("first.json");
+    support_write_text(first, "{\"max_length\": 3, \"special\": true}");
+    const char *input = support_scratch_path("input.txt");
+    support_write_text(input, "the film was good\n");
+    struct outcome outcome =
+        rig_expect(0, "tokenize --model %s --config %s --config %s <%s", rig_model(), first,
+                   write_config("{\"max_length\": 4}"), input);
+    cr_assert_str_eq(outcome.out, "[CLS] the film [SEP]\n");
+    rig_release(&outcome);
+}
+
+Test(config_file, faults_name_the_file_and_the_key) {
+    refused(2, "{\"modle\": 1}", "unknown key 'modle'");
+    refused(2, "{\"config\": \"other.json\"}", "unknown key 'config'");
+    refused(2, "{\"jsonl\": 1}", "key 'jsonl': expected true or false, found a number");
+    refused(2, "{\"max_length\": null}",
+            "key 'max_length': expected a string or a number, found null");
+    refused(2, "{\"max_length\": 1.5}", "key 'max-length': expected a whole number");
+    refused(2, "{\"max_length\": {\"a\": 1}}", "found an object");
+    refused(3, "[1]", "expected an object of options, found an array");
+    refused(3, "{\"model\": \"a\",\n\"model\": \"b\"}", "duplicate object key");
+    refused(3, "{\n\"model\": ", "config.json:2");
+    struct outcome missing = rig_expect(1, "tokenize --config nowhere.json");
+    rig_contains(missing.err, "nowhere.json: No such file");
+    rig_release(&missing);
+}
+
+Test(config_file, numbers_keep_their_value) {
+    const char *config = write_config("{\"lambda_g\": 0.1, \"lambda-d\": 1e-300, \"lr\": 3e-5, "
+                                      "\"clip_mu\": \"inf\", \"seed\": 9007199254740993}");
+    struct outcome outcome = rig_expect(
+        0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json --config %s",
+        rig_task(), rig_model(), config);
+    json_t *object = rig_object(&outcome);
+    const json_t *configuration = json_object_get(object, "configuration");
+    cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_g")), 0.1);
+    cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_d")), 1e-300);
+    cr_assert_eq(json_number_value(json_object_get(configuration, "lr")), 3e-5);
+    cr_assert_eq(json_integer_value(json_object_get(configuration, "seed")), 9007199254740993);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+/* "lambda" sets both weights, and stands in order with the others. */
+static void lambdas(const char *args, double lambda_g, double lambda_d) {
+    struct outcome outcome =
+        rig_expect(0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
+                   rig_task(), rig_model(), args);
+    json_t *object = rig_object(&outcome);
+    const json_t *configuration = json_object_get(object, "configuration");
+    cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_g")), lambda_g);
+    cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_d")), lambda_d);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+Test(config_file, lambda_sets_both_weights_in_order) {
+    lambdas("--lambda 0.5", 0.5, 0.5);
+    lambdas("--lambda 0.5 --lambda-d 0.25", 0.5, 0.25);
+    lambdas("--lambda-d 0.25 --lambda 0.5", 0.5, 0.5);
+}
+
+Test(config_file, kl_implies_a_late_rise_of_its_weight) {
+    struct outcome outcome = rig_expect(
+        0,
+        "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json --regularizer kl",
+        rig_task(), rig_model());
+    json_t *object = rig_object(&outcome);
+    const json_t *configuration = json_object_get(object, "configuration");
+    cr_assert_str_eq(json_string_value(json_object_get(configuration, "kl_schedule")), "warmup");
+    cr_assert_eq(json_number_value(json_object_get(configuration, "kl_delay")), 0.2);
+    cr_assert_eq(json_number_value(json_object_get(configuration, "kl_ramp")), 0.5);
+    json_decref(object);
+    rig_release(&outcome);
+    outcome = rig_expect(
+        0,
+        "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json --regularizer kl "
+        "--kl-schedule constant",
+        rig_task(), rig_model());
+    rig_contains(outcome.out, "\"constant\"");
+    rig_release(&outcome);
+}

@@ -1,0 +1,286 @@
+/* From training to a reader of the shared file, through the program alone. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    cr_assert(json_is_number(value), "key '%s' is not a number", key);
+    return json_number_value(value);
+}
+
+static void has_string(const json_t *object, const char *key, const char *expected) {
+    const char *text = json_string_value(json_object_get(object, key));
+    cr_assert_not_null(text, "key '%s' is not a string", key);
+    cr_assert_str_eq(text, expected);
+}
+
+static bool exists(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+static const char *in_run(const char *name) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", support_scratch_path("run"), name);
+    return path;
+}
+
+/* A trained run, made once a test. */
+static const char *make_run(const char *method) {
+    const char *run = support_scratch_path("run");
+    struct outcome outcome =
+        rig_expect(0, "train %s --method %s --out %s --quiet", rig_train_options(), method, run);
+    cr_assert_str_empty(outcome.err);
+    rig_release(&outcome);
+    return run;
+}
+
+Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
+    const char *run = support_scratch_path("run");
+    struct outcome outcome = rig_expect(0, "train %s --out %s --dry-run", rig_train_options(), run);
+    rig_contains(outcome.out, "\"lambda_g\": 0.001");
+    rig_contains(outcome.out, "\nparameters ");
+    rig_contains(outcome.out, "\nmemory ");
+    cr_assert_not(exists(run));
+    rig_release(&outcome);
+    outcome = rig_expect(0, "train %s --out %s --dry-run --json", rig_train_options(), run);
+    json_t *object = rig_object(&outcome);
+    const json_t *plan = json_object_get(object, "plan");
+    cr_assert_eq(number(plan, "train_texts") + number(plan, "validation_texts"), 160);
+    cr_assert_eq(number(plan, "test_texts"), 40);
+    cr_assert_gt(number(plan, "memory_bytes"), 0);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+Test(pipeline, train_prints_a_table_or_an_object) {
+    const char *run = support_scratch_path("run");
+    struct outcome table = rig_expect(0, "train %s --out %s", rig_train_options(), run);
+    rig_contains(table.out, "best epoch ");
+    rig_contains(table.out, "validation ");
+    rig_contains(table.out, "accuracy ");
+    rig_contains(table.out, " +- ");
+    rig_contains(table.out, "majority class ");
+    rig_contains(table.out, "tokens/s");
+    rig_contains(table.out, run);
+    rig_release(&table);
+    struct outcome again = rig_expect(2, "train %s --out %s", rig_train_options(), run);
+    rig_contains(again.err, "not empty");
+    rig_release(&again);
+    struct outcome outcome =
+        rig_expect(0, "train %s --out %s --overwrite --json --quiet", rig_train_options(), run);
+    json_t *object = rig_object(&outcome);
+    has_string(object, "out", run);
+    cr_assert_eq(number(object, "epochs_run"), 2);
+    const json_t *test = json_object_get(object, "test");
+    cr_assert_eq(number(test, "n"), 40);
+    cr_assert_eq(number(test, "draws"), 2);
+    cr_assert_eq(number(test, "majority"), 0.5);
+    const json_t *accuracy = json_object_get(json_object_get(test, "metrics"), "accuracy");
+    cr_assert(number(accuracy, "mean") >= 0 && number(accuracy, "mean") <= 1);
+    cr_assert_geq(number(accuracy, "sd"), 0);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+/* Methods of a later version are refused by name. */
+static bool train_method(const char *method, const char *run) {
+    struct outcome outcome = rig_run("train %s --epochs 1 --method %s --out %s --quiet",
+                                     rig_train_options(), method, run);
+    bool known = strstr(outcome.err, "not in this version") == NULL;
+    if (known) {
+        cr_assert_eq(outcome.code, 0, "%s: %s", method, outcome.err);
+    } else {
+        cr_assert_eq(outcome.code, 1);
+        rig_contains(outcome.err, method);
+    }
+    rig_release(&outcome);
+    return known;
+}
+
+Test(pipeline, every_method_trains_and_evaluates) {
+    const char *methods[] = {"base", "nvdp", "reg", "vib-fixed", "vib-learned", "vtdp"};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const char *run = support_scratch_path(methods[i]);
+        if (!train_method(methods[i], run)) {
+            cr_assert_geq(i, 2);
+            continue;
+        }
+        struct outcome outcome = rig_expect(0, "eval %s --json --draws 2", run);
+        json_t *object = rig_object(&outcome);
+        has_string(object, "method", methods[i]);
+        has_string(object, "task", "sst2");
+        has_string(object, "split", "dev");
+        has_string(object, "protocol", "holdout");
+        cr_assert_eq(number(object, "n"), 40);
+        bool noise = strcmp(methods[i], "base") != 0 && strcmp(methods[i], "reg") != 0;
+        cr_assert_eq(number(object, "draws"), noise ? 2 : 1);
+        cr_assert_eq(number(object, "majority"), 0.5);
+        cr_assert_not_null(json_object_get(json_object_get(object, "metrics"), "accuracy"));
+        json_decref(object);
+        rig_release(&outcome);
+    }
+}
+
+Test(pipeline, predict_writes_the_leaderboard_s_file) {
+    const char *run = make_run("base");
+    struct outcome outcome = rig_expect(0, "predict %s", run);
+    rig_contains(outcome.out, "predictions_test.tsv");
+    rig_release(&outcome);
+    char *file = support_read(in_run("predictions_test.tsv"));
+    cr_assert_eq(strncmp(file, "index\tprediction\n0\t", 19), 0, "found %s", file);
+    free(file);
+    const char *out = support_scratch_path("mine.tsv");
+    outcome = rig_expect(0, "predict %s --split dev --out %s --json", run, out);
+    json_t *object = rig_object(&outcome);
+    has_string(object, "out", out);
+    json_decref(object);
+    rig_release(&outcome);
+    cr_assert(exists(out));
+}
+
+Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
+    const char *run = make_run("nvdp");
+    const char *posteriors = support_scratch_path("posteriors.h5");
+    const char *pairs = support_scratch_path("pairs.h5");
+    struct outcome of_run =
+        rig_expect(0, "privacy %s --order 1.5 --json --quiet --posteriors-out %s --pairs %s", run,
+                   posteriors, pairs);
+    cr_assert(exists(pairs));
+    char *saved = support_read(in_run("privacy.json"));
+    cr_assert_str_eq(saved, of_run.out);
+    free(saved);
+    json_t *object = rig_object(&of_run);
+    cr_assert_eq(number(object, "order"), 1.5);
+    cr_assert_eq(number(object, "n"), 40);
+    struct outcome of_file =
+        rig_expect(0, "privacy --posteriors %s --order 1.5 --json --quiet", posteriors);
+    json_t *same = rig_object(&of_file);
+    cr_assert(json_equal(object, same), "%s against %s", of_run.out, of_file.out);
+    json_decref(object);
+    json_decref(same);
+    rig_release(&of_run);
+    rig_release(&of_file);
+    struct outcome table = rig_expect(0, "privacy %s --limit 10", run);
+    rig_contains(table.out, "not a bound over all texts");
+    rig_release(&table);
+}
+
+Test(pipeline, privacy_of_a_run_without_noise_is_refused) {
+    struct outcome outcome = rig_expect(2, "privacy %s", make_run("base"));
+    rig_contains(outcome.err, "nvdp privacy: ");
+    rig_release(&outcome);
+}
+
+Test(pipeline, export_and_reuse) {
+    const char *run = make_run("nvdp");
+    const char *shared = support_scratch_path("shared.h5");
+    struct outcome outcome = rig_expect(
+        0, "export %s --split train,dev --with-labels --samples 2 --out %s", run, shared);
+    rig_contains(outcome.out, shared);
+    rig_contains(outcome.out, "200");
+    rig_release(&outcome);
+    outcome = rig_expect(0, "reuse %s --epochs 2 --json --quiet", shared);
+    json_t *object = rig_object(&outcome);
+    cr_assert_gt(number(object, "train_texts"), 0);
+    cr_assert_eq(number(object, "classes"), 2);
+    cr_assert_eq(number(object, "n"), 40);
+    json_decref(object);
+    rig_release(&outcome);
+    outcome = rig_expect(0, "info %s --json", shared);
+    object = rig_object(&outcome);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+Test(pipeline, seeded_export_says_so_and_repeats) {
+    const char *run = make_run("nvdp");
+    char *first = NULL;
+    for (int i = 0; i < 2; i++) {
+        struct outcome outcome =
+            rig_expect(0, "export %s --split dev --split train --insecure-seed 7 --out %s --json",
+                       run, support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
+        json_t *object = rig_object(&outcome);
+        cr_assert_eq(number(object, "texts"), 200);
+        rig_contains(json_string_value(json_object_get(object, "statement")), "seed");
+        if (i == 0) {
+            first = json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
+        } else {
+            char *second = json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
+            cr_assert_str_eq(first, second);
+            free(second);
+        }
+        json_decref(object);
+        rig_release(&outcome);
+    }
+    free(first);
+}
+
+Test(pipeline, encode_writes_hidden_states) {
+    const char *input = support_scratch_path("texts.jsonl");
+    support_write_text(input,
+                       "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
+    struct outcome outcome = rig_expect(0, "encode --model %s --jsonl %s --out %s --json --quiet",
+                                        rig_model(), input, support_scratch_path("hidden.h5"));
+    json_t *object = rig_object(&outcome);
+    cr_assert_eq(number(object, "texts"), 2);
+    json_decref(object);
+    rig_release(&outcome);
+    cr_assert(exists(support_scratch_path("hidden.h5")));
+    support_write_text(input, "{\"text\": \"the film\"}\n{\"text\": 3}\n");
+    outcome = rig_expect(3, "encode --model %s --jsonl %s --out %s", rig_model(), input,
+                         support_scratch_path("bad.h5"));
+    rig_contains(outcome.err, "texts.jsonl:2");
+    rig_release(&outcome);
+    cr_assert_not(exists(support_scratch_path("bad.h5")));
+}
+
+/* --- interruption --- */
+
+static void wait_for(const char *path) {
+    for (int i = 0; i < 6000 && !exists(path); i++) {
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    cr_assert(exists(path), "%s did not appear", path);
+}
+
+Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
+    const char *run = support_scratch_path("run");
+    char *command = NULL;
+    cr_assert_gt(
+        asprintf(&command, "exec %s/nvdp train %s --epochs 100 --patience 0 --out %s --quiet 2>%s",
+                 NVDP_BINARY_DIR, rig_train_options(), run, support_scratch_path("messages")),
+        0);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    wait_for(in_run("metrics.jsonl"));
+    cr_assert_eq(kill(child, SIGINT), 0);
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status));
+    char *messages = support_read(support_scratch_path("messages"));
+    cr_assert_eq(WEXITSTATUS(status), 130, "%s", messages);
+    rig_contains(messages, "nvdp train: interrupted");
+    rig_contains(messages, "--resume");
+    cr_assert(exists(in_run("state.ckpt")));
+    free(messages);
+    free(command);
+    struct outcome outcome = rig_expect(0, "train --resume %s --json --quiet", run);
+    json_t *object = rig_object(&outcome);
+    cr_assert_eq(number(object, "epochs_run"), 100);
+    json_decref(object);
+    rig_release(&outcome);
+}

@@ -1,0 +1,103 @@
+/* nvdp tokenize: pieces of plain lines, ids of JSON lines. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct outcome tokenize(int code, const char *args, const char *input, size_t size) {
+    const char *path = support_scratch_path("input.txt");
+    support_write(path, input, size);
+    return rig_expect(code, "tokenize --model %s %s <%s", rig_model(), args, path);
+}
+
+static void gives(const char *args, const char *input, const char *expected) {
+    struct outcome outcome = tokenize(0, args, input, strlen(input));
+    cr_assert_str_eq(outcome.out, expected);
+    cr_assert_str_empty(outcome.err);
+    rig_release(&outcome);
+}
+
+static void refused(const char *input, const char *message) {
+    struct outcome outcome = tokenize(3, "--jsonl", input, strlen(input));
+    rig_contains(outcome.err, message);
+    rig_release(&outcome);
+}
+
+Test(tokenize, pieces_of_plain_lines) {
+    gives("", "The film was unlikely good.\n", "the film was un ##like ##ly good .\n");
+    gives("", "Films, WE\n\nit", "film ##s , we\n\nit\n");
+    gives("", "", "");
+    gives("--special", "\n", "[CLS] [SEP]\n");
+    gives("", "zzz film\r\n", "[UNK] film\n");
+    gives("--max-length 4", "the film was good\n", "the film\n");
+}
+
+Test(tokenize, ids_and_types_of_json_lines) {
+    gives("--jsonl", "{\"text\": \"the film\", \"pair\": null, \"max_length\": 8}\n",
+          "{\"input_ids\": [2, 6, 7, 3], \"token_type_ids\": [0, 0, 0, 0]}\n");
+    gives("--jsonl", "{\"text\": \"the film\", \"pair\": \"is good\"}\n",
+          "{\"input_ids\": [2, 6, 7, 3, 11, 15, 3], \"token_type_ids\": [0, 0, 0, 0, 1, 1, 1]}\n");
+    gives("--jsonl", "{\"text\": \"the film was good\", \"max_length\": 4}",
+          "{\"input_ids\": [2, 6, 7, 3], \"token_type_ids\": [0, 0, 0, 0]}\n");
+    gives("--jsonl --max-length 3", "{\"text\": \"the film was good\"}\n",
+          "{\"input_ids\": [2, 6, 3], \"token_type_ids\": [0, 0, 0]}\n");
+}
+
+Test(tokenize, nul_in_a_json_text_does_not_end_it) {
+    gives("--jsonl", "{\"text\": \"the\\u0000 film\"}\n",
+          "{\"input_ids\": [2, 6, 7, 3], \"token_type_ids\": [0, 0, 0, 0]}\n");
+}
+
+Test(tokenize, nul_in_a_plain_line_does_not_end_it) {
+    struct outcome outcome = tokenize(0, "", "the\0 film\n", 10);
+    cr_assert_str_eq(outcome.out, "the film\n");
+    rig_release(&outcome);
+}
+
+Test(tokenize, bad_json_lines_are_named) {
+    refused("{\"text\": \"a\"}\n{\"text\": \"a\"\n", "nvdp tokenize: stdin:2: ");
+    refused("{\"text\": \"a\"}\n\n[1]\n", "stdin:3: expected an object");
+    refused("{\"txt\": \"a\"}\n", "stdin:1: key 'text' is missing");
+    refused("{\"text\": 1}\n", "stdin:1: key 'text': expected a string");
+    refused("{\"text\": \"a\", \"pair\": []}\n", "stdin:1: key 'pair': expected a string");
+    refused("{\"text\": \"a\", \"max_length\": 1}\n", "stdin:1: key 'max_length': expected");
+    refused("{\"text\": \"a\", \"pair\": \"b\", \"max_length\": 2}\n", "whole number from 3");
+    refused("{\"text\": \"a\", \"max_length\": 7.5}\n", "stdin:1: key 'max_length': expected");
+    refused("{\"text\": \"\xff\"}\n", "stdin:1: ");
+}
+
+Test(tokenize, a_model_that_is_not_there) {
+    struct outcome outcome = rig_expect(1, "tokenize --model nowhere </dev/null");
+    rig_contains(outcome.err, "nowhere");
+    rig_release(&outcome);
+}
+
+/* Against values of an independent implementation (Hugging Face's). */
+Test(tokenize, golden_lines) {
+    const char *golden = support_shared("golden/tokenizer.jsonl");
+    const char *model = support_shared("data/bert/bert-base-uncased");
+    struct outcome outcome = rig_expect(0, "tokenize --model %s --jsonl <%s", model, golden);
+    FILE *expected = fopen(golden, "rb");
+    cr_assert_not_null(expected);
+    char *line = NULL;
+    size_t room = 0;
+    char *at = outcome.out;
+    for (int number = 1; getline(&line, &room, expected) > 0; number++) {
+        json_t *want = json_loads(line, JSON_ALLOW_NUL, NULL);
+        json_t *got = json_loadb(at, strcspn(at, "\n"), 0, NULL);
+        cr_assert_not_null(got, "line %d is missing", number);
+        cr_expect(json_equal(json_object_get(want, "input_ids"), json_object_get(got, "input_ids")),
+                  "line %d: %s", number, line);
+        cr_expect(json_equal(json_object_get(want, "token_type_ids"),
+                             json_object_get(got, "token_type_ids")),
+                  "line %d", number);
+        json_decref(want);
+        json_decref(got);
+        at += strcspn(at, "\n") + 1;
+    }
+    cr_assert_str_empty(at);
+    free(line);
+    (void)fclose(expected);
+    rig_release(&outcome);
+}

@@ -1,0 +1,144 @@
+/* Help, version, wrong usage: texts and exit codes that scripts and people meet first. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const commands[] = {"train", "eval",   "predict",  "privacy", "export",
+                                       "reuse", "encode", "tokenize", "info"};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+Test(usage, help_lists_every_subcommand_with_a_line) {
+    struct outcome help = rig_expect(0, "--help");
+    for (int i = 0; i < COMMANDS; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n  %-10s ", commands[i]);
+        rig_contains(help.out, line);
+    }
+    cr_assert_str_empty(help.err);
+    rig_release(&help);
+}
+
+Test(usage, version) {
+    struct outcome version = rig_expect(0, "--version");
+    rig_contains(version.out, "nvdp " NVDP_VERSION "\n");
+    rig_release(&version);
+    version = rig_expect(0, "train --version");
+    rig_contains(version.out, "nvdp " NVDP_VERSION "\n");
+    rig_release(&version);
+}
+
+Test(usage, every_subcommand_has_help_with_examples) {
+    for (int i = 0; i < COMMANDS; i++) {
+        struct outcome help = rig_expect(0, "%s --help", commands[i]);
+        char usage[64];
+        snprintf(usage, sizeof usage, "Usage: nvdp %s ", commands[i]);
+        rig_contains(help.out, usage);
+        rig_contains(help.out, "\nExamples:\n  ");
+        rig_contains(help.out, "--threads=N");
+        cr_assert_str_empty(help.err);
+        struct outcome same = rig_expect(0, "help %s", commands[i]);
+        cr_assert_str_eq(same.out, help.out);
+        rig_release(&same);
+        rig_release(&help);
+    }
+}
+
+Test(usage, help_states_defaults_and_choices) {
+    struct outcome help = rig_expect(0, "train --help");
+    rig_contains(help.out, "--lambda-g=X");
+    rig_contains(help.out, "--kl-schedule=S");
+    rig_contains(help.out, "(default 0.1)");
+    rig_contains(help.out, "(default hidden)");
+    rig_release(&help);
+}
+
+static void refused(const char *args, const char *message, const char *hint) {
+    struct outcome outcome = rig_expect(2, "%s", args);
+    rig_contains(outcome.err, message);
+    rig_contains(outcome.err, hint);
+    cr_assert_str_empty(outcome.out);
+    rig_release(&outcome);
+}
+
+Test(usage, wrong_usage_exits_with_2_and_a_hint) {
+    refused("", "expected a subcommand", "try nvdp --help");
+    refused("trian", "unknown subcommand 'trian'", "try nvdp --help");
+    refused("--json", "unknown option '--json'", "try nvdp --help");
+    refused("train --lamda 1", "nvdp train: unrecognized option '--lamda'",
+            "try nvdp train --help");
+    refused("train --lr", "option '--lr' requires an argument", "try nvdp train --help");
+    refused("train --lr fast", "option --lr: expected a number, found 'fast'",
+            "try nvdp train --help");
+    refused("train --lr nan", "option --lr: expected a number, found 'nan'",
+            "try nvdp train --help");
+    refused("train --epochs -1", "option --epochs: expected a whole number of at least 0",
+            "try nvdp train --help");
+    refused("train --epochs 1.5", "option --epochs: expected a whole number",
+            "try nvdp train --help");
+    refused("train --seed 18446744073709551616", "option --seed: expected a whole number from 0",
+            "try nvdp train --help");
+    refused("train --method nvidp", "option --method: expected one of base reg vib-fixed",
+            "try nvdp train --help");
+    refused("train --threads 0", "threads: expected 1 to 1024, found 0", "try nvdp train --help");
+    refused("train extra", "unexpected argument 'extra'", "try nvdp train --help");
+    refused("eval", "expected RUN", "try nvdp eval --help");
+    refused("eval a b", "unexpected argument 'b'", "try nvdp eval --help");
+    refused("privacy", "expected either RUN or --posteriors", "try nvdp privacy --help");
+    refused("privacy run --posteriors f.h5", "expected either RUN or --posteriors",
+            "try nvdp privacy --help");
+    refused("reuse f.h5 --eval-labels l", "--eval-labels needs --eval-file",
+            "try nvdp reuse --help");
+}
+
+Test(usage, needed_options_are_named) {
+    refused("train --data d --model m --out o", "option --task is needed", "--help");
+    refused("train --task sst2 --model m --out o", "option --data is needed", "--help");
+    refused("train --task sst2 --data d --out o", "option --model is needed", "--help");
+    refused("train --task sst2 --data d --model m", "option --out is needed", "--help");
+    refused("encode --jsonl f --out o", "option --model is needed", "--help");
+    refused("encode --model m --out o", "option --jsonl is needed", "--help");
+    refused("encode --model m --jsonl f", "option --out is needed", "--help");
+    refused("export run --split dev", "option --out is needed", "--help");
+    refused("export run --input f --split dev --out o", "either --input or --split", "--help");
+    refused("tokenize", "option --model is needed", "--help");
+}
+
+Test(usage, bf16_is_refused_clearly) {
+    refused("train --precision bf16", "bf16 is not available in this build", "--help");
+}
+
+Test(usage, a_resumed_run_takes_no_other_options) {
+    refused("train --resume run --lr 1e-3", "option --lr: a resumed run keeps its own",
+            "try nvdp train --help");
+}
+
+Test(usage, exit_codes_of_the_library_s_errors) {
+    struct outcome range = rig_expect(2, "train %s --out %s --lr -1", rig_train_options(),
+                                      support_scratch_path("run"));
+    rig_contains(range.err, "nvdp train: lr: expected");
+    rig_release(&range);
+    struct outcome task = rig_expect(2, "train %s --task sst3 --out o", rig_train_options());
+    rig_contains(task.err, "sst3");
+    rig_release(&task);
+    struct outcome missing = rig_expect(1, "eval %s", support_scratch_path("nowhere"));
+    rig_contains(missing.err, "nowhere");
+    rig_release(&missing);
+    const char *file = support_scratch_path("not.h5");
+    support_write_text(file, "this is not HDF5");
+    struct outcome input = rig_expect(3, "privacy --posteriors %s", file);
+    rig_contains(input.err, "nvdp privacy: ");
+    rig_contains(input.err, "not.h5");
+    rig_release(&input);
+}
+
+Test(usage, a_full_disk_is_a_failure) {
+    const char *messages = support_scratch_path("messages");
+    struct outcome full = rig_expect(1, "--help >/dev/full 2>%s; (exit $?)", messages);
+    rig_release(&full);
+    char *text = support_read(messages);
+    rig_contains(text, "cannot write to stdout");
+    free(text);
+}
