@@ -10,7 +10,7 @@ all: ## build the library and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS)
 
 demo: all ## train, measure and share on a small task of its own: at most 3 minutes
-	@NVDP_BUILD=$(BUILD)/release experiments/demo/run.sh
+	@experiments/demo/run.sh $(BUILD)/release out/demo
 
 test: install-deps ## install what is missing, build, run all tests
 	@scripts/build.sh release -j$(JOBS)

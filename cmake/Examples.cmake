@@ -10,10 +10,10 @@ foreach(source ${nvdp_examples})
   endif()
 endforeach()
 
-# The generator of the demo's data.
+# What the demo needs beside the program: its texts and its table.
 file(GLOB nvdp_demo CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/demo/*.c)
 if(nvdp_demo)
-  add_executable(nvdp_demo_data ${nvdp_demo})
-  set_target_properties(nvdp_demo_data PROPERTIES OUTPUT_NAME nvdp-demo-data)
-  target_link_libraries(nvdp_demo_data PRIVATE nvdp nvdp_flags PkgConfig::JANSSON m)
+  add_executable(nvdp_demo_program ${nvdp_demo})
+  set_target_properties(nvdp_demo_program PROPERTIES OUTPUT_NAME nvdp-demo)
+  target_link_libraries(nvdp_demo_program PRIVATE nvdp nvdp_flags PkgConfig::JANSSON m)
 endif()

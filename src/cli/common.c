@@ -73,14 +73,6 @@ int cli_error(struct cli *cli, int code, const char *format, ...) {
     return code;
 }
 
-void cli_note(struct cli *cli, const char *format, ...) {
-    if (cli->quiet) return;
-    va_list args;
-    va_start(args, format);
-    say(cli, format, args);
-    va_end(args);
-}
-
 int cli_exit_code(nvdp_status status) {
     switch (status) {
     case NVDP_OK:
@@ -98,9 +90,9 @@ int cli_exit_code(nvdp_status status) {
 
 int cli_fail(struct cli *cli, nvdp_status status) {
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
-    if (*message == '\0') message = nvdp_status_text(status);
-    return cli_error(cli, cli_exit_code(status), "%s",
-                     status == NVDP_ERR_CANCELLED ? "interrupted" : message);
+    if (*message == '\0')
+        message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
+    return cli_error(cli, cli_exit_code(status), "%s", message);
 }
 
 /* --- beginning and end --- */

@@ -72,8 +72,6 @@ int cli_error(struct cli *cli, int code, const char *format, ...)
 /* Prints the context's message and returns the exit code that stands for `status`. */
 int cli_fail(struct cli *cli, nvdp_status status);
 int cli_exit_code(nvdp_status status);
-/* A remark for people on stderr, silent with --quiet. */
-void cli_note(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 

@@ -50,13 +50,13 @@ static void append_duration(char *line, double seconds) {
     }
 }
 
-/* Everything but the bar: "540/1200 steps  812 tokens/s  loss 0.3122  ETA 1:02". */
+/* Everything but the bar: "540/1200 steps  812 token/s  loss 0.3122  ETA 1:02". */
 static void describe(const struct nvdp_progress *progress, char *line) {
     append(line, "%llu", (unsigned long long)progress->done);
     if (progress->total > 0) append(line, "/%llu", (unsigned long long)progress->total);
     append(line, " %ss", progress->unit != NULL ? progress->unit : "item");
     if (isfinite(progress->rate) && progress->rate > 0)
-        append(line, progress->rate < 10 ? "  %.2f %ss/s" : "  %.0f %ss/s", progress->rate,
+        append(line, progress->rate < 10 ? "  %.2f %s/s" : "  %.0f %s/s", progress->rate,
                progress->rate_unit != NULL ? progress->rate_unit : "item");
     if (!isnan(progress->loss)) append(line, "  loss %.4f", progress->loss);
     if (progress->finished) {

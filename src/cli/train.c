@@ -199,7 +199,8 @@ static int resolve(struct cli *cli, struct values *values) {
     if (config->task == NULL) return cli_usage(cli, "option --task is needed");
     if (config->data == NULL) return cli_usage(cli, "option --data is needed");
     if (config->model == NULL) return cli_usage(cli, "option --model is needed");
-    if (config->out == NULL && !values->dry_run) return cli_usage(cli, "option --out is needed");
+    if (config->out == NULL && values->dry_run) config->out = "run"; /* nothing is written */
+    if (config->out == NULL) return cli_usage(cli, "option --out is needed");
     /* The exact KL overwhelms an untrained classifier unless its weight rises late. */
     if (config->nvib.regularizer == NVDP_REGULARIZER_KL && !cli_given(cli, "kl-schedule")) {
         config->kl_schedule = NVDP_KL_WARMUP;
@@ -282,12 +283,7 @@ static int run(struct cli *cli) {
     if (values.dry_run) return dry_run(cli, &values);
     struct nvdp_train_result result;
     nvdp_status status = nvdp_train(cli->ctx, &values.config, &result);
-    if (status != NVDP_OK) {
-        code = cli_fail(cli, status);
-        if (status == NVDP_ERR_CANCELLED)
-            cli_note(cli, "state saved; continue with nvdp train --resume %s", values.config.out);
-        return code;
-    }
+    if (status != NVDP_OK) return cli_fail(cli, status);
     if (cli->json) return cli_print_json(cli, result_json(&values.config, &result));
     result_print(&values.config, &result);
     return CLI_SUCCESS;
@@ -299,13 +295,12 @@ const struct cli_command cli_command_train = {
     .args_max = 0,
     .description = "Fine-tunes BERT with a bottleneck on a task, scores it on the dev file with "
                    "fresh noise, and writes a run directory.",
-    .examples =
-        "Examples:\n"
-        "  nvdp train --task mrpc --data MRPC --model bert --method nvdp --lambda 1e-2 --out run\n"
-        "  nvdp train --task tsv --data mine --text-column text --label-column label \\\n"
-        "    --model bert --method vib-learned --lambda-g 1e-3 --out run\n"
-        "  nvdp train --config mrpc.json --seed 2 --out run2\n"
-        "  nvdp train --resume run\n",
+    .examples = "Examples:\n"
+                "  nvdp train --task mrpc --data MRPC --model bert --lambda 1e-2 --out run\n"
+                "  nvdp train --task tsv --data mine --text-column text --label-column label \\\n"
+                "    --model bert --method vib-learned --lambda-g 1e-3 --out run\n"
+                "  nvdp train --config mrpc.json --seed 2 --out run2\n"
+                "  nvdp train --resume run\n",
     .options = options,
     .takes = CLI_TAKES_JSON,
     .run = run,
