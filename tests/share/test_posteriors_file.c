@@ -313,6 +313,21 @@ Test(posteriors_file, written_by_h5py) {
     nvdp_context_free(ctx);
 }
 
+/* The fuzz corpus holds whole files too, or it would exercise nothing beyond the first check. */
+Test(posteriors_file, corpus_has_good_files) {
+    struct nvdp_context *ctx = support_context();
+    static const char *names[] = {"good", "gaussian", "no_texts"};
+    for (int k = 0; k < 3; k++) {
+        char path[4096];
+        struct nvdp_posteriors *set = NULL;
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/posteriors/%s", NVDP_SOURCE_DIR,
+                 names[k]);
+        cr_expect_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(posteriors_file, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = sample(ctx, true);
