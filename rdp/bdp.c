@@ -48,7 +48,7 @@ double nvdp__bdp_epsilon(const struct nvdp_bdp_config *config, double moment, in
     return (calls * cost - log(config->delta - spent(config->gamma, calls))) / moment;
 }
 
-/* Triastcyn & Faltings 2020, Theorem 2 and its finite-sample form (Section 4.3): for one text,
+/* Triastcyn & Faltings 2020, Theorem 2, in its finite-sample form: for one text,
  * X_j over a population of m others, T releases,
  *     cost = 1/T log[ M + t S / sqrt(m-1) ],   M = mean e^X, S = population deviation of e^X,
  * t the upper gamma-quantile of Student's t with m-1 degrees of freedom.
@@ -126,7 +126,7 @@ static double log_binomial(int n, int i, double q) {
     return choose + hit + miss;
 }
 
-/* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020, Section 4.2).
+/* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020).
  * D_0 = D_1's factor is 1; a weight of zero silences an infinite D_i. */
 static double subsampled(int moment, double rate, const double *const *d, size_t j) {
     double most = -INFINITY;

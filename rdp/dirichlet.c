@@ -2,10 +2,9 @@
  *
  * With s = l - 1, c = a_p + s (a_p - a_q) and lnB(a) = sum lnG(a_i) - lnG(sum a)
  *     D_l = [ lnB(c) - lnB(a_p) ] / s - [ lnB(a_p) - lnB(a_q) ]
- * (Gil, Alajaji & Linder 2013, Table 2; spec form [lnB(c) - l lnB(a_p)]/(l-1) + lnB(a_q) is the
- * same).  Domain: +inf where any c_i <= 0.  Printed like this it loses every digit for large
- * pseudo-counts: at a = e^10 and a hundred components lnB is about 1e7, divided by s = 0.1, while
- * the answer may be 1e-2.
+ * (Gil, Alajaji & Linder 2013; also written [lnB(c) - l lnB(a_p)]/(l-1) + lnB(a_q)).  Domain: +inf
+ * where any c_i <= 0.  Printed like this it loses every digit for large pseudo-counts: at a = e^10
+ * and a hundred components lnB is about 1e7, divided by s = 0.1, while the answer may be 1e-2.
  *
  * Stable form.  Write lnG(x) = x log x - x + w(x).  The part x log x of all components and of their
  * total is a difference of two large numbers; jointly it is a sum of Bregman divergences of x log

@@ -3,7 +3,7 @@
  *
  * A Renyi divergence of order l = 1 + s between members of an exponential family is a difference of
  * two slopes of the log-partition function along the line q -> p -> c = p + s (p - q)
- * (van Erven & Harremoes 2014, Section II-B; Gil, Alajaji & Linder 2013).  For G = log x and
+ * (Gil, Alajaji & Linder 2013).  For G = log x and
  * G = x log x
  *     [G(c) - G(p)] / s  -  [G(p) - G(q)]
  * is written below in k = (p - q)/p, q/p = 1 - k and c/p = 1 + s k.  The terms linear in k cancel
