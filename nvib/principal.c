@@ -84,7 +84,7 @@ static void covariance(int threads, size_t rows, size_t dim, double *x, double *
         }
     }
     enum { STRIP = 8 }; /* rows of cov that stay in cache while x passes by */
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (rows * dim * dim > 1000000)
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (size_t first = 0; first < dim; first += STRIP) {
         size_t end = first + STRIP < dim ? first + STRIP : dim;
         covariance_strip(rows, dim, first, end, x, cov);
@@ -99,7 +99,7 @@ static void covariance(int threads, size_t rows, size_t dim, double *x, double *
 /* out [q, dim] = basis [q, dim] cov. */
 static void apply(int threads, size_t dim, size_t q, const double *basis, const double *cov,
                   double *out) {
-#pragma omp parallel for num_threads(threads) if (q * dim * dim > 1000000)
+#pragma omp parallel for num_threads(threads)
     for (size_t k = 0; k < q; k++) {
         for (size_t i = 0; i < dim; i++) {
             out[k * dim + i] = 0;

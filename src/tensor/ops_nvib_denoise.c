@@ -4,7 +4,7 @@
 
 enum { LANES = 8 };
 
-NVDP__CLONES static double square_norm(size_t n, const float *x) {
+NVDP__CLONES static double denoise_square_norm(size_t n, const float *x) {
     double lane[LANES] = {0};
     size_t whole = n - n % LANES;
     for (size_t i = 0; i < whole; i += LANES) {
@@ -22,13 +22,14 @@ NVDP__CLONES static double square_norm(size_t n, const float *x) {
 void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim, size_t head_dim,
                         const float *log_pi, const float *z, float *bias) {
     double scale = 0.5 / sqrt((double)head_dim);
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < rows; r++) {
-        bias[r] = (float)(log_pi[r] - scale * square_norm(dim, z + r * dim));
+        bias[r] = (float)(log_pi[r] - scale * denoise_square_norm(dim, z + r * dim));
     }
 }
 
-NVDP__CLONES static void subtract_scaled(size_t n, float a, const float *x, float *y) {
+NVDP__CLONES static void denoise_subtract_row(size_t n, float a, const float *x, float *y) {
     for (size_t i = 0; i < n; i++) {
         y[i] -= a * x[i];
     }
@@ -38,14 +39,15 @@ void nvdp__denoise_bias_backward(const struct nvdp__device *dev, size_t rows, si
                                  size_t head_dim, const float *z, const float *dbias, float *dz,
                                  float *dlog_pi) {
     float scale = (float)(1 / sqrt((double)head_dim));
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < rows; r++) {
         dlog_pi[r] = dbias[r];
-        subtract_scaled(dim, scale * dbias[r], z + r * dim, dz + r * dim);
+        denoise_subtract_row(dim, scale * dbias[r], z + r * dim, dz + r * dim);
     }
 }
 
-NVDP__CLONES static void exp_run(size_t n, const float *x, float *y) {
+NVDP__CLONES static void exp_block(size_t n, const float *x, float *y) {
     for (size_t i = 0; i < n; i++) {
         y[i] = nvdp__fast_exp(x[i]);
     }
@@ -54,7 +56,7 @@ NVDP__CLONES static void exp_run(size_t n, const float *x, float *y) {
 /* One value a row at most: too few to start threads for. */
 void nvdp__exp(const struct nvdp__device *dev, size_t n, const float *x, float *y) {
     (void)dev;
-    exp_run(n, x, y);
+    exp_block(n, x, y);
 }
 
 void nvdp__multiply_add(const struct nvdp__device *dev, size_t n, const float *a, const float *x,

@@ -1,7 +1,6 @@
 /* The Dirichlet half of a sample, in log space: pi = g / sum g, g_r ~ Gamma(a_r, 1). */
 #include "tensor/ops_nvib.h"
-
-#include <math.h>
+#include "tensor/vector.h"
 
 /* Gammas of one text. */
 struct gammas {
@@ -59,7 +58,8 @@ void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__n
                             const int32_t *src, const float *base, const float *log_alpha,
                             const float *log_gamma, float *log_pi, float *dlogg) {
     const struct gammas in = {kappa, src, base, log_alpha, log_gamma};
-#pragma omp parallel for schedule(dynamic) num_threads(dev->threads) if (offset[texts] > 256)
+    int team = nvdp__team(dev, 128 * (size_t)offset[texts]); /* a draw is some 128 operations */
+#pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t b = 0; b < texts; b++) {
         struct nvdp__stream stream = {0};
         if (log_gamma == NULL) stream = nvdp__stream_open(noise, purpose, epoch, key[b]);
@@ -70,8 +70,9 @@ void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__n
 void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev, size_t texts,
                                      const int32_t *offset, const int32_t *src, const float *log_pi,
                                      const float *dlogg, const float *dlog_pi, float *dlog_alpha) {
+    int team = nvdp__team(dev, 8 * (size_t)offset[texts]);
     /* d log pi_i / d log g_j = delta_ij - pi_j, then d log g_j / d log alpha_j. */
-#pragma omp parallel for num_threads(dev->threads) if (offset[texts] > 4096)
+#pragma omp parallel for num_threads(team)
     for (size_t b = 0; b < texts; b++) {
         double total = 0;
         for (int32_t r = offset[b]; r < offset[b + 1]; r++) {

@@ -6,8 +6,8 @@
 enum { CHUNK = 256, BLOCK_NORMALS = 8 };
 
 /* Noise of full double precision is added in double; one rounding, at the end (Mironov 2012). */
-NVDP__CLONES static void shift(size_t n, const float *mu, const float *logvar, const double *eps,
-                               float *z) {
+NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float *logvar,
+                                         const double *eps, float *z) {
     for (size_t i = 0; i < n; i++) {
         double sd = nvdp__fast_exp(0.5f * logvar[i]);
         z[i] = (float)(mu[i] + sd * eps[i]);
@@ -16,7 +16,7 @@ NVDP__CLONES static void shift(size_t n, const float *mu, const float *logvar, c
 
 static void finish(size_t n, const float *mu, const float *logvar, const double *eps, float *z) {
     if (mu != NULL) {
-        shift(n, mu, logvar, eps, z);
+        gauss_shift_row(n, mu, logvar, eps, z);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -69,7 +69,8 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__noise
                         const float *mu, const float *logvar, const float *eps, float *z) {
     size_t rows = (size_t)offset[texts];
     size_t blocks = nvdp__blocks(dim, BLOCK_NORMALS); /* of the stream, a row */
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN / 8)
+    int team = nvdp__team(dev, 8 * rows * dim);       /* a normal is some 8 operations */
+#pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < rows; r++) {
         const float *m = src[r] >= 0 ? mu + (size_t)src[r] * dim : NULL;
         const float *v = src[r] >= 0 ? logvar + (size_t)src[r] * dim : NULL;
@@ -84,8 +85,8 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__noise
     }
 }
 
-NVDP__CLONES static void row_backward(size_t n, const float *mu, const float *z, const float *dz,
-                                      float *dmu, float *dlogvar) {
+NVDP__CLONES static void gauss_backward_row(size_t n, const float *mu, const float *z,
+                                            const float *dz, float *dmu, float *dlogvar) {
     for (size_t i = 0; i < n; i++) {
         dmu[i] += dz[i];
         dlogvar[i] += 0.5f * dz[i] * (z[i] - mu[i]);
@@ -95,13 +96,14 @@ NVDP__CLONES static void row_backward(size_t n, const float *mu, const float *z,
 void nvdp__gauss_sample_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                                  const int32_t *src, const float *mu, const float *z,
                                  const float *dz, float *dmu, float *dlogvar) {
+    int team = nvdp__team(dev, rows * dim);
     /* A token's rows are neighbours: whoever comes on the first of them takes them all. */
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+#pragma omp parallel for num_threads(team)
     for (size_t first = 0; first < rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
         size_t t = (size_t)src[first] * dim;
         for (size_t r = first; r < rows && src[r] == src[first]; r++) {
-            row_backward(dim, mu + t, z + r * dim, dz + r * dim, dmu + t, dlogvar + t);
+            gauss_backward_row(dim, mu + t, z + r * dim, dz + r * dim, dmu + t, dlogvar + t);
         }
     }
 }

@@ -36,7 +36,7 @@ NVDP__INLINE double expm1_inline(double x) {
     return power * p + (power - 1);
 }
 
-NVDP__CLONES static double gaussian_sum(size_t n, const float *mu, const float *logvar) {
+NVDP__CLONES static double kl_gaussian_sum(size_t n, const float *mu, const float *logvar) {
     double lane[LANES] = {0};
     size_t whole = n - n % LANES;
     for (size_t i = 0; i < whole; i += LANES) {
@@ -57,10 +57,10 @@ NVDP__CLONES static double gaussian_sum(size_t n, const float *mu, const float *
 
 /* D(N(mu, var) || N(0, I)) = 1/2 sum var + mu^2 - 1 - log var, nats. */
 static double gaussian_kl(size_t n, const float *mu, const float *logvar) {
-    return 0.5 * gaussian_sum(n, mu, logvar);
+    return 0.5 * kl_gaussian_sum(n, mu, logvar);
 }
 
-NVDP__CLONES static void gaussian_kl_backward(size_t n, double weight, const float *mu,
+NVDP__CLONES static void kl_gaussian_backward(size_t n, double weight, const float *mu,
                                               const float *logvar, float *dmu, float *dlogvar) {
     for (size_t i = 0; i < n; i++) {
         dmu[i] += (float)(weight * mu[i]);
@@ -95,7 +95,7 @@ static double published_gaussian(const struct nvdp__kl *kl, const struct text *t
                       gaussian_kl(text->dim, text->mu + at, text->logvar + at);
         loss += share * mean;
         if (text->dmu == NULL) continue;
-        gaussian_kl_backward(text->dim, kl->weight_g * kl->kappa * share / (double)text->dim,
+        kl_gaussian_backward(text->dim, kl->weight_g * kl->kappa * share / (double)text->dim,
                              text->mu + at, text->logvar + at, text->dmu + at, text->dlogvar + at);
         text->dlog_alpha[i] += (float)(kl->weight_g * share * mean);
     }
@@ -136,7 +136,7 @@ static double exact_gaussian(const struct nvdp__kl *kl, const struct text *text)
         size_t at = i * text->dim;
         loss += kl->kappa * gaussian_kl(text->dim, text->mu + at, text->logvar + at);
         if (text->dmu == NULL) continue;
-        gaussian_kl_backward(text->dim, kl->weight_g * kl->kappa, text->mu + at, text->logvar + at,
+        kl_gaussian_backward(text->dim, kl->weight_g * kl->kappa, text->mu + at, text->logvar + at,
                              text->dmu + at, text->dlogvar + at);
     }
     return loss;
@@ -175,9 +175,8 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
                      const int32_t *token_offset, size_t dim, const float *mu, const float *logvar,
                      const float *log_alpha, double *loss_g, double *loss_d, float *dmu,
                      float *dlogvar, float *dlog_alpha) {
-    size_t numbers = (size_t)token_offset[texts] * dim;
-#pragma omp parallel for schedule(dynamic)                                                         \
-    num_threads(dev->threads) if (numbers > NVDP__PARALLEL_MIN / 8)
+    int team = nvdp__team(dev, 8 * (size_t)token_offset[texts] * dim);
+#pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t b = 0; b < texts; b++) {
         size_t first = (size_t)token_offset[b];
         struct text text = {.tokens = (size_t)token_offset[b + 1] - first,

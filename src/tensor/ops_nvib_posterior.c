@@ -32,7 +32,8 @@ static double quadratic(size_t n, const float *x, const float *w2, const float *
 void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
                              const float *x, const float *w2, const float *w1, const float *b,
                              float *log_alpha) {
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team)
     for (size_t t = 0; t < rows; t++) {
         log_alpha[t] = (float)(quadratic(dim, x + t * dim, w2, w1) + b[0]);
     }
@@ -69,7 +70,8 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
     }
     db[0] += (float)bias;
     size_t strips = nvdp__blocks(dim, NVDP__COLUMNS);
-#pragma omp parallel num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel num_threads(team)
     {
 #pragma omp for nowait
         for (size_t t = 0; t < rows; t++) {
@@ -110,7 +112,8 @@ static float inside(double radius, double norm) {
 void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
                         size_t dim, float *mu, float *logvar, float *log_alpha, float *mu_norm,
                         float *logvar_in, float *log_alpha_in) {
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team)
     for (size_t t = 0; t < rows; t++) {
         float *m = mu + t * dim;
         float *v = logvar + t * dim;
@@ -138,7 +141,8 @@ static bool within(float x, float low, float high) {
 void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
                          size_t dim, const float *mu, const float *mu_norm, const float *logvar_in,
                          const float *log_alpha_in, float *dmu, float *dlogvar, float *dlog_alpha) {
-#pragma omp parallel for num_threads(dev->threads) if (rows * dim > NVDP__PARALLEL_MIN)
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team)
     for (size_t t = 0; t < rows; t++) {
         const float *m = mu + t * dim;
         float *dm = dmu + t * dim;
