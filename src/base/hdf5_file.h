@@ -32,7 +32,8 @@ const char *nvdp__h5_path(const struct nvdp__h5 *file);
 /* Makes a dataset of the given shape (rank 1..4). */
 nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                              int rank, const size_t *shape);
-/* Writes rows [first, first + rows) of an existing dataset from memory of the memory type. */
+/* Writes rows [first, first + rows) of an existing dataset from memory of the memory type.  Floats
+ * round to nearest even in f16; a finite one beyond its range is NVDP_ERR_NUMERIC. */
 nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                 size_t first, size_t rows, const void *data);
 /* Dataset and all rows at once. */
@@ -43,6 +44,7 @@ bool nvdp__h5_has(struct nvdp__h5 *file, const char *name);
 /* Rank must be `rank`; shape[] is filled. The class (float or integer) must fit `type`. */
 nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                            int rank, size_t *shape);
+/* An integer that does not fit the memory type is NVDP_ERR_INPUT. */
 nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                size_t first, size_t rows, void *data);
 /* Calls visit for every dataset: name, rank, shape, type text such as "f32", "i64", "f16". */

@@ -10,7 +10,8 @@ nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t *
 /* Writes with indentation and real numbers in 17 digits; atomic. */
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
 
-/* Members of `object` read from `path` (for messages).  A missing key takes `fallback`; the
+/* Members of `object` read from `path` (for messages).  A missing key, or a null, takes
+ * `fallback`; the
  * `_required` forms fail.  A wrong type or a value outside [min, max] is NVDP_ERR_INPUT. */
 nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const json_t *object,
                            const char *key, int64_t fallback, int64_t min, int64_t max,
