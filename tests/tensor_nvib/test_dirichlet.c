@@ -212,3 +212,29 @@ Test(dirichlet, gradient) {
     }
     cr_expect_lt(support_norm_error(TOKENS, got, want), 1e-5); /* float32 */
 }
+
+/* Texts enough for threads to be worth it. */
+Test(dirichlet, threads) {
+    enum { MANY = 200, EACH = 30 };
+    static int32_t offset[MANY + 1], src[MANY * EACH];
+    static uint64_t key[MANY];
+    static float log_alpha[MANY * EACH], log_pi[2][MANY * EACH], dlogg[2][MANY * EACH];
+    static float d[2][MANY * EACH];
+    for (int32_t r = 0; r < MANY * EACH; r++) {
+        src[r] = r;
+        log_alpha[r] = (float)(6 * sin(r));
+        offset[r / EACH + 1] = r + 1;
+        key[r / EACH] = (uint64_t)(r / EACH);
+    }
+    for (int k = 0; k < 2; k++) {
+        struct nvdp__device dev = device(1 + 2 * k);
+        struct nvdp__noise noise = {.seed = 31};
+        nvdp__dirichlet_sample(&dev, &noise, NVDP__PURPOSE_GAMMA, 0, MANY, offset, key, 1, src,
+                               NULL, log_alpha, NULL, log_pi[k], dlogg[k]);
+        nvdp__dirichlet_sample_backward(&dev, MANY, offset, src, log_pi[k], dlogg[k], log_pi[k],
+                                        d[k]);
+    }
+    cr_expect_eq(memcmp(log_pi[0], log_pi[1], sizeof log_pi[0]), 0);
+    cr_expect_eq(memcmp(dlogg[0], dlogg[1], sizeof dlogg[0]), 0);
+    cr_expect_eq(memcmp(d[0], d[1], sizeof d[0]), 0);
+}

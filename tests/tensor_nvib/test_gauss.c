@@ -109,3 +109,22 @@ Test(gauss, gradient) {
     cr_expect_lt(support_norm_error(TOKENS * DIM, dmu, want_mu), 1e-6);
     cr_expect_lt(support_norm_error(TOKENS * DIM, dlogvar, want_logvar), 1e-6);
 }
+
+/* Rows wide enough for threads to be worth it. */
+Test(gauss, threads) {
+    enum { WIDE = 3001 };
+    static float mu[TOKENS * WIDE], logvar[TOKENS * WIDE], z[2][ROWS * WIDE];
+    static float dmu[2][TOKENS * WIDE], dlogvar[2][TOKENS * WIDE];
+    fill(TOKENS * WIDE, 2, 0, mu);
+    fill(TOKENS * WIDE, 1, 1, logvar);
+    for (int k = 0; k < 2; k++) {
+        struct nvdp__device dev = device(1 + 2 * k);
+        struct nvdp__noise noise = {.seed = 4};
+        nvdp__gauss_sample(&dev, &noise, NVDP__PURPOSE_GAUSS, 3, TEXTS, offset, key, WIDE, src, mu,
+                           logvar, NULL, z[k]);
+        nvdp__gauss_sample_backward(&dev, ROWS, WIDE, src, mu, z[k], z[k], dmu[k], dlogvar[k]);
+    }
+    cr_expect_eq(memcmp(z[0], z[1], sizeof z[0]), 0);
+    cr_expect_eq(memcmp(dmu[0], dmu[1], sizeof dmu[0]), 0);
+    cr_expect_eq(memcmp(dlogvar[0], dlogvar[1], sizeof dlogvar[0]), 0);
+}

@@ -331,7 +331,7 @@ Test(loss, gaussian_near_the_prior) {
 }
 
 Test(loss, threads) {
-    enum { MANY = 400 }; /* enough for threads to be worth it */
+    enum { MANY = 600 }; /* enough for threads to be worth it */
     static float mu[MANY * 8], logvar[MANY * 8], log_alpha[MANY], grad[2][MANY * 17];
     int32_t offset[MANY / 2 + 1];
     double loss[2][MANY];

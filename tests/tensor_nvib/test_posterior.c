@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 70, DIM = 77 };
+enum { ROWS = 500, DIM = 77 }; /* enough for threads to be worth it */
 static const struct nvdp__device dev = {.threads = 2};
 
 static void fill(size_t n, double scale, double phase, float *x) {
@@ -59,7 +59,7 @@ static struct posterior *made(void) {
     struct posterior *q = calloc(1, sizeof *q);
     fill(ROWS * DIM, 1, 0, q->mu);
     for (size_t i = 0; i < ROWS * DIM; i++) { /* norms from 0 to 12 or so */
-        q->mu[i] *= (float)(i / DIM) / 35;
+        q->mu[i] *= (float)(i / DIM) / 250;
     }
     fill(ROWS * DIM, 2, 1, q->logvar);
     fill(ROWS, 3, 2, q->log_alpha);
