@@ -12,6 +12,7 @@ rm -rf "$out/data"
 mkdir -p "$out/runs"
 "$demo" data "$out/data"
 data=$out/data/sentiment
+cat "$data/train_names.txt" "$data/dev_names.txt" >"$out/data/names.txt" # in the shared file's order
 common=(--task sst2 --data "$data" --model "$out/data/model" --epochs 6 --batch 32 --lr 1e-3 --max-length 32
         --patience 0 --seed 1 --overwrite)
 narrow=(--regularizer kl --latent-dim 16 --stdev-tau 0.3 --alpha-tau -2 --delta 1)
@@ -28,7 +29,7 @@ run() {
     printf '\n== %s: share, and train readers from the shared file alone\n' "$name"
     "$nvdp" export "$dir" --split train,dev --with-labels --out "$dir/shared.h5" --overwrite
     "$nvdp" reuse "$dir/shared.h5" --json >"$dir/reuse.json"
-    "$nvdp" reuse "$dir/shared.h5" --labels "$dir/names.txt" --json >"$dir/attack.json"
+    "$nvdp" reuse "$dir/shared.h5" --labels "$out/data/names.txt" --json >"$dir/attack.json"
 }
 
 run base --method base

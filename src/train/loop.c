@@ -130,8 +130,18 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
     return NVDP_OK;
 }
 
+/* While the regularisers' weight still rises, a model scores well by sharing more than the run is
+ * meant to: such an epoch is never chosen, unless it is the last. */
+static bool may_be_chosen(const struct nvdp__trainer *t) {
+    bool rising = t->model->bottleneck.mechanism->private_ &&
+                  t->config.kl_schedule == NVDP_KL_WARMUP &&
+                  nvdp__kl_weight(&t->config, t->state.step, t->steps) < 1;
+    return !rising || t->state.epoch + 1 == t->config.epochs;
+}
+
 /* A better epoch's model becomes RUN/model, before the state that knows of it. */
 static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
+    if (!may_be_chosen(t)) return NVDP_OK;
     if (t->state.best_epoch > 0 && !(value > t->state.best_value)) {
         t->state.since_best++;
         return NVDP_OK;
@@ -158,7 +168,10 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
               "epoch %" PRIu64 "/%zu: loss %.4f, L_G %.4g, L_D %.4g, validation %s %.4f%s",
               t->state.epoch + 1, t->config.epochs, t->state.sum_task / steps,
               t->state.sum_g / steps, t->state.sum_d / steps, nvdp_metric_name(scores->metric[0]),
-              scores->mean[0], t->state.since_best == 0 ? " (best so far)" : "");
+              scores->mean[0],
+              t->state.best_epoch == t->state.epoch + 1 ? " (best so far)"
+              : may_be_chosen(t)                        ? ""
+                                                        : " (regularisers still rising)");
     return nvdp__metrics_append(t, line);
 }
 
