@@ -63,6 +63,15 @@ static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device 
     copy_dense(dev, params, &last->output_norm, &block->output_norm);
 }
 
+/* 2 log(stdev_tau), moved inside the clip set where there is one: outside of it a clamp has no
+ * gradient, and the variance would never move again. */
+static double start_logvar(const struct nvdp_nvib_config *config) {
+    const struct nvdp_clip_config *clip = &config->clip;
+    double start = 2 * log(config->stdev_tau);
+    double room = fmin(0.05, (clip->logvar_max - clip->logvar_min) / 4);
+    return fmax(clip->logvar_min + room, fmin(clip->logvar_max - room, start));
+}
+
 nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden) {
@@ -73,7 +82,7 @@ nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
     double head_dim = p / (double)nvib->block.heads;
     NVDP_RETURN_IF_FAILED(initialise_mu(nvib, dev, params, seed, rows, hidden));
     nvdp__params_fill(dev, params, nvib->logvar.weight, 0);
-    nvdp__params_fill(dev, params, nvib->logvar.bias, (float)(2 * log(config->stdev_tau)));
+    nvdp__params_fill(dev, params, nvib->logvar.bias, (float)start_logvar(config));
     /* |mu|^2 is about p/d of |x|^2, and |mu|^2/(2 sqrt(h)) is what attention takes off. */
     nvdp__params_fill(dev, params, nvib->alpha_quadratic, (float)(p / d / (2 * sqrt(head_dim))));
     nvdp__params_fill(dev, params, nvib->alpha_weight, 0);

@@ -53,6 +53,22 @@ static const float *value(struct house *house, const char *name, size_t *count) 
     return nvdp__value(&house->params, index);
 }
 
+Test(init, variance_starts_inside_the_clip_set) {
+    struct nvdp_nvib_config config = fixture_config(8);
+    config.stdev_tau = 0.1; /* log variance -4.6 */
+    config.clip.logvar_min = -2;
+    config.clip.logvar_max = 0;
+    struct house house;
+    size_t count;
+    build(&house, &config);
+    cr_assert_eq(nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, 0, NULL),
+                 NVDP_OK);
+    const float *bias = value(&house, "nvib.logvar.bias", &count);
+    for (size_t i = 0; i < count; i++)
+        cr_assert_float_eq(bias[i], -1.95, 1e-6);
+    demolish(&house);
+}
+
 Test(init, full_width) {
     struct nvdp_nvib_config config = fixture_config(8);
     config.mu_tau = 0.5;
