@@ -13,9 +13,11 @@ mkdir -p "$out/runs"
 "$demo" data "$out/data"
 data=$out/data/sentiment
 cat "$data/train_names.txt" "$data/dev_names.txt" >"$out/data/names.txt" # in the shared file's order
-common=(--task sst2 --data "$data" --model "$out/data/model" --epochs 6 --batch 32 --lr 1e-3 --max-length 32
+common=(--task sst2 --data "$data" --model "$out/data/model" --epochs 8 --batch 32 --lr 1e-3 --max-length 32
         --patience 0 --seed 1 --overwrite)
-narrow=(--regularizer kl --latent-dim 16 --stdev-tau 0.3 --alpha-tau -2 --delta 1)
+# A narrow latent, priced per nat and clipped, so that every divergence is finite.
+narrow=(--regularizer kl --latent-dim 16 --mu-tau 0.3 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
+        --clip-mu 4 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.3 --clip-alpha-max 6)
 
 # One method from training to an attack on what it shares.  usage: run NAME OPTION...
 run() {
