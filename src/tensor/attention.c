@@ -11,10 +11,21 @@
 #include "tensor/reference.h"
 #include <omp.h>
 
+/* Rows up to which own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
+enum { SMALL = 128 };
+
+enum { LINE = 16 }; /* floats in 64 bytes */
+
+static size_t line_up(size_t n) {
+    return (n + LINE - 1) / LINE * LINE;
+}
+
 /* One (text, head): n_q rows of q against n_k rows of k and v. */
 struct tile {
     size_t first_q, n_q;
     size_t first_k, n_k;
+    size_t ld; /* row stride of the scores */
+    bool small;
     size_t head;
     size_t q_at, k_at, out_at; /* element offsets of the tile's corner */
 };
@@ -25,14 +36,12 @@ static struct tile tile_of(const struct nvdp__attention *att, size_t group, size
                      .head = head};
     t.n_q = (size_t)att->q_offset[group + 1] - t.first_q;
     t.n_k = (size_t)att->k_offset[group + 1] - t.first_k;
+    t.ld = line_up(t.n_k);
+    t.small = t.n_q <= SMALL && t.n_k <= SMALL && att->head_dim % LINE == 0;
     t.q_at = t.first_q * att->q_stride + head * att->head_dim;
     t.k_at = t.first_k * att->kv_stride + head * att->head_dim;
     t.out_at = t.first_q * att->out_stride + head * att->head_dim;
     return t;
-}
-
-static size_t line_up(size_t n) {
-    return (n + 15) / 16 * 16;
 }
 
 static size_t longest(size_t groups, const int32_t *offset) {
@@ -42,48 +51,95 @@ static size_t longest(size_t groups, const int32_t *offset) {
     return (size_t)most;
 }
 
-/* A thread's share: two tiles. */
-static size_t thread_scratch(size_t longest_q, size_t longest_k) {
-    return 2 * line_up(longest_q * longest_k);
+/* A thread's share: two tiles of scores, and a short text's k or v transposed. */
+static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim) {
+    size_t columns = longest_k < SMALL ? longest_k : SMALL;
+    return line_up(2 * longest_q * line_up(longest_k) + head_dim * line_up(columns));
 }
 
 size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q, size_t longest_k,
                                size_t head_dim) {
-    (void)head_dim;
-    return (size_t)dev->threads * thread_scratch(longest_q, longest_k);
+    return (size_t)dev->threads * thread_scratch(longest_q, longest_k, head_dim);
 }
 
-NVDP__INLINE void add_bias(size_t n, const float *restrict bias, float *restrict s) {
+/* This thread's share of the scratch. */
+static float *own_scratch(const struct nvdp__attention *att, float *scratch) {
+    size_t longest_q = longest(att->groups, att->q_offset);
+    size_t longest_k = longest(att->groups, att->k_offset);
+    return scratch +
+           (size_t)omp_get_thread_num() * thread_scratch(longest_q, longest_k, att->head_dim);
+}
+
+/* scores [n_q, n_k] = scale x y^T, x like q or out and y like k; spare: room for y^T. */
+static void score_product(const struct nvdp__device *dev, const struct tile *t, size_t dim,
+                          float scale, const float *x, size_t ldx, const float *y, size_t ldy,
+                          float *spare, float *scores) {
+    if (t->small) {
+        nvdp__small_transpose(t->n_k, dim, y, ldy, t->ld, spare);
+        nvdp__small_product(t->n_q, t->ld, dim, scale, x, ldx, 1, spare, t->ld, scores, t->ld);
+    } else {
+        nvdp__gemm(dev, false, true, t->n_q, t->n_k, dim, scale, x, ldx, y, ldy, 0, scores, t->ld);
+    }
+}
+
+/* y [n_q, dim] = scale p x, p like scores, x like k. */
+static void row_product(const struct nvdp__device *dev, const struct tile *t, size_t dim,
+                        float scale, const float *p, const float *x, size_t ldx, float *y,
+                        size_t ldy) {
+    if (t->small)
+        nvdp__small_product(t->n_q, dim, t->n_k, scale, p, t->ld, 1, x, ldx, y, ldy);
+    else
+        nvdp__gemm(dev, false, false, t->n_q, dim, t->n_k, scale, p, t->ld, x, ldx, 0, y, ldy);
+}
+
+/* y [n_k, dim] = scale p^T x, p like scores, x like q. */
+static void column_product(const struct nvdp__device *dev, const struct tile *t, size_t dim,
+                           float scale, const float *p, const float *x, size_t ldx, float *y,
+                           size_t ldy) {
+    if (t->small)
+        nvdp__small_product(t->n_k, dim, t->n_q, scale, p, 1, t->ld, x, ldx, y, ldy);
+    else
+        nvdp__gemm(dev, true, false, t->n_k, dim, t->n_q, scale, p, t->ld, x, ldx, 0, y, ldy);
+}
+
+/* Rows are worked on in whole vectors, up to a stride that is a multiple of 16: past n_k they hold
+ * the score -inf, hence the probability 0. */
+NVDP__INLINE size_t whole_lines(size_t ld) {
+    return ld / LINE * LINE; /* ld itself, said so that the compiler knows */
+}
+
+NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, float *restrict s) {
     for (size_t j = 0; bias != NULL && j < n; j++)
         s[j] += bias[j];
+    for (size_t j = n; j < ld; j++)
+        s[j] = -INFINITY;
 }
 
-/* The largest of s; NaN is passed over.  In lanes, because compilers keep the order of comparisons.
- */
-NVDP__INLINE float row_max(size_t n, const float *s) {
-    enum { LANES = 16 };
-    float lane[LANES];
-    for (size_t l = 0; l < LANES; l++)
-        lane[l] = -INFINITY;
-    size_t j = 0;
-    for (; j + LANES <= n; j += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            lane[l] = s[j + l] > lane[l] ? s[j + l] : lane[l];
-    for (; j < n; j++)
-        lane[0] = s[j] > lane[0] ? s[j] : lane[0];
-    for (size_t l = 1; l < LANES; l++)
-        lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
-    return lane[0];
+/* Floats as integers of the same order (NaN outermost), and back: compilers vectorise only integer
+ * maxima, because their order is free. */
+NVDP__INLINE int32_t ordered(int32_t bits) {
+    return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
+NVDP__INLINE float row_max(size_t ld, const float *s) {
+    int32_t highest = INT32_MIN;
+    for (size_t j = 0; j < ld; j++) {
+        int32_t key = ordered((int32_t)nvdp__float_bits(s[j]));
+        highest = key > highest ? key : highest;
+    }
+    return nvdp__bits_float((uint32_t)ordered(highest));
 }
 
 /* s -> exp(s + bias - highest); returns log-sum-exp, and 1/sum in *inverse. */
 NVDP__CLONES
-static float softmax_row(size_t n, const float *restrict bias, float *restrict s, float *inverse) {
-    add_bias(n, bias, s);
-    float highest = row_max(n, s);
+static float softmax_row(size_t n, size_t ld, const float *restrict bias, float *restrict s,
+                         float *inverse) {
+    complete_row(n, ld, bias, s);
+    ld = whole_lines(ld);
+    float highest = row_max(ld, s);
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = 0; j < ld; j++) {
         float e = nvdp__fast_exp(s[j] - highest);
         s[j] = e;
         sum += (double)e;
@@ -93,15 +149,17 @@ static float softmax_row(size_t n, const float *restrict bias, float *restrict s
 }
 
 NVDP__CLONES
-static void scale_row(size_t n, float a, float *p) {
-    for (size_t j = 0; j < n; j++)
+static void scale_row(size_t ld, float a, float *p) {
+    ld = whole_lines(ld);
+    for (size_t j = 0; j < ld; j++)
         p[j] *= a;
 }
 
 NVDP__CLONES
-static void scale_dropped_row(size_t n, float a, struct nvdp__dropout_key key, int32_t threshold,
+static void scale_dropped_row(size_t ld, float a, struct nvdp__dropout_key key, int32_t threshold,
                               float factor, float *p) {
-    for (uint32_t j = 0; j < (uint32_t)n; j++)
+    ld = whole_lines(ld);
+    for (uint32_t j = 0; j < (uint32_t)ld; j++)
         p[j] *= a * nvdp__dropout_factor(key, threshold, factor, j);
 }
 
@@ -114,29 +172,38 @@ static float keep_scale(const struct nvdp__attention *att) {
     return 1.0f / (1.0f - att->dropout.rate);
 }
 
-static void zero_rows(size_t rows, size_t count, size_t stride, float *x) {
-    for (size_t r = 0; r < rows; r++)
-        memset(x + r * stride, 0, count * sizeof *x);
+/* Without keys there is nothing to attend to: the sum is empty. */
+static void zero_tile(const struct nvdp__attention *att, const struct tile *t, float *out,
+                      float *lse) {
+    for (size_t i = 0; i < t->n_q; i++) {
+        lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
+        memset(out + t->out_at + i * att->out_stride, 0, att->head_dim * sizeof *out);
+    }
 }
 
 static void forward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
                          const struct tile *t, const float *q, const float *k, const float *v,
                          const float *bias, float *out, float *lse, float *scores) {
+    if (t->n_k == 0) {
+        zero_tile(att, t, out, lse);
+        return;
+    }
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
-    nvdp__gemm(dev, false, true, t->n_q, t->n_k, att->head_dim, att->scale, q + t->q_at,
-               att->q_stride, k + t->k_at, att->kv_stride, 0, scores, t->n_k);
+    float *spare = scores + t->n_q * t->ld;
+    score_product(dev, t, att->head_dim, att->scale, q + t->q_at, att->q_stride, k + t->k_at,
+                  att->kv_stride, spare, scores);
     for (size_t i = 0; i < t->n_q; i++) {
-        float *row = scores + i * t->n_k;
+        float *row = scores + i * t->ld;
         float inverse;
         lse[(t->first_q + i) * att->heads + t->head] =
-            softmax_row(t->n_k, bias != NULL ? bias + t->first_k : NULL, row, &inverse);
+            softmax_row(t->n_k, t->ld, bias != NULL ? bias + t->first_k : NULL, row, &inverse);
         if (att->dropout.rate > 0)
-            scale_dropped_row(t->n_k, inverse, row_key(att, t, i), threshold, keep_scale(att), row);
+            scale_dropped_row(t->ld, inverse, row_key(att, t, i), threshold, keep_scale(att), row);
         else
-            scale_row(t->n_k, inverse, row);
+            scale_row(t->ld, inverse, row);
     }
-    nvdp__gemm(dev, false, false, t->n_q, att->head_dim, t->n_k, 1, scores, t->n_k, v + t->k_at,
-               att->kv_stride, 0, out + t->out_at, att->out_stride);
+    row_product(dev, t, att->head_dim, 1, scores, v + t->k_at, att->kv_stride, out + t->out_at,
+                att->out_stride);
 }
 
 void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
@@ -147,13 +214,14 @@ void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__
         return;
     }
     size_t tiles = att->groups * att->heads;
-    size_t share =
-        thread_scratch(longest(att->groups, att->q_offset), longest(att->groups, att->k_offset));
-#pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
-    for (size_t i = 0; i < tiles; i++) {
-        struct tile t = tile_of(att, i / att->heads, i % att->heads);
-        forward_tile(dev, att, &t, q, k, v, bias, out, lse,
-                     scratch + (size_t)omp_get_thread_num() * share);
+#pragma omp parallel num_threads(dev->threads)
+    {
+        float *own = own_scratch(att, scratch);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < tiles; i++) {
+            struct tile t = tile_of(att, i / att->heads, i % att->heads);
+            forward_tile(dev, att, &t, q, k, v, bias, out, lse, own);
+        }
     }
 }
 
@@ -168,10 +236,11 @@ static float head_dot(size_t n, const float *restrict x, const float *restrict y
 
 /* s -> p, dp (before dropout) -> ds. */
 NVDP__CLONES
-static void scores_backward_row(size_t n, const float *restrict bias, float lse, float d,
+static void scores_backward_row(size_t n, size_t ld, const float *restrict bias, float lse, float d,
                                 float *restrict s, float *restrict dp) {
-    add_bias(n, bias, s);
-    for (size_t j = 0; j < n; j++) {
+    complete_row(n, ld, bias, s);
+    ld = whole_lines(ld);
+    for (size_t j = 0; j < ld; j++) {
         float p = nvdp__fast_exp(s[j] - lse);
         s[j] = p;
         dp[j] = p * (dp[j] - d);
@@ -180,11 +249,12 @@ static void scores_backward_row(size_t n, const float *restrict bias, float lse,
 
 /* s -> f p, dp (before dropout) -> ds. */
 NVDP__CLONES
-static void scores_backward_dropped_row(size_t n, const float *restrict bias, float lse, float d,
-                                        struct nvdp__dropout_key key, int32_t threshold,
+static void scores_backward_dropped_row(size_t n, size_t ld, const float *restrict bias, float lse,
+                                        float d, struct nvdp__dropout_key key, int32_t threshold,
                                         float factor, float *restrict s, float *restrict dp) {
-    add_bias(n, bias, s);
-    for (uint32_t j = 0; j < (uint32_t)n; j++) {
+    complete_row(n, ld, bias, s);
+    ld = whole_lines(ld);
+    for (uint32_t j = 0; j < (uint32_t)ld; j++) {
         float p = nvdp__fast_exp(s[j] - lse);
         float f = nvdp__dropout_factor(key, threshold, factor, j);
         s[j] = f * p;
@@ -206,34 +276,32 @@ static void backward_rows(const struct nvdp__attention *att, const struct tile *
         float d = head_dot(att->head_dim, b->dout + at, b->out + at);
         float lse = b->lse[(t->first_q + i) * att->heads + t->head];
         if (att->dropout.rate > 0)
-            scores_backward_dropped_row(t->n_k, bias, lse, d, row_key(att, t, i), threshold,
-                                        keep_scale(att), p + i * t->n_k, ds + i * t->n_k);
+            scores_backward_dropped_row(t->n_k, t->ld, bias, lse, d, row_key(att, t, i), threshold,
+                                        keep_scale(att), p + i * t->ld, ds + i * t->ld);
         else
-            scores_backward_row(t->n_k, bias, lse, d, p + i * t->n_k, ds + i * t->n_k);
+            scores_backward_row(t->n_k, t->ld, bias, lse, d, p + i * t->ld, ds + i * t->ld);
     }
 }
 
 static void backward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
                           const struct tile *t, const struct backward *b, float *scratch) {
-    size_t n_q = t->n_q;
-    size_t n_k = t->n_k;
     size_t dim = att->head_dim;
+    size_t ldq = att->q_stride;
+    size_t ldk = att->kv_stride;
+    size_t ldo = att->out_stride;
     float *p = scratch;
-    float *ds = scratch + line_up(n_q * n_k);
-    nvdp__gemm(dev, false, true, n_q, n_k, dim, att->scale, b->q + t->q_at, att->q_stride,
-               b->k + t->k_at, att->kv_stride, 0, p, n_k);
-    nvdp__gemm(dev, false, true, n_q, n_k, dim, 1, b->dout + t->out_at, att->out_stride,
-               b->v + t->k_at, att->kv_stride, 0, ds, n_k);
+    float *ds = p + t->n_q * t->ld;
+    float *spare = ds + t->n_q * t->ld;
+    const float *dout = b->dout + t->out_at;
+    score_product(dev, t, dim, att->scale, b->q + t->q_at, ldq, b->k + t->k_at, ldk, spare, p);
+    score_product(dev, t, dim, 1, dout, ldo, b->v + t->k_at, ldk, spare, ds);
     backward_rows(att, t, b, p, ds);
-    nvdp__gemm(dev, true, false, n_k, dim, n_q, 1, p, n_k, b->dout + t->out_at, att->out_stride, 0,
-               b->dv + t->k_at, att->kv_stride);
-    nvdp__gemm(dev, false, false, n_q, dim, n_k, att->scale, ds, n_k, b->k + t->k_at,
-               att->kv_stride, 0, b->dq + t->q_at, att->q_stride);
-    nvdp__gemm(dev, true, false, n_k, dim, n_q, att->scale, ds, n_k, b->q + t->q_at, att->q_stride,
-               0, b->dk + t->k_at, att->kv_stride);
-    for (size_t at = 0; b->dbias != NULL && at < n_k; at += NVDP__COLUMNS)
-        nvdp__column_sums(n_q, n_k, n_k - at < NVDP__COLUMNS ? n_k - at : NVDP__COLUMNS, ds + at,
-                          b->dbias + t->first_k + at);
+    column_product(dev, t, dim, 1, p, dout, ldo, b->dv + t->k_at, ldk);
+    row_product(dev, t, dim, att->scale, ds, b->k + t->k_at, ldk, b->dq + t->q_at, ldq);
+    column_product(dev, t, dim, att->scale, ds, b->q + t->q_at, ldq, b->dk + t->k_at, ldk);
+    for (size_t at = 0; b->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
+        nvdp__column_sums(t->n_q, t->ld, t->n_k - at < NVDP__COLUMNS ? t->n_k - at : NVDP__COLUMNS,
+                          ds + at, b->dbias + t->first_k + at);
 }
 
 /* Where dbias is wanted, the heads of a text, which share it, are one thread's work and add up in
@@ -249,16 +317,16 @@ void nvdp__attention_backward(const struct nvdp__device *dev, const struct nvdp_
     struct backward b = {q, k, v, bias, out, lse, dout, dq, dk, dv, dbias};
     size_t together = dbias != NULL ? att->heads : 1;
     size_t jobs = att->groups * att->heads / together;
-    size_t share =
-        thread_scratch(longest(att->groups, att->q_offset), longest(att->groups, att->k_offset));
-    if (dbias != NULL)
-        zero_rows(1, (size_t)(att->k_offset[att->groups] - att->k_offset[0]), 0,
-                  dbias + att->k_offset[0]);
-#pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
-    for (size_t i = 0; i < jobs; i++) {
-        for (size_t j = i * together; j < (i + 1) * together; j++) {
-            struct tile t = tile_of(att, j / att->heads, j % att->heads);
-            backward_tile(dev, att, &t, &b, scratch + (size_t)omp_get_thread_num() * share);
-        }
+    for (int32_t j = att->k_offset[0]; dbias != NULL && j < att->k_offset[att->groups]; j++)
+        dbias[j] = 0;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        float *own = own_scratch(att, scratch);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < jobs; i++)
+            for (size_t j = i * together; j < (i + 1) * together; j++) {
+                struct tile t = tile_of(att, j / att->heads, j % att->heads);
+                backward_tile(dev, att, &t, &b, own);
+            }
     }
 }

@@ -118,10 +118,13 @@ Test(attention, matches_double_over_shapes) {
             }
 }
 
-Test(attention, a_text_of_128_tokens) {
+Test(attention, long_texts) {
     const int32_t offset[] = {0, 128, 141, 154};
     struct problem p = make(3, offset, offset, 2, 64, 0, 0.1f, true);
     check(&p);
+    const int32_t longer[] = {0, 150, 151};
+    struct problem blas = make(2, longer, longer, 2, 64, 0, 0.1f, true);
+    check(&blas);
     struct problem wide = make(3, offset, offset, 2, 32, 16, 0, false);
     check(&wide);
 }
