@@ -1,5 +1,6 @@
 /* nvdp: finds the subcommand, runs it, exits with its code. */
 #include "common.h"
+#include "environment.h"
 
 #include <argp.h>
 #include <locale.h>
@@ -79,6 +80,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 }
 
 int main(int argc, char **argv) {
+    cli_environment(argv);
     setlocale(LC_CTYPE, "");
     argp_program_version_hook = print_version;
     argp_err_exit_status = CLI_USAGE;
