@@ -13,6 +13,11 @@ for program in build/fuzz/tests/fuzz_*; do
     known=tests/fuzz/corpus/$name
     [ -d "$known" ] || known=
     echo "== $name: $seconds s"
+    log=build/fuzz/$name.log
     "$program" -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 \
-        -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" ${known:+"$known"}
+        -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" ${known:+"$known"} >"$log" 2>&1 || {
+        tail -n 40 "$log" >&2
+        exit 1
+    }
+    grep '^stat::' "$log"
 done

@@ -13,7 +13,7 @@ static size_t replayed;
 
 static void try_bytes(const uint8_t *bytes, size_t size) {
     /* A copy of exactly this size, so that a sanitizer sees a read past its end. */
-    uint8_t *copy = malloc(size > 0 ? size : 1);
+    uint8_t *copy = calloc(size > 0 ? size : 1, 1);
     if (copy == NULL) abort();
     if (size > 0) memcpy(copy, bytes, size);
     (void)LLVMFuzzerTestOneInput(copy, size);
