@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct values {
     struct nvdp_export_config config;
@@ -59,13 +60,32 @@ static int print_json(struct cli *cli, const struct nvdp_export_config *config,
                   (json_int_t)result->bytes, "statement", result->statement, "privacy", privacy));
 }
 
+/* Text broken into lines at its blanks. */
+static void print_wrapped(const char *text) {
+    enum { WIDTH = 78 };
+    size_t column = 0;
+    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " ");
+        if (column > 0) {
+            bool fits = column + 1 + length <= WIDTH;
+            putchar(fits ? ' ' : '\n');
+            column = fits ? column + 1 : 0;
+        }
+        printf("%.*s", (int)length, word);
+        column += length;
+        word += length;
+    }
+    putchar('\n');
+}
+
 static void print(const struct nvdp_export_config *config,
                   const struct nvdp_export_result *result) {
     cli_row(stdout, "file", "%s  (%.1f MiB)", config->out, (double)result->bytes / (1 << 20));
     cli_row(stdout, "texts", "%zu, %zu sample%s each of %zu components, width %zu", result->texts,
             result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
     if (config->model_out != NULL) cli_row(stdout, "public model", "%s", config->model_out);
-    printf("\n%s\n", result->statement);
+    putchar('\n');
+    print_wrapped(result->statement);
     if (result->measured) {
         putchar('\n');
         nvdp_privacy_report_print(&result->privacy, stdout);
