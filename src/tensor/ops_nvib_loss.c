@@ -109,18 +109,18 @@ static double published_gaussian(const struct nvdp__kl *kl, const struct text *t
 /* Henderson & Fehr (2023), with C = kappa K, K = n+1, A_p = a_p + delta (K-1):
  *     L_D = 1/K { lnG(A_q) - lnG(A_p) + (A_q - A_p)(psi(A_q/C) - psi(A_q)) + C [lnG(A_p/C) -
  * lnG(A_q/C)] } dL_D/dA_q = (A_q - A_p)/K (psi'(A_q/C)/C - psi'(A_q)): the first-order terms
- * cancel. */
+ * cancel.  Written with what log Gamma and psi' exceed their leading terms by, since those cancel
+ * too: A_q may be e^40. */
 static double published_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double count = (double)text->tokens + 1;
     double pieces = kl->kappa * count;
     double prior = kl->prior_alpha + kl->delta * (count - 1);
-    double excess = sum - prior;
-    double loss = nvdp__log_gamma(sum) - nvdp__log_gamma(prior) +
-                  excess * (nvdp__digamma(sum / pieces) - nvdp__digamma(sum)) +
-                  pieces * (nvdp__log_gamma(prior / pieces) - nvdp__log_gamma(sum / pieces));
+    double loss = nvdp__log_gamma_excess(sum) - pieces * nvdp__log_gamma_excess(sum / pieces) +
+                  prior * (nvdp__digamma(sum) - nvdp__digamma(sum / pieces)) -
+                  nvdp__log_gamma(prior) + pieces * nvdp__log_gamma(prior / pieces);
     if (text->dmu != NULL) {
-        double slope =
-            excess / count * (nvdp__trigamma(sum / pieces) / pieces - nvdp__trigamma(sum));
+        double slope = (sum - prior) / count *
+                       (nvdp__trigamma_excess(sum / pieces) / pieces - nvdp__trigamma_excess(sum));
         for (size_t i = 0; i < text->tokens; i++) {
             double a = exp((double)text->log_alpha[i]);
             text->dlog_alpha[i] += (float)(kl->weight_d * slope * a);
@@ -146,7 +146,9 @@ static double exact_gaussian(const struct nvdp__kl *kl, const struct text *text)
  *     kappa sum_i [lnG(b_i/kappa) - lnG(a_i/kappa)] + lnG(A) - lnG(B)
  *         + sum_i (a_i - b_i)(psi(a_i/kappa) - psi(A)).
  * The prior and padding have a_i = b_i: they enter through A and B alone.
- *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A). */
+ *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A).
+ * Both are written with what log Gamma and psi' exceed their leading terms by: those sum to a_p +
+ * padding and to B/A - b_j/a_j. */
 static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double tokens = (double)text->tokens;
     double b =
@@ -156,17 +158,16 @@ static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text
     double empty = kl->prior_alpha + tokens * b + padding;
     double excess = sum - (kl->prior_alpha + tokens * b);
     double psi_total = nvdp__digamma(total);
-    double slope_total = excess * nvdp__trigamma(total);
-    double log_b = nvdp__log_gamma(b / kl->kappa);
-    double loss = nvdp__log_gamma(total) - nvdp__log_gamma(empty);
+    double slope_total = excess * nvdp__trigamma_excess(total);
+    double loss = nvdp__log_gamma_excess(total) + empty * psi_total - nvdp__log_gamma(empty) -
+                  kl->prior_alpha - padding + tokens * kl->kappa * nvdp__log_gamma(b / kl->kappa);
     for (size_t i = 0; i < text->tokens; i++) {
         double a = exp((double)text->log_alpha[i]);
         double piece = a / kl->kappa;
-        loss += kl->kappa * (log_b - nvdp__log_gamma(piece)) +
-                (a - b) * (nvdp__digamma(piece) - psi_total);
+        loss -= kl->kappa * nvdp__log_gamma_excess(piece) + b * nvdp__digamma(piece);
         if (text->dmu == NULL) continue;
-        double slope = (a - b) * nvdp__trigamma(piece) / kl->kappa - slope_total;
-        text->dlog_alpha[i] += (float)(kl->weight_d * a * slope);
+        double slope = a * ((a - b) * nvdp__trigamma_excess(piece) / kl->kappa - slope_total);
+        text->dlog_alpha[i] += (float)(kl->weight_d * (slope - b + a / total * empty));
     }
     return loss;
 }

@@ -8,4 +8,9 @@ double nvdp__log_gamma(double x);
 double nvdp__digamma(double x);
 double nvdp__trigamma(double x);
 
+/* What is left of them for large x, without cancellation (x > 0):
+ *     log Gamma(x) - x psi(x) + x   and   psi'(x) - 1/x. */
+double nvdp__log_gamma_excess(double x);
+double nvdp__trigamma_excess(double x);
+
 #endif

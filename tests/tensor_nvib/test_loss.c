@@ -58,6 +58,36 @@ Test(loss, dirichlet_values) {
     }
 }
 
+/* Pseudo-counts as a wide encoder without training starts them: log Gamma of the sum is near 1e19,
+ * the loss near
+ * 17.  Values and gradients with mpmath in 60 digits; the arguments are floats, which changes
+ * nothing here. */
+Test(loss, huge_pseudo_counts) {
+    const float log_alpha[5] = {38, 36, 40, 20, -3}, zero[5] = {0};
+    const int32_t offset[2] = {0, 5};
+    const double value[2] = {16.663253013617718, 113.45636451466169};
+    const double slope[2][5] = {
+        {0.048879344840253081, 0.0066150999783757139, 0.36117222110360644, 0, 0},
+        {0.56423459866325036, 0.42222673592734243, 1.6135386629081176, 0.40000000274175753,
+         -1.0621727070839445}};
+    for (int form = 0; form < 2; form++) {
+        struct nvdp__kl kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                              .prior_alpha = 1,
+                              .pad_alpha = 0.1,
+                              .kappa = 1,
+                              .length = 9,
+                              .weight_d = 1};
+        float dmu[5] = {0}, dlogvar[5] = {0}, dlog_alpha[5] = {0};
+        double g, d;
+        nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, log_alpha, &g, &d, dmu, dlogvar,
+                        dlog_alpha);
+        cr_expect_lt(support_relative(d, value[form], 1), 1e-12, "form %d: %.17g", form, d);
+        for (int i = 0; i < 5; i++) /* float32 sums */
+            cr_expect_float_eq(dlog_alpha[i], slope[form][i], 2e-7, "form %d, %d: %.9g", form, i,
+                               (double)dlog_alpha[i]);
+    }
+}
+
 /* A posterior equal to the prior (published: in its sum; exact: in every component) costs nothing.
  */
 Test(loss, zero_at_the_prior) {

@@ -22,3 +22,16 @@ Test(special, known_values) {
     cr_expect(isnan(nvdp__digamma(0)) && isnan(nvdp__digamma(-1)) && isnan(nvdp__digamma(NAN)));
     cr_expect(isnan(nvdp__trigamma(0)) && isnan(nvdp__trigamma(NAN)));
 }
+
+/* What is left without the leading terms: mpmath in 60 digits, and no step where the series takes
+ * over. */
+Test(special, excess) {
+    cr_expect_float_eq(nvdp__log_gamma_excess(20), -0.070595657643486981, 1e-14);
+    cr_expect_float_eq(nvdp__log_gamma_excess(1e6), -5.4888165791107976, 1e-14);
+    cr_expect_float_eq(nvdp__log_gamma_excess(1e18), -19.304327303741738, 1e-14);
+    cr_expect_lt(support_relative(nvdp__trigamma_excess(20), 0.0012708229352031198, 0), 1e-14);
+    cr_expect_lt(support_relative(nvdp__trigamma_excess(1e6), 5.0000016666666667e-13, 0), 1e-15);
+    double below = nextafter(20, 0);
+    cr_expect_float_eq(nvdp__log_gamma_excess(below), nvdp__log_gamma_excess(20), 1e-13);
+    cr_expect_float_eq(nvdp__trigamma_excess(below), nvdp__trigamma_excess(20), 1e-15);
+}
