@@ -29,8 +29,8 @@ struct nvdp_progress {
     const char *phase; /* "train", "encode", "pairs", ... */
     uint64_t done;
     uint64_t total;
-    const char *unit;     /* what done and total count: "step", "text", "pair" */
-    double rate;          /* items of rate_unit a second */
+    const char *unit; /* what done and total count: "step", "text", "pair" */
+    double rate;      /* items of rate_unit a second */
     const char *rate_unit;
     double loss;
     double elapsed_seconds;

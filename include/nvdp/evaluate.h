@@ -11,7 +11,8 @@ extern "C" {
 struct nvdp_run_config {
     const char *run;   /* run directory */
     const char *data;  /* NULL: the folder it was trained from */
-    const char *split; /* "dev" (default), "validation", "test", "train", "dev-mismatched", "test-mismatched" */
+    const char *split; /* "dev" (default), "validation", "test", "train", "dev-mismatched",
+                          "test-mismatched" */
     size_t limit;      /* 0: all texts; else the first texts of a seeded sample */
     size_t draws;      /* noise draws, default 5 */
     size_t batch;
@@ -29,8 +30,8 @@ struct nvdp_evaluation {
 /* Scores with fresh noise: mean and standard deviation over draws. */
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_run_config *config,
                           struct nvdp_evaluation *out);
-/* Writes the leaderboard's "index<TAB>prediction" file of a split; out NULL: RUN/predictions_<split>.tsv.
- * *written (may be NULL) is the path, free(). */
+/* Writes the leaderboard's "index<TAB>prediction" file of a split; out NULL:
+ * RUN/predictions_<split>.tsv. *written (may be NULL) is the path, free(). */
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_run_config *config,
                          const char *out, char **written);
 /* Posteriors of a split's texts. */
@@ -39,8 +40,10 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_run_
 
 struct nvdp_encode_config {
     const char *model; /* Hugging Face directory, or RUN/model of a base run */
-    const char *input; /* JSON lines {"text", "pair", "max_length"} or {"input_ids", "token_type_ids"} */
-    const char *out;   /* HDF5: offset, hidden | hidden_0..L, pooled, logits where there is a classifier */
+    const char
+        *input; /* JSON lines {"text", "pair", "max_length"} or {"input_ids", "token_type_ids"} */
+    const char
+        *out; /* HDF5: offset, hidden | hidden_0..L, pooled, logits where there is a classifier */
     bool all_layers;
     size_t max_length, batch;
 };

@@ -26,35 +26,37 @@ enum nvdp_regularizer {
 enum nvdp_pool { NVDP_POOL_AUTO, NVDP_POOL_FIRST, NVDP_POOL_MEAN, NVDP_POOL_WEIGHTED };
 enum nvdp_query {
     NVDP_QUERY_SAMPLED, /* queries from the sampled z: sealed */
-    NVDP_QUERY_CLEAN    /* from the un-noised posterior means: leaks; for comparison only, never exported */
+    NVDP_QUERY_CLEAN    /* from the un-noised posterior means: leaks; for comparison only, never
+                           exported */
 };
 
 /* Clip set of the posterior (El Zein, Kumar & Henderson 2026); off by default. */
 struct nvdp_clip_config {
-    double mu_radius;                 /* |mu|_2 <= R; INFINITY: off */
-    double logvar_min, logvar_max;    /* -INFINITY, INFINITY: off */
-    double alpha_min, alpha_max;      /* 0, INFINITY: off */
+    double mu_radius;              /* |mu|_2 <= R; INFINITY: off */
+    double logvar_min, logvar_max; /* -INFINITY, INFINITY: off */
+    double alpha_min, alpha_max;   /* 0, INFINITY: off */
 };
 
 /* The NVIB bottleneck. Units: pseudo-counts and nats. */
 struct nvdp_nvib_config {
-    size_t latent_dim;    /* p; 0: the encoder's width */
-    size_t latent_heads;  /* 0: the encoder's, or the largest divisor of p below it */
-    double mu_tau;        /* 1 */
-    double stdev_tau;     /* 0.1 */
-    double alpha_tau;     /* -10 */
-    double prior_alpha;   /* 1 */
-    double delta;         /* 0 as in the published GLUE runs, 1 in the NVIB papers */
-    int kappa;            /* vectors a component, 1 */
+    size_t latent_dim;   /* p; 0: the encoder's width */
+    size_t latent_heads; /* 0: the encoder's, or the largest divisor of p below it */
+    double mu_tau;       /* 1 */
+    double stdev_tau;    /* 0.1 */
+    double alpha_tau;    /* -10 */
+    double prior_alpha;  /* 1 */
+    double delta;        /* 0 as in the published GLUE runs, 1 in the NVIB papers */
+    int kappa;           /* vectors a component, 1 */
     enum nvdp_length_policy length_policy; /* hidden */
-    size_t length;        /* L under the hidden policy: tokens a text is padded to */
+    size_t length; /* L under the hidden policy: tokens a text is padded to */
     enum nvdp_pool pool;
     enum nvdp_query query;
     enum nvdp_regularizer regularizer;
     struct nvdp_clip_config clip;
 };
 struct nvdp_nvib_config nvdp_nvib_config_default(void);
-/* NVDP_ERR_ARGUMENT naming the field, the value, the allowed range; hidden_size and heads are the encoder's. */
+/* NVDP_ERR_ARGUMENT naming the field, the value, the allowed range; hidden_size and heads are the
+ * encoder's. */
 nvdp_status nvdp_nvib_config_check(struct nvdp_context *ctx, const struct nvdp_nvib_config *config,
                                    size_t hidden_size, size_t heads);
 /* Fills latent_dim, latent_heads, pool where they stand for "auto". */

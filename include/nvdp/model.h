@@ -16,13 +16,13 @@ struct nvdp_model;
 struct nvdp_model_info {
     struct nvdp_bert_config bert;
     enum nvdp_method method;
-    struct nvdp_nvib_config nvib; /* resolved; meaningful for NVDP_METHOD_NVDP */
-    struct nvdp_task task;        /* labels owned by the model */
+    struct nvdp_nvib_config nvib;     /* resolved; meaningful for NVDP_METHOD_NVDP */
+    struct nvdp_task task;            /* labels owned by the model */
     struct nvdp_task_options columns; /* of a "tsv" task; owned by the model */
     size_t max_length;
     size_t outputs;
-    size_t parameters;            /* elements */
-    char fingerprint[65];         /* SHA-256 of model.safetensors */
+    size_t parameters;    /* elements */
+    char fingerprint[65]; /* SHA-256 of model.safetensors */
 };
 
 /* Loads a directory that nvdp_train wrote (RUN/model): tokenizer, configuration, weights. */

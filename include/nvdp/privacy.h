@@ -1,5 +1,5 @@
-/* Data-set measures on top of divergences: Bayesian DP (Triastcyn & Faltings 2020, Theorem 2) and the
- * full report of a set of posteriors. */
+/* Data-set measures on top of divergences: Bayesian DP (Triastcyn & Faltings 2020, Theorem 2) and
+ * the full report of a set of posteriors. */
 #ifndef NVDP_PRIVACY_H
 #define NVDP_PRIVACY_H
 
@@ -11,9 +11,9 @@ extern "C" {
 #endif
 
 struct nvdp_bdp_config {
-    double delta;       /* delta_mu, default 1e-5 */
-    double gamma;       /* failure mass of the Student-t bound, default 1e-6 */
-    int releases;       /* T: samples given away of the same text, default 1 */
+    double delta;            /* delta_mu, default 1e-5 */
+    double gamma;            /* failure mass of the Student-t bound, default 1e-6 */
+    int releases;            /* T: samples given away of the same text, default 1 */
     double published_moment; /* k of the published column, default 1.1 (its order is k+1) */
 };
 struct nvdp_bdp_config nvdp_bdp_config_default(void);
@@ -30,12 +30,13 @@ struct nvdp_bdp_cost {
     double max;      /* max X */
 };
 
-/* Cost and epsilon from the m symmetrised divergences d[j] = max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) of one
- * text; m >= 2. spec: X_j = T k d_j.  NVDP_ERR_ARGUMENT where delta <= 1-(1-gamma)^T. */
+/* Cost and epsilon from the m symmetrised divergences d[j] = max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P))
+ * of one text; m >= 2. spec: X_j = T k d_j.  NVDP_ERR_ARGUMENT where delta <= 1-(1-gamma)^T. */
 nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *config, double moment,
                      size_t m, const double *d, struct nvdp_bdp_cost *out);
-/* Poisson-subsampled form for integer moments k: cost = log E_x E_{j ~ Binomial(k+1, q)} e^{(j-1) D_j}
- * with the same confidence bound; d is [k+2][m]: row j holds the divergences of order j (rows 0 and 1 are not read). */
+/* Poisson-subsampled form for integer moments k: cost = log E_x E_{j ~ Binomial(k+1, q)} e^{(j-1)
+ * D_j} with the same confidence bound; d is [k+2][m]: row j holds the divergences of order j (rows
+ * 0 and 1 are not read). */
 nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, const struct nvdp_bdp_config *config,
                                 int moment, double rate, size_t m, const double *const *d,
                                 struct nvdp_bdp_cost *out);
@@ -52,7 +53,7 @@ struct nvdp_bdp_column {
     struct nvdp_bdp_cost worst; /* of the text with the largest epsilon */
     double mean_epsilon;        /* over texts; +inf where any is */
     size_t worst_text;
-    double floor;               /* log(1/delta)/k at the worst text's k: what the best data would print */
+    double floor; /* log(1/delta)/k at the worst text's k: what the best data would print */
     size_t infinite_texts;
 };
 

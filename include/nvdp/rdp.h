@@ -30,8 +30,8 @@ enum nvdp_adjacency { NVDP_ADJACENT_ALL, NVDP_ADJACENT_SAME_LENGTH };
 struct nvdp_pairs_config {
     double order;                  /* default 1.1 */
     enum nvdp_adjacency adjacency; /* default all */
-    double *matrix;                /* [N, N] row P, column Q, diagonal 0, NaN where two texts are not
-                                      adjacent; NULL: not kept */
+    double *matrix; /* [N, N] row P, column Q, diagonal 0, NaN where two texts are not
+                       adjacent; NULL: not kept */
 };
 struct nvdp_pairs_config nvdp_pairs_config_default(void);
 
@@ -40,9 +40,10 @@ struct nvdp_pairs_config nvdp_pairs_config_default(void);
 extern const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES]; /* .5 .9 .95 .99 .999 */
 
 struct nvdp_divergence_summary {
-    double max;         /* +inf where any pair is infinite */
-    double mean;        /* +inf where any pair is infinite */
-    double max_finite;  /* over the finite pairs; NaN where none: for comparison, not a privacy statement */
+    double max;        /* +inf where any pair is infinite */
+    double mean;       /* +inf where any pair is infinite */
+    double max_finite; /* over the finite pairs; NaN where none: for comparison, not a privacy
+                          statement */
     double mean_finite;
     double quantile[NVDP_PAIR_QUANTILES];
     size_t max_p, max_q; /* the pair that attains max */
@@ -53,10 +54,10 @@ struct nvdp_pairs_summary {
     enum nvdp_adjacency adjacency;
     size_t texts;
     size_t pairs;
-    size_t infinite; /* pairs whose divergence is +inf */
-    struct nvdp_divergence_summary sum;                /* what is shared: the privacy statement */
-    struct nvdp_divergence_summary per_component;      /* sum / components of the pair's samples */
-    struct nvdp_divergence_summary per_component_dim;  /* as in the published tables; no guarantee */
+    size_t infinite;                                  /* pairs whose divergence is +inf */
+    struct nvdp_divergence_summary sum;               /* what is shared: the privacy statement */
+    struct nvdp_divergence_summary per_component;     /* sum / components of the pair's samples */
+    struct nvdp_divergence_summary per_component_dim; /* as in the published tables; no guarantee */
 };
 
 /* All ordered pairs on the context's threads; reports progress, honours cancel.

@@ -10,22 +10,24 @@ extern "C" {
 #endif
 
 struct nvdp_export_config {
-    const char *run;          /* run directory */
-    const char *input;        /* a TSV with the task's text columns; NULL: `splits` of the task's data */
-    const char *splits;       /* comma-separated: "train,dev" */
-    const char *data;         /* NULL: the folder it was trained from */
-    const char *out;          /* embeddings/1 file */
-    const char *model_out;    /* also write the public part of the model (sealed block, head) there; NULL: no */
-    size_t samples;           /* S, releases a text, default 1 */
-    size_t limit;             /* per split; 0: all */
+    const char *run;    /* run directory */
+    const char *input;  /* a TSV with the task's text columns; NULL: `splits` of the task's data */
+    const char *splits; /* comma-separated: "train,dev" */
+    const char *data;   /* NULL: the folder it was trained from */
+    const char *out;    /* embeddings/1 file */
+    const char *model_out; /* also write the public part of the model (sealed block, head) there;
+                              NULL: no */
+    size_t samples;        /* S, releases a text, default 1 */
+    size_t limit;          /* per split; 0: all */
     size_t batch;
     bool with_labels;
     bool overwrite;
-    bool insecure_seed;       /* seeded noise, for tests only; the file says so */
+    bool insecure_seed; /* seeded noise, for tests only; the file says so */
     uint64_t seed;
-    double order;             /* of the divergence summary, 1.1 */
-    double delta;             /* of the BDP summary, 1e-5 */
-    size_t measure_texts;     /* pairs of at most this many texts enter the summary (seeded sample), default 1000 */
+    double order;         /* of the divergence summary, 1.1 */
+    double delta;         /* of the BDP summary, 1e-5 */
+    size_t measure_texts; /* pairs of at most this many texts enter the summary (seeded sample),
+                             default 1000 */
 };
 struct nvdp_export_config nvdp_export_config_default(void);
 
@@ -36,21 +38,23 @@ struct nvdp_export_result {
     struct nvdp_privacy_report privacy;
     char statement[1024];
 };
-/* Draws every text's sample from the operating system's randomness in double, rounds it to the file's
- * grid (float16), writes embeddings/1.  Models with query clean and methods without noise are
- * refused. */
+/* Draws every text's sample from the operating system's randomness in double, rounds it to the
+ * file's grid (float16), writes embeddings/1.  Models with query clean and methods without noise
+ * are refused. */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_export_config *config,
                         struct nvdp_export_result *out);
 
 struct nvdp_reuse_config {
     const char *file;      /* embeddings/1 */
-    const char *labels;    /* text file, one label a line in the file's order of texts; NULL: the file's `label` */
-    const char *eval_file; /* another embeddings/1 to score on; NULL: the file's split `eval_split`, else a tenth held out */
+    const char *labels;    /* text file, one label a line in the file's order of texts; NULL: the
+                              file's `label` */
+    const char *eval_file; /* another embeddings/1 to score on; NULL: the file's split `eval_split`,
+                              else a tenth held out */
     const char *eval_labels;
-    const char *init;      /* public model directory of the sender to start from; NULL: random */
-    const char *out;       /* directory for the reader; NULL: not kept */
+    const char *init; /* public model directory of the sender to start from; NULL: random */
+    const char *out;  /* directory for the reader; NULL: not kept */
     bool overwrite;
-    bool regression;       /* labels are scores */
+    bool regression; /* labels are scores */
     size_t heads, epochs, batch, patience;
     double lr, weight_decay, warmup;
     enum nvdp_pool pool;

@@ -18,27 +18,27 @@ const char *nvdp_protocol_name(enum nvdp_protocol protocol); /* "holdout", "dev"
 enum nvdp_kl_schedule { NVDP_KL_CONSTANT, NVDP_KL_WARMUP, NVDP_KL_DECAY };
 
 struct nvdp_train_config {
-    const char *task;      /* "sst2", ..., "tsv" */
-    const char *data;      /* folder with train.tsv, dev.tsv */
-    const char *model;     /* Hugging Face directory to start from */
-    const char *out;       /* run directory */
+    const char *task;  /* "sst2", ..., "tsv" */
+    const char *data;  /* folder with train.tsv, dev.tsv */
+    const char *model; /* Hugging Face directory to start from */
+    const char *out;   /* run directory */
     struct nvdp_task_options columns;
     enum nvdp_method method;
     struct nvdp_nvib_config nvib; /* length 0: max_length */
     double lambda_g, lambda_d;
     enum nvdp_kl_schedule kl_schedule;
-    double kl_delay;       /* warm-up: fraction of the steps with weight 0 */
-    double kl_ramp;        /* warm-up: fraction over which the weight rises to 1 */
+    double kl_delay; /* warm-up: fraction of the steps with weight 0 */
+    double kl_ramp;  /* warm-up: fraction over which the weight rises to 1 */
     size_t epochs, batch, max_length;
     double lr, weight_decay, warmup, clip_norm, beta1, beta2, adam_eps;
-    double dropout;            /* hidden and attention dropout; negative: the checkpoint's */
+    double dropout; /* hidden and attention dropout; negative: the checkpoint's */
     double classifier_dropout;
-    size_t patience;           /* epochs without improvement before stopping; 0: never */
+    size_t patience; /* epochs without improvement before stopping; 0: never */
     enum nvdp_protocol protocol;
-    double holdout;            /* fraction of train for validation, 0.1 */
+    double holdout; /* fraction of train for validation, 0.1 */
     size_t eval_batch;
-    size_t eval_draws;         /* noise draws of the final test score */
-    size_t limit_train;        /* 0: all */
+    size_t eval_draws;  /* noise draws of the final test score */
+    size_t limit_train; /* 0: all */
     bool skip_bad_rows;
     uint64_t seed;
     size_t log_every;          /* steps between lines in metrics.jsonl */
@@ -48,13 +48,14 @@ struct nvdp_train_config {
 };
 struct nvdp_train_config nvdp_train_config_default(void);
 /* One pass over the fields; names the field, the value, the allowed range. */
-nvdp_status nvdp_train_config_check(struct nvdp_context *ctx, const struct nvdp_train_config *config);
+nvdp_status nvdp_train_config_check(struct nvdp_context *ctx,
+                                    const struct nvdp_train_config *config);
 
 struct nvdp_scores {
     int metrics;
     enum nvdp_metric metric[2];
     double mean[2];
-    double sd[2];   /* over draws; 0 for one */
+    double sd[2];    /* over draws; 0 for one */
     double majority; /* accuracy of always saying the most frequent class; NaN for regression */
     size_t n, draws;
 };
@@ -62,10 +63,10 @@ struct nvdp_scores {
 struct nvdp_train_result {
     size_t epochs_run, best_epoch; /* 1-based */
     uint64_t steps;
-    double best_validation;        /* of the selecting metric */
-    struct nvdp_scores test;       /* the dev file, fresh noise */
+    double best_validation;  /* of the selecting metric */
+    struct nvdp_scores test; /* the dev file, fresh noise */
     double seconds, tokens_per_second;
-    double loss_g, loss_d;         /* mean over the last epoch, before lambdas */
+    double loss_g, loss_d; /* mean over the last epoch, before lambdas */
     bool early_stopped;
 };
 
@@ -82,8 +83,9 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
 nvdp_status nvdp_train_config_json(struct nvdp_context *ctx, const struct nvdp_train_config *config,
                                    char **out);
 
-/* Trains.  Stops on NaN with NVDP_ERR_NUMERIC; on cancel saves the state and returns NVDP_ERR_CANCELLED; a killed
- * run continues with resume to the same result bit for bit (same thread count). */
+/* Trains.  Stops on NaN with NVDP_ERR_NUMERIC; on cancel saves the state and returns
+ * NVDP_ERR_CANCELLED; a killed run continues with resume to the same result bit for bit (same
+ * thread count). */
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config *config,
                        struct nvdp_train_result *out);
 

@@ -1,8 +1,8 @@
 /* The one interface behind which every mechanism stands: hidden states -> sample -> pooled vector.
  *
- * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice: measure,
- * carve) -> per step: forward, losses, backward.  A new mechanism is one file and one row in
- * src/model/methods.c.  Mechanisms never dereference tensor memory. */
+ * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice:
+ * measure, carve) -> per step: forward, losses, backward.  A new mechanism is one file and one row
+ * in src/model/methods.c.  Mechanisms never dereference tensor memory. */
 #ifndef NVDP_SRC_BOTTLENECK_H
 #define NVDP_SRC_BOTTLENECK_H
 
@@ -14,19 +14,19 @@
 struct nvdp__draw {
     struct nvdp__noise noise;
     enum nvdp__purpose gauss, gamma;
-    uint32_t epoch;          /* training: epoch; evaluation: number of the draw */
-    const float *eps;        /* given noise [R, p], for tests; NULL: drawn */
-    const float *log_gamma;  /* given log g [R], for tests; NULL: drawn */
+    uint32_t epoch;         /* training: epoch; evaluation: number of the draw */
+    const float *eps;       /* given noise [R, p], for tests; NULL: drawn */
+    const float *log_gamma; /* given log g [R], for tests; NULL: drawn */
 };
 
 /* What is shared of a batch: rows of all texts end to end. Tensor memory but for `offset`. */
 struct nvdp__sample {
     size_t texts;
-    size_t rows;            /* R */
-    size_t dim;             /* p */
-    const int32_t *offset;  /* [texts+1] */
-    const float *z;         /* [R, p] */
-    const float *log_pi;    /* [R]; NULL for mechanisms without weights */
+    size_t rows;           /* R */
+    size_t dim;            /* p */
+    const int32_t *offset; /* [texts+1] */
+    const float *z;        /* [R, p] */
+    const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
 
 struct nvdp__bottleneck {
@@ -36,14 +36,14 @@ struct nvdp__bottleneck {
 
 struct nvdp__mechanism {
     const char *name;
-    bool private_;          /* has noise, a posterior, an export */
+    bool private_; /* has noise, a posterior, an export */
     /* Declares parameters; `bert` outlives the bottleneck. */
     nvdp_status (*create)(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                           const struct nvdp_nvib_config *config, struct nvdp__params *params,
                           void **self);
     void (*release)(void *self); /* NULL allowed */
-    /* Initial values; `hidden` [rows, D] is a sample of encoder outputs (tensor). Only parameters of
-     * the bottleneck are set. */
+    /* Initial values; `hidden` [rows, D] is a sample of encoder outputs (tensor). Only parameters
+     * of the bottleneck are set. */
     nvdp_status (*initialise)(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden);
@@ -51,10 +51,11 @@ struct nvdp__mechanism {
                         size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena);
     size_t (*width)(const void *self); /* of the pooled vector */
     /* Posterior, sample, sealed block; *pooled [texts, width] stays until the next call. */
-    nvdp_status (*forward)(void *self, const struct nvdp__device *dev, const struct nvdp__params *params,
-                           const struct nvdp__batch *batch, const struct nvdp__draw *draw,
-                           const float *hidden, float **pooled);
-    /* The sealed part alone, from a sample (bit-equal to forward's for the same sample). Inference only. */
+    nvdp_status (*forward)(void *self, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const struct nvdp__draw *draw, const float *hidden, float **pooled);
+    /* The sealed part alone, from a sample (bit-equal to forward's for the same sample). Inference
+     * only. */
     nvdp_status (*forward_sample)(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__params *params,
                                   const struct nvdp__sample *sample, float **pooled);
@@ -62,7 +63,8 @@ struct nvdp__mechanism {
     void (*sample)(const void *self, struct nvdp__sample *out);
     /* The last forward's losses a text (host), before lambdas. */
     void (*losses)(void *self, const struct nvdp__device *dev, double *loss_g, double *loss_d);
-    /* d_pooled [texts, width] is overwritten; d_hidden [T, D] is SET. weight_g, weight_d = lambda s_t / texts. */
+    /* d_pooled [texts, width] is overwritten; d_hidden [T, D] is SET. weight_g, weight_d = lambda
+     * s_t / texts. */
     void (*backward)(void *self, const struct nvdp__device *dev, const struct nvdp__params *params,
                      const struct nvdp__batch *batch, const float *hidden, double weight_g,
                      double weight_d, float *d_pooled, float *d_hidden);

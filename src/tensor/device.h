@@ -1,7 +1,7 @@
 /* The device that tensor operations run on: the CPU, with a number of threads.
  *
- * Tensor memory (float *) belongs to a device: code above src/tensor/ passes these pointers on and adds
- * whole-element offsets to them, but reads and writes them only through operations and
+ * Tensor memory (float *) belongs to a device: code above src/tensor/ passes these pointers on and
+ * adds whole-element offsets to them, but reads and writes them only through operations and
  * nvdp__upload / nvdp__download.  Index tables (int32_t *) are host memory. */
 #ifndef NVDP_SRC_TENSOR_DEVICE_H
 #define NVDP_SRC_TENSOR_DEVICE_H
@@ -19,14 +19,16 @@ struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx);
 void nvdp__upload(const struct nvdp__device *dev, size_t n, const float *host, float *tensor);
 void nvdp__download(const struct nvdp__device *dev, size_t n, const float *tensor, float *host);
 
-/* Arena: a step's activations.  Plan with base NULL (only counts), allocate, plan again (carves). */
+/* Arena: a step's activations.  Plan with base NULL (only counts), allocate, plan again (carves).
+ */
 struct nvdp__arena {
     float *base;
     size_t used;     /* floats */
     size_t capacity; /* floats */
 };
 
-/* n floats, 64-byte aligned; NULL while measuring.  Never fails: the second plan repeats the first. */
+/* n floats, 64-byte aligned; NULL while measuring.  Never fails: the second plan repeats the first.
+ */
 float *nvdp__arena_take(struct nvdp__arena *arena, size_t n);
 /* Allocates arena->used floats and rewinds, so that the plan can be repeated. */
 nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *arena);

@@ -27,7 +27,8 @@ void nvdp__linear_backward(const struct nvdp__device *dev, size_t rows, size_t i
 void nvdp__zero(const struct nvdp__device *dev, size_t n, float *x);
 void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float *y);
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
-void nvdp__axpy(const struct nvdp__device *dev, size_t n, float a, const float *x, float *y); /* y += a x */
+void nvdp__axpy(const struct nvdp__device *dev, size_t n, float a, const float *x,
+                float *y); /* y += a x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH };
 /* x and y may be the same. */
@@ -38,8 +39,8 @@ void nvdp__act_backward(const struct nvdp__device *dev, enum nvdp__act act, size
                         const float *x, const float *dy, float *dx);
 
 /* ---- LayerNorm (layernorm.c) ---- */
-/* y = LN(x + residual) gamma + beta (residual NULL: none); sum (may be x; NULL where residual is NULL) keeps
- * x + residual; mean, rstd [rows] are kept. */
+/* y = LN(x + residual) gamma + beta (residual NULL: none); sum (may be x; NULL where residual is
+ * NULL) keeps x + residual; mean, rstd [rows] are kept. */
 void nvdp__layernorm_forward(const struct nvdp__device *dev, size_t rows, size_t dim, float eps,
                              const float *x, const float *residual, const float *gamma,
                              const float *beta, float *sum, float *y, float *mean, float *rstd);
@@ -71,17 +72,18 @@ void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t d
                          const int32_t *offset, const float *weight, const float *x,
                          const float *dy, float *dx, float *dweight);
 /* y[r] = |x[r]|^2 */
-void nvdp__row_sqnorm(const struct nvdp__device *dev, size_t rows, size_t dim, const float *x, float *y);
+void nvdp__row_sqnorm(const struct nvdp__device *dev, size_t rows, size_t dim, const float *x,
+                      float *y);
 /* dx[r] += 2 dy[r] x[r] */
 void nvdp__row_sqnorm_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                                const float *x, const float *dy, float *dx);
 
 /* ---- dropout (dropout.c): masks are regenerated from counters, never stored ---- */
 struct nvdp__dropout {
-    float rate;      /* 0: off; nothing is read or changed */
+    float rate; /* 0: off; nothing is read or changed */
     uint64_t seed;
-    uint32_t step;   /* optimiser step */
-    uint32_t site;   /* which dropout of the network */
+    uint32_t step; /* optimiser step */
+    uint32_t site; /* which dropout of the network */
 };
 /* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep depends on (seed, step, site, i) only. */
 void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
@@ -89,19 +91,20 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
 
 /* ---- attention over packed texts (attention.c) ---- */
 struct nvdp__attention {
-    size_t groups;            /* texts */
+    size_t groups; /* texts */
     size_t heads;
     size_t head_dim;
-    float scale;              /* 1/sqrt(head_dim) */
-    const int32_t *q_offset;  /* [groups+1] rows of q */
-    const int32_t *k_offset;  /* [groups+1] rows of k and v */
+    float scale;                            /* 1/sqrt(head_dim) */
+    const int32_t *q_offset;                /* [groups+1] rows of q */
+    const int32_t *k_offset;                /* [groups+1] rows of k and v */
     size_t q_stride, kv_stride, out_stride; /* row strides, >= heads*head_dim */
-    struct nvdp__dropout dropout; /* on the probabilities */
+    struct nvdp__dropout dropout;           /* on the probabilities */
 };
-/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head; bias [rows of k] is the
- * same for every head (NULL: 0).  lse [rows of q, heads] keeps log-sum-exp.  scratch:
+/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head; bias [rows of k]
+ * is the same for every head (NULL: 0).  lse [rows of q, heads] keeps log-sum-exp.  scratch:
  * nvdp__attention_scratch floats. */
-size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q, size_t longest_k, size_t head_dim);
+size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q, size_t longest_k,
+                               size_t head_dim);
 void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                              const float *q, const float *k, const float *v, const float *bias,
                              float *out, float *lse, float *scratch);
@@ -120,7 +123,8 @@ double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t c
 /* Mean of (y - label)^2, y [rows]. */
 double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const float *y,
                           const float *label_host, double scale, float *dy);
-double nvdp__sum_squares(const struct nvdp__device *dev, size_t n, const float *x); /* fixed blocks, double */
+double nvdp__sum_squares(const struct nvdp__device *dev, size_t n,
+                         const float *x); /* fixed blocks, double */
 double nvdp__dot(const struct nvdp__device *dev, size_t n, const float *x, const float *y);
 bool nvdp__all_finite(const struct nvdp__device *dev, size_t n, const float *x);
 
@@ -130,8 +134,8 @@ struct nvdp__adamw {
     double bias1, bias2; /* 1 - beta^t */
     double grad_scale;   /* clipping factor applied to g */
 };
-/* One step over n elements: m, v, x updated; decoupled decay x -= lr weight_decay (x - anchor), anchor
- * NULL: 0.  (Loshchilov & Hutter 2019.) */
+/* One step over n elements: m, v, x updated; decoupled decay x -= lr weight_decay (x - anchor),
+ * anchor NULL: 0.  (Loshchilov & Hutter 2019.) */
 void nvdp__adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,
                       const float *g, const float *anchor, float *m, float *v, float *x);
 

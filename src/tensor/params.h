@@ -45,8 +45,10 @@ float *nvdp__value(const struct nvdp__params *params, size_t index);
 float *nvdp__grad(const struct nvdp__params *params, size_t index);
 
 /* Initial values. */
-void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index, float value);
-/* Normal(0, sd), a stream of its own a tensor, keyed by (seed, name): independent of the other tensors. */
+void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
+                       float value);
+/* Normal(0, sd), a stream of its own a tensor, keyed by (seed, name): independent of the other
+ * tensors. */
 void nvdp__params_normal(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
                          double sd, uint64_t seed);
 size_t nvdp__params_trainable(const struct nvdp__params *params); /* real elements, no padding */
