@@ -6,7 +6,7 @@ foreach(source ${nvdp_examples})
   target_link_libraries(example_${name} PRIVATE nvdp nvdp_flags m)
   if(NVDP_BUILD_TESTS)
     add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
-    set_tests_properties(example_${name} PROPERTIES TIMEOUT 300 LABELS example)
+    set_tests_properties(example_${name} PROPERTIES TIMEOUT 300 LABELS example ENVIRONMENT "OMP_WAIT_POLICY=passive")
   endif()
 endforeach()
 
