@@ -4,37 +4,75 @@
 #include "base/file.h"
 #include "bert/safetensors_write.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 14, NAME_ROOM = 160, LIST_ROOM = 1200, SHAPE_ROOM = 256 };
+enum { PIECE = 1 << 14, NAME_ROOM = 160, SHAPE_ROOM = 256, FEW = 3, GROUPS = 12, LIST_ROOM = 2400 };
 #define WEIGHTS "model.safetensors"
 
-/* Names for one notice; what does not fit is counted. */
+/* Names for one notice: a few are listed; more are counted by the part of the model they are of. */
+struct group {
+    const char *name; /* not terminated */
+    size_t length;
+    size_t count;
+};
 struct list {
-    char text[LIST_ROOM];
-    size_t used;
-    size_t count, left_out;
+    const char *few[FEW];
+    struct group group[GROUPS];
+    size_t groups, count, grouped;
 };
 
+/* Length of what names of one part of the model begin with: nvib, cls, bert.pooler. */
+static size_t part_length(const char *name) {
+    size_t under = strncmp(name, "bert.", 5) == 0 ? 5 : 0;
+    return under + strcspn(name + under, ".");
+}
+
+/* `name` is kept, not copied. */
 static void list_add(struct list *list, const char *name) {
-    size_t room = sizeof list->text - list->used;
-    int length = snprintf(list->text + list->used, room, "%s%s", list->count > 0 ? ", " : "", name);
+    if (list->count < FEW) list->few[list->count] = name;
     list->count++;
-    if (length >= 0 && (size_t)length < room) {
-        list->used += (size_t)length;
-    } else {
-        list->text[list->used] = '\0';
-        list->left_out++;
+    size_t length = part_length(name);
+    size_t at = 0;
+    while (at < list->groups &&
+           (list->group[at].length != length || memcmp(list->group[at].name, name, length) != 0)) {
+        at++;
     }
+    if (at == GROUPS) return;
+    if (at == list->groups) list->group[list->groups++] = (struct group){name, length, 0};
+    list->group[at].count++;
+    list->grouped++;
+}
+
+static void append(char text[LIST_ROOM], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void append(char text[LIST_ROOM], const char *format, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, LIST_ROOM - used, format, args);
+    va_end(args);
 }
 
 static void list_notice(struct nvdp_context *ctx, const struct list *list, const char *path,
                         const char *what) {
     if (list->count == 0) return;
-    char more[48] = "";
-    if (list->left_out > 0) snprintf(more, sizeof more, " and %zu more", list->left_out);
-    nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu %s: %s%s", path, list->count, what, list->text, more);
+    char text[LIST_ROOM] = "";
+    for (size_t i = 0; list->count <= FEW && i < list->count; i++) {
+        append(text, "%s%s", i > 0 ? ", " : "", list->few[i]);
+    }
+    for (size_t i = 0; list->count > FEW && i < list->groups; i++) {
+        const struct group *group = &list->group[i];
+        /* A foreign name may be of any length. */
+        int length = group->length < NAME_ROOM ? (int)group->length : NAME_ROOM;
+        append(text, "%s%.*s%s (%zu)", i > 0 ? ", " : "", length, group->name,
+               group->name[group->length] != '\0' ? ".*" : "", group->count);
+    }
+    if (list->count > FEW && list->grouped < list->count)
+        append(text, " and %zu more", list->count - list->grouped);
+    nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu tensor%s %s: %s", path, list->count,
+              list->count == 1 ? "" : "s", what, text);
 }
 
 struct loading {
@@ -152,8 +190,8 @@ static nvdp_status load_all(struct loading *loading) {
         if (!loading->used[i])
             list_add(&loading->unknown, nvdp_safetensors_at(loading->file, i)->name);
     }
-    list_notice(ctx, &loading->missing, loading->path, "tensors not there, initialised");
-    list_notice(ctx, &loading->unknown, loading->path, "tensors not used");
+    list_notice(ctx, &loading->missing, loading->path, "not there, initialised");
+    list_notice(ctx, &loading->unknown, loading->path, "not used");
 cleanup:
     free(piece);
     return status;
