@@ -75,7 +75,8 @@ struct nvdp_train_plan {
     size_t train_texts, validation_texts, test_texts;
     size_t parameters;
     uint64_t steps;
-    size_t memory_bytes; /* parameters, optimiser, activations */
+    size_t memory_bytes;          /* parameters, optimiser, activations */
+    struct nvdp_nvib_config nvib; /* zeros and `auto` resolved for the model and max_length */
 };
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_config *config,
                             struct nvdp_train_plan *out);

@@ -232,8 +232,11 @@ static void plan_print(const struct nvdp_train_plan *plan) {
 static int dry_run(struct cli *cli, const struct values *values) {
     struct nvdp_train_plan plan;
     char *text = NULL;
-    nvdp_status status = nvdp_train_plan(cli->ctx, &values->config, &plan);
-    if (status == NVDP_OK) status = nvdp_train_config_json(cli->ctx, &values->config, &text);
+    struct nvdp_train_config config = values->config;
+    nvdp_status status = nvdp_train_plan(cli->ctx, &config, &plan);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    config.nvib = plan.nvib;
+    status = nvdp_train_config_json(cli->ctx, &config, &text);
     if (status != NVDP_OK) return cli_fail(cli, status);
     int code = CLI_SUCCESS;
     if (cli->json) {

@@ -96,6 +96,7 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
         .parameters = t.model->info.parameters,
         .steps = t.steps,
         .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
+        .nvib = t.config.nvib,
     };
 cleanup:
     nvdp__trainer_close(&t);

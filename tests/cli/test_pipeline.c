@@ -55,6 +55,11 @@ Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     outcome = rig_expect(0, "train %s --out %s --dry-run --json", rig_train_options(), run);
     json_t *object = rig_object(&outcome);
     const json_t *plan = json_object_get(object, "plan");
+    const json_t *nvib = json_object_get(json_object_get(object, "configuration"), "nvib");
+    cr_assert_eq(number(nvib, "latent_dim"), 16, "resolved for the model");
+    cr_assert_eq(number(nvib, "latent_heads"), 2);
+    cr_assert_eq(number(nvib, "length"), 12);
+    has_string(nvib, "pool", "first");
     cr_assert_eq(number(plan, "train_texts") + number(plan, "validation_texts"), 160);
     cr_assert_eq(number(plan, "test_texts"), 40);
     cr_assert_gt(number(plan, "memory_bytes"), 0);

@@ -243,6 +243,11 @@ Test(train, plan_counts_without_writing) {
     cr_assert_eq(plan.test_texts, 40);
     cr_assert_eq(plan.steps, 10 * 14);
     cr_assert_gt(plan.memory_bytes, 4 * 4 * plan.parameters);
+    cr_assert_eq(config.nvib.length, 0);
+    cr_assert_eq(plan.nvib.length, config.max_length);
+    cr_assert_gt(plan.nvib.latent_dim, 0);
+    cr_assert_gt(plan.nvib.latent_heads, 0);
+    cr_assert_neq(plan.nvib.pool, NVDP_POOL_AUTO);
     cr_assert_neq(access(config.out, F_OK), 0);
     nvdp_context_free(ctx);
 }
