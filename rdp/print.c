@@ -43,7 +43,7 @@ static void print_row(FILE *to, const char *name, const struct nvdp_divergence_s
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         cell(to, from->quantile[level]);
     }
-    fprintf(to, "  %s\n", note);
+    fprintf(to, "%s%s\n", *note != '\0' ? "  " : "", note);
 }
 
 static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
@@ -92,11 +92,15 @@ static void print_divergences(const struct nvdp_pairs_summary *pairs, FILE *to) 
 
 static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
     const struct nvdp_bdp_cost *worst = &from->worst;
+    /* Where epsilon is infinite every moment gives it: none was found, and no floor is met. */
+    bool found = isfinite(worst->epsilon);
+    char moment[ROOM] = "-";
+    if (found) snprintf(moment, sizeof moment, "%g", worst->moment);
     fprintf(to, "  %-20s", name);
     cell(to, worst->epsilon);
     cell(to, from->mean_epsilon);
-    cell(to, from->floor);
-    fprintf(to, " %12g", worst->moment);
+    cell(to, found ? from->floor : NAN);
+    fprintf(to, " %12s", moment);
     cell(to, worst->max);
     cell(to, worst->log_mean);
     cell(to, worst->log_sd);
