@@ -9,7 +9,8 @@ JOBS ?= $(shell nproc)
 all: ## build the library and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS)
 
-demo: all ## train, measure and share on a small task of its own: at most 3 minutes
+demo: install-deps ## install what is missing, build; train, measure and share on a small task of its own
+	@scripts/build.sh release -j$(JOBS)
 	@experiments/demo/run.sh $(BUILD)/release out/demo
 
 test: install-deps ## install what is missing, build, run all tests
