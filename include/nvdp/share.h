@@ -56,7 +56,8 @@ struct nvdp_reuse_config {
     bool overwrite;
     bool regression; /* labels are scores */
     size_t heads, epochs, batch, patience;
-    double lr, weight_decay, warmup;
+    double lr; /* 0: from the vectors' width */
+    double weight_decay, warmup;
     enum nvdp_pool pool;
     uint64_t seed;
 };

@@ -1,6 +1,7 @@
 #include "share/embeddings_file.h"
 
 #include "base/half.h"
+#include "share/pool.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -144,6 +145,9 @@ static nvdp_status read_attributes(struct source *source) {
         NVDP_RETURN_IF_FAILED(ranged_int(source, "latent_heads", 1, MAX_DIM, &value));
         source->to->heads = (size_t)value;
     }
+    char pool[16] = "";
+    NVDP_RETURN_IF_FAILED(optional_string(source, "pool", sizeof pool, pool));
+    source->to->pool = nvdp__pool_find(pool);
     NVDP_RETURN_IF_FAILED(
         optional_string(source, "method", sizeof source->to->method, source->to->method));
     return optional_string(source, "task", sizeof source->to->task, source->to->task);
@@ -256,11 +260,13 @@ static nvdp_status check_offset(struct source *source) {
                           "%s: dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
                           source->path, shape->rows, offset[0], offset[samples]);
     for (size_t i = 0; i < samples; i++) {
-        if (offset[i + 1] > offset[i] && offset[i + 1] - offset[i] <= INT32_MAX) continue;
-        return nvdp__fail(source->ctx, NVDP_ERR_INPUT,
-                          "%s: dataset 'offset': expected rising values, found %" PRId64
-                          " after %" PRId64 " at row %zu",
-                          source->path, offset[i + 1], offset[i], i + 1);
+        int64_t rows = offset[i + 1] - offset[i];
+        if (offset[i + 1] > offset[i] && rows <= INT32_MAX && rows % shape->kappa == 0) continue;
+        return nvdp__fail(
+            source->ctx, NVDP_ERR_INPUT,
+            "%s: dataset 'offset': expected rising multiples of kappa %d, found %" PRId64
+            " after %" PRId64 " at row %zu",
+            source->path, shape->kappa, offset[i + 1], offset[i], i + 1);
     }
     return NVDP_OK;
 }

@@ -6,7 +6,7 @@
 #define NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 
 #include "base/hdf5_file.h"
-#include <nvdp/posteriors.h>
+#include <nvdp/method.h>
 
 struct nvdp__embeddings_shape {
     size_t texts;   /* N */
@@ -46,14 +46,15 @@ void nvdp__embeddings_abort(struct nvdp__embeddings_writer *writer);
 struct nvdp__embeddings {
     struct nvdp__embeddings_shape shape;
     char method[32];
-    char task[16];   /* "" where the file does not say */
-    size_t heads;    /* of the sender's block; 0 where the file does not say */
-    int64_t *offset; /* [N*S+1] first row of every sample */
-    uint16_t *z;     /* [rows, p] binary16 */
-    float *log_pi;   /* [rows]; NULL without weights */
-    float *label;    /* [N], NaN where there is none; or NULL */
-    int32_t *split;  /* [N] 0 train, 1 dev, 2 test; or NULL */
-    int64_t *id;     /* [N] or NULL */
+    char task[16];       /* "" where the file does not say */
+    size_t heads;        /* of the sender's block; 0 where the file does not say */
+    enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO where the file does not say */
+    int64_t *offset;     /* [N*S+1] first row of every sample */
+    uint16_t *z;         /* [rows, p] binary16 */
+    float *log_pi;       /* [rows]; NULL without weights */
+    float *label;        /* [N], NaN where there is none; or NULL */
+    int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
+    int64_t *id;         /* [N] or NULL */
 };
 
 /* Reads a whole file, z as it is stored.  Everything is checked: attributes, shapes, ranges, that

@@ -1,4 +1,5 @@
-/* Files of kind pairs/1: the divergence of every ordered pair of texts. */
+/* Files of kind pairs/1: the divergence of every ordered pair of texts, row against column, of one
+ * release. */
 #include "base/hdf5_file.h"
 #include <nvdp/share.h>
 
@@ -11,6 +12,8 @@ nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t 
     NVDP_TRY(nvdp__h5_create(ctx, path, "pairs/1", &file));
     NVDP_TRY(nvdp__h5_set_real(file, "order", order));
     NVDP_TRY(nvdp__h5_set_string(file, "unit", "nats"));
+    NVDP_TRY(nvdp__h5_set_string(file, "normalisation", "sum"));
+    NVDP_TRY(nvdp__h5_set_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)"));
     NVDP_TRY(nvdp__h5_write(file, "rd", NVDP__H5_F64, 2, (const size_t[]){n, n}, matrix));
     NVDP_TRY(nvdp__h5_commit(file));
 cleanup:

@@ -11,6 +11,7 @@ enum {
     MAX_KAPPA = 1000,
     SITE_HEAD = 1 /* the reader's one dropout */
 };
+
 static const double INITIAL_SD = 0.02;
 
 /* --- life --- */

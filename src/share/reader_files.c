@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
+#include "share/pool.h"
 #include "share/reader.h"
 #include <nvdp/version.h>
 #include <stdlib.h>
@@ -9,10 +10,6 @@
 
 #define FORMAT "reader/1"
 
-static const char *const pool_name[] = {[NVDP_POOL_AUTO] = "auto",
-                                        [NVDP_POOL_FIRST] = "first",
-                                        [NVDP_POOL_MEAN] = "mean",
-                                        [NVDP_POOL_WEIGHTED] = "weighted"};
 static const char *const act_name[] = {[NVDP_GELU] = "gelu", [NVDP_GELU_NEW] = "gelu_new"};
 
 /* --- writing --- */
@@ -33,9 +30,10 @@ static json_t *config_json(const struct nvdp__reader_shape *shape,
                      (json_int_t)shape->dim, "heads", (json_int_t)shape->heads, "inner",
                      (json_int_t)shape->inner, "outputs", (json_int_t)shape->outputs, "kappa",
                      (json_int_t)shape->kappa, "hidden_act", act_name[shape->act], "layer_norm_eps",
-                     shape->eps, "pool", pool_name[shape->pool], "regression", shape->regression,
-                     "task", story->task, "labels", labels_json(shape, story->labels),
-                     "model_fingerprint", story->fingerprint, "statement", story->statement);
+                     shape->eps, "pool", nvdp__pool_name(shape->pool), "regression",
+                     shape->regression, "task", story->task, "labels",
+                     labels_json(shape, story->labels), "model_fingerprint", story->fingerprint,
+                     "statement", story->statement);
 }
 
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
@@ -72,37 +70,35 @@ static nvdp_status read_size(const struct source *from, const char *key, int64_t
     return NVDP_OK;
 }
 
-static nvdp_status read_word(const struct source *from, const char *key, size_t count,
-                             const char *const *words, size_t *out) {
+static nvdp_status read_act(const struct source *from, enum nvdp_activation *out) {
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(from->ctx, from->path, from->object, key, "", &text));
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(text, words[i]) != 0) continue;
-        *out = i;
-        return NVDP_OK;
-    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(from->ctx, from->path, from->object, "hidden_act", "gelu", &text));
+    *out = strcmp(text, act_name[NVDP_GELU_NEW]) == 0 ? NVDP_GELU_NEW : NVDP_GELU;
+    if (strcmp(text, act_name[*out]) == 0) return NVDP_OK;
     return nvdp__fail(from->ctx, NVDP_ERR_INPUT,
-                      "%s: '%s': expected %s, %s or the like, found '%s'", from->path, key,
-                      words[0], words[1], text);
+                      "%s: 'hidden_act': expected gelu or gelu_new, found '%s'", from->path, text);
 }
 
 static nvdp_status read_shape(const struct source *from, struct nvdp__reader_shape *shape) {
     size_t kappa = 0;
-    size_t act = 0;
-    size_t pool = 0;
+    const char *pool = NULL;
     NVDP_RETURN_IF_FAILED(read_size(from, "dim", 1 << 16, &shape->dim));
     NVDP_RETURN_IF_FAILED(read_size(from, "heads", 1 << 16, &shape->heads));
     NVDP_RETURN_IF_FAILED(read_size(from, "inner", 1 << 16, &shape->inner));
     NVDP_RETURN_IF_FAILED(read_size(from, "outputs", 1 << 16, &shape->outputs));
     NVDP_RETURN_IF_FAILED(read_size(from, "kappa", 1000, &kappa));
-    NVDP_RETURN_IF_FAILED(read_word(from, "hidden_act", 2, act_name, &act));
-    /* "auto" is settled before a reader is made */
-    NVDP_RETURN_IF_FAILED(read_word(from, "pool", 3, pool_name + 1, &pool));
+    NVDP_RETURN_IF_FAILED(read_act(from, &shape->act));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(from->ctx, from->path, from->object, "pool", "", &pool));
+    shape->pool = nvdp__pool_find(pool);
+    if (shape->pool == NVDP_POOL_AUTO)
+        return nvdp__fail(from->ctx, NVDP_ERR_INPUT,
+                          "%s: 'pool': expected first, mean or weighted, found '%s'", from->path,
+                          pool);
     NVDP_RETURN_IF_FAILED(nvdp__json_real(from->ctx, from->path, from->object, "layer_norm_eps",
                                           1e-12, 0, 1, &shape->eps));
     shape->kappa = (int)kappa;
-    shape->act = (enum nvdp_activation)act;
-    shape->pool = (enum nvdp_pool)(pool + 1);
     return nvdp__json_bool(from->ctx, from->path, from->object, "regression", false,
                            &shape->regression);
 }

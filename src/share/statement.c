@@ -1,5 +1,6 @@
 #include "share/statement.h"
 
+#include "share/pool.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/version.h>
@@ -132,6 +133,7 @@ static nvdp_status mechanism_attributes(struct nvdp__h5 *file, const struct nvdp
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "task", info->task.name));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
     if (hidden) NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", (int64_t)nvib->length));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "pool", nvdp__pool_name(nvib->pool)));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "kappa", nvib->kappa));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "latent_heads", (int64_t)nvib->latent_heads));
     size_t count = sizeof reals / sizeof reals[0] - (hidden ? 0 : 1);

@@ -1,0 +1,161 @@
+/* Descriptions of everything the program reads and writes. */
+#include "rig.h"
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <nvdp/share.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char *describe(struct nvdp_context *ctx, const char *path, bool json) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    cr_assert_eq(nvdp_describe(ctx, path, json, to), NVDP_OK, "%s", nvdp_context_error(ctx));
+    fclose(to);
+    return text;
+}
+
+static json_t *object_of(struct nvdp_context *ctx, const char *path) {
+    char *text = describe(ctx, path, true);
+    json_error_t error;
+    json_t *object = json_loads(text, 0, &error);
+    cr_assert_not_null(object, "%s in %s", error.text, text);
+    free(text);
+    return object;
+}
+
+static const char *kind_of(const json_t *object) {
+    return json_string_value(json_object_get(object, "kind"));
+}
+
+static void contains(struct nvdp_context *ctx, const char *path, const char *part) {
+    char *text = describe(ctx, path, false);
+    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
+    free(text);
+}
+
+Test(describe, embeddings) {
+    struct nvdp_context *ctx = support_context();
+    struct rig_file file = rig_file_default();
+    const char *path = rig_embeddings(ctx, "shared.h5", &file);
+    json_t *object = object_of(ctx, path);
+    cr_assert_str_eq(kind_of(object), "embeddings/1");
+    const json_t *z = json_array_get(json_object_get(object, "datasets"), 2);
+    cr_assert_str_eq(json_string_value(json_object_get(z, "name")), "z");
+    cr_assert_str_eq(json_string_value(json_object_get(z, "type")), "f16");
+    cr_assert_eq(json_integer_value(json_array_get(json_object_get(z, "shape"), 0)), 300);
+    cr_assert_str_eq(
+        json_string_value(json_object_get(json_object_get(object, "attributes"), "grid")),
+        "float16");
+    json_decref(object);
+    contains(ctx, path, "[300, 1, 4, 4]");
+    contains(ctx, path, "length_policy");
+    nvdp_context_free(ctx);
+}
+
+Test(describe, hdf5_of_no_known_kind) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = NULL;
+    const char *path = support_scratch_path("other.h5");
+    cr_assert_eq(nvdp__h5_create(ctx, path, "ours/7", &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_string(file, "note", "up\x1b[31m\tred \xc2\x9b \xff \xc3\xa9"),
+                 NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    nvdp__h5_free(file);
+    json_t *object = object_of(ctx, path);
+    cr_assert_str_eq(kind_of(object), "ours/7");
+    json_decref(object);
+    contains(ctx, path, "up?[31m?red ?? ? \xc3\xa9"); /* nothing that steers a terminal */
+    nvdp_context_free(ctx);
+}
+
+Test(describe, safetensors) {
+    struct nvdp_context *ctx = support_context();
+    static const float data[6] = {1, 2, 3, 4, 5, 6};
+    const struct nvdp_tensor_source tensors[] = {
+        {.name = "a.weight", .dtype = NVDP_BF16, .rank = 2, .shape = {2, 3}, .data = data},
+        {.name = "b", .dtype = NVDP_F32, .rank = 0, .data = data}};
+    const char *path = support_scratch_path("weights.bin"); /* the bytes tell, not the name */
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, 2, tensors, NULL), NVDP_OK);
+    json_t *object = object_of(ctx, path);
+    cr_assert_str_eq(kind_of(object), "safetensors");
+    cr_assert_eq(json_integer_value(json_object_get(object, "elements")), 7);
+    json_decref(object);
+    contains(ctx, path, "[2, 3]");
+    nvdp_context_free(ctx);
+}
+
+Test(describe, vocabulary) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("vocab.txt");
+    support_write_text(path, "[PAD]\r\n[UNK]\r\nword\r\n##s\r\n");
+    json_t *object = object_of(ctx, path);
+    cr_assert_str_eq(kind_of(object), "vocabulary");
+    cr_assert_eq(json_integer_value(json_object_get(object, "pieces")), 4);
+    cr_assert_eq(json_integer_value(json_object_get(object, "continuations")), 1);
+    json_decref(object);
+    contains(ctx, path, "pieces");
+    nvdp_context_free(ctx);
+}
+
+Test(describe, runs_models_and_readers) {
+    static const struct rig_choice choice = {
+        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    char run[512], path[1024], reader[512];
+    snprintf(run, sizeof run, "%s", rig_run(ctx, "run", &choice, NULL));
+    json_t *object = object_of(ctx, run);
+    cr_assert_str_eq(kind_of(object), "run directory");
+    cr_assert(json_is_true(json_object_get(object, "finished")));
+    cr_assert_eq(json_integer_value(json_object_get(object, "epochs_done")), 1);
+    cr_assert(json_is_object(json_object_get(object, "config")));
+    json_decref(object);
+    contains(ctx, run, "sst2");
+    snprintf(path, sizeof path, "%s/model", run);
+    object = object_of(ctx, path);
+    cr_assert_str_eq(kind_of(object), "model directory");
+    cr_assert_eq(json_integer_value(json_object_get(object, "vocabulary")), 15);
+    cr_assert_eq(strlen(json_string_value(json_object_get(object, "fingerprint"))), 64);
+    json_decref(object);
+    contains(ctx, path, "nvib");
+
+    struct nvdp_export_config give = nvdp_export_config_default();
+    char out[512];
+    snprintf(out, sizeof out, "%s", support_scratch_path("shared.h5"));
+    snprintf(reader, sizeof reader, "%s", support_scratch_path("public"));
+    give.run = run;
+    give.out = out;
+    give.splits = "test";
+    give.measure_texts = 0;
+    give.model_out = reader;
+    cr_assert_eq(nvdp_export(ctx, &give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    object = object_of(ctx, reader);
+    cr_assert_str_eq(kind_of(object), "reader/1");
+    json_decref(object);
+    nvdp_context_free(ctx);
+}
+
+Test(describe, refuses_the_rest) {
+    static const char *const texts[] = {"", "no vocabulary at all\n", "{\"a\": 1}\n", "[PAD]\n"};
+    struct nvdp_context *ctx = support_context();
+    FILE *to = fopen("/dev/null", "w");
+    const char *path = support_scratch_path("what");
+    cr_assert_eq(nvdp_describe(ctx, path, false, to), NVDP_ERR_IO);
+    cr_assert_eq(nvdp_describe(ctx, NULL, false, to), NVDP_ERR_ARGUMENT);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        support_write_text(path, texts[i]);
+        cr_assert_eq(nvdp_describe(ctx, path, true, to), NVDP_ERR_INPUT, "%s", texts[i]);
+    }
+    support_write(path, "\x89HDF\r\n\x1a\nbroken", 14);
+    cr_assert_eq(nvdp_describe(ctx, path, true, to), NVDP_ERR_INPUT);
+    support_write(path, "\x05\0\0\0\0\0\0\0{\"a\":", 13);
+    cr_assert_eq(nvdp_describe(ctx, path, true, to), NVDP_ERR_INPUT);
+    const char *directory = support_scratch_path("empty");
+    mkdir(directory, 0777);
+    cr_assert_eq(nvdp_describe(ctx, directory, true, to), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "run.json"));
+    fclose(to);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,264 @@
+/* The reader of embeddings/1 against files that somebody else wrote, well or badly. */
+#include "base/half.h"
+#include "rig.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+Test(embeddings_file, reads_what_was_written) {
+    struct nvdp_context *ctx = support_context();
+    struct rig_file file = rig_file_default();
+    file.texts = 3;
+    file.samples = 2;
+    file.splits = true;
+    struct nvdp__embeddings *read = NULL;
+    cr_assert_eq(nvdp__embeddings_read(ctx, rig_embeddings(ctx, "a.h5", &file), &read), NVDP_OK,
+                 "%s", nvdp_context_error(ctx));
+    cr_assert_eq(read->shape.texts, 3);
+    cr_assert_eq(read->shape.samples, 2);
+    cr_assert_eq(read->shape.rows, 3 * 2 * 4);
+    cr_assert_eq(read->offset[6], 24);
+    cr_assert_eq(read->label[1], 1);
+    cr_assert_eq(read->split[0], 0);
+    cr_assert_null(read->id);
+    cr_assert_lt(fabs(read->log_pi[5] + log(4)), 1e-3);
+    nvdp__embeddings_free(read);
+    nvdp_context_free(ctx);
+}
+
+/* One well-formed file but for one thing. */
+struct fault {
+    const char *attribute, *text; /* a string attribute and its value; text NULL: left out */
+    const char *dataset;          /* replaced by the array below */
+    enum nvdp__h5_type type;
+    int rank;
+    size_t shape[4];
+    float first; /* of its values; the others are -1 */
+    const char *message;
+};
+
+static void write_attribute(struct nvdp__h5 *file, const struct fault *fault, const char *name,
+                            const char *value) {
+    bool ours = fault->attribute != NULL && strcmp(fault->attribute, name) == 0;
+    if (ours && fault->text == NULL) return;
+    cr_assert_eq(nvdp__h5_set_string(file, name, ours ? fault->text : value), NVDP_OK);
+}
+
+static void write_number(struct nvdp__h5 *file, const struct fault *fault, const char *name,
+                         int64_t value) {
+    bool ours = fault->attribute != NULL && strcmp(fault->attribute, name) == 0;
+    if (ours && fault->text == NULL) return;
+    if (ours) value = atoll(fault->text);
+    cr_assert_eq(nvdp__h5_set_int(file, name, value), NVDP_OK);
+}
+
+static void write_dataset(struct nvdp__h5 *file, const struct fault *fault, const char *name,
+                          enum nvdp__h5_type type, int rank, const size_t *shape) {
+    static float reals[64];
+    static int64_t integers[64];
+    bool ours = fault->dataset != NULL && strcmp(fault->dataset, name) == 0;
+    if (ours && fault->rank == 0) return;
+    if (ours) {
+        type = fault->type;
+        rank = fault->rank;
+        shape = fault->shape;
+    }
+    for (int i = 0; i < 64; i++) {
+        reals[i] = -1;
+        integers[i] = 0;
+    }
+    if (ours) reals[0] = fault->first;
+    if (ours) integers[0] = (int64_t)fault->first;
+    bool whole = type == NVDP__H5_I64;
+    size_t count = 1;
+    for (int d = 0; d < rank; d++) {
+        count *= shape[d];
+    }
+    if (count > 64) { /* declared, never written */
+        cr_assert_eq(nvdp__h5_dataset(file, name, type, rank, shape), NVDP_OK);
+        return;
+    }
+    cr_assert_eq(nvdp__h5_write(file, name, type, rank, shape,
+                                whole ? (const void *)integers : (const void *)reals),
+                 NVDP_OK);
+}
+
+/* Two texts, one sample each of 1 + 1 rows, width 3. */
+static const char *write_fault(struct nvdp_context *ctx, const struct fault *fault) {
+    const char *path = support_scratch_path("fault.h5");
+    struct nvdp__h5 *file = NULL;
+    bool other = fault->attribute != NULL && strcmp(fault->attribute, "nvdp_format") == 0;
+    cr_assert_eq(nvdp__h5_create(ctx, path, other ? fault->text : "embeddings/1", &file), NVDP_OK);
+    write_attribute(file, fault, "length_policy", "hidden");
+    write_attribute(file, fault, "grid", "float16");
+    write_attribute(file, fault, "method", "nvdp");
+    write_number(file, fault, "kappa", 1);
+    write_number(file, fault, "releases", 1);
+    write_number(file, fault, "length", 1);
+    write_dataset(file, fault, "z", NVDP__H5_F16, 4, (size_t[]){2, 1, 2, 3});
+    write_dataset(file, fault, "log_pi", NVDP__H5_F16, 3, (size_t[]){2, 1, 2});
+    write_dataset(file, fault, "label", NVDP__H5_F32, 1, (size_t[]){2});
+    if (fault->dataset != NULL && strcmp(fault->dataset, "split") == 0)
+        write_dataset(file, fault, "split", NVDP__H5_I64, 1, (size_t[]){2});
+    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    nvdp__h5_free(file);
+    return path;
+}
+
+Test(embeddings_file, names_every_fault) {
+    static const struct fault faults[] = {
+        {.attribute = "nvdp_format", .text = "posteriors/1", .message = "'embeddings'"},
+        {.attribute = "nvdp_format", .text = "embeddings/2", .message = "embeddings/2"},
+        {.attribute = "length_policy", .message = "'length_policy' is missing"},
+        {.attribute = "length_policy", .text = "secret", .message = "hidden or public"},
+        {.attribute = "grid", .text = "float32", .message = "'grid'"},
+        {.attribute = "grid", .message = "'grid' is missing"},
+        {.attribute = "kappa", .text = "0", .message = "'kappa': expected 1 to 1000, found 0"},
+        {.attribute = "kappa", .text = "2", .message = "as the attributes say"},
+        {.attribute = "releases", .text = "2", .message = "as the attributes say"},
+        {.attribute = "releases", .text = "-1", .message = "'releases'"},
+        {.attribute = "length", .text = "2", .message = "as the attributes say"},
+        {.attribute = "length", .message = "'length' is missing"},
+        {.dataset = "z", .message = "'z' is missing"},
+        {.dataset = "z", .type = NVDP__H5_F16, .rank = 3, .shape = {2, 2, 3}, .message = "'z'"},
+        {.dataset = "z", .type = NVDP__H5_I64, .rank = 4, .shape = {2, 1, 2, 3}, .message = "'z'"},
+        {.dataset = "z",
+         .type = NVDP__H5_F16,
+         .rank = 4,
+         .shape = {2, 1, 2, 3},
+         .first = NAN,
+         .message = "'z': row 0"},
+        {.dataset = "z",
+         .type = NVDP__H5_F32,
+         .rank = 4,
+         .shape = {2, 1, 2, 3},
+         .first = 1e6F,
+         .message = "'z': row 0: expected values of -65504 to 65504"},
+        {.dataset = "z",
+         .type = NVDP__H5_F16,
+         .rank = 4,
+         .shape = {0, 1, 2, 3},
+         .message = "[0, 1, 2] as 'z'"},
+        {.dataset = "z", .type = NVDP__H5_F16, .rank = 4, .shape = {2, 1, 2, 0}, .message = "'z'"},
+        {.dataset = "log_pi", .message = "'log_pi' is missing"},
+        {.dataset = "log_pi",
+         .type = NVDP__H5_F16,
+         .rank = 3,
+         .shape = {2, 1, 3},
+         .message = "'log_pi'"},
+        {.dataset = "log_pi",
+         .type = NVDP__H5_F16,
+         .rank = 3,
+         .shape = {2, 1, 2},
+         .first = 0.5F,
+         .message = "'log_pi': row 0"},
+        {.dataset = "label", .type = NVDP__H5_F32, .rank = 1, .shape = {3}, .message = "'label'"},
+        {.dataset = "label",
+         .type = NVDP__H5_F32,
+         .rank = 1,
+         .shape = {2},
+         .first = INFINITY,
+         .message = "'label': row 0"},
+        {.dataset = "split",
+         .type = NVDP__H5_I64,
+         .rank = 1,
+         .shape = {2},
+         .first = 9,
+         .message = "'split': row 0"},
+        /* a terabyte in a file of some kilobytes */
+        {.dataset = "z",
+         .type = NVDP__H5_F16,
+         .rank = 4,
+         .shape = {1 << 20, 1, 2, 1 << 18},
+         .message = "'log_pi'"},
+    };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__embeddings *read = NULL;
+    const struct fault none = {0};
+    cr_assert_eq(nvdp__embeddings_read(ctx, write_fault(ctx, &none), &read), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    nvdp__embeddings_free(read);
+    read = NULL;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const char *path = write_fault(ctx, &faults[i]);
+        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT, "fault %zu (%s)", i,
+                     faults[i].message);
+        const char *error = nvdp_context_error(ctx);
+        cr_assert_not_null(strstr(error, faults[i].message), "%s: %s", faults[i].message, error);
+        cr_assert_not_null(strstr(error, "fault.h5"));
+        cr_assert_null(read);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Without weights nothing but z is large: only the file's size can tell. */
+Test(embeddings_file, refuses_more_than_a_file_can_hold) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("hollow.h5");
+    struct nvdp__embeddings_shape shape = {.texts = 1 << 20,
+                                           .samples = 1,
+                                           .dim = 1 << 16,
+                                           .kappa = 1,
+                                           .policy = NVDP_LENGTH_HIDDEN,
+                                           .length = 1,
+                                           .sample_rows = 1};
+    struct nvdp__embeddings_writer writer;
+    struct nvdp__embeddings *read = NULL;
+    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &writer), NVDP_OK);
+    nvdp__h5_set_string(writer.file, "length_policy", "hidden");
+    nvdp__h5_set_string(writer.file, "grid", "float16");
+    nvdp__h5_set_string(writer.file, "method", "vib-fixed");
+    nvdp__h5_set_int(writer.file, "kappa", 1);
+    nvdp__h5_set_int(writer.file, "releases", 1);
+    nvdp__h5_set_int(writer.file, "length", 1);
+    cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "more than the file can hold"), "%s",
+                       nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+Test(embeddings_file, refuses_offsets_that_do_not_rise) {
+    static const struct {
+        int64_t offset[4];
+        const char *message;
+    } cases[] = {{{0, 2, 2, 5}, "rising"},
+                 {{0, 4, 3, 5}, "rising"},
+                 {{1, 2, 3, 5}, "0 to 5"},
+                 {{0, 2, 3, 4}, "0 to 5"},
+                 {{0, -3, 3, 5}, "rising"}};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__embeddings_shape shape = {.texts = 3,
+                                           .samples = 1,
+                                           .dim = 2,
+                                           .kappa = 1,
+                                           .policy = NVDP_LENGTH_PUBLIC,
+                                           .rows = 5,
+                                           .weights = true};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = support_scratch_path("ragged.h5");
+        struct nvdp__embeddings_writer writer;
+        struct nvdp__embeddings *read = NULL;
+        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &writer), NVDP_OK);
+        nvdp__h5_set_string(writer.file, "length_policy", "public");
+        nvdp__h5_set_string(writer.file, "grid", "float16");
+        nvdp__h5_set_int(writer.file, "kappa", 1);
+        nvdp__h5_set_int(writer.file, "releases", 1);
+        cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
+        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), cases[i].message), "%s",
+                           nvdp_context_error(ctx));
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(embeddings_file, refuses_what_is_no_such_file) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__embeddings *read = NULL;
+    const char *path = support_scratch_path("text.h5");
+    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_IO);
+    support_write_text(path, "not HDF5 at all");
+    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,594 @@
+/* Files that are given away: what is in them, what is not, who is refused. */
+#include "base/file.h"
+#include "base/half.h"
+#include "model/model.h"
+#include "rig.h"
+#include "share/reader.h"
+#include "share/statement.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct rig_choice hidden_run = {.method = NVDP_METHOD_NVDP,
+                                             .policy = NVDP_LENGTH_HIDDEN,
+                                             .kappa = 2,
+                                             .latent_dim = 4,
+                                             .epochs = 1};
+static const struct rig_choice public_run = {.method = NVDP_METHOD_NVDP,
+                                             .policy = NVDP_LENGTH_PUBLIC,
+                                             .kappa = 1,
+                                             .latent_dim = 4,
+                                             .epochs = 1};
+
+struct bench {
+    struct nvdp_context *ctx;
+    char run[512], out[512];
+    struct nvdp_export_config config;
+};
+
+static struct bench bench_open(const struct rig_choice *choice) {
+    struct bench bench = {.ctx = support_context()};
+    snprintf(bench.run, sizeof bench.run, "%s", rig_run(bench.ctx, "run", choice, NULL));
+    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("shared.h5"));
+    return bench;
+}
+
+/* The configuration points into the bench, which must have come to rest. */
+static struct nvdp_export_config *bench_config(struct bench *bench) {
+    bench->config = nvdp_export_config_default();
+    bench->config.run = bench->run;
+    bench->config.out = bench->out;
+    bench->config.splits = "train,dev";
+    bench->config.batch = 7;
+    bench->config.measure_texts = 30;
+    return &bench->config;
+}
+
+static struct nvdp_export_result must_export(struct bench *bench) {
+    struct nvdp_export_result result;
+    cr_assert_eq(nvdp_export(bench->ctx, &bench->config, &result), NVDP_OK, "%s",
+                 nvdp_context_error(bench->ctx));
+    return result;
+}
+
+static struct nvdp__embeddings *must_read(struct bench *bench, const char *path) {
+    struct nvdp__embeddings *file = NULL;
+    cr_assert_eq(nvdp__embeddings_read(bench->ctx, path, &file), NVDP_OK, "%s",
+                 nvdp_context_error(bench->ctx));
+    return file;
+}
+
+static void bench_close(struct bench *bench) {
+    nvdp_context_free(bench->ctx);
+}
+
+/* --- what is in a file --- */
+
+static const char *const allowed[] = {"bdp_delta",
+                                      "bdp_epsilon",
+                                      "bdp_gamma",
+                                      "bdp_moment",
+                                      "bdp_published_epsilon",
+                                      "bdp_published_floor",
+                                      "bdp_published_moment",
+                                      "bdp_releases",
+                                      "clip_alpha_max",
+                                      "clip_alpha_min",
+                                      "clip_logvar_max",
+                                      "clip_logvar_min",
+                                      "clip_mu_radius",
+                                      "created",
+                                      "delta",
+                                      "divergence_adjacency",
+                                      "divergence_infinite_share",
+                                      "divergence_normalisations",
+                                      "divergence_order",
+                                      "divergence_pairs",
+                                      "divergence_per_component_dim_max",
+                                      "divergence_per_component_dim_mean",
+                                      "divergence_sum_max",
+                                      "divergence_sum_mean",
+                                      "divergence_texts",
+                                      "generator",
+                                      "grid",
+                                      "kappa",
+                                      "lambda_d",
+                                      "lambda_g",
+                                      "latent_heads",
+                                      "length",
+                                      "length_policy",
+                                      "method",
+                                      "model_fingerprint",
+                                      "nvdp_format",
+                                      "nvdp_version",
+                                      "pad_alpha",
+                                      "pool",
+                                      "prior_alpha",
+                                      "regularizer",
+                                      "releases",
+                                      "statement",
+                                      "task",
+                                      "texts"};
+enum { ALLOWED = sizeof allowed / sizeof *allowed };
+
+struct listing {
+    char text[4096];
+    size_t count;
+};
+
+static void list_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                         void *user) {
+    struct listing *listing = user;
+    char entry[128];
+    int used = snprintf(entry, sizeof entry, "%s:%s", name, type);
+    for (int d = 0; d < rank; d++) {
+        used += snprintf(entry + used, sizeof entry - (size_t)used, ":%zu", shape[d]);
+    }
+    strcat(listing->text, entry);
+    strcat(listing->text, " ");
+    listing->count++;
+}
+
+static void list_attribute(const char *name, const char *value, void *user) {
+    struct listing *listing = user;
+    (void)value;
+    bool known = false;
+    for (int i = 0; i < ALLOWED; i++) {
+        known = known || strcmp(name, allowed[i]) == 0;
+    }
+    cr_assert(known, "attribute %s has no place in a file that is given away", name);
+    listing->count++;
+}
+
+static void holds_exactly(struct bench *bench, const char *datasets, size_t attributes) {
+    struct nvdp__h5 *file = NULL;
+    struct listing found = {0}, named = {0};
+    cr_assert_eq(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 1, &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_list(file, list_dataset, &found), NVDP_OK);
+    cr_assert_str_eq(found.text, datasets);
+    cr_assert_eq(nvdp__h5_list_attributes(file, list_attribute, &named), NVDP_OK);
+    cr_assert_eq(named.count, attributes, "found %zu attributes", named.count);
+    nvdp__h5_free(file);
+}
+
+/* The bytes of a file do not contain a text. */
+static void lacks(const char *path, const char *text) {
+    FILE *file = fopen(path, "rb");
+    cr_assert_not_null(file);
+    static char bytes[1 << 20];
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    cr_assert_lt(size, sizeof bytes);
+    cr_assert_null(memmem(bytes, size, text, strlen(text)), "'%s' is in %s", text, path);
+}
+
+Test(export, holds_the_samples_and_nothing_else) {
+    struct bench bench = bench_open(&hidden_run);
+    bench_config(&bench);
+    struct nvdp_export_result result = must_export(&bench);
+    cr_assert_eq(result.texts, RIG_TRAIN + RIG_DEV);
+    cr_assert_eq(result.samples, 1);
+    cr_assert_eq(result.components, RIG_LENGTH + 1);
+    cr_assert_eq(result.dim, 4);
+    cr_assert(result.measured);
+    cr_assert_eq(result.privacy.pairs.texts, 30);
+    holds_exactly(&bench, "id:i64:160 log_pi:f16:160:1:22 split:i32:160 z:f16:160:1:22:4 ",
+                  ALLOWED);
+    /* neither the texts, nor where anything lies */
+    static const char *const words[] = {"good", "bad ", "[CLS]", "/run", "train.tsv"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        lacks(bench.out, words[i]);
+    }
+    lacks(bench.out, support_scratch());
+    bench_close(&bench);
+}
+
+Test(export, says_little_where_little_was_asked) {
+    struct bench bench = bench_open(&public_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->measure_texts = 0;
+    config->splits = "dev";
+    struct nvdp_export_result result = must_export(&bench);
+    cr_assert_not(result.measured);
+    cr_assert_not_null(strstr(result.statement, "No divergence was measured."));
+    /* without the 17 of the measurement, and the two of hidden lengths */
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    char datasets[256];
+    snprintf(datasets, sizeof datasets,
+             "id:i64:40 log_pi:f16:%zu offset:i64:41 split:i32:40 z:f16:%zu:4 ", file->shape.rows,
+             file->shape.rows);
+    holds_exactly(&bench, datasets, ALLOWED - 18 - 2);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
+static void samples_are_sound(const struct nvdp__embeddings *file) {
+    const struct nvdp__embeddings_shape *shape = &file->shape;
+    for (size_t k = 0; k < shape->texts * shape->samples; k++) {
+        double whole = 0;
+        for (int64_t r = file->offset[k]; r < file->offset[k + 1]; r++) {
+            whole += exp(file->log_pi[r]);
+        }
+        /* every weight is rounded to 11 bits of its logarithm, at most 2^-11 x 8 where it counts */
+        cr_assert_lt(fabs(whole - 1), 1e-2, "sample %zu: weights sum to %g", k, whole);
+    }
+    for (size_t i = 0; i < shape->rows * shape->dim; i++) {
+        cr_assert(isfinite(nvdp__half_to_float(file->z[i])));
+    }
+}
+
+Test(export, lays_samples_out_as_documented) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->samples = 3;
+    config->with_labels = true;
+    must_export(&bench);
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    cr_assert_eq(file->shape.samples, 3);
+    cr_assert_eq(file->shape.sample_rows, 22);
+    cr_assert_eq(file->shape.kappa, 2);
+    cr_assert_eq(file->heads, 2);
+    cr_assert_str_eq(file->method, "nvdp");
+    cr_assert_str_eq(file->task, "sst2");
+    samples_are_sound(file);
+    for (size_t i = 0; i < file->shape.texts; i++) {
+        bool train = i < RIG_TRAIN;
+        cr_assert_eq(file->split[i], train ? 0 : 1);
+        cr_assert_eq(file->id[i], (int64_t)(train ? i : i - RIG_TRAIN)); /* in the input's order */
+        cr_assert_eq(file->label[i], (float)(train ? i % 2 : (i + 1) % 2));
+    }
+    /* row 3 of train and row 3 of dev are other texts: other noise, and so are samples of one text
+     */
+    size_t p = file->shape.dim;
+    const uint16_t *prior[] = {file->z + file->offset[3 * 3] * (int64_t)p,
+                               file->z + file->offset[3 * 3 + 1] * (int64_t)p,
+                               file->z + file->offset[3 * (3 + RIG_TRAIN)] * (int64_t)p};
+    cr_assert_neq(memcmp(prior[0], prior[1], 2 * p), 0);
+    cr_assert_neq(memcmp(prior[0], prior[2], 2 * p), 0);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
+Test(export, lays_ragged_samples_out_as_documented) {
+    struct bench bench = bench_open(&public_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->samples = 2;
+    must_export(&bench);
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    cr_assert_eq(file->shape.policy, NVDP_LENGTH_PUBLIC);
+    cr_assert_null(file->label);
+    size_t shortest = SIZE_MAX, longest = 0;
+    for (size_t i = 0; i < file->shape.texts; i++) {
+        size_t rows = (size_t)(file->offset[2 * i + 1] - file->offset[2 * i]);
+        cr_assert_eq((size_t)(file->offset[2 * i + 2] - file->offset[2 * i + 1]), rows);
+        shortest = rows < shortest ? rows : shortest;
+        longest = rows > longest ? rows : longest;
+    }
+    cr_assert_eq(shortest, 1 + 2 + 3); /* prior, [CLS] and [SEP], three words */
+    cr_assert_eq(longest, 1 + 2 + 6);
+    samples_are_sound(file);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
+Test(export, reads_a_file_of_texts) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    const char *input = support_scratch_path("mine.tsv");
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\nred one\t1\n");
+    config->input = input;
+    config->with_labels = true;
+    struct nvdp_export_result result = must_export(&bench);
+    cr_assert_eq(result.texts, 3);
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    cr_assert_null(file->split);
+    cr_assert_eq(file->label[2], 1);
+    cr_assert_eq(file->id[2], 2);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
+/* --- noise --- */
+
+static void export_to(struct bench *bench, const char *name) {
+    snprintf(bench->out, sizeof bench->out, "%s", support_scratch_path(name));
+    must_export(bench);
+}
+
+Test(export, takes_its_noise_from_the_system_or_says_so) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    char *text = NULL;
+    config->splits = "dev";
+    config->insecure_seed = true;
+    config->batch = 1;
+    export_to(&bench, "seeded-a.h5");
+    struct nvdp__embeddings *a = must_read(&bench, bench.out);
+    struct nvdp__h5 *h5 = NULL;
+    cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5), NVDP_OK);
+    cr_assert_eq(nvdp__h5_get_string(h5, "generator", &text), NVDP_OK);
+    cr_assert_str_eq(text, "insecure-seed");
+    free(text);
+    cr_assert_eq(nvdp__h5_get_string(h5, "statement", &text), NVDP_OK);
+    cr_assert_not_null(strstr(text, "INSECURE"));
+    free(text);
+    nvdp__h5_free(h5);
+    config->batch = 40;
+    export_to(&bench, "seeded-b.h5");
+    struct nvdp__embeddings *b = must_read(&bench, bench.out);
+    size_t values = a->shape.rows * a->shape.dim;
+    size_t equal = 0;
+    for (size_t i = 0; i < values; i++) {
+        float x = nvdp__half_to_float(a->z[i]), y = nvdp__half_to_float(b->z[i]);
+        /* sums in another order may tip a value over to its neighbour on the grid */
+        cr_assert_lt(fabsf(x - y), 2e-3F * fmaxf(1, fabsf(x)));
+        equal += x == y;
+    }
+    cr_assert_gt((double)equal, 0.98 * (double)values);
+    config->insecure_seed = false;
+    export_to(&bench, "secret-a.h5");
+    struct nvdp__embeddings *c = must_read(&bench, bench.out);
+    export_to(&bench, "secret-b.h5");
+    struct nvdp__embeddings *d = must_read(&bench, bench.out);
+    equal = 0;
+    for (size_t i = 0; i < values; i++) {
+        equal += (c->z[i] == d->z[i]) + (c->z[i] == a->z[i]);
+    }
+    /* two values of about 10^3 likely ones: by chance alone, one in some hundreds is equal */
+    cr_assert_lt((double)equal, 0.02 * (double)values);
+    nvdp__embeddings_free(a);
+    nvdp__embeddings_free(b);
+    nvdp__embeddings_free(c);
+    nvdp__embeddings_free(d);
+    bench_close(&bench);
+}
+
+/* --- who is refused --- */
+
+static void refused(struct bench *bench, nvdp_status status, const char *message) {
+    struct nvdp_export_result result;
+    nvdp_status found = nvdp_export(bench->ctx, &bench->config, &result);
+    cr_assert_eq(found, status, "%s: expected %s, found %s: %s", message, nvdp_status_name(status),
+                 nvdp_status_name(found), nvdp_context_error(bench->ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(bench->ctx), message), "%s: %s", message,
+                       nvdp_context_error(bench->ctx));
+}
+
+Test(export, refuses_models_that_give_no_privacy) {
+    static const struct rig_choice base = {.method = NVDP_METHOD_BASE, .kappa = 1, .epochs = 1};
+    static const struct rig_choice clean = {
+        .method = NVDP_METHOD_NVDP, .query = NVDP_QUERY_CLEAN, .kappa = 1, .epochs = 1};
+    struct bench bench = bench_open(&base);
+    bench_config(&bench);
+    refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise");
+    cr_assert_not(nvdp__exists(bench.out));
+    rig_run(bench.ctx, "run", &clean, NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "query clean");
+    cr_assert_not(nvdp__exists(bench.out));
+    bench_close(&bench);
+}
+
+Test(export, refuses_wrong_options) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->splits = "train,nothing";
+    refused(&bench, NVDP_ERR_ARGUMENT, "split 'nothing'");
+    config->splits = "dev,dev";
+    refused(&bench, NVDP_ERR_ARGUMENT, "named twice");
+    config->splits = ",";
+    refused(&bench, NVDP_ERR_ARGUMENT, "expected at least one");
+    config->splits = NULL;
+    refused(&bench, NVDP_ERR_ARGUMENT, "input or splits");
+    config->splits = "test";
+    config->with_labels = true;
+    refused(&bench, NVDP_ERR_INPUT, "these texts have none");
+    config->with_labels = false;
+    config->samples = 0;
+    refused(&bench, NVDP_ERR_ARGUMENT, "samples");
+    config->samples = 1;
+    config->batch = 0;
+    refused(&bench, NVDP_ERR_ARGUMENT, "batch");
+    config->batch = 4;
+    config->order = 0;
+    refused(&bench, NVDP_ERR_ARGUMENT, "order");
+    config->order = 1.1;
+    config->delta = 0;
+    refused(&bench, NVDP_ERR_ARGUMENT, "delta");
+    config->delta = 1e-5;
+    config->run = "/nowhere";
+    refused(&bench, NVDP_ERR_IO, "/nowhere");
+    config->run = NULL;
+    refused(&bench, NVDP_ERR_ARGUMENT, "run");
+    cr_assert_not(nvdp__exists(bench.out));
+    bench_close(&bench);
+}
+
+Test(export, overwrites_only_on_request) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->splits = "test";
+    config->measure_texts = 4;
+    support_write_text(bench.out, "precious");
+    refused(&bench, NVDP_ERR_ARGUMENT, "the file exists");
+    char *kept = support_read(bench.out);
+    cr_assert_str_eq(kept, "precious");
+    free(kept);
+    config->overwrite = true;
+    cr_assert_eq(must_export(&bench).texts, 6);
+    config->overwrite = false;
+    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("other.h5"));
+    config->model_out = bench.run;
+    refused(&bench, NVDP_ERR_ARGUMENT, "not empty");
+    bench_close(&bench);
+}
+
+static bool stop(void *user) {
+    int *left = user;
+    return --*left < 0;
+}
+
+Test(export, leaves_nothing_when_stopped) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->measure_texts = 0;
+    int left = 3;
+    nvdp_context_set_cancel(bench.ctx, stop, &left);
+    refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
+    cr_assert_not(nvdp__exists(bench.out));
+    bench_close(&bench);
+}
+
+Test(export, survives_failing_allocations) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    char model[512];
+    snprintf(model, sizeof model, "%s", support_scratch_path("public"));
+    config->splits = "test";
+    config->model_out = model;
+    config->overwrite = true;
+    for (uint64_t k = 1;; k += 1 + k / 24) {
+        nvdp_context_fail_allocation(bench.ctx, k);
+        nvdp_status status = nvdp_export(bench.ctx, config, NULL);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,
+                     nvdp_context_error(bench.ctx));
+        cr_assert_not(nvdp__exists(bench.out));
+    }
+    bench_close(&bench);
+}
+
+/* --- the public model --- */
+
+/* Fed with the file alone, the public model gives what the sender's gives for the same sample. */
+Test(export, public_model_reads_as_the_sender_does) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    char directory[512], path[1024];
+    snprintf(directory, sizeof directory, "%s", support_scratch_path("public"));
+    config->splits = "test";
+    config->model_out = directory;
+    must_export(&bench);
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp__reader *reader = NULL;
+    cr_assert_eq(nvdp__reader_load(bench.ctx, directory, 0, false, 1, &reader), NVDP_OK, "%s",
+                 nvdp_context_error(bench.ctx));
+    cr_assert_eq(nvdp__reader_plan(reader, 6, file->shape.sample_rows, false), NVDP_OK);
+    static const size_t samples[] = {0, 1, 2, 3, 4, 5};
+    const struct nvdp__dropout none = {0};
+    nvdp__reader_fill(reader, file, 6, samples);
+    cr_assert_eq(nvdp__reader_forward(reader, &none), NVDP_OK);
+
+    struct nvdp_model *model = NULL;
+    snprintf(path, sizeof path, "%s/model", bench.run);
+    cr_assert_eq(nvdp_model_load(bench.ctx, path, &model), NVDP_OK);
+    cr_assert_eq(nvdp__model_plan(model, 6, RIG_LENGTH, false), NVDP_OK);
+    const struct nvdp__sample sample = {6,         reader->rows,  file->shape.dim, reader->offset,
+                                        reader->z, reader->log_pi};
+    float *pooled = NULL;
+    cr_assert_eq(model->bottleneck.mechanism->forward_sample(model->bottleneck.self, &model->dev,
+                                                             &model->params, &sample, &pooled),
+                 NVDP_OK);
+    cr_assert_eq(memcmp(pooled, reader->pooled, 6 * file->shape.dim * sizeof(float)), 0);
+    nvdp_model_free(model);
+    nvdp__reader_free(reader);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
+Test(export, public_model_has_the_public_part_alone) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    char path[1024], directory[512];
+    snprintf(directory, sizeof directory, "%s", support_scratch_path("public"));
+    config->splits = "test";
+    config->model_out = directory;
+    must_export(&bench);
+    struct nvdp_safetensors *weights = NULL;
+    snprintf(path, sizeof path, "%s/model.safetensors", directory);
+    cr_assert_eq(nvdp_safetensors_open(bench.ctx, path, &weights), NVDP_OK);
+    cr_assert_eq(nvdp_safetensors_count(weights), 18);
+    for (size_t i = 0; i < 18; i++) {
+        const char *name = nvdp_safetensors_at(weights, i)->name;
+        cr_assert(strncmp(name, "nvdp.", 5) == 0 || strncmp(name, "classifier.", 11) == 0, "%s",
+                  name);
+    }
+    nvdp_safetensors_close(weights);
+    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    cr_assert_not(nvdp__exists(path));
+    bench_close(&bench);
+}
+
+/* --- what is said --- */
+
+Test(statement, rounds_up) {
+    static const double cases[][2] = {{1.234567, 1.24}, {1.23, 1.23},        {99.91, 100},
+                                      {0, 0},           {1e-7, 1e-7},        {-1.239, -1.23},
+                                      {123456, 124000}, {INFINITY, INFINITY}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_assert_eq(nvdp__public_number(cases[i][0]), cases[i][1], "%g became %.17g", cases[i][0],
+                     nvdp__public_number(cases[i][0]));
+    }
+    cr_assert(isnan(nvdp__public_number(NAN)));
+}
+
+static struct nvdp__release_facts long_facts(const struct nvdp_model_info *info) {
+    struct nvdp__release_facts facts = {.info = info,
+                                        .texts = 123456789,
+                                        .samples = 65536,
+                                        .labels = true,
+                                        .insecure_seed = true,
+                                        .measured = true,
+                                        .delta = 1.234567e-10};
+    facts.privacy.pairs = (struct nvdp_pairs_summary){.order = 1.0101010101,
+                                                      .texts = 20000,
+                                                      .pairs = 399980000,
+                                                      .infinite = 123456,
+                                                      .sum = {.max = INFINITY, .mean = 1.23e100}};
+    facts.privacy.best.worst.epsilon = INFINITY;
+    facts.privacy.small_population = true;
+    return facts;
+}
+
+Test(statement, is_whole_and_honest) {
+    struct nvdp_model_info info = {.method = NVDP_METHOD_NVDP};
+    info.nvib = nvdp_nvib_config_default();
+    info.nvib.length = 65536;
+    struct nvdp__release_facts facts = long_facts(&info);
+    char text[1024];
+    nvdp__statement(&facts, sizeof text, text);
+    size_t length = strlen(text);
+    cr_assert_lt(length, sizeof text - 1, "cut: %s", text);
+    cr_assert_eq(text[length - 1], '.');
+    static const char *const said[] = {"65536 random samples of each of 123456789 texts",
+                                       "mechanism nvdp",
+                                       "hidden",
+                                       "exact labels",
+                                       "Measured, not proven",
+                                       "20000 of the texts",
+                                       "order 1.0101",
+                                       "at most infinite",
+                                       "of the pairs infinite",
+                                       "65536 times that",
+                                       "epsilon infinite",
+                                       "no bound for others",
+                                       "No worst-case bound",
+                                       "INSECURE",
+                                       "float16"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        cr_assert_not_null(strstr(text, said[i]), "'%s' is not in: %s", said[i], text);
+    }
+}
+
+Test(statement, honours_the_source_date) {
+    char date[32];
+    setenv("SOURCE_DATE_EPOCH", "86400", 1);
+    nvdp__creation_date(date);
+    cr_assert_str_eq(date, "1970-01-02T00:00:00Z");
+    setenv("SOURCE_DATE_EPOCH", "yesterday", 1);
+    nvdp__creation_date(date);
+    cr_assert_gt(strcmp(date, "2024"), 0);
+    unsetenv("SOURCE_DATE_EPOCH");
+}

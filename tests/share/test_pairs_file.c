@@ -1,0 +1,31 @@
+/* Files of divergences say which text is P and which Q. */
+#include "base/hdf5_file.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/share.h>
+#include <stdlib.h>
+
+static void expect_string(struct nvdp__h5 *file, const char *name, const char *expected) {
+    char *found = NULL;
+    cr_assert_eq(nvdp__h5_get_string(file, name, &found), NVDP_OK, "%s", name);
+    cr_expect_str_eq(found, expected);
+    free(found);
+}
+
+Test(pairs_file, rows_are_p_columns_are_q) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("pairs.h5");
+    const double written[4] = {0, 1.25, INFINITY, 0};
+    double found[4] = {0};
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp_pairs_write(ctx, path, 2, 1.1, written), NVDP_OK);
+    cr_assert_eq(nvdp__h5_open(ctx, path, "pairs", 1, &file), NVDP_OK);
+    expect_string(file, "unit", "nats");
+    expect_string(file, "normalisation", "sum");
+    expect_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)");
+    cr_assert_eq(nvdp__h5_read_rows(file, "rd", NVDP__H5_F64, 0, 2, found), NVDP_OK);
+    cr_expect_arr_eq(found, written, sizeof written);
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}

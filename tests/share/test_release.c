@@ -1,0 +1,259 @@
+/* The draw itself: the mechanism's streams and layout, the right distribution, the right grid. */
+#include "base/half.h"
+#include "model/model.h"
+#include "rig.h"
+#include "share/release.h"
+#include "text/batch.h"
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- as the mechanism --- */
+
+/* Posteriors of the first texts of the run's dev split, and the mechanism's own sample of them. */
+struct both {
+    struct nvdp_model *model;
+    struct nvdp_dataset *data;
+    struct nvdp__batch *batch;
+    struct nvdp_posteriors *posteriors;
+    struct nvdp__sample sample;
+};
+
+static struct both open_both(struct nvdp_context *ctx, const struct rig_choice *choice,
+                             uint64_t seed, uint32_t draw) {
+    struct both both;
+    char path[600];
+    enum { TEXTS = 6 };
+    snprintf(path, sizeof path, "%s/model", rig_run(ctx, "run", choice, NULL));
+    cr_assert_eq(nvdp_model_load(ctx, path, &both.model), NVDP_OK, "%s", nvdp_context_error(ctx));
+    static const char *const text[TEXTS] = {"good cat", "bad",          "sun sea red blue one",
+                                            "two",      "dog good one", "cat cat cat"};
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(both.model), RIG_LENGTH, TEXTS,
+                                         text, NULL, &both.data),
+                 NVDP_OK);
+    cr_assert_eq(nvdp_model_posteriors(ctx, both.model, both.data, TEXTS, &both.posteriors),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    const struct nvdp__pass pass = {0};
+    struct nvdp__draw noise = nvdp__draw_evaluation(seed, draw);
+    cr_assert_eq(nvdp__batch_create(ctx, TEXTS, RIG_LENGTH, &both.batch), NVDP_OK);
+    nvdp__batch_fill(both.batch, both.data, NULL, 0, TEXTS);
+    cr_assert_eq(nvdp__model_forward(both.model, both.batch, &pass, &noise, 0), NVDP_OK);
+    both.model->bottleneck.mechanism->sample(both.model->bottleneck.self, &both.sample);
+    return both;
+}
+
+static void close_both(struct both *both) {
+    nvdp__batch_free(both->batch);
+    nvdp_posteriors_free(both->posteriors);
+    nvdp_dataset_free(both->data);
+    nvdp_model_free(both->model);
+}
+
+/* Same streams: equal but for the float32 rounding of z (2^-24 relative) and of log alpha, whose
+ * error a small pseudo-count multiplies in log g. */
+static void same_sample(const struct rig_choice *choice) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__noise noise = {.seed = 77};
+    struct both both = open_both(ctx, choice, 77, 3);
+    const struct nvdp__release release = {both.posteriors, noise, 3};
+    size_t dim = both.sample.dim;
+    for (size_t i = 0; i < both.sample.texts; i++) {
+        size_t first = (size_t)both.sample.offset[i];
+        size_t rows = (size_t)both.sample.offset[i + 1] - first;
+        cr_assert_eq(nvdp__release_rows(both.posteriors, i), rows);
+        double *z = calloc(rows * dim, sizeof *z);
+        double *log_pi = calloc(rows, sizeof *log_pi);
+        nvdp__release_draw(&release, i, both.batch->key[i], z, log_pi);
+        for (size_t k = 0; k < rows * dim; k++) {
+            double got = both.sample.z[first * dim + k];
+            cr_assert_lt(support_relative(z[k], got, 1), 1e-5, "text %zu, value %zu: %g, %g", i, k,
+                         z[k], got);
+        }
+        for (size_t r = 0; r < rows; r++) {
+            double got = both.sample.log_pi[first + r];
+            cr_assert_lt(support_relative(log_pi[r], got, 1), 1e-4, "text %zu, row %zu: %g, %g", i,
+                         r, log_pi[r], got);
+        }
+        free(z);
+        free(log_pi);
+    }
+    close_both(&both);
+    nvdp_context_free(ctx);
+}
+
+Test(release, equals_the_mechanism_with_hidden_lengths) {
+    same_sample(&(struct rig_choice){
+        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1});
+}
+
+Test(release, equals_the_mechanism_with_public_lengths) {
+    same_sample(&(struct rig_choice){
+        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .kappa = 1, .epochs = 1});
+}
+
+Test(release, equals_the_mechanism_with_several_vectors_a_component) {
+    same_sample(&(struct rig_choice){.method = NVDP_METHOD_NVDP,
+                                     .policy = NVDP_LENGTH_HIDDEN,
+                                     .kappa = 3,
+                                     .latent_dim = 4,
+                                     .epochs = 1});
+    same_sample(&(struct rig_choice){.method = NVDP_METHOD_NVDP,
+                                     .policy = NVDP_LENGTH_PUBLIC,
+                                     .kappa = 2,
+                                     .latent_dim = 2,
+                                     .epochs = 1});
+}
+
+/* --- as the definition --- */
+
+/* One text of two tokens, width 2, hidden length 3, kappa 1. */
+static struct nvdp_posteriors *two_tokens(struct nvdp_context *ctx) {
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 1, 2, 2, true, &set), NVDP_OK);
+    set->offset[1] = 2;
+    set->alpha[0] = 2;
+    set->alpha[1] = 0.25;
+    const double mu[] = {1, -2, 10, 0};
+    const double logvar[] = {0, log(4), log(0.25), -10};
+    memcpy(set->mu, mu, sizeof mu);
+    memcpy(set->logvar, logvar, sizeof logvar);
+    set->prior_alpha = 1;
+    set->pad_alpha = 0.5;
+    set->kappa = 1;
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = 3;
+    return set;
+}
+
+/* Means and variances over N draws against the Gaussians' and the Dirichlet's own, each within 5
+ * standard errors: with 20 numbers a false alarm in 80,000 seeds; the seed is fixed. */
+Test(release, has_the_posteriors_moments) {
+    enum { N = 20000, ROWS = 4, DIM = 2 };
+    static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
+    const double variance[ROWS][DIM] = {{1, 1}, {1, 4}, {0.25, exp(-10)}, {1, 1}};
+    static const double alpha[ROWS] = {1, 2, 0.25, 0.5};
+    static const double total = 3.75;
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = two_tokens(ctx);
+    double sum[ROWS][DIM] = {{0}}, square[ROWS][DIM] = {{0}}, weight[ROWS] = {0};
+    struct nvdp__release release = {set, {.seed = 5}, 0};
+    for (uint64_t n = 0; n < N; n++) {
+        double z[ROWS * DIM], log_pi[ROWS], whole = 0;
+        nvdp__release_draw(&release, 0, n, z, log_pi);
+        for (int r = 0; r < ROWS; r++) {
+            cr_assert(isfinite(log_pi[r]));
+            weight[r] += exp(log_pi[r]);
+            whole += exp(log_pi[r]);
+            for (int d = 0; d < DIM; d++) {
+                sum[r][d] += z[r * DIM + d];
+                square[r][d] += pow(z[r * DIM + d] - mean[r][d], 2);
+            }
+        }
+        cr_assert_lt(fabs(whole - 1), 1e-12);
+    }
+    for (int r = 0; r < ROWS; r++) {
+        double share = alpha[r] / total;
+        double spread = sqrt(share * (1 - share) / (total + 1) / N);
+        cr_assert_lt(fabs(weight[r] / N - share), 5 * spread, "weight %d: %g", r, weight[r] / N);
+        for (int d = 0; d < DIM; d++) {
+            double error = sqrt(variance[r][d] / N);
+            cr_assert_lt(fabs(sum[r][d] / N - mean[r][d]), 5 * error);
+            cr_assert_lt(fabs(square[r][d] / N / variance[r][d] - 1), 5 * sqrt(2.0 / N));
+        }
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* No two of a text's samples, and no two texts, share their noise, from a seed or from a key. */
+static void streams_differ(const struct nvdp__noise *noise) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = two_tokens(ctx);
+    double z[4][8], log_pi[4][4];
+    for (int k = 0; k < 4; k++) {
+        struct nvdp__release release = {set, *noise, (uint32_t)(k / 2)};
+        nvdp__release_draw(&release, 0, (uint64_t)(k % 2), z[k], log_pi[k]);
+        for (int j = 0; j < k; j++) {
+            for (int i = 0; i < 8; i++) {
+                cr_assert_neq(z[j][i], z[k][i]);
+            }
+            cr_assert_neq(log_pi[j][1], log_pi[k][1]);
+        }
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(release, never_uses_a_stream_twice) {
+    struct nvdp__release_key key;
+    cr_assert_eq(nvdp__release_key_create(NULL, &key), NVDP_OK);
+    streams_differ(&(struct nvdp__noise){.seed = 1});
+    streams_differ(&(struct nvdp__noise){.release = &key});
+    nvdp__release_key_wipe(&key);
+}
+
+Test(release, gives_gaussian_mechanisms_their_own_rows) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    double z[3 * 2];
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 3, 2, false, &set), NVDP_OK);
+    set->offset[1] = 1;
+    set->offset[2] = 3;
+    set->kappa = 1;
+    set->policy = NVDP_LENGTH_PUBLIC;
+    for (int k = 0; k < 6; k++) {
+        set->mu[k] = 100 * k;
+        set->logvar[k] = -20;
+    }
+    cr_assert_eq(nvdp__release_rows(set, 0), 1);
+    cr_assert_eq(nvdp__release_rows(set, 1), 2);
+    struct nvdp__release release = {set, {.seed = 1}, 0};
+    nvdp__release_draw(&release, 1, 0, z, NULL);
+    for (int k = 0; k < 4; k++) {
+        cr_assert_lt(fabs(z[k] - 100 * (k + 2)), 1e-3);
+    }
+    set->policy = NVDP_LENGTH_HIDDEN; /* padded with standard normals */
+    set->length = 3;
+    cr_assert_eq(nvdp__release_rows(set, 1), 3);
+    nvdp__release_draw(&release, 1, 0, z, NULL);
+    cr_assert_lt(fabs(z[0] - 200), 1e-3);
+    cr_assert_lt(fabs(z[4]), 10);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* --- the grid --- */
+
+Test(release, rounds_onto_float16) {
+    static const double z[] = {0,    1.0 / 3, 65504, 65519, 1e5,  -1e300,
+                               1e-3, -5e-8,   1e-12, 2049,  2051, 0x1p-24};
+    enum { N = sizeof z / sizeof *z };
+    float out[N];
+    nvdp__grid_vectors(N, z, out);
+    for (int i = 0; i < N; i++) {
+        cr_assert_eq(out[i], nvdp__half_to_float(nvdp__half_from_float(out[i])), "%g is no half",
+                     (double)out[i]);
+        double bound = fmax(fmin(fabs(z[i]), 65504) * 0x1p-11, 0x1p-25);
+        double kept = fmax(-65504, fmin(65504, z[i]));
+        cr_assert_leq(fabs(out[i] - kept), bound, "%g became %g", z[i], (double)out[i]);
+    }
+    cr_assert_eq(out[4], 65504);
+    cr_assert_eq(out[5], -65504);
+    cr_assert_eq(out[9], 2048); /* ties to even */
+    cr_assert_eq(out[10], 2052);
+}
+
+Test(release, keeps_log_weights_finite) {
+    static const double log_pi[] = {-1e-9, 0, 1e-16, -3.3, -65504, -7e5, -1e300};
+    float out[7];
+    nvdp__grid_log_weights(7, log_pi, out);
+    for (int i = 0; i < 7; i++) {
+        cr_assert(out[i] <= 0 && out[i] >= -65504);
+        cr_assert_eq(out[i], nvdp__half_to_float(nvdp__half_from_float(out[i])));
+    }
+    cr_assert_eq(out[2], 0);
+    cr_assert_eq(out[5], -65504);
+    cr_assert_eq(out[6], -65504);
+}

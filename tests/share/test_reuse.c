@@ -1,0 +1,465 @@
+/* Readers that see a file and nothing else. */
+#include "base/file.h"
+#include "rig.h"
+#include "share/labels.h"
+#include "share/reader.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct bench {
+    struct nvdp_context *ctx;
+    char file[512];
+    struct nvdp_reuse_config config;
+};
+
+static struct bench bench_open(const struct rig_file *file) {
+    struct bench bench = {.ctx = support_context()};
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "shared.h5", file));
+    bench.config = nvdp_reuse_config_default();
+    return bench;
+}
+
+static struct nvdp_reuse_result must_reuse(struct bench *bench) {
+    struct nvdp_reuse_result result;
+    bench->config.file = bench->file;
+    cr_assert_eq(nvdp_reuse(bench->ctx, &bench->config, &result), NVDP_OK, "%s",
+                 nvdp_context_error(bench->ctx));
+    return result;
+}
+
+static void refused(struct bench *bench, nvdp_status status, const char *message) {
+    struct nvdp_reuse_result result;
+    bench->config.file = bench->file;
+    cr_assert_eq(nvdp_reuse(bench->ctx, &bench->config, &result), status, "%s: %s", message,
+                 nvdp_context_error(bench->ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(bench->ctx), message), "%s: %s", message,
+                       nvdp_context_error(bench->ctx));
+}
+
+/* --- learning --- */
+
+/* Classes 3 standard deviations apart in three vectors a text: nearly all can be told. */
+Test(reuse, learns_classes_from_the_file_alone) {
+    struct rig_file file = rig_file_default();
+    struct bench bench = bench_open(&file);
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.classes, 2);
+    cr_assert_eq(result.scores.n, 30); /* a tenth is held out, then a tenth of the rest */
+    cr_assert_eq(result.train_texts, 243);
+    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_ACCURACY);
+    cr_assert_gt(result.scores.mean[0], 0.9, "accuracy %g", result.scores.mean[0]);
+    cr_assert_lt(fabs(result.scores.majority - 0.5), 1e-9);
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, learns_many_classes_in_ragged_files) {
+    struct rig_file file = rig_file_default();
+    file.classes = 5;
+    file.texts = 600;
+    file.policy = NVDP_LENGTH_PUBLIC;
+    file.separation = 4;
+    file.splits = true;
+    file.task = "cola"; /* its metric applies */
+    struct bench bench = bench_open(&file);
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.classes, 5);
+    cr_assert_eq(result.scores.n, 85); /* the file's dev split */
+    cr_assert_eq(result.train_texts, 464);
+    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_MATTHEWS);
+    file.task = NULL;
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "shared.h5", &file));
+    result = must_reuse(&bench);
+    cr_assert_gt(result.scores.mean[0], 0.85, "accuracy %g", result.scores.mean[0]);
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, learns_scores) {
+    struct rig_file file = rig_file_default();
+    file.classes = 0;
+    struct bench bench = bench_open(&file);
+    bench.config.regression = true;
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.classes, 1);
+    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_PEARSON);
+    cr_assert_gt(result.scores.mean[0], 0.8, "Pearson %g", result.scores.mean[0]);
+    cr_assert(isnan(result.scores.majority));
+    bench.config.regression = false; /* halves are no classes */
+    refused(&bench, NVDP_ERR_INPUT, "need --regression");
+    file.task = "stsb"; /* a file may say that its labels are scores */
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "shared.h5", &file));
+    result = must_reuse(&bench);
+    cr_assert_eq(result.scores.metrics, 2);
+    nvdp_context_free(bench.ctx);
+}
+
+/* Nothing can be learned where the labels have nothing to do with the vectors: were the texts that
+ * it is scored on known to the reader, it would do better than chance.  200 texts: 5 standard
+ * errors. */
+Test(reuse, finds_nothing_where_there_is_nothing) {
+    struct rig_file file = rig_file_default();
+    file.separation = 0;
+    file.texts = 1000;
+    file.splits = true;
+    struct bench bench = bench_open(&file);
+    bench.config.epochs = 5;
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_lt(fabs(result.scores.mean[0] - 0.5), 5 * sqrt(0.25 / 142));
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, scores_every_sample) {
+    struct rig_file file = rig_file_default();
+    file.samples = 3;
+    file.separation = 1.5;
+    struct bench bench = bench_open(&file);
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.scores.draws, 3);
+    cr_assert_gt(result.scores.sd[0], 0);
+    cr_assert_eq(result.train_texts, 243);
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, gives_the_same_for_the_same_seed) {
+    struct rig_file file = rig_file_default();
+    file.separation = 1;
+    file.samples = 2;
+    struct bench bench = bench_open(&file);
+    bench.config.epochs = 3;
+    struct nvdp_reuse_result a = must_reuse(&bench);
+    nvdp_context_set_threads(bench.ctx, 1);
+    struct nvdp_reuse_result b = must_reuse(&bench);
+    cr_assert_eq(a.scores.mean[0], b.scores.mean[0]);
+    cr_assert_eq(a.best_epoch, b.best_epoch);
+    nvdp_context_free(bench.ctx);
+}
+
+/* The reader of a file from a real run is as good as the sender: the task is decided by one word
+ * and the sender always right, so within 2 points of it and of its noise. */
+Test(reuse, is_as_good_as_the_sender) {
+    static const struct rig_choice choice = {
+        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 10};
+    struct nvdp_context *ctx = support_context();
+    struct bench bench = {.ctx = ctx};
+    char run[512];
+    double sender = 0;
+    snprintf(run, sizeof run, "%s", rig_run(ctx, "run", &choice, &sender));
+    snprintf(bench.file, sizeof bench.file, "%s", support_scratch_path("from-run.h5"));
+    struct nvdp_export_config give = nvdp_export_config_default();
+    give.run = run;
+    give.out = bench.file;
+    give.splits = "train,dev";
+    give.with_labels = true;
+    give.samples = 2;
+    give.measure_texts = 0;
+    cr_assert_eq(nvdp_export(ctx, &give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    bench.config = nvdp_reuse_config_default();
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.scores.n, RIG_DEV);
+    cr_assert_gt(sender, 0.9);
+    cr_assert_gt(result.scores.mean[0], sender - 0.02, "sender %g, reader %g", sender,
+                 result.scores.mean[0]);
+    nvdp_context_free(ctx);
+}
+
+/* --- labels --- */
+
+static const char *label_file(const char *name, size_t texts, const char *const *words,
+                              size_t count) {
+    const char *path = support_scratch_path(name);
+    FILE *file = fopen(path, "w");
+    for (size_t i = 0; i < texts; i++) {
+        fprintf(file, "%s\r\n", words[i % count]);
+    }
+    fclose(file);
+    return path;
+}
+
+Test(reuse, takes_labels_from_a_text_file) {
+    static const char *const words[] = {"zebra", "apple pie"};
+    static const char *const numbers[] = {"0", "1"};
+    struct rig_file file = rig_file_default();
+    file.labels = false;
+    struct bench bench = bench_open(&file);
+    refused(&bench, NVDP_ERR_INPUT, "'label' is missing");
+    bench.config.labels = label_file("words.txt", file.texts, words, 2);
+    cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
+    bench.config.labels = label_file("numbers.txt", file.texts, numbers, 2);
+    cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
+    bench.config.labels = label_file("short.txt", file.texts - 1, numbers, 2);
+    refused(&bench, NVDP_ERR_INPUT, "expected 300 lines, one a text, found 299");
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, leaves_texts_without_labels_out) {
+    static const char *const some[] = {"0", "", "1", ""};
+    struct rig_file file = rig_file_default();
+    struct bench bench = bench_open(&file);
+    bench.config.labels = label_file("some.txt", file.texts, some, 4);
+    bench.config.epochs = 1;
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.train_texts + result.scores.n, 150 - 13); /* less the validation texts */
+    nvdp_context_free(bench.ctx);
+}
+
+static nvdp_status read_labels(struct nvdp_context *ctx, const char *text, bool regression,
+                               const struct nvdp__labels *like, struct nvdp__labels *labels) {
+    const struct nvdp__embeddings file = {.shape = {.texts = 4}};
+    const char *path = support_scratch_path("labels.txt");
+    support_write_text(path, text);
+    return nvdp__labels_read(ctx, path, "file.h5", &file, regression, like, labels);
+}
+
+Test(labels, tells_numbers_from_words) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__labels labels = {0}, other = {0};
+    cr_assert_eq(read_labels(ctx, "2\n0\n\n1", false, NULL, &labels), NVDP_OK);
+    cr_assert_eq(labels.classes, 3);
+    cr_assert_null(labels.name);
+    cr_assert_eq(labels.value[0], 2);
+    cr_assert(isnan(labels.value[2]));
+    cr_assert_eq(read_labels(ctx, "1\n1\n1\n1\n", false, &labels, &other), NVDP_OK);
+    cr_assert_eq(other.classes, 3); /* as many as the reader has */
+    nvdp__labels_release(&other);
+    cr_assert_eq(read_labels(ctx, "1\n3\n1\n1\n", false, &labels, &other), NVDP_ERR_INPUT);
+    nvdp__labels_release(&labels);
+    cr_assert_eq(read_labels(ctx, "yes\n1\nno\nyes\n", false, NULL, &labels), NVDP_OK);
+    cr_assert_eq(labels.classes, 3);
+    cr_assert_str_eq(labels.name[0], "1");
+    cr_assert_eq(labels.value[0], 2);
+    cr_assert_eq(labels.value[2], 1);
+    cr_assert_eq(read_labels(ctx, "no\nno\n1\nyes", false, &labels, &other), NVDP_OK);
+    cr_assert_eq(other.value[2], 0);
+    nvdp__labels_release(&other);
+    cr_assert_eq(read_labels(ctx, "no\nno\nmaybe\nyes", false, &labels, &other), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "labels.txt:3"), "%s",
+                       nvdp_context_error(ctx));
+    nvdp__labels_release(&labels);
+    cr_assert_eq(read_labels(ctx, "-1.5\n2e3\n\n0x10 \n", true, NULL, &labels), NVDP_OK);
+    cr_assert_eq(labels.value[0], -1.5F);
+    cr_assert_eq(labels.value[3], 16);
+    nvdp__labels_release(&labels);
+    cr_assert_eq(read_labels(ctx, "1\ninf\n3\n4", true, NULL, &labels), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "labels.txt:2"));
+    cr_assert_eq(read_labels(ctx, "1\n2 3\n3\n4", true, NULL, &labels), NVDP_ERR_INPUT);
+    nvdp_context_free(ctx);
+}
+
+/* --- files to score on, readers to start from and to keep --- */
+
+Test(reuse, scores_on_another_file) {
+    struct rig_file file = rig_file_default();
+    struct bench bench = bench_open(&file);
+    char other[512];
+    file.seed = 9;
+    file.texts = 50;
+    file.samples = 2;
+    snprintf(other, sizeof other, "%s", rig_embeddings(bench.ctx, "other.h5", &file));
+    bench.config.eval_file = other;
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.scores.n, 50);
+    cr_assert_eq(result.scores.draws, 2);
+    cr_assert_eq(result.train_texts, 270);
+    cr_assert_gt(result.scores.mean[0], 0.9);
+    file.dim = 5;
+    rig_embeddings(bench.ctx, "other.h5", &file);
+    refused(&bench, NVDP_ERR_INPUT, "expected vectors of width 4");
+    file.dim = 4;
+    file.classes = 3;
+    rig_embeddings(bench.ctx, "other.h5", &file);
+    refused(&bench, NVDP_ERR_INPUT, "expected class numbers below 2, found 2");
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, keeps_a_reader_to_start_from) {
+    struct rig_file file = rig_file_default();
+    struct bench bench = bench_open(&file);
+    char out[512];
+    snprintf(out, sizeof out, "%s", support_scratch_path("reader"));
+    bench.config.out = out;
+    struct nvdp_reuse_result first = must_reuse(&bench);
+    refused(&bench, NVDP_ERR_ARGUMENT, "not empty");
+    struct nvdp__reader_shape shape;
+    cr_assert_eq(nvdp__reader_shape_read(bench.ctx, out, &shape), NVDP_OK);
+    cr_assert_eq(shape.dim, 4);
+    cr_assert_eq(shape.outputs, 2);
+    /* what was learned is kept: one epoch with nothing to learn leaves it as good */
+    bench.config.out = NULL;
+    bench.config.init = out;
+    bench.config.epochs = 1;
+    bench.config.lr = 1e-30;
+    struct nvdp_reuse_result again = must_reuse(&bench);
+    cr_assert_eq(again.scores.mean[0], first.scores.mean[0]);
+    /* with other classes the classifier alone is new */
+    file.classes = 3;
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "three.h5", &file));
+    bench.config.lr = 0;
+    cr_assert_eq(must_reuse(&bench).classes, 3);
+    file.dim = 6;
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "wide.h5", &file));
+    refused(&bench, NVDP_ERR_ARGUMENT, "expected a reader of width 6");
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, refuses_wrong_options) {
+    struct rig_file file = rig_file_default();
+    file.texts = 20;
+    struct bench bench = bench_open(&file);
+    struct nvdp_reuse_result result;
+    cr_assert_eq(nvdp_reuse(bench.ctx, &bench.config, &result), NVDP_ERR_ARGUMENT);
+    bench.config.heads = 3;
+    refused(&bench, NVDP_ERR_ARGUMENT, "heads");
+    bench.config.heads = 0;
+    bench.config.epochs = 0;
+    refused(&bench, NVDP_ERR_ARGUMENT, "epochs");
+    bench.config.epochs = 1;
+    bench.config.lr = NAN;
+    refused(&bench, NVDP_ERR_ARGUMENT, "lr");
+    bench.config.lr = 1e-3;
+    bench.config.init = "/nowhere";
+    refused(&bench, NVDP_ERR_IO, "/nowhere");
+    bench.config.init = NULL;
+    file.texts = 3;
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "few.h5", &file));
+    refused(&bench, NVDP_ERR_INPUT, "too few labelled texts");
+    file.texts = 40;
+    file.classes = 1;
+    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "one.h5", &file));
+    refused(&bench, NVDP_ERR_INPUT, "at least 2 classes");
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, refuses_damaged_readers) {
+    static const char *const configs[][2] = {
+        {"{}", "'nvdp_format'"},
+        {"{\"nvdp_format\": \"reader/2\"}", "reader/2"},
+        {"{\"nvdp_format\": \"reader/1\", \"dim\": 0}", "'dim'"},
+        {"{\"nvdp_format\": \"reader/1\", \"dim\": 4, \"heads\": 1, \"inner\": 8, \"outputs\": 2, "
+         "\"kappa\": 1, \"pool\": \"auto\"}",
+         "'pool'"},
+        {"{\"nvdp_format\": \"reader/1\", \"dim\": 4, \"heads\": 1, \"inner\": 8, \"outputs\": 2, "
+         "\"kappa\": 1, \"pool\": \"mean\", \"hidden_act\": \"relu\"}",
+         "'hidden_act'"},
+    };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__reader_shape shape;
+    const char *directory = support_scratch_path("damaged");
+    char path[600];
+    mkdir(directory, 0777);
+    snprintf(path, sizeof path, "%s/config.json", directory);
+    for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
+        support_write_text(path, configs[i][0]);
+        cr_assert_eq(nvdp__reader_shape_read(ctx, directory, &shape), NVDP_ERR_INPUT);
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), configs[i][1]), "%s",
+                           nvdp_context_error(ctx));
+    }
+    nvdp_context_free(ctx);
+}
+
+static bool stop(void *user) {
+    int *left = user;
+    return --*left < 0;
+}
+
+Test(reuse, stops_on_request) {
+    struct rig_file file = rig_file_default();
+    struct bench bench = bench_open(&file);
+    int left = 5;
+    nvdp_context_set_cancel(bench.ctx, stop, &left);
+    refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
+    nvdp_context_free(bench.ctx);
+}
+
+Test(reuse, survives_failing_allocations) {
+    struct rig_file file = rig_file_default();
+    file.texts = 40;
+    struct bench bench = bench_open(&file);
+    char out[512];
+    snprintf(out, sizeof out, "%s", support_scratch_path("reader"));
+    bench.config.file = bench.file;
+    bench.config.epochs = 1;
+    bench.config.out = out;
+    bench.config.overwrite = true;
+    for (uint64_t k = 1;; k++) {
+        struct nvdp_reuse_result result;
+        nvdp_context_fail_allocation(bench.ctx, k);
+        nvdp_status status = nvdp_reuse(bench.ctx, &bench.config, &result);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,
+                     nvdp_context_error(bench.ctx));
+    }
+    nvdp_context_free(bench.ctx);
+}
+
+/* --- the reader's gradient --- */
+
+static double loss_at(struct nvdp__reader *reader, const float *label) {
+    const struct nvdp__dropout none = {0};
+    double loss;
+    cr_assert_eq(nvdp__reader_forward(reader, &none), NVDP_OK);
+    nvdp__reader_backward(reader, &none, label, &loss);
+    return loss;
+}
+
+/* Central differences of float32 losses: an error of about 1e-7 / 2e-3 in each, against gradients
+ * of order 1e-2 summed over a random direction of all parameters. */
+static void gradient_agrees(bool regression) {
+    struct nvdp_context *ctx = support_context();
+    struct rig_file file = rig_file_default();
+    struct nvdp__embeddings *read = NULL;
+    struct nvdp__reader *reader = NULL;
+    static const size_t samples[] = {0, 1, 2, 3, 4};
+    static const float label[] = {0, 1, 2, 1, 0};
+    const struct nvdp__reader_shape shape = {.dim = 4,
+                                             .heads = 2,
+                                             .inner = 8,
+                                             .outputs = regression ? 1 : 3,
+                                             .eps = 1e-6,
+                                             .pool = NVDP_POOL_WEIGHTED,
+                                             .kappa = 1,
+                                             .regression = regression};
+    cr_assert_eq(nvdp__embeddings_read(ctx, rig_embeddings(ctx, "g.h5", &file), &read), NVDP_OK);
+    cr_assert_eq(nvdp__reader_create(ctx, &shape, true, &reader), NVDP_OK);
+    nvdp__reader_initialise(reader, 3);
+    for (size_t i = 0; i < reader->params.count; i++) { /* larger than at the start */
+        if (reader->params.entry[i].rank == 2)
+            nvdp__params_normal(&reader->dev, &reader->params, i, 0.4, 5);
+    }
+    cr_assert_eq(nvdp__reader_plan(reader, 5, 4, true), NVDP_OK);
+    nvdp__reader_fill(reader, read, 5, samples);
+    size_t total = reader->params.total;
+    float *direction = calloc(total, sizeof *direction);
+    float *start = calloc(total, sizeof *start);
+    const struct nvdp__noise noise = {.seed = 4};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, 0);
+    nvdp__stream_normals(&stream, total, direction);
+    nvdp__copy(&reader->dev, total, reader->params.value, start);
+    nvdp__zero(&reader->dev, total, reader->params.grad);
+    loss_at(reader, label);
+    double want = nvdp__dot(&reader->dev, total, reader->params.grad, direction);
+    double loss[2];
+    for (int side = 0; side < 2; side++) {
+        nvdp__copy(&reader->dev, total, start, reader->params.value);
+        nvdp__axpy(&reader->dev, total, side == 0 ? 1e-3F : -1e-3F, direction,
+                   reader->params.value);
+        loss[side] = loss_at(reader, label);
+    }
+    double got = (loss[0] - loss[1]) / 2e-3;
+    cr_assert_lt(support_relative(got, want, 0.1), 1e-2, "%g, %g", got, want);
+    free(direction);
+    free(start);
+    nvdp__reader_free(reader);
+    nvdp__embeddings_free(read);
+    nvdp_context_free(ctx);
+}
+
+Test(reader, gradient_of_classes_agrees_with_differences) {
+    gradient_agrees(false);
+}
+
+Test(reader, gradient_of_scores_agrees_with_differences) {
+    gradient_agrees(true);
+}
