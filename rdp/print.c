@@ -70,7 +70,13 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
             number(max, pairs->sum.max_finite), number(mean, pairs->sum.mean_finite));
 }
 
-static void print_divergences(const struct nvdp_pairs_summary *pairs, FILE *to) {
+static void print_divergences(const struct nvdp_privacy_report *report, FILE *to) {
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    int releases = report->bdp.releases;
+    char note[96] = "what is shared";
+    if (releases > 1)
+        snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
+                 releases, releases);
     bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
     fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n", pairs->order,
             pairs->pairs, same ? " of the same length" : "");
@@ -81,13 +87,15 @@ static void print_divergences(const struct nvdp_pairs_summary *pairs, FILE *to) 
         fprintf(to, " %12s", name);
     }
     fputc('\n', to);
-    print_row(to, "sum", &pairs->sum, "what is shared");
+    print_row(to, "sum", &pairs->sum, note);
     print_row(to, "per component", &pairs->per_component, "");
     print_row(to, "per component, dim", &pairs->per_component_dim,
               "as in the published tables; not a privacy guarantee");
     print_infinite(pairs, to);
-    fprintf(to, "  The largest sum is that of text %zu against text %zu.\n\n", pairs->sum.max_p,
-            pairs->sum.max_q);
+    fprintf(to,
+            "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
+            "measured.\n\n",
+            pairs->sum.max_p, pairs->sum.max_q);
 }
 
 static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
@@ -118,8 +126,8 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     print_column(to, "published k", &report->published);
     print_column(to, "best k", &report->best);
     fprintf(to,
-            "  floor: log(1/delta)/k, which even equal texts would print.  Population m = %zu, "
-            "Student t = %s.\n",
+            "  floor: log(1/delta)/k, the least that this k gives, to equal texts.  Population m = "
+            "%zu, Student t = %s.\n",
             report->published.worst.m, number(t, report->published.worst.t));
     if (report->small_population) {
         fputs(
@@ -130,6 +138,6 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
 
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
     print_head(report, to);
-    print_divergences(&report->pairs, to);
+    print_divergences(report, to);
     print_bayesian(report, to);
 }

@@ -71,7 +71,8 @@ static json_t *column(const struct nvdp_bdp_column *from) {
 
 static json_t *divergences(const struct nvdp_pairs_summary *from) {
     json_t *object = json_object();
-    bool good = set(object, "sum", summary(&from->sum, NULL));
+    bool good = set(object, "sum",
+                    summary(&from->sum, "of one release of a text; S releases cost S times this"));
     good = good && set(object, "per_component", summary(&from->per_component, NULL));
     good = good && set(object, "per_component_dim",
                        summary(&from->per_component_dim,

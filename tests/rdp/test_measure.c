@@ -200,6 +200,8 @@ Test(report, json) {
     cr_expect_eq(rig_number(at(root, "bdp.gamma")), 1e-6);
     cr_expect_eq(rig_number(at(root, "bdp.releases")), 1);
     cr_expect_str_eq(json_string_value(at(root, "units")), "nats");
+    cr_expect_str_eq(json_string_value(at(root, "rd.sum.note")),
+                     "of one release of a text; S releases cost S times this");
     cr_expect_str_eq(json_string_value(at(root, "adjacency")), "all");
     cr_expect_str_eq(json_string_value(at(root, "scope")),
                      "measured on the given texts; not a bound over all texts");
@@ -228,10 +230,13 @@ Test(report, print) {
     cr_expect(strstr(text, "as in the published tables; not a privacy guarantee") != NULL);
     cr_expect(strstr(text, "not a bound over all texts") != NULL);
     cr_expect(strstr(text, "nats") != NULL);
+    cr_expect(strstr(text, "  what is shared\n") != NULL);
     cr_expect(strstr(text, "warning: fewer than 64") != NULL);
     free(text);
     report.pairs.infinite = 1;
+    report.bdp.releases = 3;
     text = printed(&report);
+    cr_expect(strstr(text, "what one release shares; the 3 releases: 3 times that") != NULL);
     cr_expect(strstr(text, "less than 0.1 % of pairs infinite (1)") != NULL);
     free(text);
     report.pairs.infinite = 1560;
