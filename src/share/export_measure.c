@@ -45,6 +45,7 @@ static nvdp_status join(struct nvdp__export *export, struct nvdp_posteriors *con
         texts += any->texts;
         rows += any->offset[any->texts];
     }
+    if (any == NULL) return nvdp__fail(export->ctx, NVDP_ERR_STATE, "no texts to measure");
     struct nvdp_posteriors *all = NULL;
     NVDP_RETURN_IF_FAILED(
         nvdp_posteriors_create(export->ctx, texts, rows, any->dim, any->alpha != NULL, &all));
