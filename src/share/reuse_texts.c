@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { HELD_OUT = 10, TRAIN = 0, DEV = 1 };
+enum { HELD_OUT = 10, ANY = -1, TRAIN = 0, DEV = 1 };
 
-/* Labelled texts of a split; -1: of any. */
+/* Labelled texts of a split. */
 static nvdp_status choose(struct nvdp__reuse *reuse, const struct nvdp__embeddings *file,
                           const struct nvdp__labels *labels, int split,
                           struct nvdp__reuse_texts *out) {
@@ -17,7 +17,7 @@ static nvdp_status choose(struct nvdp__reuse *reuse, const struct nvdp__embeddin
     out->row = nvdp__calloc(reuse->ctx, labels->count, sizeof *out->row);
     if (out->row == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < labels->count; i++) {
-        bool wanted = split < 0 || file->split == NULL || file->split[i] == split;
+        bool wanted = split == ANY || file->split == NULL || file->split[i] == split;
         if (wanted && !isnan(labels->value[i])) out->row[out->count++] = i;
     }
     return NVDP_OK;
@@ -78,22 +78,36 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__reuse_divide(struct nvdp__reuse *reuse) {
+/* Training texts: those of the train split, or, where the file has none, all. */
+static nvdp_status choose_training(struct nvdp__reuse *reuse) {
     NVDP_RETURN_IF_FAILED(choose(reuse, reuse->file, &reuse->labels, TRAIN, &reuse->train));
-    if (reuse->eval_file != NULL) {
-        NVDP_RETURN_IF_FAILED(
-            choose(reuse, reuse->eval_file, &reuse->eval_labels, -1, &reuse->test));
-    } else if (reuse->file->split != NULL) {
+    if (reuse->train.count > 0) return NVDP_OK;
+    return choose(reuse, reuse->file, &reuse->labels, ANY, &reuse->train);
+}
+
+/* Texts to score on: another file's, or this file's dev split beside its train split, or a tenth.
+ */
+static nvdp_status choose_test(struct nvdp__reuse *reuse, bool has_train) {
+    if (reuse->eval_file != NULL)
+        return choose(reuse, reuse->eval_file, &reuse->eval_labels, ANY, &reuse->test);
+    if (has_train) {
         NVDP_RETURN_IF_FAILED(choose(reuse, reuse->file, &reuse->labels, DEV, &reuse->test));
-    }
-    /* Without another part to score on, a tenth of this one is held out for it. */
-    if (reuse->test.count == 0 && reuse->eval_file == NULL) {
+        if (reuse->test.count > 0) return NVDP_OK;
         free(reuse->test.row);
-        reuse->test.row = NULL;
-        if (reuse->train.count == 0)
-            NVDP_RETURN_IF_FAILED(choose(reuse, reuse->file, &reuse->labels, -1, &reuse->train));
-        NVDP_RETURN_IF_FAILED(hold_out(reuse, 0, &reuse->train, &reuse->test));
     }
+    return hold_out(reuse, 0, &reuse->train, &reuse->test);
+}
+
+static bool has_train_split(const struct nvdp__embeddings *file) {
+    for (size_t i = 0; file->split != NULL && i < file->shape.texts; i++) {
+        if (file->split[i] == TRAIN) return true;
+    }
+    return false;
+}
+
+nvdp_status nvdp__reuse_divide(struct nvdp__reuse *reuse) {
+    NVDP_RETURN_IF_FAILED(choose_training(reuse));
+    NVDP_RETURN_IF_FAILED(choose_test(reuse, has_train_split(reuse->file)));
     NVDP_RETURN_IF_FAILED(hold_out(reuse, 1, &reuse->train, &reuse->validation));
     if (reuse->train.count > 0 && reuse->validation.count > 0 && reuse->test.count > 0)
         return NVDP_OK;

@@ -262,3 +262,25 @@ Test(embeddings_file, refuses_what_is_no_such_file) {
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
     nvdp_context_free(ctx);
 }
+
+/* The fuzzing corpus holds files that pass, or it would test the first checks alone. */
+Test(embeddings_file, reads_the_sound_files_of_the_corpus) {
+    static const struct {
+        const char *name;
+        bool sound;
+    } files[] = {{"hidden.h5", true},          {"two_samples.h5", true}, {"public.h5", true},
+                 {"no_weights.h5", true},      {"bad_offset.h5", false}, {"nan.h5", false},
+                 {"positive_weight.h5", false}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[4096];
+        struct nvdp__embeddings *read = NULL;
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/embeddings/%s", NVDP_SOURCE_DIR,
+                 files[i].name);
+        nvdp_status status = nvdp__embeddings_read(ctx, path, &read);
+        cr_assert_eq(status, files[i].sound ? NVDP_OK : NVDP_ERR_INPUT, "%s: %s", files[i].name,
+                     nvdp_context_error(ctx));
+        nvdp__embeddings_free(read);
+    }
+    nvdp_context_free(ctx);
+}

@@ -165,6 +165,44 @@ Test(reuse, is_as_good_as_the_sender) {
     nvdp_context_free(ctx);
 }
 
+/* A file of a dev split alone is divided like one without splits. */
+Test(reuse, divides_a_single_split) {
+    struct rig_file file = rig_file_default();
+    struct bench bench = bench_open(&file);
+    struct nvdp__h5 *h5 = NULL;
+    struct nvdp__embeddings_writer writer;
+    const struct nvdp__embeddings_shape shape = {.texts = 100,
+                                                 .samples = 1,
+                                                 .dim = 2,
+                                                 .kappa = 1,
+                                                 .policy = NVDP_LENGTH_HIDDEN,
+                                                 .length = 1,
+                                                 .sample_rows = 2,
+                                                 .rows = 200,
+                                                 .weights = true};
+    cr_assert_eq(nvdp__embeddings_create(bench.ctx, bench.file, &shape, NULL, &writer), NVDP_OK);
+    h5 = writer.file;
+    nvdp__h5_set_string(h5, "length_policy", "hidden");
+    nvdp__h5_set_string(h5, "grid", "float16");
+    nvdp__h5_set_int(h5, "kappa", 1);
+    nvdp__h5_set_int(h5, "releases", 1);
+    nvdp__h5_set_int(h5, "length", 1);
+    int32_t split[100];
+    float label[100];
+    for (int i = 0; i < 100; i++) {
+        split[i] = 1;
+        label[i] = (float)(i % 2);
+    }
+    cr_assert_eq(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &shape.texts, split), NVDP_OK);
+    cr_assert_eq(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &shape.texts, label), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
+    bench.config.epochs = 1;
+    struct nvdp_reuse_result result = must_reuse(&bench);
+    cr_assert_eq(result.scores.n, 10);
+    cr_assert_eq(result.train_texts, 81);
+    nvdp_context_free(bench.ctx);
+}
+
 /* --- labels --- */
 
 static const char *label_file(const char *name, size_t texts, const char *const *words,
