@@ -62,16 +62,20 @@ static nvdp_status empty_run(struct nvdp_context *ctx, const char *directory) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *t) {
+nvdp_status nvdp__rundir_check(const struct nvdp__trainer *t) {
     const char *out = t->config.out;
-    if (nvdp__exists(out) && !nvdp__directory_empty(out)) {
-        if (!t->config.overwrite) {
-            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                              "%s: the output directory is not empty; use --resume or --overwrite",
-                              out);
-        }
+    if (nvdp__exists(out) && !nvdp__is_directory(out))
+        return nvdp__fail_errno(t->ctx, ENOTDIR, "%s: cannot write a run there", out);
+    if (t->config.overwrite || !nvdp__exists(out) || nvdp__directory_empty(out)) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "%s: the output directory is not empty; use --resume or --overwrite", out);
+}
+
+nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__rundir_check(t));
+    const char *out = t->config.out;
+    if (nvdp__exists(out) && !nvdp__directory_empty(out))
         NVDP_RETURN_IF_FAILED(empty_run(t->ctx, out));
-    }
     return nvdp__make_directory(t->ctx, out);
 }
 

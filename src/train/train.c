@@ -18,7 +18,11 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     bool found = false;
     if (t->config.resume) NVDP_RETURN_IF_FAILED(nvdp__state_load(t, &found));
     if (!found) NVDP_RETURN_IF_FAILED(start_weights(t));
-    if (!t->config.resume) NVDP_RETURN_IF_FAILED(nvdp__rundir_write_run(t));
+    /* Nothing is written, and no earlier run removed, before data and weights are known good. */
+    if (!t->config.resume) {
+        NVDP_RETURN_IF_FAILED(nvdp__rundir_prepare(t));
+        NVDP_RETURN_IF_FAILED(nvdp__rundir_write_run(t));
+    }
     return nvdp__metrics_open(t);
 }
 
@@ -29,9 +33,14 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     nvdp_status status = nvdp__checkpoint_load_file(&t->model->dev, path, &t->model->params);
     free(path);
     NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(nvdp__score_model(t->ctx, t->model, t->test, t->config.eval_batch,
-                                            t->config.seed, 0, t->config.eval_draws,
-                                            &result->test));
+    status = nvdp__score_model(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed, 0,
+                               t->config.eval_draws, &result->test);
+    if (status == NVDP_ERR_CANCELLED)
+        return nvdp__fail(t->ctx, status,
+                          "interrupted while the trained model was scored; continue with: nvdp "
+                          "train --resume %s",
+                          t->config.out);
+    NVDP_RETURN_IF_FAILED(status);
     result->epochs_run = t->state.epoch;
     result->best_epoch = t->state.best_epoch;
     result->best_validation = t->state.best_value;
@@ -66,9 +75,9 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config 
     struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_result result = {0};
     NVDP_TRY(take_config(&t, config));
+    if (!t.config.resume) NVDP_TRY(nvdp__rundir_check(&t));
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(nvdp__trainer_allocate(&t));
-    if (!t.config.resume) NVDP_TRY(nvdp__rundir_prepare(&t));
     NVDP_TRY(start_or_continue(&t));
     NVDP_TRY(nvdp__trainer_run(&t));
     NVDP_TRY(final_score(&t, &result));

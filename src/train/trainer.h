@@ -57,7 +57,8 @@ nvdp_status nvdp__state_save(struct nvdp__trainer *trainer);
 nvdp_status nvdp__state_load(struct nvdp__trainer *trainer, bool *found);
 
 /* rundir.c: the run directory. */
-nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *trainer);
+nvdp_status nvdp__rundir_check(const struct nvdp__trainer *trainer); /* may a run go there? */
+nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *trainer);     /* empties, makes it */
 nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *directory,
                                      struct nvdp_train_config *config, json_t **owner);
 nvdp_status nvdp__rundir_write_run(struct nvdp__trainer *trainer);
