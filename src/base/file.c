@@ -227,7 +227,7 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
         slash = strchr(slash + (*slash != '\0'), '/');
         if (slash != NULL) *slash = '\0';
         if (mkdir(partial, 0777) != 0) {
-            int err = errno;
+            int err = errno == EEXIST ? ENOTDIR : errno; /* what exists is to be a folder */
             if (!nvdp__is_directory(partial))
                 NVDP_TRY(nvdp__fail_errno(ctx, err, "%s: cannot make the directory", partial));
         }
