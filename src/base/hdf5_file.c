@@ -918,7 +918,11 @@ static nvdp_status print_attribute(struct nvdp__h5 *file, const char *name, char
     case H5T_FLOAT:
         if (H5Aread(attribute.id, H5T_NATIVE_DOUBLE, &real) < 0)
             NVDP_TRY(read_error(file, "attribute", name));
-        printed = nvdp__format(file->ctx, "%.17g", real);
+        printed = nvdp__format(file->ctx, "%.15g", real);
+        if (printed != NULL && strtod(printed, NULL) != real && !isnan(real)) {
+            free(printed); /* digits enough to read the same number back */
+            printed = nvdp__format(file->ctx, "%.17g", real);
+        }
         break;
     default:
         printed = nvdp__strdup(file->ctx, "(of another type)");

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 28, STEP = 2 };
+enum { NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
 
 static void print_number(double value, FILE *to) {
     fprintf(to, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.6g", value);
@@ -55,18 +55,31 @@ static void print_table(const json_t *rows, int indent, FILE *to) {
     }
 }
 
+/* Values stand in one column, further right where an object has longer names. */
+static int name_width(const json_t *object, int indent) {
+    const char *key;
+    json_t *value;
+    int width = NAME_WIDTH - indent > 0 ? NAME_WIDTH - indent : 0;
+    json_object_foreach((json_t *)object, key, value) {
+        bool plain = !json_is_object(value) && !is_table(value);
+        if (plain && strlen(key) < LONGEST_NAME && (int)strlen(key) > width)
+            width = (int)strlen(key);
+    }
+    return width;
+}
+
 static void print_object(const json_t *object, int indent, FILE *to) {
     const char *key;
     json_t *value;
+    int width = name_width(object, indent);
     json_object_foreach((json_t *)object, key, value) {
-        int width = NAME_WIDTH - indent;
         if (json_is_object(value) || is_table(value)) {
             fprintf(to, "%*s%s\n", indent, "", key);
             if (json_is_object(value)) print_object(value, indent + STEP, to);
             if (is_table(value)) print_table(value, indent + STEP, to);
             continue;
         }
-        fprintf(to, "%*s%-*s ", indent, "", width > 0 ? width : 0, key);
+        fprintf(to, "%*s%-*s ", indent, "", width, key);
         print_value(value, to);
         fputc('\n', to);
     }
