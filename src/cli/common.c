@@ -17,12 +17,14 @@ bool cli_interrupted(void) {
     return interrupted != 0;
 }
 
-/* The first signal asks the library to stop and save; a second one ends the program at once. */
+/* The first signal asks the library to stop and save; a second one ends the program at once. A
+ * file beyond the user's limit on sizes is a write that fails, with its message. */
 static void catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 /* --- callbacks --- */

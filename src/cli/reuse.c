@@ -35,7 +35,7 @@ static const struct cli_option options[] = {
     CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, AT(batch)),
     CLI_OPTION("patience", "N", "epochs without improvement before stopping; 0: never", CLI_SIZE,
                AT(patience)),
-    CLI_OPTION("lr", "X", "largest learning rate", CLI_REAL, AT(lr)),
+    CLI_OPTION("lr", "X", "largest learning rate; 0: chosen for the width", CLI_REAL, AT(lr)),
     CLI_OPTION("weight-decay", "X", "decoupled weight decay", CLI_REAL, AT(weight_decay)),
     CLI_OPTION("warmup", "X", "share of the steps over which the learning rate rises", CLI_REAL,
                AT(warmup)),

@@ -199,6 +199,10 @@ static int resolve(struct cli *cli, struct values *values) {
     if (config->task == NULL) return cli_usage(cli, "option --task is needed");
     if (config->data == NULL) return cli_usage(cli, "option --data is needed");
     if (config->model == NULL) return cli_usage(cli, "option --model is needed");
+    if (strcmp(config->task, "tsv") == 0 && config->columns.text_column == NULL)
+        return cli_usage(cli, "option --text-column is needed for --task tsv");
+    if (strcmp(config->task, "tsv") == 0 && config->columns.label_column == NULL)
+        return cli_usage(cli, "option --label-column is needed for --task tsv");
     if (config->out == NULL && values->dry_run) config->out = "run"; /* nothing is written */
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
     /* The exact KL overwhelms an untrained classifier unless its weight rises late. */
@@ -244,7 +248,7 @@ static int dry_run(struct cli *cli, const struct values *values) {
         code = cli_print_json(
             cli, json_pack("{s:o, s:o}", "configuration", configuration, "plan", plan_json(&plan)));
     } else {
-        puts(text);
+        code = cli_print_json(cli, json_loads(text, 0, NULL));
         plan_print(&plan);
     }
     free(text);

@@ -98,6 +98,10 @@ Test(usage, needed_options_are_named) {
     refused("train --task sst2 --model m --out o", "option --data is needed", "--help");
     refused("train --task sst2 --data d --out o", "option --model is needed", "--help");
     refused("train --task sst2 --data d --model m", "option --out is needed", "--help");
+    refused("train --task tsv --data d --model m --out o",
+            "option --text-column is needed for --task tsv", "--help");
+    refused("train --task tsv --text-column t --data d --model m --out o",
+            "option --label-column is needed for --task tsv", "--help");
     refused("encode --jsonl f --out o", "option --model is needed", "--help");
     refused("encode --model m --out o", "option --jsonl is needed", "--help");
     refused("encode --model m --jsonl f", "option --out is needed", "--help");
