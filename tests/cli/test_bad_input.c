@@ -1,0 +1,506 @@
+/* Bad input and bad places for output, through the program: the message names file, line or tensor,
+ * what was expected and what was found; the exit code is right; nothing is left behind. */
+#include "base/hdf5_file.h"
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <math.h>
+#include <nvdp/safetensors.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* --- places --- */
+
+/* A fresh folder into which all output of a test goes. */
+static const char *out_folder(void) {
+    const char *folder = support_scratch_path("out");
+    (void)mkdir(folder, 0777);
+    return folder;
+}
+
+static void nothing_left(void) {
+    DIR *folder = opendir(out_folder());
+    cr_assert_not_null(folder);
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        cr_assert_eq(entry->d_name[0], '.', "'%s' was left", entry->d_name);
+    }
+    closedir(folder);
+}
+
+/* Formatted text in a static ring of 64. */
+static const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *text(const char *format, ...) {
+    static char ring[64][16384];
+    static int next;
+    char *to = ring[next++ % 64];
+    va_list args;
+    va_start(args, format);
+    cr_assert_lt(vsnprintf(to, sizeof ring[0], format, args), (int)sizeof ring[0]);
+    va_end(args);
+    return to;
+}
+
+static const char *inside(const char *folder, const char *name) {
+    return text("%s/%s", folder, name);
+}
+
+/* --- refusals --- */
+
+/* The program must exit with `code`, say all parts (NULL ends them) and leave nothing. */
+static void refused(int code, const char *const *parts, const char *args) {
+    struct outcome outcome = rig_run("%s", args);
+    cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", args, code,
+                 outcome.code, outcome.err);
+    for (; *parts != NULL; parts++) {
+        rig_contains(outcome.err, *parts);
+    }
+    cr_assert_str_empty(outcome.out);
+    rig_release(&outcome);
+    nothing_left();
+}
+
+#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char *train_command(void) {
+    return text("train %s --quiet --out %s", rig_train_options(), inside(out_folder(), "run"));
+}
+
+/* Training and encoding read a model, info its weights. */
+static void model_refused(const char *const *parts) {
+    refused(3, parts, train_command());
+    const char *texts = support_scratch_path("texts.jsonl");
+    support_write_text(texts, "{\"text\": \"good\"}\n");
+    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", rig_model(), texts,
+                            inside(out_folder(), "hidden.h5"));
+    refused(3, parts, args);
+}
+
+/* --- model.safetensors --- */
+
+static const char *weights(void) {
+    return inside(rig_model(), "model.safetensors");
+}
+
+static size_t read_bytes(const char *path, unsigned char **bytes) {
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    *bytes = (unsigned char *)support_read(path);
+    return (size_t)info.st_size;
+}
+
+static void weights_refused(const void *bytes, size_t count, const char *const *parts) {
+    support_write(weights(), bytes, count);
+    model_refused(parts);
+    const char *args = text("info %s", weights());
+    refused(3, parts, args);
+}
+
+/* A file of that header and so many bytes of data. */
+static void header_refused(const char *header, size_t data, const char *const *parts) {
+    unsigned char bytes[1024] = {0};
+    size_t length = strlen(header);
+    bytes[0] = (unsigned char)length;
+    bytes[1] = (unsigned char)(length >> 8);
+    memcpy(bytes + 8, header, length);
+    weights_refused(bytes, 8 + length + data, parts);
+}
+
+Test(bad_input, truncated_weights) {
+    unsigned char *bytes = NULL;
+    size_t count = read_bytes(weights(), &bytes);
+    weights_refused(bytes, 0, PARTS("model.safetensors", "expected a header length of 8", "found"));
+    weights_refused(bytes, 5, PARTS("model.safetensors", "expected a header length of 8", "of 5"));
+    weights_refused(bytes, 40, PARTS("model.safetensors: header length: expected at most 32"));
+    weights_refused(bytes, count - 1, PARTS("model.safetensors: ", "expected", "found"));
+    free(bytes);
+}
+
+Test(bad_input, lying_header) {
+    unsigned char *bytes = NULL;
+    size_t count = read_bytes(weights(), &bytes);
+    bytes[6] = 1; /* 2^48 bytes */
+    weights_refused(bytes, count, PARTS("header length: expected at most", "found 281474976"));
+    free(bytes);
+    header_refused("not JSON", 0, PARTS("model.safetensors: header: expected '{'", "found"));
+    header_refused("{\"a\": }", 0, PARTS("header: expected valid JSON, found at its byte"));
+    header_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8,
+                   PARTS("model.safetensors: tensor 'a': ", "expected", "found"));
+    header_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+                   "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}",
+                   12, PARTS("model.safetensors: tensor 'b': ", "expected", "found"));
+    header_refused("{\"a\":{\"dtype\":\"F33\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
+                   PARTS("model.safetensors: tensor 'a': ", "F33"));
+    header_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],"
+                   "\"data_offsets\":[0,8]}}",
+                   8, PARTS("model.safetensors: tensor 'a': ", "expected", "found"));
+}
+
+/* Replaces a text of a small file by another. */
+static void replace(const char *path, const char *old, const char *new) {
+    char *whole = support_read(path);
+    const char *at = strstr(whole, old);
+    cr_assert_not_null(at, "'%s' is not in %s", old, whole);
+    support_write_text(path, text("%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old)));
+    free(whole);
+}
+
+Test(bad_input, tensor_of_another_shape) {
+    const char *config = inside(rig_model(), "config.json");
+    replace(config, "\"intermediate_size\": 32", "\"intermediate_size\": 48");
+    model_refused(PARTS("model.safetensors: tensor 'bert.encoder.layer.0.intermediate.dense",
+                        "expected shape [48, 16], found [32, 16]"));
+    replace(config, "\"intermediate_size\": 48", "\"intermediate_size\": 32");
+    replace(config, "\"num_hidden_layers\": 1", "\"num_hidden_layers\": 2");
+    model_refused(PARTS("model.safetensors: tensor 'bert.encoder.layer.1.", "found none"));
+}
+
+Test(bad_input, weights_that_are_no_numbers) {
+    unsigned char *bytes = NULL;
+    size_t count = read_bytes(weights(), &bytes);
+    size_t first = 8 + bytes[0] + ((size_t)bytes[1] << 8);
+    memset(bytes + first, 0xff, 4);
+    support_write(weights(), bytes, count);
+    model_refused(PARTS("model.safetensors: tensor '", "expected finite numbers, found"));
+    free(bytes);
+}
+
+Test(bad_input, model_config) {
+    const char *config = inside(rig_model(), "config.json");
+    support_write_text(config, "{\"vocab_size\": ");
+    model_refused(PARTS("config.json"));
+    support_write_text(config, "");
+    model_refused(PARTS("config.json"));
+    support_write_text(config, "{\"hidden_size\": \"forty\"}");
+    model_refused(
+        PARTS("config.json: 'hidden_size': expected an integer from 1", "found \"forty\""));
+}
+
+/* --- vocab.txt --- */
+
+static void append(const char *path, const void *bytes, size_t count) {
+    FILE *file = fopen(path, "ab");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(bytes, 1, count, file), count);
+    cr_assert_eq(fclose(file), 0);
+}
+
+Test(bad_input, vocabulary_of_another_size) {
+    append(inside(rig_model(), "vocab.txt"), "extra\n", 6);
+    model_refused(PARTS("vocab.txt: expected", "40 pieces", "vocab_size", "found 41"));
+}
+
+Test(bad_input, vocabulary) {
+    const char *path = inside(rig_model(), "vocab.txt");
+    append(path, "\xff\xfe\n", 3);
+    model_refused(PARTS("vocab.txt:41: expected UTF-8, found piece"));
+    support_write_text(path, "");
+    model_refused(PARTS("vocab.txt:1: empty file: expected a piece a line"));
+    support_write_text(path, "[PAD]\nword\n");
+    model_refused(PARTS("vocab.txt: ", "expected", "[UNK]", "found none"));
+}
+
+/* --- TSV --- */
+
+/* Training on train.tsv with that text. */
+static void rows_refused(const char *rows, const char *const *parts) {
+    support_write_text(inside(rig_task(), "train.tsv"), rows);
+    refused(3, parts, train_command());
+}
+
+Test(bad_input, rows_of_a_task) {
+    rows_refused("", PARTS("train.tsv:1: empty file: expected a header line"));
+    rows_refused("sentence\tlabel\n", PARTS("train.tsv: expected rows, found none"));
+    rows_refused("sentence\tlabel\ngood\t1\nbad\n",
+                 PARTS("train.tsv:3: expected 2 columns, found 1"));
+    rows_refused("sentence\tlabel\ngood\t1\textra\n",
+                 PARTS("train.tsv:2: expected 2 columns, found 3"));
+    rows_refused("sentence\tscore\ngood\t1\n",
+                 PARTS("train.tsv:1: missing column 'label': found columns 'sentence', 'score'"));
+    rows_refused("sentence\tlabel\ngood\t1\nbad\t2\n",
+                 PARTS("train.tsv:3: label '2': expected one of 0, 1"));
+    rows_refused("sentence\tlabel\ngood\t1\nbad\t-1\n", PARTS("train.tsv:3: label '-1': expected"));
+    rows_refused("sentence\tlabel\ngood\t1\nbad\t\n", PARTS("train.tsv:3: label '': expected"));
+}
+
+Test(bad_input, rows_of_the_dev_file) {
+    support_write_text(inside(rig_task(), "dev.tsv"), "sentence\tlabel\ngood\t1\nbad\n");
+    refused(3, PARTS("dev.tsv:3: expected 2 columns, found 1"), train_command());
+    support_write_text(inside(rig_task(), "dev.tsv"), "");
+    refused(3, PARTS("dev.tsv:1: empty file"), train_command());
+    cr_assert_eq(remove(inside(rig_task(), "dev.tsv")), 0);
+    refused(1, PARTS("dev.tsv: cannot read: No such file"), train_command());
+}
+
+Test(bad_input, bad_rows_can_be_skipped) {
+    append(inside(rig_task(), "train.tsv"), "half\n", 5);
+    struct outcome outcome = rig_expect(0, "train %s --skip-bad-rows --epochs 1 --out %s",
+                                        rig_train_options(), inside(out_folder(), "run"));
+    rig_contains(outcome.err, "train.tsv: skipped 1 bad rows; the first: ");
+    rig_contains(outcome.err, "train.tsv:162: expected 2 columns, found 1");
+    rig_release(&outcome);
+}
+
+Test(bad_input, rows_of_a_user_s_own) {
+    const char *data = rig_task();
+    const char *args =
+        text("%s --task tsv --text-column sentence --label-column label", train_command());
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\t\xff\xfe\nbad\tno\n");
+    refused(3, PARTS("train.tsv:2: label ", "expected a name in UTF-8"), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tyes\n");
+    refused(3, PARTS("train.tsv", "'label'", "expected at least 2 different", "'yes'"), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
+    refused(3, PARTS("dev.tsv:2: label '0': expected one of "), args);
+    args = text("%s --regression", args);
+    refused(3, PARTS("train.tsv:2: score 'yes': expected a finite number"), args);
+    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tnan\nbad\t1\n");
+    refused(3, PARTS("train.tsv:2: score 'nan': expected a finite number"), args);
+}
+
+/* Bytes that are no UTF-8 become nothing, as in the published tokenizer; the row counts. */
+Test(bad_input, text_that_is_no_utf8_is_cleaned) {
+    const char *path = support_scratch_path("texts.txt");
+    support_write_text(path, "good\xff film\n");
+    struct outcome outcome = rig_expect(0, "tokenize --model %s <%s", rig_model(), path);
+    struct outcome clean = {0};
+    support_write_text(path, "good film\n");
+    clean = rig_expect(0, "tokenize --model %s <%s", rig_model(), path);
+    cr_assert_str_eq(outcome.out, clean.out);
+    rig_release(&clean);
+    rig_release(&outcome);
+}
+
+Test(bad_input, json_lines) {
+    static const char *const lines[] = {"{\"text\": \"a\xff\"}", "[]", "{", "{\"pair\": \"a\"}"};
+    const char *texts = support_scratch_path("texts.jsonl");
+    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", rig_model(), texts,
+                            inside(out_folder(), "hidden.h5"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        support_write_text(texts, text("{\"text\": \"good\"}\n%s\n", lines[i]));
+        refused(3, PARTS("texts.jsonl:2: ", "expected"), args);
+    }
+    support_write_text(texts, "");
+    refused(3, PARTS("texts.jsonl: ", "expected", "found none"), args);
+}
+
+/* --- posteriors --- */
+
+struct fixture {
+    double mu, logvar, alpha;
+    const char *policy;
+};
+
+static void write_posteriors(const char *path, const struct fixture *with) {
+    static const int64_t offset[] = {0, 1, 2};
+    static const size_t texts[] = {3}, rows[] = {2}, vectors[] = {2, 2};
+    const double mu[] = {0, 0.5, with->mu, 1};
+    const double logvar[] = {0, with->logvar, 0, 0};
+    const double alpha[] = {1, with->alpha};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp__h5_create(ctx, path, "posteriors/1", &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, texts, offset), NVDP_OK);
+    cr_assert_eq(nvdp__h5_write(file, "mu", NVDP__H5_F64, 2, vectors, mu), NVDP_OK);
+    cr_assert_eq(nvdp__h5_write(file, "logvar", NVDP__H5_F64, 2, vectors, logvar), NVDP_OK);
+    cr_assert_eq(nvdp__h5_write(file, "alpha", NVDP__H5_F64, 1, rows, alpha), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_real(file, "prior_alpha", 1), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_int(file, "kappa", 1), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_string(file, "length_policy", with->policy), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_int(file, "length", 2), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_real(file, "pad_alpha", 0.25), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    nvdp__h5_free(file);
+    nvdp_context_free(ctx);
+}
+
+static void posteriors_refused(struct fixture with, const char *const *parts) {
+    const char *path = support_scratch_path("posteriors.h5");
+    write_posteriors(path, &with);
+    const char *args =
+        text("privacy --posteriors %s --pairs %s", path, inside(out_folder(), "pairs.h5"));
+    refused(3, parts, args);
+}
+
+Test(bad_input, posteriors) {
+    const struct fixture good = {0, 0, 1, "hidden"};
+    const char *path = support_scratch_path("posteriors.h5");
+    write_posteriors(path, &good);
+    struct outcome outcome = rig_expect(0, "privacy --posteriors %s", path);
+    rig_release(&outcome);
+    posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
+                       PARTS("posteriors.h5: dataset mu", "row 1", "expected", "found nan"));
+    posteriors_refused((struct fixture){INFINITY, 0, 1, "hidden"},
+                       PARTS("posteriors.h5: dataset mu", "row 1", "found inf"));
+    posteriors_refused((struct fixture){0, NAN, 1, "hidden"},
+                       PARTS("posteriors.h5: dataset logvar", "row 0", "found nan"));
+    posteriors_refused((struct fixture){0, 0, 0, "hidden"},
+                       PARTS("posteriors.h5: dataset alpha", "row 1", "expected", "found 0"));
+    posteriors_refused((struct fixture){0, 0, -1, "hidden"},
+                       PARTS("posteriors.h5: dataset alpha", "row 1", "expected", "found -1"));
+    posteriors_refused((struct fixture){0, 0, NAN, "hidden"},
+                       PARTS("posteriors.h5: dataset alpha", "row 1", "found nan"));
+    posteriors_refused((struct fixture){0, 0, 1, "secret"},
+                       PARTS("posteriors.h5: attribute length_policy", "found 'secret'"));
+    const char *args = text("privacy --posteriors %s", path);
+    support_write_text(path, "");
+    refused(3, PARTS("posteriors.h5", "HDF5"), args);
+}
+
+/* --- other files --- */
+
+Test(bad_input, options_file) {
+    const char *path = support_scratch_path("options.json");
+    const char *args = text("%s --config %s", train_command(), path);
+    support_write_text(path, "{\"task\": \"sst2");
+    refused(3, PARTS("options.json"), args);
+    support_write_text(path, "");
+    refused(3, PARTS("options.json"), args);
+    support_write_text(path, "{\"task\": \"\xff\"}");
+    refused(3, PARTS("options.json"), args);
+    support_write_text(path, "{\"lamda\": 1}");
+    refused(2, PARTS("options.json: unknown key 'lamda'", "nvdp train --help"), args);
+}
+
+Test(bad_input, empty_files_are_no_kind) {
+    const char *path = support_scratch_path("empty");
+    support_write_text(path, "");
+    const char *args = text("info %s", path);
+    refused(3, PARTS("empty: expected"), args);
+    args = text("reuse %s", path);
+    refused(3, PARTS("empty", "HDF5"), args);
+}
+
+Test(bad_input, a_folder_is_no_run) {
+    static const char *const commands[] = {"eval", "predict", "privacy",
+                                           "export --split dev --out nowhere"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const char *args = text("%s %s", commands[i], out_folder());
+        struct outcome outcome = rig_run("%s", args);
+        cr_assert(outcome.code == 1 || outcome.code == 3, "%s: %d", args, outcome.code);
+        rig_contains(outcome.err, out_folder());
+        cr_assert_str_empty(outcome.out);
+        rig_release(&outcome);
+    }
+    nothing_left();
+}
+
+Test(bad_input, unknown_options) {
+    static const char *const commands[] = {"train", "eval",   "predict",  "privacy", "export",
+                                           "reuse", "encode", "tokenize", "info"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        refused(2,
+                PARTS(text("nvdp %s: unrecognized option '--no-such-thing'", commands[i]),
+                      text("nvdp %s --help", commands[i])),
+                text("%s --no-such-thing", commands[i]));
+    }
+}
+
+/* --- output --- */
+
+static const char *make_run(void) {
+    const char *run = support_scratch_path("trained");
+    struct outcome outcome = rig_expect(0, "train %s --epochs 1 --quiet --method nvdp --out %s",
+                                        rig_train_options(), run);
+    rig_release(&outcome);
+    return run;
+}
+
+/* Every way of writing a file; %s: its folder. */
+static const char *const writers[] = {
+    "predict RUN --quiet --split train --out %s/p.tsv",
+    "privacy RUN --quiet --limit 10 --pairs %s/pairs.h5",
+    "privacy RUN --quiet --limit 10 --posteriors-out %s/posteriors.h5",
+    "export RUN --quiet --split dev --limit 10 --out %s/shared.h5",
+    "encode --quiet --model MODEL --jsonl TEXTS --out %s/hidden.h5",
+};
+enum { WRITERS = sizeof writers / sizeof *writers };
+
+/* The command with RUN, MODEL and TEXTS filled in; static. */
+static const char *writer(size_t index, const char *run, const char *folder) {
+    static char args[16000];
+    static const char *const word[] = {"RUN", "MODEL", "TEXTS", "%s"};
+    const char *const value[] = {run, rig_model(), support_scratch_path("texts.jsonl"), folder};
+    support_write_text(value[2], "{\"text\": \"good\"}\n");
+    args[0] = '\0';
+    for (const char *at = writers[index]; *at != '\0';) {
+        size_t i = 0;
+        while (i < 4 && strncmp(at, word[i], strlen(word[i])) != 0) {
+            i++;
+        }
+        size_t used = strlen(args);
+        if (i < 4) {
+            snprintf(args + used, sizeof args - used, "%s", value[i]);
+            at += strlen(word[i]);
+        } else {
+            snprintf(args + used, sizeof args - used, "%c", *at++);
+        }
+    }
+    return args;
+}
+
+Test(bad_input, a_folder_that_cannot_be) {
+    char run[4096], folder[4096];
+    snprintf(run, sizeof run, "%s", make_run());
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("a_file"));
+    support_write_text(folder, "not a folder");
+    for (size_t i = 0; i < WRITERS; i++) {
+        refused(1, PARTS(folder, "Not a directory"), writer(i, run, folder));
+        refused(1, PARTS("/no/such/folder", "No such file or directory"),
+                writer(i, run, "/no/such/folder"));
+    }
+    const char *args = text("train %s --quiet --out %s/run", rig_train_options(), folder);
+    refused(1, PARTS(folder, "Not a directory"), args);
+    refused(1, PARTS(folder, "cannot write a run there: Not a directory"),
+            text("train %s --overwrite --out %s", rig_train_options(), folder));
+}
+
+/* The shell's limit on the size of a file stands for a full disk. */
+static int run_limited(int blocks, const char *args, char **err) {
+    const char *messages = support_scratch_path("messages");
+    int raw = system(text("(ulimit -f %d; %s/nvdp %s >/dev/null) 2>%s", blocks, NVDP_BINARY_DIR,
+                          args, messages));
+    *err = support_read(messages);
+    return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
+}
+
+Test(bad_input, a_disk_that_is_full) {
+    char run[4096];
+    snprintf(run, sizeof run, "%s", make_run());
+    char *err = NULL;
+    for (size_t i = 0; i < WRITERS; i++) {
+        const char *args = writer(i, run, out_folder());
+        int code = run_limited(1, args, &err);
+        cr_assert_eq(code, 1, "nvdp %s: expected exit code 1, found %d: %s", args, code, err);
+        rig_contains(err, out_folder());
+        rig_contains(err, "cannot write");
+        free(err);
+        nothing_left();
+    }
+}
+
+Test(bad_input, a_disk_that_is_full_in_training) {
+    char *err = NULL;
+    rig_model();
+    int code = run_limited(8, train_command(), &err);
+    cr_assert_eq(code, 1, "expected exit code 1, found %d: %s", code, err);
+    rig_contains(err, inside(out_folder(), "run"));
+    rig_contains(err, "cannot write");
+    free(err);
+    struct stat info;
+    cr_assert_neq(stat(inside(out_folder(), "run/result.json"), &info), 0);
+    cr_assert_neq(stat(inside(out_folder(), "run/model/model.safetensors"), &info), 0);
+    cr_assert_neq(stat(inside(out_folder(), "run/state.ckpt"), &info), 0);
+}
+
+Test(bad_input, a_broken_model_spares_the_run_it_would_replace) {
+    char run[4096];
+    struct stat info;
+    snprintf(run, sizeof run, "%s", make_run());
+    support_write_text(weights(), "short");
+    const char *args = text("train %s --quiet --overwrite --out %s", rig_train_options(), run);
+    refused(3, PARTS("model.safetensors"), args);
+    cr_assert_eq(stat(inside(run, "result.json"), &info), 0, "the earlier run is gone");
+}
