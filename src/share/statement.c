@@ -65,12 +65,16 @@ static void say_what(struct writer *writer, const struct nvdp__release_facts *fa
     say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ", facts->samples,
         facts->samples == 1 ? "" : "s", facts->texts, nvdp_method_name(facts->info->method));
     if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
-        say(writer, "Lengths are hidden below %zu tokens; ", nvib->length);
+        say(writer,
+            "Lengths are hidden up to %zu tokens, [CLS] and [SEP] included; longer texts are cut. ",
+            nvib->length);
     } else {
-        say(writer, "Lengths are public; ");
+        say(writer, "Lengths are public. ");
     }
-    say(writer, "the number and order of the texts%s are public. ",
-        facts->labels ? " and their exact labels" : "");
+    say(writer,
+        "The number and order of the texts, their row numbers and splits%s are public, and no part "
+        "of the numbers below. ",
+        facts->labels ? ", and their exact labels" : "");
 }
 
 static void say_measured(struct writer *writer, const struct nvdp__release_facts *facts) {
@@ -83,7 +87,8 @@ static void say_measured(struct writer *writer, const struct nvdp__release_facts
     }
     say(writer,
         "Measured, not proven: over all ordered pairs of %zu of the texts, the Renyi divergence of "
-        "order %g of all that one release shows is at most %s and on average %s nats",
+        "order %g of one sample of a text, weights and vectors together, is at most %s and on "
+        "average %s nats",
         pairs->texts, pairs->order, number(pairs->sum.max, a), number(pairs->sum.mean, b));
     if (pairs->infinite > 0)
         say(writer, " (%s%% of the pairs infinite)",
@@ -91,16 +96,21 @@ static void say_measured(struct writer *writer, const struct nvdp__release_facts
     if (facts->samples > 1)
         say(writer, "; %zu releases of a text together: %zu times that, at most %s", facts->samples,
             facts->samples, number((double)facts->samples * pairs->sum.max, a));
-    say(writer, ". Bayesian DP over these texts, all releases: epsilon %s at delta %g%s. ",
+    say(writer,
+        ". Bayesian DP of all samples of a text, best moment, worst of the measured texts: epsilon "
+        "%s at delta %g%s. ",
         number(report->best.worst.epsilon, a), facts->delta,
         report->small_population ? " (too few texts to trust)" : "");
     say(writer, "These numbers hold for these texts, are no bound for others, and are published "
-                "without noise, rounded up. ");
+                "without noise, rounded up. Another file of the same texts, or a text that occurs "
+                "twice, adds to them. ");
 }
 
 static void say_noise(struct writer *writer, const struct nvdp__release_facts *facts) {
     if (facts->insecure_seed) {
-        say(writer, "INSECURE: the noise comes from a seed; who knows it can remove the noise. ");
+        say(writer,
+            "INSECURE: the noise comes from a seed. Who knows it can remove the noise; two files "
+            "with one seed reveal differences to anyone. ");
     } else {
         say(writer, "The noise comes from the operating system's generator and was not kept. ");
     }
@@ -125,7 +135,7 @@ static nvdp_status mechanism_attributes(struct nvdp__h5 *file, const struct nvdp
     const struct {
         const char *name;
         double value;
-    } reals[] = {{"prior_alpha", nvib->prior_alpha},    {"delta", nvib->delta},
+    } reals[] = {{"prior_alpha", nvib->prior_alpha},    {"nvib_delta", nvib->delta},
                  {"clip_mu_radius", clip->mu_radius},   {"clip_logvar_min", clip->logvar_min},
                  {"clip_logvar_max", clip->logvar_max}, {"clip_alpha_min", clip->alpha_min},
                  {"clip_alpha_max", clip->alpha_max},   {"pad_alpha", nvdp_nvib_pad_alpha(nvib)}};
@@ -180,7 +190,7 @@ static nvdp_status divergence_attributes(struct nvdp__h5 *file,
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "divergence_adjacency", "all"));
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_set_string(file, "divergence_normalisations",
-                            "sum: all that one release of a text shows, in nats; "
+                            "sum: one sample of a text, weights and vectors, in nats; "
                             "per_component_dim: sum / (components x "
                             "dim), as in the published tables, not a privacy guarantee"));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "divergence_texts", (int64_t)pairs->texts));
@@ -194,7 +204,7 @@ static nvdp_status divergence_attributes(struct nvdp__h5 *file,
 
 nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
                                      const struct nvdp__release_facts *facts) {
-    char statement[1024];
+    char statement[NVDP_STATEMENT_ROOM];
     nvdp__statement(facts, sizeof statement, statement);
     NVDP_RETURN_IF_FAILED(mechanism_attributes(file, facts->info));
     NVDP_RETURN_IF_FAILED(training_attributes(file, facts));

@@ -81,7 +81,7 @@ static const char *const allowed[] = {"bdp_delta",
                                       "clip_logvar_min",
                                       "clip_mu_radius",
                                       "created",
-                                      "delta",
+                                      "nvib_delta",
                                       "divergence_adjacency",
                                       "divergence_infinite_share",
                                       "divergence_normalisations",
@@ -557,7 +557,7 @@ Test(statement, is_whole_and_honest) {
     info.nvib = nvdp_nvib_config_default();
     info.nvib.length = 65536;
     struct nvdp__release_facts facts = long_facts(&info);
-    char text[1024];
+    char text[NVDP_STATEMENT_ROOM];
     nvdp__statement(&facts, sizeof text, text);
     size_t length = strlen(text);
     cr_assert_lt(length, sizeof text - 1, "cut: %s", text);
