@@ -66,7 +66,7 @@ static void say_what(struct writer *writer, const struct nvdp__release_facts *fa
         facts->samples == 1 ? "" : "s", facts->texts, nvdp_method_name(facts->info->method));
     if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
         say(writer,
-            "Lengths are hidden up to %zu tokens, [CLS] and [SEP] included; longer texts are cut. ",
+            "Lengths are hidden up to %zu tokens, special tokens included; longer texts are cut. ",
             nvib->length);
     } else {
         say(writer, "Lengths are public. ");
