@@ -114,6 +114,18 @@ static const char *const allowed[] = {"bdp_delta",
                                       "texts"};
 enum { ALLOWED = sizeof allowed / sizeof *allowed };
 
+/* docs/formats.md must name every one of them. */
+Test(export, attributes_are_documented) {
+    char path[4096], name[64];
+    snprintf(path, sizeof path, "%s/docs/formats.md", NVDP_SOURCE_DIR);
+    char *text = support_read(path);
+    for (int i = 0; i < ALLOWED; i++) {
+        snprintf(name, sizeof name, "`%s`", allowed[i]);
+        cr_assert_not_null(strstr(text, name), "docs/formats.md does not name %s", allowed[i]);
+    }
+    free(text);
+}
+
 struct listing {
     char text[4096];
     size_t count;
