@@ -17,7 +17,7 @@ common=(--task sst2 --data "$data" --model "$out/data/model" --epochs 8 --batch 
         --patience 0 --seed 1 --overwrite)
 # A narrow latent, priced per nat and clipped, so that every divergence is finite.
 narrow=(--regularizer kl --latent-dim 16 --mu-tau 0.3 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
-        --clip-mu 4 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.5 --clip-alpha-max 5)
+        --clip-mu 4 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6)
 
 # One method from training to an attack on what it shares.  usage: run NAME OPTION...
 run() {
