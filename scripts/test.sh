@@ -21,9 +21,9 @@ awk '
         }
         counted = 1
     }
-    /\[SKIP\]/ { skipped++ }
+    /\[SKIP\]/ { skipped++; print }
     /^Test Passed\./ { if (!counted) passed++ }
     /^Test Failed\./ { if (!counted) failed++ }
-    END { printf "%d passed, %d failed, %d skipped\n", passed - skipped, failed, skipped }
+    END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped }
 ' "$build/Testing/Temporary/LastTest.log"
 exit $code
