@@ -47,7 +47,10 @@ static void print_row(FILE *to, const char *name, const struct nvdp_divergence_s
 }
 
 static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
-    if (pairs->infinite == 0) return;
+    if (pairs->infinite == 0) {
+        fputs("  No pair is infinite.\n", to);
+        return;
+    }
     char max[ROOM], mean[ROOM];
     double share = 100.0 * (double)pairs->infinite / (double)pairs->pairs;
     /* A share is never rounded to none or to all. */
