@@ -80,7 +80,6 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 }
 
 int main(int argc, char **argv) {
-    cli_environment(argv);
     setlocale(LC_CTYPE, "");
     argp_program_version_hook = print_version;
     argp_err_exit_status = CLI_USAGE;
@@ -95,6 +94,7 @@ int main(int argc, char **argv) {
         print_version(stdout, NULL);
         return flush_output("nvdp", CLI_SUCCESS);
     }
+    if (!help) cli_environment(argv);
     if (help) { /* nvdp help train is nvdp train --help */
         first = argv[2];
         argv[2] = "--help";

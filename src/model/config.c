@@ -12,7 +12,7 @@ enum { CONFIG_VERSION = 1 };
 
 static const char *const policy_name[] = {
     [NVDP_LENGTH_HIDDEN] = "hidden", [NVDP_LENGTH_PUBLIC] = "public", NULL};
-static const char *const pool_name[] = {[NVDP_POOL_AUTO] = "auto",
+const char *const nvdp__pool_names[] = {[NVDP_POOL_AUTO] = "auto",
                                         [NVDP_POOL_FIRST] = "first",
                                         [NVDP_POOL_MEAN] = "mean",
                                         [NVDP_POOL_WEIGHTED] = "weighted",
@@ -29,7 +29,7 @@ json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config) {
         config->mu_tau, "stdev_tau", config->stdev_tau, "alpha_tau", config->alpha_tau,
         "prior_alpha", config->prior_alpha, "delta", config->delta, "kappa", config->kappa,
         "length_policy", policy_name[config->length_policy], "length", (json_int_t)config->length,
-        "pool", pool_name[config->pool], "query", query_name[config->query], "regularizer",
+        "pool", nvdp__pool_names[config->pool], "query", query_name[config->query], "regularizer",
         regularizer_name[config->regularizer], "clip_mu_radius",
         nvdp__json_number(config->clip.mu_radius), "clip_logvar_min",
         nvdp__json_number(config->clip.logvar_min), "clip_logvar_max",
@@ -74,7 +74,7 @@ static nvdp_status read_words(struct nvdp_context *ctx, const char *path, const 
                                     (int)config->length_policy, &word));
     config->length_policy = (enum nvdp_length_policy)word;
     NVDP_RETURN_IF_FAILED(
-        read_word(ctx, path, object, "pool", pool_name, (int)config->pool, &word));
+        read_word(ctx, path, object, "pool", nvdp__pool_names, (int)config->pool, &word));
     config->pool = (enum nvdp_pool)word;
     NVDP_RETURN_IF_FAILED(
         read_word(ctx, path, object, "query", query_name, (int)config->query, &word));

@@ -83,6 +83,9 @@ json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config);
 nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *path,
                                         const json_t *object, struct nvdp_nvib_config *config);
 
+/* "auto", "first", "mean", "weighted", NULL: indexed by enum nvdp_pool. */
+extern const char *const nvdp__pool_names[];
+
 /* The mechanism of a method, NULL where this version has none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
 

@@ -6,17 +6,10 @@
 #include <string.h>
 
 static struct nvdp_dataset_config dataset_config(const struct nvdp__export *export) {
-    const struct nvdp_model_info *info = nvdp_model_info(export->run.model);
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
-    config.task = info->task.id;
-    config.directory =
-        export->options->data != NULL ? export->options->data : export->run.config.data;
-    config.columns = info->columns;
-    config.max_length = info->max_length;
-    config.skip_bad_rows = export->run.config.skip_bad_rows;
+    struct nvdp_dataset_config config =
+        nvdp__run_dataset_config(&export->run, export->options->data);
     config.limit = export->options->limit;
     config.limit_seed = export->options->seed;
-    if (info->task.id == NVDP_TASK_TSV) config.labels_from = &info->task;
     return config;
 }
 

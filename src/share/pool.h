@@ -2,13 +2,12 @@
 #ifndef NVDP_SRC_SHARE_POOL_H
 #define NVDP_SRC_SHARE_POOL_H
 
-#include <nvdp/method.h>
+#include "model/model.h"
 #include <string.h>
 
 /* "auto" is settled before anything is written. */
 static inline const char *nvdp__pool_name(enum nvdp_pool pool) {
-    static const char *const names[] = {"auto", "first", "mean", "weighted"};
-    return names[pool];
+    return nvdp__pool_names[pool];
 }
 
 /* NVDP_POOL_AUTO where the name is none of the others. */

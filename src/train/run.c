@@ -59,25 +59,33 @@ static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_datas
     return NVDP_OK;
 }
 
-nvdp_status nvdp__run_split(struct nvdp_context *ctx, const struct nvdp__run *run, const char *data,
-                            const char *split, size_t limit, uint64_t seed,
-                            struct nvdp_dataset **out) {
+struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data) {
+    const struct nvdp_model_info *info = nvdp_model_info(run->model);
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    config.task = info->task.id;
+    config.directory = data != NULL ? data : run->config.data;
+    config.columns = info->columns;
+    config.max_length = info->max_length;
+    config.skip_bad_rows = run->config.skip_bad_rows;
+    if (info->task.id == NVDP_TASK_TSV) config.labels_from = &info->task;
+    return config;
+}
+
+/* A split by name.  "train" is every train row the run read (its limit_train applies), validation
+ * part included; "validation" the held-out part.  `limit` (0: all): a seeded sample of other
+ * splits, the first texts of train. */
+static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *run,
+                              const char *data, const char *split, size_t limit, uint64_t seed,
+                              struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
     struct nvdp_dataset *dataset = NULL;
     enum nvdp_split which = NVDP_SPLIT_DEV;
-    const struct nvdp_model_info *info = nvdp_model_info(run->model);
     NVDP_RETURN_IF_FAILED(find_split(ctx, split, &which));
     bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
     bool validation = strcmp(split, "validation") == 0;
     if (validation && !holdout) which = NVDP_SPLIT_DEV;
-    config.task = info->task.id;
-    config.directory = data != NULL ? data : run->config.data;
-    config.columns = run->config.columns;
-    config.max_length = info->max_length;
-    config.skip_bad_rows = run->config.skip_bad_rows;
     config.limit = which == NVDP_SPLIT_TRAIN ? run->config.limit_train : limit;
     config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
-    config.labels_from = &info->task;
     NVDP_RETURN_IF_FAILED(
         nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
     nvdp_status status = NVDP_OK;
@@ -113,8 +121,8 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp_run_confi
     }
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
     if (config->split != NULL) {
-        NVDP_TRY(nvdp__run_split(ctx, &opened, config->data, config->split, config->limit,
-                                 config->seed, &opened.dataset));
+        NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
+                            &opened.dataset));
     }
     *run = opened;
     opened = (struct nvdp__run){0};

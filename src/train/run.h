@@ -16,11 +16,8 @@ struct nvdp__run {
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp_run_config *config,
                            struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
-/* Loads a split by name with an opened run's tokenizer and settings.  "train" is every train row
- * the run read (its limit_train applies), validation part included; "validation" the held-out part.
- * `limit` (0: all): a seeded sample of other splits, the first texts of train. */
-nvdp_status nvdp__run_split(struct nvdp_context *ctx, const struct nvdp__run *run, const char *data,
-                            const char *split, size_t limit, uint64_t seed,
-                            struct nvdp_dataset **out);
+/* How the run's texts are read; `data` NULL: from the folder it was trained from.  No limit is set.
+ */
+struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data);
 
 #endif

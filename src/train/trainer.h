@@ -40,7 +40,7 @@ struct nvdp__trainer {
     double saved_at;
 };
 
-/* open.c: data, model, plans.  allocate false: for a dry run, no arena and no optimiser. */
+/* open.c: data and model; then, unless it is a dry run, arena, optimiser and batch. */
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *trainer);
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer);
 void nvdp__trainer_close(struct nvdp__trainer *trainer);
