@@ -28,6 +28,10 @@ struct nvdp_bert_config {
 
 /* BERT-base-uncased. */
 struct nvdp_bert_config nvdp_bert_config_default(void);
+/* One of Google's uncased sizes: "tiny", "mini", "small", "base", "large" (Turc et al. 2019; Devlin
+ * et al. 2019).  NVDP_ERR_ARGUMENT for another name; the message lists them. */
+nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
+                                  struct nvdp_bert_config *out);
 /* NVDP_ERR_ARGUMENT naming the field, the value, the allowed range. */
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
 /* DIR/config.json; missing fields take BERT-base's defaults except hidden_size, num_hidden_layers,

@@ -2,6 +2,7 @@
 #include "bert/config.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define SIZE(name, required, max)                                                                  \
     { #name, offsetof(struct nvdp_bert_config, name), required, max }
@@ -38,6 +39,30 @@ struct nvdp_bert_config nvdp_bert_config_default(void) {
         .initializer_range = 0.02,
         .pad_token_id = 0,
     };
+}
+
+static const struct {
+    const char *name;
+    size_t hidden_size, layers, heads;
+} google[] = {
+    {"tiny", 128, 2, 2},   {"mini", 256, 4, 4},     {"small", 512, 4, 8},
+    {"base", 768, 12, 12}, {"large", 1024, 24, 16},
+};
+
+nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
+                                  struct nvdp_bert_config *out) {
+    for (size_t i = 0; i < sizeof google / sizeof google[0]; i++) {
+        if (strcmp(name, google[i].name) != 0) continue;
+        struct nvdp_bert_config config = nvdp_bert_config_default();
+        config.hidden_size = google[i].hidden_size;
+        config.num_hidden_layers = google[i].layers;
+        config.num_attention_heads = google[i].heads;
+        config.intermediate_size = 4 * google[i].hidden_size;
+        *out = config;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "arch '%s': expected tiny, mini, small, base or large", name);
 }
 
 static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {

@@ -36,12 +36,7 @@ static struct nvdp__pass training_pass(const struct nvdp__trainer *t) {
     };
 }
 
-struct step_report {
-    struct nvdp__step_losses losses;
-    double total, lr, weight, norm;
-};
-
-static nvdp_status diverged(struct nvdp__trainer *t, const struct step_report *r) {
+static nvdp_status diverged(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
     return nvdp__fail(
         t->ctx, NVDP_ERR_NUMERIC,
         "step %" PRIu64 ": training diverged: task loss %g, L_G %g, L_D %g, gradient norm %g; "
@@ -49,12 +44,15 @@ static nvdp_status diverged(struct nvdp__trainer *t, const struct step_report *r
         t->state.step + 1, r->losses.task, r->losses.loss_g, r->losses.loss_d, r->norm);
 }
 
-/* One optimiser step on the epoch's next batch. */
-static nvdp_status train_step(struct nvdp__trainer *t, struct step_report *r) {
-    struct nvdp_model *model = t->model;
+void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
     size_t first = t->state.epoch_step * t->config.batch;
-    size_t n =
-        t->train->count - first < t->config.batch ? t->train->count - first : t->config.batch;
+    size_t left = t->train->count - first;
+    size_t n = left < t->config.batch ? left : t->config.batch;
+    nvdp__batch_fill(t->batch, t->train, t->order + first, 0, n);
+}
+
+nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *r) {
+    struct nvdp_model *model = t->model;
     struct nvdp__pass pass = training_pass(t);
     struct nvdp__draw draw = {.noise = {.seed = t->config.seed},
                               .gauss = NVDP__PURPOSE_GAUSS,
@@ -64,7 +62,7 @@ static nvdp_status train_step(struct nvdp__trainer *t, struct step_report *r) {
     r->weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
     r->lr = t->config.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.warmup);
     r->norm = NAN;
-    nvdp__batch_fill(t->batch, t->train, t->order + first, 0, n);
+    nvdp__trainer_next_batch(t);
     nvdp__zero(&model->dev, model->params.total, model->params.grad);
     NVDP_RETURN_IF_FAILED(nvdp__model_forward(model, t->batch, &pass, &draw, dropout));
     NVDP_RETURN_IF_FAILED(
@@ -80,7 +78,7 @@ static nvdp_status train_step(struct nvdp__trainer *t, struct step_report *r) {
     return status;
 }
 
-static nvdp_status log_step(struct nvdp__trainer *t, const struct step_report *r) {
+static nvdp_status log_step(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
     return nvdp__metrics_append(
         t, json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
                      (json_int_t)t->state.step, "epoch", (json_int_t)(t->state.epoch + 1), "loss",
@@ -89,7 +87,7 @@ static nvdp_status log_step(struct nvdp__trainer *t, const struct step_report *r
                      "tokens_per_second", t->state.tokens / fmax(t->state.seconds, 1e-9)));
 }
 
-static void count_step(struct nvdp__trainer *t, const struct step_report *r, double seconds) {
+static void count_step(struct nvdp__trainer *t, const struct nvdp__step_report *r, double seconds) {
     t->state.epoch_step++;
     t->state.step++;
     t->state.sum_task += r->losses.task;
@@ -118,9 +116,9 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
                                double tokens_before) {
     nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
     while (t->state.epoch_step < t->epoch_steps) {
-        struct step_report report;
+        struct nvdp__step_report report;
         double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(train_step(t, &report));
+        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
         count_step(t, &report, nvdp__now() - start);
         if (t->state.step % t->config.log_every == 0) NVDP_RETURN_IF_FAILED(log_step(t, &report));
         nvdp__meter_update(meter, t->state.step, t->state.tokens - tokens_before, "tok",

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static nvdp_status load_split(struct nvdp__trainer *t, enum nvdp_split split,
-                              struct nvdp_dataset **out) {
+nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split split,
+                                     struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
     config.directory = t->config.data;
@@ -23,8 +23,8 @@ static nvdp_status load_split(struct nvdp__trainer *t, enum nvdp_split split,
 }
 
 static nvdp_status load_data(struct nvdp__trainer *t) {
-    NVDP_RETURN_IF_FAILED(load_split(t, NVDP_SPLIT_TRAIN, &t->all));
-    NVDP_RETURN_IF_FAILED(load_split(t, NVDP_SPLIT_DEV, &t->test));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     if (t->all->label == NULL || t->test->label == NULL) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
                           t->config.data);
@@ -40,7 +40,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
 
 size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
     size_t longest = t->all->longest;
-    return t->test->longest > longest ? t->test->longest : longest;
+    return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
 }
 
 static nvdp_status resolve(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
@@ -65,27 +65,33 @@ static nvdp_status resolve(struct nvdp__trainer *t, const struct nvdp_bert_confi
                                     bert->num_attention_heads);
 }
 
-static nvdp_status build(struct nvdp__trainer *t) {
-    struct nvdp_model_info info = {0};
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, t->config.model, &info.bert));
-    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &info.bert,
-                                                     nvdp_tokenizer_size(t->tokenizer)));
-    NVDP_RETURN_IF_FAILED(resolve(t, &info.bert));
+nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,
+                                bool with_grad) {
+    struct nvdp_model_info info = {.bert = *bert};
+    NVDP_RETURN_IF_FAILED(resolve(t, bert));
     info.method = t->config.method;
     info.nvib = t->config.nvib;
     info.task = t->all->task;
     info.columns = t->config.columns;
     info.max_length = t->config.max_length;
     info.outputs = info.task.regression ? 1 : (size_t)info.task.classes;
-    return nvdp__model_build(t->ctx, &info, true, &t->model);
+    return nvdp__model_build(t->ctx, &info, with_grad, &t->model);
+}
+
+void nvdp__trainer_count_steps(struct nvdp__trainer *t) {
+    t->epoch_steps = (t->train->count + t->config.batch - 1) / t->config.batch;
+    t->steps = t->epoch_steps * t->config.epochs;
 }
 
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
+    struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
     NVDP_RETURN_IF_FAILED(load_data(t));
-    NVDP_RETURN_IF_FAILED(build(t));
-    t->epoch_steps = (t->train->count + t->config.batch - 1) / t->config.batch;
-    t->steps = t->epoch_steps * t->config.epochs;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, t->config.model, &bert));
+    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &bert,
+                                                     nvdp_tokenizer_size(t->tokenizer)));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
+    nvdp__trainer_count_steps(t);
     return NVDP_OK;
 }
 
@@ -93,7 +99,7 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t) {
+nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
     size_t texts = larger(t->config.batch, t->config.eval_batch);
     texts = larger(texts, 32); /* the bottleneck's initial sample */
@@ -105,8 +111,9 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t) {
         .weight_decay = t->config.weight_decay,
         .clip_norm = t->config.clip_norm,
     };
-    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));
-    NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, true));
+    if (training)
+        NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));
+    NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, t->config.batch, longest, &t->batch));
     t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);
     return t->order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;

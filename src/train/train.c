@@ -77,7 +77,7 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config 
     NVDP_TRY(take_config(&t, config));
     if (!t.config.resume) NVDP_TRY(nvdp__rundir_check(&t));
     NVDP_TRY(nvdp__trainer_open(&t));
-    NVDP_TRY(nvdp__trainer_allocate(&t));
+    NVDP_TRY(nvdp__trainer_allocate(&t, true));
     NVDP_TRY(start_or_continue(&t));
     NVDP_TRY(nvdp__trainer_run(&t));
     NVDP_TRY(final_score(&t, &result));

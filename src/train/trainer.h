@@ -40,14 +40,32 @@ struct nvdp__trainer {
     double saved_at;
 };
 
-/* open.c: data and model; then, unless it is a dry run, arena, optimiser and batch. */
+/* What a step reports. */
+struct nvdp__step_report {
+    struct nvdp__step_losses losses;
+    double total, lr, weight, norm;
+};
+
+/* open.c: data and model; then, unless it is a dry run, arena, optimiser (for training) and batch.
+ */
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *trainer);
-nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer);
+nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer, bool training);
 void nvdp__trainer_close(struct nvdp__trainer *trainer);
+/* Parts of opening: a split of config.data; the model for the task of `all`, its size checked and
+ * config.nvib resolved; the numbers of steps. */
+nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *trainer, enum nvdp_split split,
+                                     struct nvdp_dataset **out);
+nvdp_status nvdp__trainer_build(struct nvdp__trainer *trainer, const struct nvdp_bert_config *bert,
+                                bool with_grad);
+void nvdp__trainer_count_steps(struct nvdp__trainer *trainer);
 size_t nvdp__trainer_longest(const struct nvdp__trainer *trainer);
 
 /* loop.c: all epochs from the present state on. */
 nvdp_status nvdp__trainer_run(struct nvdp__trainer *trainer);
+/* Fills `batch` with the running epoch's next texts of `order`. */
+void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
+/* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
+nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);
 /* Weight s_t of the regularisers at a step. */
 double nvdp__kl_weight(const struct nvdp_train_config *config, uint64_t step, uint64_t steps);
 

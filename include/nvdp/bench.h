@@ -1,0 +1,91 @@
+/* How fast this library is on this machine: what `nvdp bench` prints.
+ *
+ * Weights are random, and so are the texts unless a data set is named: speed does not depend on
+ * them.  Times are a step's; what precedes the first step is told apart. */
+#ifndef NVDP_BENCH_H
+#define NVDP_BENCH_H
+
+#include <nvdp/rdp.h>
+#include <nvdp/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum nvdp_bench_work {
+    NVDP_BENCH_TRAIN, /* forward, backward, clipping, AdamW: nvdp_train's own step */
+    NVDP_BENCH_ENCODE /* forward passes without gradients, as in evaluation and export */
+};
+
+struct nvdp_bench_config {
+    enum nvdp_bench_work work;
+    /* One of nvdp_bert_config_find's names; NULL: the sizes in train.model's config.json. */
+    const char *arch;
+    /* As nvdp_train takes it: method, nvib, batch, dropout, lambdas, seed.  With `data` (and then
+     * `task` and, for its vocabulary, `model`) the batches are those of the task's train file in
+     * the order of the epochs; without, texts of max_length random tokens each.  `out` is not used.
+     */
+    struct nvdp_train_config train;
+    size_t steps;        /* timed, after one that is not */
+    const char *batches; /* JSON lines file to write the timed batches to, or NULL */
+};
+/* Training of arch base, 32 texts of 128 tokens, 3 steps, the checkpoint's dropout (0.1). */
+struct nvdp_bench_config nvdp_bench_config_default(void);
+
+struct nvdp_bench_times {
+    size_t count;
+    double min, median, mean; /* seconds */
+};
+
+struct nvdp_bench_result {
+    struct nvdp_bench_times step;
+    size_t texts, tokens;          /* of the timed steps; there is no padding */
+    double tokens_per_second;      /* over all timed steps */
+    double tokens_per_second_best; /* of the fastest step */
+    /* Flop/s over all timed steps.  `flops` counts twice the multiply-adds of the encoder's dense
+     * products and of its attention's two products over real lengths, three times for training;
+     * `encoder_flops` 12 D^2 layers weights a token instead, twice forward, six times in training.
+     * Bottleneck and head are in the time and not in the count. */
+    double flops, encoder_flops;
+    double peak_flops; /* of large products in the same precision, measured after the steps */
+    double dropout;    /* of the steps */
+    size_t parameters;
+    size_t peak_rss;                    /* bytes, before the products were measured */
+    double start_to_first_step_seconds; /* from the process's start, random weights apart; NaN where
+                                           unknown */
+    double weights_seconds;             /* making the random weights */
+    char machine[96];                   /* the processor's name */
+};
+
+/* NVDP_ERR_ARGUMENT for options out of range; honours cancel between steps. */
+nvdp_status nvdp_bench(struct nvdp_context *ctx, const struct nvdp_bench_config *config,
+                       struct nvdp_bench_result *out);
+
+/* All ordered pairs' divergences of random posteriors: means normal with standard deviation .3, log
+ * variances with .1, log pseudo-counts with .2. */
+struct nvdp_bench_rd_config {
+    size_t texts, components, dim; /* components: the prior and one a token, no padding */
+    double order;
+    size_t steps; /* times all pairs are gone through */
+    uint64_t seed;
+};
+/* 408 texts, 129 components, 768 dimensions, order 1.1, once. */
+struct nvdp_bench_rd_config nvdp_bench_rd_config_default(void);
+
+struct nvdp_bench_rd_result {
+    struct nvdp_bench_times step;
+    size_t pairs; /* ordered */
+    double pairs_per_second;
+    double pair_elements_per_second; /* pairs x components x dimensions */
+    size_t peak_rss;                 /* bytes */
+    struct nvdp_divergence_summary sum;
+    char machine[96];
+};
+
+nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *config,
+                          struct nvdp_bench_rd_result *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

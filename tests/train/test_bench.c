@@ -1,0 +1,185 @@
+/* Benchmarks: what they count, what they refuse; the numbers themselves are the machine's. */
+#include "rig.h"
+#include "support.h"
+#include "train/bench.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp_bench_config tiny(enum nvdp_bench_work work, enum nvdp_method method) {
+    struct nvdp_bench_config config = nvdp_bench_config_default();
+    config.work = work;
+    config.arch = "tiny";
+    config.steps = 2;
+    config.train.method = method;
+    config.train.batch = 2;
+    config.train.max_length = 8;
+    return config;
+}
+
+static struct nvdp_bench_result must_bench(struct nvdp_context *ctx,
+                                           const struct nvdp_bench_config *config) {
+    struct nvdp_bench_result result;
+    cr_assert_eq(nvdp_bench(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return result;
+}
+
+static void consistent(const struct nvdp_bench_config *config, const struct nvdp_bench_result *r) {
+    cr_assert_eq(r->step.count, config->steps);
+    cr_assert_gt(r->step.min, 0);
+    cr_assert_leq(r->step.min, r->step.median);
+    cr_assert_leq(r->step.min, r->step.mean);
+    double seconds = r->step.mean * (double)config->steps;
+    /* the same few operations in another order */
+    cr_assert_float_eq(r->tokens_per_second * seconds, (double)r->tokens, 1e-9 * (double)r->tokens);
+    cr_assert_geq(r->tokens_per_second_best, r->tokens_per_second * (1 - 1e-12));
+    cr_assert_gt(r->peak_flops, 0);
+    cr_assert_gt(r->peak_rss, 4 * r->parameters); /* float32 weights are among it */
+    cr_assert_gt(strlen(r->machine), 0);
+}
+
+/* Two texts of 8 tokens through 2 layers of width 128: a token's dense products take
+ * 4 D^2 + 2 D 4 D = 12 D^2 = 196,608 multiply-adds a layer, a text's attention 2 n^2 D = 16,384. */
+static const double tiny_flops = 2.0 * 2 * (16 * 196608.0 + 2 * 16384.0);
+
+Test(bench, counts_what_a_step_multiplies) {
+    struct nvdp_context *ctx = support_context();
+    for (int method = 0; method < 2; method++) {
+        enum nvdp_method which = method == 0 ? NVDP_METHOD_BASE : NVDP_METHOD_NVDP;
+        struct nvdp_bench_config config = tiny(NVDP_BENCH_TRAIN, which);
+        struct nvdp_bench_result train = must_bench(ctx, &config);
+        consistent(&config, &train);
+        cr_assert_eq(train.tokens, 32);
+        cr_assert_eq(train.texts, 4);
+        double seconds = train.step.mean * 2;
+        cr_assert_float_eq(train.flops * seconds / (3 * 2 * tiny_flops), 1, 1e-9);
+        double weights = 12.0 * 128 * 128 * 2;
+        cr_assert_float_eq(train.encoder_flops / train.tokens_per_second, 6 * weights, 1e-3);
+        config.work = NVDP_BENCH_ENCODE;
+        struct nvdp_bench_result encode = must_bench(ctx, &config);
+        consistent(&config, &encode);
+        seconds = encode.step.mean * 2;
+        cr_assert_float_eq(encode.flops * seconds / (2 * tiny_flops), 1, 1e-9);
+        cr_assert_float_eq(encode.encoder_flops / encode.tokens_per_second, 2 * weights, 1e-3);
+        cr_assert_eq(encode.parameters, train.parameters);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(bench, sizes_are_google_s) {
+    struct nvdp_context *ctx = support_context();
+    static const struct {
+        const char *name;
+        size_t parameters; /* of the encoder with pooler, as published: 4.4, 11.2, 28.8 M, ... */
+    } sizes[] = {{"tiny", 4385920},
+                 {"mini", 11170560},
+                 {"small", 28763648},
+                 {"base", 109482240},
+                 {"large", 335141888}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct nvdp_bert_config config;
+        cr_assert_eq(nvdp_bert_config_find(ctx, sizes[i].name, &config), NVDP_OK);
+        cr_assert_eq(nvdp_bert_config_check(ctx, &config), NVDP_OK);
+        cr_assert_eq(nvdp_bert_parameter_count(&config), sizes[i].parameters, "%s: %zu",
+                     sizes[i].name, nvdp_bert_parameter_count(&config));
+    }
+    struct nvdp_bert_config untouched = {.hidden_size = 7};
+    cr_assert_eq(nvdp_bert_config_find(ctx, "huge", &untouched), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "'huge': expected tiny, mini, small"));
+    cr_assert_eq(untouched.hidden_size, 7);
+    nvdp_context_free(ctx);
+}
+
+/* Real texts come in the order of the epochs and wrap into the next one; the file holds the
+ * batches. */
+Test(bench, real_texts_in_the_order_of_training) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_bench_config config = nvdp_bench_config_default();
+    const char *path = support_scratch_path("batches.jsonl");
+    config.work = NVDP_BENCH_ENCODE;
+    config.steps = 16; /* an epoch has 15 batches of 8 */
+    config.train.data = rig.data;
+    config.train.task = "sst2";
+    config.train.model = rig.model;
+    config.train.batch = 8;
+    config.train.max_length = 10;
+    config.batches = path;
+    struct nvdp_bench_result result = must_bench(ctx, &config);
+    consistent(&config, &result);
+    cr_assert_eq(result.texts, 128);
+    FILE *file = fopen(path, "r");
+    char line[8192];
+    size_t lines = 0, tokens = 0, texts = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        json_t *batch = json_loads(line, 0, NULL);
+        cr_assert_not_null(batch, "%s", line);
+        size_t index;
+        json_t *ids;
+        json_array_foreach(json_object_get(batch, "input_ids"), index, ids) {
+            const json_t *types = json_array_get(json_object_get(batch, "token_type_ids"), index);
+            cr_assert_eq(json_array_size(types), json_array_size(ids));
+            cr_assert_eq(json_integer_value(json_array_get(ids, 0)), 2); /* [CLS] of the rig */
+            tokens += json_array_size(ids);
+        }
+        texts += json_array_size(json_object_get(batch, "labels"));
+        json_decref(batch);
+        lines++;
+    }
+    fclose(file);
+    cr_assert_eq(lines, 16);
+    cr_assert_eq(tokens, result.tokens);
+    cr_assert_eq(texts, result.texts);
+    nvdp_context_free(ctx);
+}
+
+static void refused(const struct nvdp_bench_config *config, const char *message) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bench_result result;
+    cr_assert_eq(nvdp_bench(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+Test(bench, refuses_what_cannot_be) {
+    struct nvdp_bench_config config = tiny(NVDP_BENCH_TRAIN, NVDP_METHOD_NVDP);
+    config.arch = "medium";
+    refused(&config, "arch 'medium': expected tiny");
+    config.arch = NULL;
+    refused(&config, "arch: expected a name, or a model, found none");
+    config.arch = "tiny";
+    config.steps = 0;
+    refused(&config, "steps: expected 1 to 100000, found 0");
+    config.steps = 1;
+    config.train.batch = 0;
+    refused(&config, "batch: expected 1 to 65536, found 0");
+    config.train.batch = 1;
+    config.train.max_length = 513;
+    refused(&config, "max_length: expected at most the model's max_position_embeddings 512");
+}
+
+Test(bench, rd_counts_ordered_pairs) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bench_rd_config config = nvdp_bench_rd_config_default();
+    config.texts = 7;
+    config.components = 5;
+    config.dim = 16;
+    config.steps = 3;
+    struct nvdp_bench_rd_result result;
+    cr_assert_eq(nvdp_bench_rd(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.pairs, 42);
+    cr_assert_eq(result.step.count, 3);
+    cr_assert_float_eq(result.pairs_per_second * result.step.mean, 42, 1e-9);
+    cr_assert_float_eq(result.pair_elements_per_second / result.pairs_per_second, 80, 1e-9);
+    /* 4 tokens x 16 dimensions of 1.1/2 E(mu - mu')^2 = .55 x 2 x .09, give or take: five standard
+     * deviations of the mean over 42 pairs are below a quarter of it */
+    cr_assert_float_eq(result.sum.mean_finite, 64 * 0.55 * 0.18, 0.25 * 64 * 0.55 * 0.18);
+    config.texts = 1;
+    cr_assert_eq(nvdp_bench_rd(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "texts: expected 2"));
+    nvdp_context_free(ctx);
+}
