@@ -5,6 +5,7 @@
 #include "options.h"
 #include <jansson.h>
 #include <nvdp.h>
+#include <nvdp/bench.h>
 
 /* The program's exit codes; scripts rely on them. */
 enum {
@@ -107,5 +108,6 @@ extern const struct cli_command cli_command_reuse;
 extern const struct cli_command cli_command_encode;
 extern const struct cli_command cli_command_tokenize;
 extern const struct cli_command cli_command_info;
+extern const struct cli_command cli_command_bench;
 
 #endif

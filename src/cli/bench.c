@@ -1,0 +1,262 @@
+/* nvdp bench: how fast training, encoding and measuring are on this machine. */
+#include "common.h"
+
+#include <string.h>
+
+enum precision { PRECISION_F32, PRECISION_BF16 };
+
+struct values {
+    struct nvdp_bench_config config;
+    struct nvdp_bench_rd_config rd;
+    enum precision precision;
+};
+
+static const struct cli_choice methods[] = {
+    {"base", NVDP_METHOD_BASE},
+    {"reg", NVDP_METHOD_REG},
+    {"vib-fixed", NVDP_METHOD_VIB_FIXED},
+    {"vib-learned", NVDP_METHOD_VIB_LEARNED},
+    {"vtdp", NVDP_METHOD_VTDP},
+    {"nvdp", NVDP_METHOD_NVDP},
+    {0},
+};
+static const struct cli_choice precisions[] = {
+    {"f32", PRECISION_F32},
+    {"bf16", PRECISION_BF16},
+    {0},
+};
+
+#define AT(field) offsetof(struct values, config.field)
+#define TRAIN(field) offsetof(struct values, config.train.field)
+#define RD(field) offsetof(struct values, rd.field)
+
+static const struct cli_option options[] = {
+    {.kind = CLI_HEADING, .help = "Options of train and encode:"},
+    CLI_OPTION(
+        "arch", "A",
+        "tiny, mini, small, base or large: Google's sizes; default base, or those of --model",
+        CLI_TEXT, AT(arch), .no_default = true),
+    CLI_OPTION("method", "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", CLI_CHOICE,
+               TRAIN(method), .choices = methods),
+    CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, TRAIN(batch)),
+    CLI_OPTION("length", "N", "tokens of every random text", CLI_SIZE, TRAIN(max_length)),
+    CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE, offsetof(struct values, precision),
+               .choices = precisions),
+    CLI_OPTION("dropout", "X",
+               "train: hidden and attention dropout; negative: the checkpoint's, 0.1", CLI_REAL,
+               TRAIN(dropout)),
+    CLI_OPTION("latent-dim", "N", "nvdp: width of a vector of the sample; 0: the encoder's",
+               CLI_SIZE, TRAIN(nvib.latent_dim)),
+    CLI_OPTION("data", "DIR", "texts of a task's train.tsv in place of random ones", CLI_TEXT,
+               TRAIN(data)),
+    CLI_OPTION("task", "TASK", "with --data: sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli",
+               CLI_TEXT, TRAIN(task)),
+    CLI_OPTION("max-length", "N", "with --data: tokens a text is cut to", CLI_SIZE,
+               TRAIN(max_length), .no_default = true),
+    CLI_OPTION("model", "DIR",
+               "directory whose sizes are taken (weights stay random) and, with --data, whose "
+               "vocabulary",
+               CLI_TEXT, TRAIN(model)),
+    CLI_OPTION("write-batches", "F.jsonl", "write the timed batches' token ids, a batch a line",
+               CLI_TEXT, AT(batches)),
+
+    {.kind = CLI_HEADING, .help = "Options of rd:"},
+    CLI_OPTION("texts", "N", "texts, whose ordered pairs are gone through", CLI_SIZE, RD(texts)),
+    CLI_OPTION("components", "N", "components of a sample, the prior's included", CLI_SIZE,
+               RD(components)),
+    CLI_OPTION("dim", "N", "dimensions of a component", CLI_SIZE, RD(dim)),
+    CLI_OPTION("order", "X", "order of the Renyi divergence", CLI_REAL, RD(order)),
+
+    {.kind = CLI_HEADING, .help = "Options of all:"},
+    CLI_OPTION("steps", "N", "times to repeat; default 3, rd 1", CLI_SIZE, AT(steps),
+               .also = RD(steps), .no_default = true),
+    CLI_OPTION("seed", "N", "of weights, texts, noise and posteriors", CLI_SEED, TRAIN(seed),
+               .also = RD(seed)),
+    {0},
+};
+
+/* --- the configuration --- */
+
+/* Whether the option called `name` stands below the heading of rd, or above it. */
+static bool is_for_rd(const char *name) {
+    static const char *const rd[] = {"texts", "components", "dim", "order"};
+    for (size_t i = 0; i < sizeof rd / sizeof *rd; i++) {
+        if (strcmp(name, rd[i]) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_for_all(const char *name) {
+    static const char *const all[] = {"steps", "seed", "threads", "quiet", "json"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(name, all[i]) == 0) return true;
+    }
+    return false;
+}
+
+static int check_options(struct cli *cli, bool rd) {
+    for (size_t i = 0; i < cli->settings.count; i++) {
+        const char *name = cli->settings.item[i].option->name;
+        if (!is_for_all(name) && is_for_rd(name) != rd)
+            return cli_usage(cli, "option --%s does not apply to '%s'", name, cli->arg[0]);
+    }
+    return CLI_SUCCESS;
+}
+
+static int resolve(struct cli *cli, struct values *values) {
+    struct nvdp_bench_config *config = &values->config;
+    const char *work = cli->arg[0];
+    if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0)
+        return cli_usage(cli, "expected train, encode or rd, found '%s'", work);
+    int code = check_options(cli, strcmp(work, "rd") == 0);
+    if (code != CLI_SUCCESS) return code;
+    if (values->precision == PRECISION_BF16)
+        return cli_usage(cli, "option --precision: bf16 is not available in this build");
+    config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
+    bool data = config->train.data != NULL;
+    if (config->work == NVDP_BENCH_ENCODE && cli_given(cli, "dropout"))
+        return cli_usage(cli, "option --dropout does not apply to 'encode'");
+    if (data && config->train.task == NULL)
+        return cli_usage(cli, "option --task is needed with --data");
+    if (data && config->train.model == NULL)
+        return cli_usage(cli, "option --model is needed with --data, for its vocabulary");
+    if (data && cli_given(cli, "length"))
+        return cli_usage(cli, "option --length is for random texts; with --data use --max-length");
+    if (!data && cli_given(cli, "max-length"))
+        return cli_usage(cli, "option --max-length needs --data; use --length");
+    if (!data && cli_given(cli, "task")) return cli_usage(cli, "option --task needs --data");
+    if (config->train.model != NULL && !cli_given(cli, "arch")) config->arch = NULL;
+    return CLI_SUCCESS;
+}
+
+/* --- train and encode --- */
+
+static json_t *times_json(const struct nvdp_bench_times *times) {
+    return json_pack("{s:f, s:f, s:f}", "min", times->min, "median", times->median, "mean",
+                     times->mean);
+}
+
+/* What was asked for. */
+static json_t *config_json(const struct cli *cli, const struct values *values) {
+    const struct nvdp_bench_config *config = &values->config;
+    const struct nvdp_train_config *train = &config->train;
+    return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
+                     cli->arg[0], "method", nvdp_method_name(train->method), "arch", config->arch,
+                     "batch", (json_int_t)train->batch, "length", (json_int_t)train->max_length,
+                     "precision", precisions[values->precision].name, "steps",
+                     (json_int_t)config->steps, "threads", nvdp_context_threads(cli->ctx), "data",
+                     train->data, "task", train->task, "model", train->model);
+}
+
+static json_t *result_json(const struct cli *cli, const struct values *values,
+                           const struct nvdp_bench_result *r) {
+    json_t *object = config_json(cli, values);
+    json_t *measured = json_pack(
+        "{s:f, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:f, s:s}", "dropout",
+        r->dropout, "texts", (json_int_t)r->texts, "tokens", (json_int_t)r->tokens,
+        "tokens_per_second", r->tokens_per_second, "tokens_per_second_best",
+        r->tokens_per_second_best, "seconds_per_step", times_json(&r->step), "gflops",
+        r->flops / 1e9, "encoder_gflops", r->encoder_flops / 1e9, "fraction_of_gemm_peak",
+        r->flops / r->peak_flops, "peak_flops", r->peak_flops, "parameters",
+        (json_int_t)r->parameters, "peak_rss", (json_int_t)r->peak_rss,
+        "start_to_first_step_seconds", cli_number(r->start_to_first_step_seconds),
+        "weights_seconds", r->weights_seconds, "machine", r->machine);
+    if (json_object_update_missing(object, measured) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(measured);
+    return object;
+}
+
+static void times_print(const struct nvdp_bench_times *times, const char *what) {
+    cli_row(stdout, what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu)", times->mean,
+            times->min, times->median, times->count);
+}
+
+static void result_print(const struct cli *cli, const struct values *values,
+                         const struct nvdp_bench_result *r) {
+    const struct nvdp_bench_config *config = &values->config;
+    cli_row(stdout, "work", "%s, method %s, %zu parameters, %s", cli->arg[0],
+            nvdp_method_name(config->train.method), r->parameters,
+            precisions[values->precision].name);
+    cli_row(stdout, "texts", "%zu of %.1f tokens on average", r->texts,
+            (double)r->tokens / (double)r->texts);
+    times_print(&r->step, "step");
+    cli_row(stdout, "tokens", "%.0f/s  (fastest step %.0f/s)", r->tokens_per_second,
+            r->tokens_per_second_best);
+    cli_row(stdout, "encoder", "%.1f Gflop/s, %.1f %% of a large product's %.1f Gflop/s",
+            r->flops / 1e9, 100 * r->flops / r->peak_flops, r->peak_flops / 1e9);
+    cli_row(stdout, "memory", "%.0f MiB at most", (double)r->peak_rss / (1 << 20));
+    cli_row(stdout, "start", "%.2f s to the first step, and %.2f s for random weights",
+            r->start_to_first_step_seconds, r->weights_seconds);
+    cli_row(stdout, "machine", "%s, %d threads", r->machine, nvdp_context_threads(cli->ctx));
+}
+
+static int run_steps(struct cli *cli, const struct values *values) {
+    struct nvdp_bench_result result;
+    nvdp_status status = nvdp_bench(cli->ctx, &values->config, &result);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    if (cli->json) return cli_print_json(cli, result_json(cli, values, &result));
+    result_print(cli, values, &result);
+    return CLI_SUCCESS;
+}
+
+/* --- rd --- */
+
+static json_t *rd_json(const struct cli *cli, const struct nvdp_bench_rd_config *config,
+                       const struct nvdp_bench_rd_result *r) {
+    return json_pack("{s:s, s:I, s:I, s:I, s:f, s:I, s:i, s:I, s:o, s:f, s:f, s:I, s:o, s:o, s:s}",
+                     "bench", "rd", "texts", (json_int_t)config->texts, "components",
+                     (json_int_t)config->components, "dim", (json_int_t)config->dim, "order",
+                     config->order, "steps", (json_int_t)config->steps, "threads",
+                     nvdp_context_threads(cli->ctx), "pairs", (json_int_t)r->pairs,
+                     "seconds_per_step", times_json(&r->step), "pairs_per_second",
+                     r->pairs_per_second, "pair_elements_per_second", r->pair_elements_per_second,
+                     "peak_rss", (json_int_t)r->peak_rss, "max", cli_number(r->sum.max), "mean",
+                     cli_number(r->sum.mean), "machine", r->machine);
+}
+
+static int run_rd(struct cli *cli, const struct values *values) {
+    const struct nvdp_bench_rd_config *config = &values->rd;
+    struct nvdp_bench_rd_result r;
+    nvdp_status status = nvdp_bench_rd(cli->ctx, config, &r);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    if (cli->json) return cli_print_json(cli, rd_json(cli, config, &r));
+    cli_row(stdout, "pairs", "%zu ordered, of %zu components x %zu dimensions", r.pairs,
+            config->components, config->dim);
+    times_print(&r.step, "all pairs");
+    cli_row(stdout, "speed", "%.3f G pair-elements/s, %.0f pairs/s",
+            r.pair_elements_per_second / 1e9, r.pairs_per_second);
+    cli_row(stdout, "divergence", "max %.6g, mean %.6g nats", r.sum.max, r.sum.mean);
+    cli_row(stdout, "memory", "%.0f MiB at most", (double)r.peak_rss / (1 << 20));
+    cli_row(stdout, "machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
+    return CLI_SUCCESS;
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.config = nvdp_bench_config_default(),
+                            .rd = nvdp_bench_rd_config_default()};
+    int code = cli_begin(cli, &values);
+    if (code == CLI_SUCCESS) code = resolve(cli, &values);
+    if (code != CLI_SUCCESS) return code;
+    return strcmp(cli->arg[0], "rd") == 0 ? run_rd(cli, &values) : run_steps(cli, &values);
+}
+
+const struct cli_command cli_command_bench = {
+    .name = "bench",
+    .summary = "measure the speed of training, encoding and divergences",
+    .args = "train|encode|rd",
+    .args_min = 1,
+    .args_max = 1,
+    .description = "Measures on random weights how fast this machine trains or encodes, or goes "
+                   "through all pairs of random posteriors.",
+    .examples = "Examples:\n"
+                "  nvdp bench train --arch base --batch 32 --length 128 --steps 5\n"
+                "  nvdp bench encode --arch base --json\n"
+                "  nvdp bench train --data MRPC --task mrpc --model bert --method nvdp\n"
+                "  nvdp bench rd --texts 408 --components 129 --dim 768\n",
+    .options = options,
+    .takes = CLI_TAKES_JSON,
+    .run = run,
+};

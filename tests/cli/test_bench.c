@@ -1,0 +1,110 @@
+/* nvdp bench: the fields that scripts read, consistent with one another; options that do not go
+ * together. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+
+static double number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    cr_assert(json_is_number(value), "key '%s' is no number", key);
+    return json_number_value(value);
+}
+
+static void steps_are_consistent(const json_t *object, double passes) {
+    const json_t *times = json_object_get(object, "seconds_per_step");
+    double mean = number(times, "mean");
+    double tokens = number(object, "tokens");
+    cr_assert_geq(number(times, "median"), number(times, "min"));
+    cr_assert_eq(number(object, "steps"), 2);
+    cr_assert_eq(tokens, 2 * 2 * 8);
+    /* numbers are printed with 15 digits */
+    cr_assert_float_eq(number(object, "tokens_per_second") * mean * 2 / tokens, 1, 1e-9);
+    cr_assert_float_eq(number(object, "fraction_of_gemm_peak") * number(object, "peak_flops") /
+                           (1e9 * number(object, "gflops")),
+                       1, 1e-9);
+    double weights = 12.0 * 128 * 128 * 2; /* of arch tiny */
+    cr_assert_float_eq(1e9 * number(object, "encoder_gflops") /
+                           (passes * 2 * weights * number(object, "tokens_per_second")),
+                       1, 1e-9);
+    cr_assert_gt(number(object, "peak_rss"), 4 * number(object, "parameters"));
+    cr_assert_geq(number(object, "start_to_first_step_seconds"), 0);
+    cr_assert(json_is_string(json_object_get(object, "machine")));
+    cr_assert_eq(number(object, "threads"), 1);
+}
+
+Test(bench, train_and_encode_print_one_object) {
+    for (int i = 0; i < 2; i++) {
+        const char *work = i == 0 ? "train" : "encode";
+        struct outcome outcome =
+            rig_expect(0,
+                       "bench %s --method %s --arch tiny --batch 2 --length 8 --steps 2 --json "
+                       "--threads 1",
+                       work, i == 0 ? "nvdp" : "base");
+        json_t *object = rig_object(&outcome);
+        cr_assert_str_eq(json_string_value(json_object_get(object, "bench")), work);
+        cr_assert_str_eq(json_string_value(json_object_get(object, "precision")), "f32");
+        cr_assert_eq(number(object, "dropout"), i == 0 ? 0.1 : 0);
+        steps_are_consistent(object, i == 0 ? 3 : 1);
+        json_decref(object);
+        rig_release(&outcome);
+    }
+}
+
+Test(bench, rd_prints_one_object) {
+    struct outcome outcome =
+        rig_expect(0, "bench rd --texts 6 --components 4 --dim 8 --steps 2 --json --threads 1");
+    json_t *object = rig_object(&outcome);
+    cr_assert_eq(number(object, "pairs"), 30);
+    cr_assert_float_eq(number(object, "pair_elements_per_second") /
+                           (number(object, "pairs_per_second") * 4 * 8),
+                       1, 1e-9);
+    cr_assert_float_eq(number(object, "pairs_per_second") *
+                           number(json_object_get(object, "seconds_per_step"), "mean") / 30,
+                       1, 1e-9);
+    cr_assert_gt(number(object, "peak_rss"), 0);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+Test(bench, tables_for_people) {
+    struct outcome outcome = rig_expect(
+        0,
+        "bench encode --arch tiny --data %s --task sst2 --model %s --max-length 12 --batch 4 "
+        "--steps 2 --method base",
+        rig_task(), rig_model());
+    rig_contains(outcome.out, "\nstep              ");
+    rig_contains(outcome.out, "% of a large product's ");
+    rig_contains(outcome.out, "8 of ");
+    rig_release(&outcome);
+    outcome = rig_expect(0, "bench rd --texts 3 --components 4 --dim 8");
+    rig_contains(outcome.out, "6 ordered, of 4 components x 8 dimensions");
+    rig_contains(outcome.out, "G pair-elements/s");
+    rig_release(&outcome);
+}
+
+static void refused(const char *args, const char *message) {
+    struct outcome outcome = rig_expect(2, "bench %s", args);
+    rig_contains(outcome.err, message);
+    cr_assert_str_empty(outcome.out);
+    rig_release(&outcome);
+}
+
+Test(bench, wrong_usage_is_named) {
+    refused("", "expected train|encode|rd");
+    refused("reuse", "expected train, encode or rd, found 'reuse'");
+    refused("train --texts 3", "option --texts does not apply to 'train'");
+    refused("rd --arch base", "option --arch does not apply to 'rd'");
+    refused("encode --dropout 0", "option --dropout does not apply to 'encode'");
+    refused("train --arch huge", "arch 'huge': expected tiny, mini, small, base or large");
+    refused("train --arch tiny --length 2", "max_length: expected 3 to 4096, found 2");
+    refused("train --arch tiny --steps 0", "steps: expected 1 to 100000, found 0");
+    refused("train --data d --model m", "option --task is needed with --data");
+    refused("train --data d --task mrpc", "option --model is needed with --data");
+    refused("train --task mrpc", "option --task needs --data");
+    refused("train --max-length 8", "option --max-length needs --data");
+    refused("train --data d --task mrpc --model m --length 8", "with --data use --max-length");
+    refused("rd --texts 1", "texts: expected 2 to 20000, found 1");
+    refused("rd --texts 3 --dim 2 --components 1", "components: expected 2");
+    refused("rd --texts 3 --dim 2 --components 3 --order 0", "order");
+}
