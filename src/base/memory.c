@@ -5,8 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector */
+enum {
+    ALIGNMENT = 64, /* a cache line, and the widest vector */
+    LARGE = 4 << 20 /* bytes from which whole pages are given back rather than overwritten */
+};
 
 bool nvdp__mul(size_t a, size_t b, size_t *out) {
     size_t product;
@@ -20,6 +25,25 @@ static bool fails_on_purpose(struct nvdp_context *ctx) {
     return ctx != NULL && ctx->fail_allocation > 0 && --ctx->fail_allocation == 0;
 }
 
+/* Memory of its own pages, zeroed.  The operating system replaces pages that are given back by
+ * zeros when they are first touched: what a plan has room for and a run never uses costs nothing.
+ */
+static void *large_memory(size_t bytes) {
+    long page = sysconf(_SC_PAGESIZE);
+    if (page < ALIGNMENT) return NULL;
+    size_t pages = bytes / (size_t)page * (size_t)page;
+    char *memory = aligned_alloc((size_t)page, pages + (pages < bytes ? (size_t)page : 0));
+    if (memory == NULL) return NULL;
+    if (madvise(memory, pages, MADV_DONTNEED) != 0) pages = 0; /* locked memory, for one */
+    memset(memory + pages, 0, bytes - pages);
+    return memory;
+}
+
+static void *small_memory(size_t bytes) {
+    void *memory = aligned_alloc(ALIGNMENT, bytes);
+    return memory == NULL ? NULL : memset(memory, 0, bytes);
+}
+
 void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size) {
     size_t bytes;
     if (!nvdp__mul(count, size, &bytes) || bytes > PTRDIFF_MAX - ALIGNMENT) {
@@ -28,12 +52,10 @@ void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size) {
         return NULL;
     }
     size_t room = bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    void *memory = fails_on_purpose(ctx) ? NULL : aligned_alloc(ALIGNMENT, room);
-    if (memory == NULL) {
-        nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: %zu bytes", bytes);
-        return NULL;
-    }
-    return memset(memory, 0, room);
+    void *memory = NULL;
+    if (!fails_on_purpose(ctx)) memory = room >= LARGE ? large_memory(room) : small_memory(room);
+    if (memory == NULL) nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: %zu bytes", bytes);
+    return memory;
 }
 
 nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacity, size_t need,

@@ -15,7 +15,7 @@ Test(memory, product_overflow) {
 
 Test(memory, zeroed_aligned_and_never_null_for_nothing) {
     struct nvdp_context *ctx = support_context();
-    const size_t counts[] = {0, 1, 63, 64, 65, 100000};
+    const size_t counts[] = {0, 1, 63, 64, 65, 100000, 4 << 20, (4 << 20) + 65, (9 << 20) + 4097};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         unsigned char *bytes = nvdp__calloc(ctx, counts[i], 1);
         cr_assert_not_null(bytes);
@@ -23,6 +23,7 @@ Test(memory, zeroed_aligned_and_never_null_for_nothing) {
         for (size_t j = 0; j < counts[i]; j++) {
             cr_assert_eq(bytes[j], 0);
         }
+        memset(bytes, 1, counts[i]); /* may come back in the next round */
         free(bytes);
     }
     nvdp_context_free(ctx);
