@@ -9,6 +9,7 @@
 #include <nvdp/method.h>
 #include <nvdp/model.h>
 #include <nvdp/posteriors.h>
+#include <nvdp/precision.h>
 #include <nvdp/privacy.h>
 #include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>

@@ -128,11 +128,16 @@ static void plan_backward(const struct nvdp__block *block, struct nvdp__arena *a
     if (block->pool == NVDP_POOL_WEIGHTED) c->d_weight = nvdp__arena_take(arena, c->max_rows);
 }
 
+size_t nvdp__block_queries(const struct nvdp__block *block, const struct nvdp__device *dev,
+                           size_t max_rows, size_t max_texts) {
+    return nvdp__operand_rows(dev, block->pool == NVDP_POOL_FIRST ? max_texts : max_rows);
+}
+
 nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena) {
     struct nvdp__block_cache *c = block->cache;
-    size_t queries = block->pool == NVDP_POOL_FIRST ? max_texts : max_rows;
+    size_t queries = nvdp__block_queries(block, dev, max_rows, max_texts);
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(dev->ctx, &c->index, &c->index_capacity, queries, sizeof *c->index));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(dev->ctx, &c->q_offset, &c->offset_capacity, max_texts + 1,
@@ -206,11 +211,11 @@ static struct nvdp__attention attention_of(const struct nvdp__block *block,
                                     .out_stride = block->dim};
 }
 
-static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,
-                  const struct nvdp__dense *index, size_t rows, size_t in, size_t out,
+static void dense(const struct nvdp__block *block, const struct nvdp__device *dev,
+                  const struct nvdp__params *params, const struct nvdp__dense *index, size_t rows,
                   const float *x, float *y) {
-    nvdp__linear_forward(dev, rows, in, out, x, nvdp__value(params, index->weight),
-                         nvdp__value(params, index->bias), y);
+    struct nvdp__linear layer = nvdp__dense_linear(params, index, rows);
+    nvdp__linear_to_float(dev, &layer, nvdp__rounded(dev, rows * layer.in, x, block->x_room), y);
 }
 
 /* z, log pi -> context [Q, p]. */
@@ -225,9 +230,9 @@ static void attend(struct nvdp__block *block, const struct nvdp__device *dev,
         nvdp__rows_gather(dev, c->queries, p, c->index, from, c->input);
         c->query_input = c->input;
     }
-    dense(dev, params, &block->query, c->queries, p, p, c->query_input, c->query);
-    dense(dev, params, &block->key, sample->rows, p, p, sample->z, c->key);
-    dense(dev, params, &block->value, sample->rows, p, p, sample->z, c->value);
+    dense(block, dev, params, &block->query, c->queries, c->query_input, c->query);
+    dense(block, dev, params, &block->key, sample->rows, sample->z, c->key);
+    dense(block, dev, params, &block->value, sample->rows, sample->z, c->value);
     nvdp__denoise_bias(dev, sample->rows, p, p / block->heads, sample->log_pi, sample->z, c->bias);
     struct nvdp__attention att = attention_of(block, sample);
     nvdp__attention_forward(dev, &att, c->query, c->key, c->value, c->bias, c->context, c->lse,
@@ -244,13 +249,13 @@ static void transform(struct nvdp__block *block, const struct nvdp__device *dev,
     struct nvdp__block_cache *c = block->cache;
     size_t q = c->queries;
     size_t p = block->dim;
-    dense(dev, params, &block->attention_output, q, p, p, c->context, c->attended);
+    dense(block, dev, params, &block->attention_output, q, c->context, c->attended);
     nvdp__layernorm_forward(
         dev, q, p, block->eps, c->attended, NULL, nvdp__value(params, block->attention_norm.weight),
         nvdp__value(params, block->attention_norm.bias), NULL, c->attended_out, c->mean, c->rstd);
-    dense(dev, params, &block->intermediate, q, p, block->inner, c->attended_out, c->inner);
+    dense(block, dev, params, &block->intermediate, q, c->attended_out, c->inner);
     nvdp__act_forward(dev, act_of(block), q * block->inner, c->inner, c->activated);
-    dense(dev, params, &block->output, q, block->inner, p, c->activated, c->sum);
+    dense(block, dev, params, &block->output, q, c->activated, c->sum);
     nvdp__layernorm_forward(dev, q, p, block->eps, c->sum, c->attended_out,
                             nvdp__value(params, block->output_norm.weight),
                             nvdp__value(params, block->output_norm.bias), c->sum, c->out,
@@ -280,12 +285,16 @@ nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__de
     return NVDP_OK;
 }
 
-static void dense_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
-                           const struct nvdp__dense *index, size_t rows, size_t in, size_t out,
-                           const float *x, const float *dy, float *dx, bool accumulate) {
-    nvdp__linear_backward(dev, rows, in, out, x, nvdp__value(params, index->weight), dy, dx,
-                          accumulate, nvdp__grad(params, index->weight),
-                          nvdp__grad(params, index->bias));
+/* dx (NULL: skip) set, or added to; the parameters' gradients added to. */
+static void dense_backward(const struct nvdp__block *block, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__dense *index,
+                           size_t rows, const float *x, const float *dy, float *dx,
+                           bool accumulate) {
+    struct nvdp__linear layer = nvdp__dense_linear(params, index, rows);
+    nvdp__operand *from = nvdp__rounded(dev, rows * layer.out, dy, block->dy_room);
+    nvdp__linear_params_backward(dev, &layer, nvdp__rounded(dev, rows * layer.in, x, block->x_room),
+                                 from);
+    if (dx != NULL) nvdp__linear_back_to_float(dev, &layer, from, accumulate, dx);
 }
 
 static void norm_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
@@ -316,15 +325,14 @@ static void transform_backward(struct nvdp__block *block, const struct nvdp__dev
     size_t p = block->dim;
     norm_backward(dev, params, &block->output_norm, q, p, c->sum, c->out_mean, c->out_rstd,
                   c->d_row);
-    dense_backward(dev, params, &block->output, q, block->inner, p, c->activated, c->d_row,
-                   c->d_wide, false);
+    dense_backward(block, dev, params, &block->output, q, c->activated, c->d_row, c->d_wide, false);
     nvdp__act_backward(dev, act_of(block), q * block->inner, c->inner, c->d_wide, c->d_wide);
-    dense_backward(dev, params, &block->intermediate, q, p, block->inner, c->attended_out,
-                   c->d_wide, c->d_row, true); /* d_row already is the residual's gradient */
+    dense_backward(block, dev, params, &block->intermediate, q, c->attended_out, c->d_wide,
+                   c->d_row, true); /* d_row already is the residual's gradient */
     norm_backward(dev, params, &block->attention_norm, q, p, c->attended, c->mean, c->rstd,
                   c->d_row);
-    dense_backward(dev, params, &block->attention_output, q, p, p, c->context, c->d_row, c->d_other,
-                   false);
+    dense_backward(block, dev, params, &block->attention_output, q, c->context, c->d_row,
+                   c->d_other, false);
 }
 
 /* The queries' gradient goes to their rows of z, or to the clean queries. */
@@ -336,13 +344,13 @@ static void query_backward(struct nvdp__block *block, const struct nvdp__device 
     float *to = block->clean_query ? block->d_clean : dz;
     bool fresh = block->clean_query && to != NULL; /* d_clean is set, dz added to */
     if (to == NULL || gathers(block)) {
-        dense_backward(dev, params, &block->query, c->queries, p, p, c->query_input, d_query,
+        dense_backward(block, dev, params, &block->query, c->queries, c->query_input, d_query,
                        to != NULL ? c->d_other : NULL, false);
         if (fresh) nvdp__zero(dev, sample->rows * p, to);
         if (to != NULL) nvdp__rows_scatter_add(dev, c->queries, p, c->index, c->d_other, to);
         return;
     }
-    dense_backward(dev, params, &block->query, c->queries, p, p, c->query_input, d_query, to,
+    dense_backward(block, dev, params, &block->query, c->queries, c->query_input, d_query, to,
                    !fresh);
 }
 
@@ -356,8 +364,9 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
     struct nvdp__attention att = attention_of(block, sample);
     nvdp__attention_backward(dev, &att, c->query, c->key, c->value, c->bias, c->context, c->lse,
                              c->d_other, c->d_row, c->d_key, c->d_value, c->d_bias, c->scratch);
-    dense_backward(dev, params, &block->key, sample->rows, p, p, sample->z, c->d_key, dz, false);
-    dense_backward(dev, params, &block->value, sample->rows, p, p, sample->z, c->d_value, dz, true);
+    dense_backward(block, dev, params, &block->key, sample->rows, sample->z, c->d_key, dz, false);
+    dense_backward(block, dev, params, &block->value, sample->rows, sample->z, c->d_value, dz,
+                   true);
     query_backward(block, dev, params, sample, c->d_row, dz);
     if (dz == NULL) return;
     nvdp__denoise_bias_backward(dev, sample->rows, p, p / block->heads, sample->z, c->d_bias, dz,

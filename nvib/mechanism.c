@@ -103,6 +103,22 @@ static void plan_backward(struct nvdp__nvib *nvib, struct nvdp__arena *arena) {
         nvib->d_clean = nvdp__arena_take(arena, nvib->max_rows * nvib->dim);
 }
 
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Nothing on a float32 device, where products read the tensors themselves. */
+static void plan_rounding(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
+                          struct nvdp__arena *arena) {
+    size_t queries = nvdp__block_queries(&nvib->block, dev, nvib->max_rows, nvib->max_texts);
+    size_t room = larger(nvib->max_tokens * larger(nvib->hidden_size, nvib->dim),
+                         larger(nvib->max_rows * nvib->dim, queries * nvib->block.inner));
+    nvib->x_room = nvdp__arena_take_copy(arena, dev, room, 1, NULL);
+    nvib->dy_room = nvdp__arena_take_copy(arena, dev, room, 1, NULL);
+    nvib->block.x_room = nvib->x_room;
+    nvib->block.dy_room = nvib->dy_room;
+}
+
 static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
                         size_t max_texts, size_t longest, bool training,
                         struct nvdp__arena *arena) {
@@ -110,9 +126,9 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     bool hidden = nvib->config.length_policy == NVDP_LENGTH_HIDDEN;
     size_t components = 1 + (hidden ? nvib->config.length : longest);
     nvib->training = training;
-    nvib->max_tokens = max_tokens;
+    nvib->max_tokens = nvdp__operand_rows(dev, max_tokens);
     nvib->max_texts = max_texts;
-    nvib->max_rows = nvdp__nvib_rows(&nvib->config, max_tokens, max_texts);
+    nvib->max_rows = nvdp__operand_rows(dev, nvdp__nvib_rows(&nvib->config, max_tokens, max_texts));
     nvib->texts = 0;
     if (nvib->max_rows > INT32_MAX || max_tokens > INT32_MAX) {
         return nvdp__fail(nvib->ctx, NVDP_ERR_ARGUMENT,
@@ -120,6 +136,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
                           max_texts, INT32_MAX, nvib->max_rows);
     }
     NVDP_RETURN_IF_FAILED(plan_tables(nvib));
+    plan_rounding(nvib, dev, arena);
     plan_forward(nvib, arena);
     nvib->dlogg = NULL;
     if (training) plan_backward(nvib, arena);

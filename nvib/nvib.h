@@ -32,6 +32,7 @@ struct nvdp__nvib {
     float *stage;    /* [p] a downloaded row (host) */
 
     /* tensor memory */
+    nvdp__operand *x_room, *dy_room; /* what products read, rounded: any [T,D], [T,p], [R,p] */
     float *mu_out, *logvar_out, *log_alpha;    /* [T,p], [T,p], [T]: clipped */
     float *mu_norm, *logvar_in, *log_alpha_in; /* where clipped: as it was before */
     float *z, *log_pi, *dlogg;                 /* [R,p], [R], [R] */

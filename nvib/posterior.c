@@ -4,12 +4,11 @@
 void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                                   const struct nvdp__params *params, const float *hidden) {
     size_t width = nvib->hidden_size;
-    nvdp__linear_forward(dev, nvib->tokens, width, nvib->dim, hidden,
-                         nvdp__value(params, nvib->mu.weight), nvdp__value(params, nvib->mu.bias),
-                         nvib->mu_out);
-    nvdp__linear_forward(dev, nvib->tokens, width, nvib->dim, hidden,
-                         nvdp__value(params, nvib->logvar.weight),
-                         nvdp__value(params, nvib->logvar.bias), nvib->logvar_out);
+    struct nvdp__linear mu = nvdp__dense_linear(params, &nvib->mu, nvib->tokens);
+    struct nvdp__linear logvar = nvdp__dense_linear(params, &nvib->logvar, nvib->tokens);
+    const nvdp__operand *x = nvdp__rounded(dev, nvib->tokens * width, hidden, nvib->x_room);
+    nvdp__linear_to_float(dev, &mu, x, nvib->mu_out);
+    nvdp__linear_to_float(dev, &logvar, x, nvib->logvar_out);
     nvdp__quadratic_forward(dev, nvib->tokens, width, hidden,
                             nvdp__value(params, nvib->alpha_quadratic),
                             nvdp__value(params, nvib->alpha_weight),
@@ -30,13 +29,15 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__d
                             nvib->logvar_in, nvib->log_alpha_in, nvib->d_mu, nvib->d_logvar,
                             nvib->d_log_alpha);
     }
-    nvdp__linear_backward(dev, nvib->tokens, width, nvib->dim, hidden,
-                          nvdp__value(params, nvib->mu.weight), nvib->d_mu, d_hidden, false,
-                          nvdp__grad(params, nvib->mu.weight), nvdp__grad(params, nvib->mu.bias));
-    nvdp__linear_backward(dev, nvib->tokens, width, nvib->dim, hidden,
-                          nvdp__value(params, nvib->logvar.weight), nvib->d_logvar, d_hidden, true,
-                          nvdp__grad(params, nvib->logvar.weight),
-                          nvdp__grad(params, nvib->logvar.bias));
+    struct nvdp__linear mu = nvdp__dense_linear(params, &nvib->mu, nvib->tokens);
+    struct nvdp__linear logvar = nvdp__dense_linear(params, &nvib->logvar, nvib->tokens);
+    nvdp__operand *x = nvdp__rounded(dev, nvib->tokens * width, hidden, nvib->x_room);
+    nvdp__operand *dy = nvdp__rounded(dev, nvib->tokens * nvib->dim, nvib->d_mu, nvib->dy_room);
+    nvdp__linear_params_backward(dev, &mu, x, dy);
+    nvdp__linear_back_to_float(dev, &mu, dy, false, d_hidden);
+    dy = nvdp__rounded(dev, nvib->tokens * nvib->dim, nvib->d_logvar, nvib->dy_room);
+    nvdp__linear_params_backward(dev, &logvar, x, dy);
+    nvdp__linear_back_to_float(dev, &logvar, dy, true, d_hidden);
     nvdp__quadratic_backward(
         dev, nvib->tokens, width, hidden, nvdp__value(params, nvib->alpha_quadratic),
         nvdp__value(params, nvib->alpha_weight), nvib->d_log_alpha, d_hidden,

@@ -3,6 +3,7 @@
 #define NVDP_TRAIN_H
 
 #include <nvdp/model.h>
+#include <nvdp/precision.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +41,7 @@ struct nvdp_train_config {
     size_t eval_draws;  /* noise draws of the final test score */
     size_t limit_train; /* 0: all */
     bool skip_bad_rows;
+    enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
     uint64_t seed;
     size_t log_every;          /* steps between lines in metrics.jsonl */
     double checkpoint_seconds; /* between saved states inside an epoch */

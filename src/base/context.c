@@ -73,6 +73,14 @@ int nvdp_context_threads(const struct nvdp_context *ctx) {
     return ctx->threads;
 }
 
+void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision) {
+    ctx->precision = precision;
+}
+
+enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx) {
+    return ctx->precision;
+}
+
 const char *nvdp_context_error(const struct nvdp_context *ctx) {
     return ctx->error;
 }

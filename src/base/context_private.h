@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_CONTEXT_PRIVATE_H
 #define NVDP_SRC_CONTEXT_PRIVATE_H
 
-#include <nvdp/context.h>
+#include <nvdp/precision.h>
 
 enum { NVDP__MESSAGE_ROOM = 2048 };
 
@@ -14,6 +14,7 @@ struct nvdp_context {
     nvdp_cancel_fn cancel;
     void *cancel_user;
     int threads;
+    enum nvdp_precision precision;
     uint64_t fail_allocation; /* allocations until the one that fails; 0: none does */
     char error[NVDP__MESSAGE_ROOM];
 };

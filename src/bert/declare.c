@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 enum { NAME_ROOM = 120 };
+/* A layer's weight matrices are used once a pass. */
+enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET };
 
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
                        int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
@@ -19,10 +21,23 @@ static nvdp_status add(struct nvdp__params *params, const char *prefix, const ch
 
 nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
                                 size_t in, unsigned flags, struct nvdp__dense *dense) {
-    unsigned no_decay = flags & ~(unsigned)NVDP__PARAM_DECAY;
+    unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
     NVDP_RETURN_IF_FAILED(
         add(params, prefix, "weight", 2, out, in, flags | NVDP__PARAM_DECAY, &dense->weight));
     return add(params, prefix, "bias", 1, out, 1, no_decay, &dense->bias);
+}
+
+struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
+                                       const struct nvdp__dense *dense, size_t rows) {
+    const struct nvdp__param *weight = &params->entry[dense->weight];
+    return (struct nvdp__linear){.rows = rows,
+                                 .in = weight->shape[1],
+                                 .out = weight->shape[0],
+                                 .w = nvdp__value(params, dense->weight),
+                                 .b = nvdp__value(params, dense->bias),
+                                 .dw = nvdp__grad(params, dense->weight),
+                                 .db = nvdp__grad(params, dense->bias),
+                                 .set = (weight->flags & NVDP__PARAM_SET) != 0};
 }
 
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
@@ -44,11 +59,33 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
         {"bert.embeddings.token_type_embeddings", config->type_vocab_size, &bert->type},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
         NVDP_RETURN_IF_FAILED(add(params, table[i].prefix, "weight", 2, table[i].rows,
-                                  config->hidden_size, NVDP__PARAM_DECAY, table[i].index));
+                                  config->hidden_size, flags, table[i].index));
     }
     return nvdp__declare_norm(params, "bert.embeddings.LayerNorm", config->hidden_size, 0,
                               &bert->norm);
+}
+
+/* The weights of query, key and value end to end, then their biases: one product of 3D outputs. */
+static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char *prefix, size_t d,
+                                     struct nvdp__params *params) {
+    struct {
+        const char *name;
+        struct nvdp__dense *dense;
+    } table[] = {{"query", &layer->query}, {"key", &layer->key}, {"value", &layer->value}};
+    enum { PARTS = sizeof table / sizeof table[0] };
+    for (size_t i = 0; i < 2 * PARTS; i++) {
+        bool weight = i < PARTS;
+        char part[2 * NAME_ROOM];
+        snprintf(part, sizeof part, "%s.attention.self.%s", prefix, table[i % PARTS].name);
+        unsigned joined = i % PARTS > 0 ? NVDP__PARAM_JOINED : 0;
+        struct nvdp__dense *dense = table[i % PARTS].dense;
+        NVDP_RETURN_IF_FAILED(
+            weight ? add(params, part, "weight", 2, d, d, joined | LAYER_WEIGHT, &dense->weight)
+                   : add(params, part, "bias", 1, d, 1, joined, &dense->bias));
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status declare_layer(struct nvdp__bert *bert, size_t index,
@@ -61,22 +98,21 @@ static nvdp_status declare_layer(struct nvdp__bert *bert, size_t index,
         size_t out, in; /* in 0: a LayerNorm */
         struct nvdp__dense *dense;
     } table[] = {
-        {"attention.self.query", d, d, &layer->query},
-        {"attention.self.key", d, d, &layer->key},
-        {"attention.self.value", d, d, &layer->value},
         {"attention.output.dense", d, d, &layer->attention_output},
         {"attention.output.LayerNorm", d, 0, &layer->attention_norm},
         {"intermediate.dense", wide, d, &layer->intermediate},
         {"output.dense", d, wide, &layer->output},
         {"output.LayerNorm", d, 0, &layer->output_norm},
     };
+    char prefix[NAME_ROOM];
+    snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu", index);
+    NVDP_RETURN_IF_FAILED(declare_attention(layer, prefix, d, params));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        char prefix[NAME_ROOM];
         snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu.%s", index, table[i].name);
         NVDP_RETURN_IF_FAILED(
-            table[i].in > 0
-                ? nvdp__declare_dense(params, prefix, table[i].out, table[i].in, 0, table[i].dense)
-                : nvdp__declare_norm(params, prefix, table[i].out, 0, table[i].dense));
+            table[i].in > 0 ? nvdp__declare_dense(params, prefix, table[i].out, table[i].in,
+                                                  NVDP__PARAM_SET, table[i].dense)
+                            : nvdp__declare_norm(params, prefix, table[i].out, 0, table[i].dense));
     }
     return NVDP_OK;
 }

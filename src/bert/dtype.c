@@ -1,6 +1,6 @@
 /* Element types of safetensors files and their conversions. */
 #include "base/half.h"
-#include "bert/bfloat16.h"
+#include "tensor/bfloat16.h"
 
 #include <math.h>
 #include <nvdp/safetensors.h>

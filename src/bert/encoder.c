@@ -9,23 +9,6 @@ struct nvdp__dropout nvdp__run_dropout(const struct nvdp__bert_run *run, float r
                                   .site = site};
 }
 
-void nvdp__dense_forward(const struct nvdp__bert_run *run, const struct nvdp__dense *dense,
-                         const float *x, float *y) {
-    const size_t *shape = run->params->entry[dense->weight].shape;
-    nvdp__linear_forward(run->dev, run->batch->tokens, shape[1], shape[0], x,
-                         nvdp__value(run->params, dense->weight),
-                         nvdp__value(run->params, dense->bias), y);
-}
-
-void nvdp__dense_backward(const struct nvdp__bert_run *run, const struct nvdp__dense *dense,
-                          const float *x, const float *dy, float *dx, bool accumulate) {
-    const size_t *shape = run->params->entry[dense->weight].shape;
-    nvdp__linear_backward(run->dev, run->batch->tokens, shape[1], shape[0], x,
-                          nvdp__value(run->params, dense->weight), dy, dx, accumulate,
-                          nvdp__grad(run->params, dense->weight),
-                          nvdp__grad(run->params, dense->bias));
-}
-
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {

@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
-#include "tensor/ops.h"
+#include "tensor/operand.h"
 #include "tensor/params.h"
 #include "text/batch.h"
 #include <nvdp/bert.h>
@@ -12,8 +12,10 @@ struct nvdp__dense {
     size_t weight, bias;
 };
 struct nvdp__bert_layer {
-    struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
-        output_norm;
+    /* Declared one after the other, so that the three are one product of 3D outputs wherever a
+     * tensor of D x D is whole cache lines (params.h). */
+    struct nvdp__dense query, key, value;
+    struct nvdp__dense attention_output, attention_norm, intermediate, output, output_norm;
 };
 /* Zeroed before it is declared; released also where declaring failed. */
 struct nvdp__bert {
@@ -32,6 +34,15 @@ nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix,
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm);
 
+/* A declared dense layer for `rows` rows, its gradients where the table has any. */
+struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
+                                       const struct nvdp__dense *dense, size_t rows);
+
+/* A device in the context's precision, for an encoder of this configuration: bf16 wants heads of
+ * whole vectors (a multiple of 32; BERT's are 64); others get float32 and a notice. */
+nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                              struct nvdp__device *dev);
+
 nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
                                bool with_pooler, struct nvdp__params *params);
 void nvdp__bert_release(struct nvdp__bert *bert);
@@ -39,23 +50,29 @@ void nvdp__bert_release(struct nvdp__bert *bert);
 void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed);
 
-/* Activations kept between forward and backward; for inference layers share buffers. */
+/* Activations kept between forward and backward; for inference layers share buffers.  What products
+ * read is an operand; the residual stream, LayerNorm's input and statistics are float32. */
 struct nvdp__bert_layer_cache {
-    float *query, *key, *value, *context, *lse;             /* [T,D] x4, [T,heads] */
+    nvdp__operand *qkv, *context;                           /* [T,3D], [T,D] */
+    float *lse;                                             /* [T,heads] */
     float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
     float *attention_out;                                   /* [T,D] after LayerNorm */
-    float *inner, *activated;                               /* [T,I] before and after GELU */
-    float *output_sum, *output_mean, *output_rstd, *output; /* output [T,D]: hidden state l+1 */
+    nvdp__operand *attention_operand;                       /* the same, for products */
+    nvdp__operand *inner, *activated;                       /* [T,I] before and after GELU */
+    float *output_sum, *output_mean, *output_rstd;
 };
 struct nvdp__bert_cache {
     bool training;
     bool keep_hidden; /* all hidden states stay readable (encode --all-layers) */
     float *embedding_sum, *embedding_mean, *embedding_rstd;
-    float **hidden; /* [layers+1] pointers; hidden[0] the embeddings' output (host array, released
-                       below) */
+    /* Host arrays of layers+1; [0] is the embeddings' output.  After a training forward only the
+     * last hidden state is readable, and only the operands are kept; keep_hidden keeps all. */
+    float **hidden;           /* [T,D] */
+    nvdp__operand **operands; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
-    float *scratch;                                                   /* attention */
-    float *d_hidden, *d_wide, *d_query, *d_key, *d_value, *d_context; /* backward */
+    float *scratch; /* attention */
+    /* backward */
+    nvdp__operand *d_branch, *d_wide, *d_qkv, *d_context; /* [T,D], [T,I], [T,3D], [T,D] */
     /* pooler */
     float *first, *pooled; /* [B,D] */
     float *d_first;        /* [B,D] */
@@ -82,7 +99,9 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
-/* d_last [T, D] is the gradient of the last hidden state; overwritten.  Adds to params->grad. */
+/* Once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last
+ * hidden state [T, D], with room for nvdp__operand_rows(T) rows; overwritten.  Sets the gradients
+ * of the layers' matrices (NVDP__PARAM_SET), adds to all others. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,

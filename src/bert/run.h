@@ -26,12 +26,10 @@ static inline uint32_t nvdp__layer_site(size_t layer, uint32_t site) {
 }
 struct nvdp__dropout nvdp__run_dropout(const struct nvdp__bert_run *run, float rate, uint32_t site);
 
-/* y[T, out] = x[T, in] W^T + b for a declared dense. */
-void nvdp__dense_forward(const struct nvdp__bert_run *run, const struct nvdp__dense *dense,
-                         const float *x, float *y);
-/* dx set, or added to where accumulate; the parameters' gradients added to. */
-void nvdp__dense_backward(const struct nvdp__bert_run *run, const struct nvdp__dense *dense,
-                          const float *x, const float *dy, float *dx, bool accumulate);
+/* A declared LayerNorm over the batch's tokens, with the dropout of `site` before it. */
+struct nvdp__residual_norm nvdp__run_norm(const struct nvdp__bert_run *run,
+                                          const struct nvdp__dense *norm, uint32_t site,
+                                          float *mean, float *rstd);
 
 /* hidden[0] from the batch's ids. */
 void nvdp__embeddings_forward(const struct nvdp__bert_run *run);

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/half.h"
-#include "bert/bfloat16.h"
+#include "tensor/bfloat16.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

@@ -3,12 +3,9 @@
 
 #include <string.h>
 
-enum precision { PRECISION_F32, PRECISION_BF16 };
-
 struct values {
     struct nvdp_bench_config config;
     struct nvdp_bench_rd_config rd;
-    enum precision precision;
 };
 
 static const struct cli_choice methods[] = {
@@ -18,11 +15,6 @@ static const struct cli_choice methods[] = {
     {"vib-learned", NVDP_METHOD_VIB_LEARNED},
     {"vtdp", NVDP_METHOD_VTDP},
     {"nvdp", NVDP_METHOD_NVDP},
-    {0},
-};
-static const struct cli_choice precisions[] = {
-    {"f32", PRECISION_F32},
-    {"bf16", PRECISION_BF16},
     {0},
 };
 
@@ -40,8 +32,8 @@ static const struct cli_option options[] = {
                TRAIN(method), .choices = methods),
     CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, TRAIN(batch)),
     CLI_OPTION("length", "N", "tokens of every random text", CLI_SIZE, TRAIN(max_length)),
-    CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE, offsetof(struct values, precision),
-               .choices = precisions),
+    CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE,
+               offsetof(struct values, config.train.precision), .choices = cli_precisions),
     CLI_OPTION("dropout", "X",
                "train: hidden and attention dropout; negative: the checkpoint's, 0.1", CLI_REAL,
                TRAIN(dropout)),
@@ -110,8 +102,6 @@ static int resolve(struct cli *cli, struct values *values) {
         return cli_usage(cli, "expected train, encode or rd, found '%s'", work);
     int code = check_options(cli, strcmp(work, "rd") == 0);
     if (code != CLI_SUCCESS) return code;
-    if (values->precision == PRECISION_BF16)
-        return cli_usage(cli, "option --precision: bf16 is not available in this build");
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
     bool data = config->train.data != NULL;
     if (config->work == NVDP_BENCH_ENCODE && cli_given(cli, "dropout"))
@@ -143,7 +133,7 @@ static json_t *config_json(const struct cli *cli, const struct values *values) {
     return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
                      cli->arg[0], "method", nvdp_method_name(train->method), "arch", config->arch,
                      "batch", (json_int_t)train->batch, "length", (json_int_t)train->max_length,
-                     "precision", precisions[values->precision].name, "steps",
+                     "precision", nvdp_precision_name(values->config.train.precision), "steps",
                      (json_int_t)config->steps, "threads", nvdp_context_threads(cli->ctx), "data",
                      train->data, "task", train->task, "model", train->model);
 }
@@ -179,7 +169,7 @@ static void result_print(const struct cli *cli, const struct values *values,
     const struct nvdp_bench_config *config = &values->config;
     cli_row(stdout, "work", "%s, method %s, %zu parameters, %s", cli->arg[0],
             nvdp_method_name(config->train.method), r->parameters,
-            precisions[values->precision].name);
+            nvdp_precision_name(values->config.train.precision));
     cli_row(stdout, "texts", "%zu of %.1f tokens on average", r->texts,
             (double)r->tokens / (double)r->texts);
     times_print(&r->step, "step");

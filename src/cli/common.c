@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct cli_choice cli_precisions[] = {
+    {"f32", NVDP_PRECISION_F32},
+    {"bf16", NVDP_PRECISION_BF16},
+    {0},
+};
+
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number) {

@@ -21,6 +21,13 @@ enum {
     CLI_TAKES_JSON = 1,
 };
 
+/* f32, bf16 */
+extern const struct cli_choice cli_precisions[];
+/* The option of inference commands, whose struct has `enum nvdp_precision precision`. */
+#define CLI_PRECISION(type)                                                                        \
+    CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE,                    \
+               offsetof(type, precision), .choices = cli_precisions)
+
 struct cli;
 
 struct cli_command {

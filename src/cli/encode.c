@@ -3,6 +3,7 @@
 
 struct values {
     struct nvdp_encode_config config;
+    enum nvdp_precision precision;
 };
 
 #define AT(field) offsetof(struct values, config.field)
@@ -21,6 +22,7 @@ static const struct cli_option options[] = {
     CLI_OPTION("max-length", "N", "tokens a text is cut to where its line does not say", CLI_SIZE,
                AT(max_length)),
     CLI_OPTION("batch", "N", "texts a batch", CLI_SIZE, AT(batch)),
+    CLI_PRECISION(struct values),
     {0},
 };
 
@@ -33,6 +35,7 @@ static int run(struct cli *cli) {
     if (config->input == NULL) return cli_usage(cli, "option --jsonl is needed");
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
     size_t texts = 0;
+    nvdp_context_set_precision(cli->ctx, values.precision);
     nvdp_status status = nvdp_encode(cli->ctx, config, &texts);
     if (status != NVDP_OK) return cli_fail(cli, status);
     if (cli->json)

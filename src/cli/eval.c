@@ -4,6 +4,7 @@
 
 struct values {
     struct nvdp_run_config run;
+    enum nvdp_precision precision;
 };
 
 static const struct cli_option options[] = {
@@ -11,6 +12,7 @@ static const struct cli_option options[] = {
     CLI_RUN_OPTIONS(struct values),
     CLI_OPTION("draws", "N", "noise draws to average over", CLI_SIZE,
                offsetof(struct values, run.draws)),
+    CLI_PRECISION(struct values),
     {0},
 };
 
@@ -28,6 +30,7 @@ static int run(struct cli *cli) {
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
     values.run.run = cli->arg[0];
+    nvdp_context_set_precision(cli->ctx, values.precision);
     struct nvdp_evaluation evaluation;
     nvdp_status status = nvdp_evaluate(cli->ctx, &values.run, &evaluation);
     if (status != NVDP_OK) return cli_fail(cli, status);

@@ -6,6 +6,7 @@
 
 struct values {
     struct nvdp_run_config run;
+    enum nvdp_precision precision;
     const char *out;
 };
 
@@ -14,6 +15,7 @@ static const struct cli_option options[] = {
     CLI_RUN_OPTIONS(struct values),
     CLI_OPTION("out", "FILE", "file to write (default RUN/predictions_SPLIT.tsv)", CLI_TEXT,
                offsetof(struct values, out)),
+    CLI_PRECISION(struct values),
     {0},
 };
 
@@ -23,6 +25,7 @@ static int run(struct cli *cli) {
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
     values.run.run = cli->arg[0];
+    nvdp_context_set_precision(cli->ctx, values.precision);
     char *written = NULL;
     nvdp_status status = nvdp_predict(cli->ctx, &values.run, values.out, &written);
     if (status != NVDP_OK) return cli_fail(cli, status);

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum precision { PRECISION_F32, PRECISION_BF16 };
-
 struct values {
     struct nvdp_train_config config;
     const char *resume;
-    enum precision precision;
     bool dry_run;
 };
 
@@ -57,11 +54,6 @@ static const struct cli_choice schedules[] = {
     {"decay", NVDP_KL_DECAY},
     {0},
 };
-static const struct cli_choice precisions[] = {
-    {"f32", PRECISION_F32},
-    {"bf16", PRECISION_BF16},
-    {0},
-};
 
 #define AT(field) offsetof(struct values, config.field)
 #define NVIB(field) offsetof(struct values, config.nvib.field)
@@ -98,8 +90,8 @@ static const struct cli_option options[] = {
                AT(dropout)),
     CLI_OPTION("classifier-dropout", "X", "dropout before the classifier", CLI_REAL,
                AT(classifier_dropout)),
-    CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE, offsetof(struct values, precision),
-               .choices = precisions),
+    CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE, AT(precision),
+               .choices = cli_precisions),
 
     {.kind = CLI_HEADING, .help = "Bottleneck:"},
     CLI_OPTION("latent-dim", "N", "width of a vector of the sample; 0: the encoder's", CLI_SIZE,
@@ -193,8 +185,6 @@ static int resume_run(struct cli *cli, struct values *values) {
 
 static int resolve(struct cli *cli, struct values *values) {
     struct nvdp_train_config *config = &values->config;
-    if (values->precision == PRECISION_BF16)
-        return cli_usage(cli, "option --precision: bf16 is not available in this build");
     if (values->resume != NULL) return resume_run(cli, values);
     if (config->task == NULL) return cli_usage(cli, "option --task is needed");
     if (config->data == NULL) return cli_usage(cli, "option --data is needed");

@@ -33,9 +33,9 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_
     struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
     if (model == NULL) return NVDP_ERR_MEMORY;
     model->ctx = ctx;
-    model->dev = nvdp__device_cpu(ctx);
     model->info = *info;
     nvdp__params_init(&model->params, ctx);
+    NVDP_TRY(nvdp__bert_device(ctx, &info->bert, &model->dev));
     NVDP_TRY(declare(model, mechanism));
     NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
     model->info.parameters = nvdp__params_trainable(&model->params);
@@ -55,6 +55,7 @@ void nvdp_model_free(struct nvdp_model *model) {
     nvdp__bert_release(&model->bert);
     nvdp__params_release(&model->params);
     nvdp__arena_release(&model->arena);
+    nvdp__device_release(&model->dev);
     nvdp_tokenizer_free(model->tokenizer);
     free(model->loss_g);
     free(model->owned_text);

@@ -19,7 +19,8 @@ static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     if (model->training) {
         model->d_logits = nvdp__arena_take(arena, model->max_texts * info->outputs);
         model->d_pooled = nvdp__arena_take(arena, model->max_texts * width);
-        model->d_hidden = nvdp__arena_take(arena, model->max_tokens * info->bert.hidden_size);
+        size_t rows = nvdp__operand_rows(&model->dev, model->max_tokens);
+        model->d_hidden = nvdp__arena_take(arena, rows * info->bert.hidden_size);
     }
     return NVDP_OK;
 }
@@ -59,6 +60,7 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
     nvdp__arena_release(&model->arena);
     model->max_texts = 0;
+    nvdp__weights_changed(&model->dev); /* a plan follows loading, initialising, writing weights */
     NVDP_RETURN_IF_FAILED(allocate_losses(model, texts));
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &arena));
     model->arena = arena;
@@ -94,7 +96,7 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     nvdp__linear_forward(&model->dev, batch->texts, width, model->info.outputs, model->head_input,
                          nvdp__value(&model->params, model->classifier.weight),
                          nvdp__value(&model->params, model->classifier.bias), model->logits);
-    return NVDP_OK;
+    return nvdp__device_status(&model->dev);
 }
 
 static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch) {
@@ -138,7 +140,7 @@ nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__ba
                         weight_g / texts, weight_d / texts, model->d_pooled, model->d_hidden);
     nvdp__bert_backward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache,
                         model->d_hidden);
-    return NVDP_OK;
+    return nvdp__device_status(&model->dev);
 }
 
 void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out) {

@@ -99,6 +99,7 @@ static nvdp_status load_model(struct encode *encode) {
     char *weights = nvdp__join(encode->ctx, directory, "model.safetensors");
     if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
+    NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(refuse_private(encode, config));
     NVDP_TRY(look_for_heads(encode, weights));
     NVDP_TRY(nvdp__file_sha256(encode->ctx, weights, encode->fingerprint));
@@ -301,7 +302,10 @@ nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_encode_confi
                         size_t *texts) {
     NVDP_RETURN_IF_FAILED(check_options(ctx, config));
     nvdp_status status = NVDP_OK;
-    struct encode encode = {.ctx = ctx, .options = config, .dev = nvdp__device_cpu(ctx)};
+    struct encode encode = {
+        .ctx = ctx,
+        .options = config,
+    };
     nvdp__params_init(&encode.params, ctx);
     NVDP_TRY(load_model(&encode));
     NVDP_TRY(read_input(&encode));
@@ -318,6 +322,7 @@ cleanup:
     nvdp__bert_cache_release(&encode.cache);
     nvdp__arena_release(&encode.arena);
     nvdp__bert_release(&encode.bert);
+    nvdp__device_release(&encode.dev);
     nvdp__params_release(&encode.params);
     return status;
 }

@@ -9,6 +9,7 @@
 
 struct constants {
     float grad_scale, beta1, rest1, beta2, rest2, step, inverse_root_bias2, eps, decay;
+    float nothing; /* 0, unknown to the compiler: see decay_block */
 };
 
 static struct constants narrow(const struct nvdp__adamw *opt) {
@@ -41,6 +42,14 @@ static void step_block(struct constants c, size_t n, const float *restrict g, fl
         update(&c, g[i], 0.0f, m + i, v + i, x + i);
 }
 
+/* What step_block comes to where g, m and v are zero, in the same bits: the sum with a zero step
+ * keeps the compiler from contracting it otherwise than there. */
+NVDP__CLONES
+static void decay_block(struct constants c, size_t n, float *restrict x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] -= c.decay * x[i] + c.nothing;
+}
+
 NVDP__CLONES
 static void anchored_block(struct constants c, size_t n, const float *restrict g,
                            const float *restrict anchor, float *restrict m, float *restrict v,
@@ -66,5 +75,38 @@ void nvdp__adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *
             anchored_block(c, count, g + at, anchor + at, m + at, v + at, x + at);
         else
             step_block(c, count, g + at, m + at, v + at, x + at);
+    }
+}
+
+static void step_span(const struct constants *c, const struct nvdp__span *span, const float *g,
+                      float *m, float *v, float *x) {
+    struct constants own = *c;
+    size_t at = span->offset;
+    if (!span->decays) own.decay = 0;
+    if (!span->idle)
+        step_block(own, span->count, g + at, m + at, v + at, x + at);
+    else if (own.decay > 0)
+        decay_block(own, span->count, x + at);
+}
+
+static void reference_span(const struct nvdp__adamw *opt, const struct nvdp__span *span,
+                           const float *g, float *m, float *v, float *x) {
+    struct nvdp__adamw own = *opt;
+    size_t at = span->offset;
+    if (!span->decays) own.weight_decay = 0;
+    nvdp__ref_adamw_step(&own, span->count, g + at, NULL, m + at, v + at, x + at);
+}
+
+void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
+                       const struct nvdp__span *span, const float *g, float *m, float *v,
+                       float *x) {
+    struct constants c = narrow(opt);
+    int team = nvdp__team(dev, spans * NVDP__SPAN);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < spans; i++) {
+        if (dev->reference)
+            reference_span(opt, &span[i], g, m, v, x);
+        else
+            step_span(&c, &span[i], g, m, v, x);
     }
 }

@@ -7,14 +7,27 @@
 #define NVDP_SRC_TENSOR_DEVICE_H
 
 #include "base/base.h"
+#include <nvdp/precision.h>
+
+struct nvdp__half;
 
 struct nvdp__device {
     struct nvdp_context *ctx;
     int threads;
-    bool reference; /* plain reference kernels instead of the fast ones */
+    bool reference;          /* plain reference kernels instead of the fast ones */
+    struct nvdp__half *half; /* products in bfloat16 (half.h); NULL: in float32 */
 };
 
+/* Float32, whatever the context's precision: for small models. Nothing to release. */
 struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx);
+/* In the context's precision; where that is not to be had, float32 and a notice. */
+nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *dev);
+void nvdp__device_release(struct nvdp__device *dev); /* also one that is all zeros */
+/* To be called after parameters were written: prepared copies of weights are made again. */
+void nvdp__weights_changed(const struct nvdp__device *dev);
+/* Operations do not fail one by one.  This tells whether one has since the device was made, for the
+ * end of a pass: out of memory in the library behind bfloat16 products. */
+nvdp_status nvdp__device_status(const struct nvdp__device *dev);
 
 void nvdp__upload(const struct nvdp__device *dev, size_t n, const float *host, float *tensor);
 void nvdp__download(const struct nvdp__device *dev, size_t n, const float *tensor, float *host);

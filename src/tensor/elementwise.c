@@ -1,5 +1,6 @@
 #include "tensor/ops.h"
 
+#include "tensor/gelu.h"
 #include "tensor/reference.h"
 #include "tensor/vector.h"
 
@@ -64,37 +65,31 @@ void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x) {
     run(dev, scale_block, n, a, x, x, x);
 }
 
-/* GELU: x Phi(x), Phi(x) = (1 + erf(x/sqrt 2))/2  (Hendrycks & Gimpel 2016).  Absolute error below
- * 2e-7 max(1, |x|): 1 + erf cancels for negative x, where the value itself vanishes. */
 NVDP__CLONES
 static void gelu_block(size_t n, float a, const float *x, const float *u, float *y) {
     (void)a, (void)u;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        y[i] = 0.5f * x[i] * (1.0f + nvdp__fast_erf(x[i] * 0.707106781f));
+        y[i] = nvdp__gelu(x[i]);
 }
 
-/* d/dx x Phi(x) = Phi(x) + x phi(x) */
 NVDP__CLONES
 static void gelu_slope_block(size_t n, float a, const float *x, const float *dy, float *dx) {
     (void)a;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float phi = 0.398942280f * nvdp__fast_exp(-0.5f * x[i] * x[i]);
-        float cdf = 0.5f * (1.0f + nvdp__fast_erf(x[i] * 0.707106781f));
-        dx[i] = dy[i] * (cdf + x[i] * phi);
+        float slope;
+        nvdp__gelu_and_slope(x[i], &slope);
+        dx[i] = dy[i] * slope;
     }
 }
 
-/* GELU's tanh form ("gelu_new"): x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))/2. */
 NVDP__CLONES
 static void gelu_new_block(size_t n, float a, const float *x, const float *u, float *y) {
     (void)a, (void)u;
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        float t = nvdp__fast_tanh(0.797884561f * (x[i] + 0.044715f * x[i] * x[i] * x[i]));
-        y[i] = 0.5f * x[i] * (1.0f + t);
-    }
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__gelu_new(x[i]);
 }
 
 NVDP__CLONES
@@ -102,10 +97,9 @@ static void gelu_new_slope_block(size_t n, float a, const float *x, const float 
     (void)a;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float square = x[i] * x[i];
-        float t = nvdp__fast_tanh(0.797884561f * (x[i] + 0.044715f * x[i] * square));
-        float du = 0.797884561f * (1.0f + 0.134145f * square);
-        dx[i] = dy[i] * (0.5f * (1.0f + t) + 0.5f * x[i] * (1.0f - t * t) * du);
+        float slope;
+        nvdp__gelu_new_and_slope(x[i], &slope);
+        dx[i] = dy[i] * slope;
     }
 }
 

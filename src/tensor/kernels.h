@@ -16,4 +16,15 @@ void nvdp__small_product(size_t m, size_t n, size_t k, float alpha, const float 
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
                            float *y);
 
+/* One row of LayerNorm (layernorm.c): s = x + residual (residual NULL: s = x, sum not written). */
+void nvdp__layernorm_row(size_t dim, double eps, const float *x, const float *residual,
+                         const float *gamma, const float *beta, float *sum, float *y, float *mean,
+                         float *rstd);
+void nvdp__layernorm_row_backward(size_t dim, const float *sum, const float *gamma, float mean,
+                                  float rstd, const float *dy, float *dx);
+/* dgamma, dbeta of `count` <= NVDP__COLUMNS columns of rows `stride` long, added to. */
+void nvdp__layernorm_columns_backward(size_t rows, size_t stride, size_t count, const float *sum,
+                                      const float *mean, const float *rstd, const float *dy,
+                                      float *dgamma, float *dbeta);
+
 #endif

@@ -3,6 +3,7 @@
  * double. */
 #include "tensor/ops.h"
 
+#include "tensor/kernels.h"
 #include "tensor/reference.h"
 #include "tensor/vector.h"
 
@@ -38,6 +39,12 @@ static void forward_row(size_t dim, double eps, const float *x, const float *res
         y[i] = (x[i] - centre) * scale * gamma[i] + beta[i];
     *mean = centre;
     *rstd = scale;
+}
+
+void nvdp__layernorm_row(size_t dim, double eps, const float *x, const float *residual,
+                         const float *gamma, const float *beta, float *sum, float *y, float *mean,
+                         float *rstd) {
+    forward_row(dim, eps, x, residual, gamma, beta, sum, y, mean, rstd);
 }
 
 void nvdp__layernorm_forward(const struct nvdp__device *dev, size_t rows, size_t dim, float eps,
@@ -104,6 +111,17 @@ static void backward_row(size_t dim, const float *restrict sum, const float *res
         float h = (sum[i] - mean) * rstd;
         dx[i] = rstd * (dy[i] * gamma[i] - mean_g - h * mean_gh);
     }
+}
+
+void nvdp__layernorm_row_backward(size_t dim, const float *sum, const float *gamma, float mean,
+                                  float rstd, const float *dy, float *dx) {
+    backward_row(dim, sum, gamma, mean, rstd, dy, dx);
+}
+
+void nvdp__layernorm_columns_backward(size_t rows, size_t stride, size_t count, const float *sum,
+                                      const float *mean, const float *rstd, const float *dy,
+                                      float *dgamma, float *dbeta) {
+    param_columns(rows, stride, count, sum, mean, rstd, dy, dgamma, dbeta);
 }
 
 void nvdp__layernorm_backward(const struct nvdp__device *dev, size_t rows, size_t dim,

@@ -139,4 +139,19 @@ struct nvdp__adamw {
 void nvdp__adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,
                       const float *g, const float *anchor, float *m, float *v, float *x);
 
+/* The same over many tensors in one pass, in pieces of a length that does not depend on the number
+ * of threads. */
+enum { NVDP__SPAN = 16384 };
+struct nvdp__span {
+    size_t offset, count; /* in all four vectors; count <= NVDP__SPAN */
+    bool decays;          /* opt->weight_decay applies */
+    bool idle;            /* gradient and moments are zero: decay alone */
+};
+void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
+                       const struct nvdp__span *span, const float *g, float *m, float *v, float *x);
+/* Sum of squares of all spans' elements, each span in double, in order; idle ones count as 0.
+ * `part` has room for one double a span. */
+double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
+                               const struct nvdp__span *span, const float *x, double *part);
+
 #endif

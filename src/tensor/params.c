@@ -11,7 +11,16 @@ void nvdp__params_init(struct nvdp__params *params, struct nvdp_context *ctx) {
     *params = (struct nvdp__params){.ctx = ctx};
 }
 
+static void release_use(struct nvdp__row_use *use) {
+    if (use == NULL) return;
+    free(use->row);
+    free(use->now);
+    free(use->ever);
+    free(use);
+}
+
 void nvdp__params_release(struct nvdp__params *params) {
+    release_use(params->use);
     free(params->entry);
     free(params->value);
     free(params->grad);
@@ -48,40 +57,65 @@ nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int 
     if (rank == 1) cols = 1;
     size_t count;
     size_t end;
-    if (!nvdp__mul(rows, cols, &count) || __builtin_add_overflow(params->total, count, &end) ||
+    size_t offset = flags & NVDP__PARAM_JOINED ? params->end : params->total;
+    if (!nvdp__mul(rows, cols, &count) || __builtin_add_overflow(offset, count, &end) ||
         end > SIZE_MAX - LINE)
         return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "tensor %s: %zu x %zu elements overflow",
                           name, rows, cols);
     NVDP_RETURN_IF_FAILED(nvdp__reserve(params->ctx, &params->entry, &params->capacity,
                                         params->count + 1, sizeof *params->entry));
     struct nvdp__param *entry = &params->entry[params->count];
-    *entry = (struct nvdp__param){.rank = rank,
-                                  .shape = {rows, cols},
-                                  .offset = params->total,
-                                  .count = count,
-                                  .flags = flags};
+    *entry = (struct nvdp__param){
+        .rank = rank, .shape = {rows, cols}, .offset = offset, .count = count, .flags = flags};
     memcpy(entry->name, name, strlen(name) + 1);
+    params->end = end;
     params->total = (end + LINE - 1) / LINE * LINE;
     *index = params->count++;
     return NVDP_OK;
 }
 
+/* The one table whose rows are tracked, if there is one. */
+static nvdp_status allocate_use(struct nvdp__params *params) {
+    size_t table = 0;
+    while (table < params->count && !(params->entry[table].flags & NVDP__PARAM_ROWS))
+        table++;
+    if (table == params->count) return NVDP_OK;
+    size_t rows = params->entry[table].shape[0];
+    params->use = nvdp__calloc(params->ctx, 1, sizeof *params->use);
+    if (params->use == NULL) return NVDP_ERR_MEMORY;
+    params->use->table = table;
+    params->use->row = nvdp__calloc(params->ctx, rows, sizeof *params->use->row);
+    params->use->now = nvdp__calloc(params->ctx, rows, sizeof *params->use->now);
+    params->use->ever = nvdp__calloc(params->ctx, rows, sizeof *params->use->ever);
+    bool made = params->use->row != NULL && params->use->now != NULL && params->use->ever != NULL;
+    return made ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
 nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
+    nvdp_status status = NVDP_OK;
+    float *value = NULL;
+    float *grad = NULL;
     if (params->value != NULL)
         return nvdp__fail(params->ctx, NVDP_ERR_STATE, "parameters: allocated twice");
-    float *value = nvdp__calloc(params->ctx, params->total, sizeof *value);
+    value = nvdp__calloc(params->ctx, params->total, sizeof *value);
     if (value == NULL) return NVDP_ERR_MEMORY;
-    float *grad = NULL;
     if (with_grad) {
         grad = nvdp__calloc(params->ctx, params->total, sizeof *grad);
         if (grad == NULL) {
-            free(value);
-            return NVDP_ERR_MEMORY;
+            status = NVDP_ERR_MEMORY;
+            goto cleanup;
         }
+        NVDP_TRY(allocate_use(params));
     }
     params->value = value;
     params->grad = grad;
     return NVDP_OK;
+cleanup:
+    release_use(params->use);
+    params->use = NULL;
+    free(value);
+    free(grad);
+    return status;
 }
 
 float *nvdp__value(const struct nvdp__params *params, size_t index) {
@@ -90,6 +124,50 @@ float *nvdp__value(const struct nvdp__params *params, size_t index) {
 
 float *nvdp__grad(const struct nvdp__params *params, size_t index) {
     return params->grad != NULL ? params->grad + params->entry[index].offset : NULL;
+}
+
+static void begin_rows(const struct nvdp__device *dev, const struct nvdp__params *params) {
+    struct nvdp__row_use *use = params->use;
+    const struct nvdp__param *entry = &params->entry[use->table];
+    float *grad = nvdp__grad(params, use->table);
+    if (!use->tracked || use->all) nvdp__zero(dev, entry->count, grad);
+    for (size_t i = 0; i < use->count; i++) {
+        size_t row = (size_t)use->row[i];
+        if (!use->all) nvdp__zero(dev, entry->shape[1], grad + row * entry->shape[1]);
+        use->now[row] = false;
+    }
+    use->tracked = true;
+    use->all = false;
+    use->count = 0;
+}
+
+void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *params) {
+    size_t from = 0; /* [from, at): to be zeroed */
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        if (!(entry->flags & (NVDP__PARAM_SET | NVDP__PARAM_ROWS))) continue;
+        nvdp__zero(dev, entry->offset - from, params->grad + from);
+        from = entry->offset + entry->count;
+        if (entry->flags & NVDP__PARAM_ROWS) begin_rows(dev, params);
+    }
+    nvdp__zero(dev, params->total - from, params->grad + from);
+}
+
+void nvdp__grad_rows(const struct nvdp__params *params, size_t n, const int32_t *index) {
+    struct nvdp__row_use *use = params->use;
+    if (use == NULL || !use->tracked) return;
+    if (index == NULL) {
+        use->all = true;
+        memset(use->ever, true, params->entry[use->table].shape[0] * sizeof *use->ever);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t row = (size_t)index[i];
+        if (use->now[row]) continue;
+        use->now[row] = true;
+        use->ever[row] = true;
+        use->row[use->count++] = index[i];
+    }
 }
 
 void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,

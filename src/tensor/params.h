@@ -10,14 +10,17 @@ enum { NVDP__PARAM_RANK = 2 };
 enum nvdp__param_flags {
     NVDP__PARAM_DECAY = 1,    /* weight decay applies (not on biases and LayerNorm) */
     NVDP__PARAM_OPTIONAL = 2, /* initialised with a notice where a checkpoint lacks it */
-    NVDP__PARAM_FROZEN = 4    /* no update */
+    NVDP__PARAM_FROZEN = 4,   /* no update */
+    NVDP__PARAM_JOINED = 8,   /* follows the tensor before it without padding */
+    NVDP__PARAM_SET = 16,     /* each backward pass overwrites its gradient: never zeroed */
+    NVDP__PARAM_ROWS = 32     /* an embedding table: most rows have no gradient in a step */
 };
 
 struct nvdp__param {
     char name[120]; /* Hugging Face's name, such as "bert.encoder.layer.0.output.dense.bias" */
     int rank;
     size_t shape[NVDP__PARAM_RANK];
-    size_t offset; /* floats from the start of the vector, multiple of 16 */
+    size_t offset; /* floats from the start of the vector, multiple of 16 unless joined */
     size_t count;
     unsigned flags;
 };
@@ -27,9 +30,23 @@ struct nvdp__params {
     size_t count;
     size_t capacity;
     struct nvdp__param *entry;
-    size_t total; /* floats, padding between tensors included */
-    float *value; /* [total] */
-    float *grad;  /* [total], NULL for inference */
+    size_t end;                /* floats, of the last tensor declared */
+    size_t total;              /* floats, padding between tensors included */
+    float *value;              /* [total] */
+    float *grad;               /* [total], NULL for inference */
+    struct nvdp__row_use *use; /* of the table flagged NVDP__PARAM_ROWS; NULL: none, or inference */
+};
+
+/* Rows of an embedding table that have a gradient.  AdamW leaves the moments of a row that never
+ * had one at zero, so that only its decay needs doing: the same bits at a fraction of the traffic.
+ */
+struct nvdp__row_use {
+    size_t table;     /* index in the parameters */
+    bool tracked;     /* since nvdp__grad_begin: the lists below hold */
+    bool all;         /* every row has a gradient in this step */
+    size_t count;     /* rows in `row` */
+    int32_t *row;     /* [rows of the table] with a gradient in this step, each once */
+    bool *now, *ever; /* [rows of the table] in this step; in any step */
 };
 
 void nvdp__params_init(struct nvdp__params *params, struct nvdp_context *ctx);
@@ -43,6 +60,13 @@ nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad);
 size_t nvdp__params_find(const struct nvdp__params *params, const char *name);
 float *nvdp__value(const struct nvdp__params *params, size_t index);
 float *nvdp__grad(const struct nvdp__params *params, size_t index);
+
+/* Begins a step's gradients: zero where backward passes add, nothing done where they set
+ * (NVDP__PARAM_SET), and only the rows used last where rows are tracked. */
+void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *params);
+/* Rows `index` [n] of the tracked table get a gradient in this step; index NULL: all do.  To be
+ * called before the gradient is written, where nvdp__grad_begin was. */
+void nvdp__grad_rows(const struct nvdp__params *params, size_t n, const int32_t *index);
 
 /* Initial values. */
 void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,

@@ -40,6 +40,20 @@ double nvdp__sum_squares(const struct nvdp__device *dev, size_t n, const float *
     return nvdp__dot(dev, n, x, x);
 }
 
+double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
+                               const struct nvdp__span *span, const float *x, double *part) {
+    int team = nvdp__team(dev, spans * NVDP__SPAN);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < spans; i++) {
+        const float *from = x + span[i].offset;
+        part[i] = span[i].idle ? 0 : dot_chunk(span[i].count, from, from);
+    }
+    double sum = 0;
+    for (size_t i = 0; i < spans; i++)
+        sum += part[i];
+    return sum;
+}
+
 /* An infinity or NaN has all exponent bits set. */
 NVDP__CLONES
 static uint32_t infinite_in_block(size_t n, const float *x) {

@@ -67,11 +67,24 @@ json_t *nvdp__train_config_json(const struct nvdp_train_config *config) {
     }
     json_object_set_new(object, "protocol", json_string(nvdp_protocol_name(config->protocol)));
     json_object_set_new(object, "kl_schedule", json_string(schedule_name[config->kl_schedule]));
+    json_object_set_new(object, "precision", json_string(nvdp_precision_name(config->precision)));
     json_object_set_new(object, "seed", json_integer((json_int_t)config->seed));
     json_object_set_new(object, "skip_bad_rows", json_boolean(config->skip_bad_rows));
     json_object_set_new(object, "columns", columns_json(&config->columns));
     json_object_set_new(object, "nvib", nvdp__nvib_config_json(&config->nvib));
     return object;
+}
+
+static nvdp_status read_precision(struct nvdp_context *ctx, const char *path, const json_t *object,
+                                  struct nvdp_train_config *config) {
+    const char *name = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "precision", "f32", &name));
+    config->precision = NVDP_PRECISION_F32;
+    if (strcmp(name, nvdp_precision_name(NVDP_PRECISION_F32)) == 0) return NVDP_OK;
+    config->precision = NVDP_PRECISION_BF16;
+    if (strcmp(name, nvdp_precision_name(NVDP_PRECISION_BF16)) == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'precision': expected f32 or bf16, found '%s'",
+                      path, name);
 }
 
 static nvdp_status read_enums(struct nvdp_context *ctx, const char *path, const json_t *object,
@@ -82,6 +95,7 @@ static nvdp_status read_enums(struct nvdp_context *ctx, const char *path, const 
     NVDP_RETURN_IF_FAILED(
         nvdp__json_string(ctx, path, object, "kl_schedule", "constant", &schedule));
     NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, method, &config->method));
+    NVDP_RETURN_IF_FAILED(read_precision(ctx, path, object, config));
     config->protocol = strcmp(protocol, "dev") == 0 ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT;
     for (size_t i = 0; i < COUNT(schedule_name); i++) {
         if (strcmp(schedule, schedule_name[i]) != 0) continue;

@@ -63,7 +63,7 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
     r->lr = t->config.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.warmup);
     r->norm = NAN;
     nvdp__trainer_next_batch(t);
-    nvdp__zero(&model->dev, model->params.total, model->params.grad);
+    nvdp__grad_begin(&model->dev, &model->params);
     NVDP_RETURN_IF_FAILED(nvdp__model_forward(model, t->batch, &pass, &draw, dropout));
     NVDP_RETURN_IF_FAILED(
         nvdp__model_backward(model, t->batch, &pass, t->config.lambda_g * r->weight,

@@ -69,6 +69,7 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
                                 bool with_grad) {
     struct nvdp_model_info info = {.bert = *bert};
     NVDP_RETURN_IF_FAILED(resolve(t, bert));
+    nvdp_context_set_precision(t->ctx, t->config.precision);
     info.method = t->config.method;
     info.nvib = t->config.nvib;
     info.task = t->all->task;

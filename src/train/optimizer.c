@@ -3,21 +3,87 @@
 #include <math.h>
 #include <stdlib.h>
 
+static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
+                             const struct nvdp__param *tensor, size_t piece) {
+    for (size_t at = 0; at < tensor->count; at += piece) {
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &optimizer->span, &optimizer->capacity,
+                                            optimizer->spans + 1, sizeof *optimizer->span));
+        optimizer->span[optimizer->spans++] =
+            (struct nvdp__span){.offset = tensor->offset + at,
+                                .count = tensor->count - at < piece ? tensor->count - at : piece,
+                                .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0};
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status make_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
+                              const struct nvdp__params *params) {
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *tensor = &params->entry[i];
+        if (tensor->flags & NVDP__PARAM_FROZEN) continue;
+        bool tracked = params->use != NULL && params->use->table == i &&
+                       tensor->shape[1] <= (size_t)NVDP__SPAN;
+        if (tracked) {
+            optimizer->first_row = optimizer->spans;
+            optimizer->rows = tensor->shape[0];
+        }
+        NVDP_RETURN_IF_FAILED(
+            add_spans(optimizer, ctx, tensor, tracked ? tensor->shape[1] : (size_t)NVDP__SPAN));
+    }
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer) {
+    nvdp_status status = NVDP_ERR_MEMORY;
+    optimizer->steps_taken = 0;
+    optimizer->spans = 0;
+    optimizer->rows = 0;
     optimizer->m = nvdp__calloc(ctx, params->total, sizeof *optimizer->m);
     optimizer->v = nvdp__calloc(ctx, params->total, sizeof *optimizer->v);
-    optimizer->steps_taken = 0;
-    if (optimizer->m != NULL && optimizer->v != NULL) return NVDP_OK;
+    if (optimizer->m == NULL || optimizer->v == NULL) goto cleanup;
+    NVDP_TRY(make_spans(optimizer, ctx, params));
+    optimizer->part = nvdp__calloc(ctx, optimizer->spans, sizeof *optimizer->part);
+    if (optimizer->part != NULL) return NVDP_OK;
+    status = NVDP_ERR_MEMORY;
+cleanup:
     nvdp__optimizer_release(optimizer);
-    return NVDP_ERR_MEMORY;
+    return status;
 }
 
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->m);
     free(optimizer->v);
+    free(optimizer->span);
+    free(optimizer->part);
     optimizer->m = NULL;
     optimizer->v = NULL;
+    optimizer->span = NULL;
+    optimizer->part = NULL;
+    optimizer->capacity = 0;
+}
+
+void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
+                              const struct nvdp__params *params) {
+    if (params->use == NULL) return;
+    const struct nvdp__param *table = &params->entry[params->use->table];
+    size_t dim = table->shape[1];
+    for (size_t r = 0; r < table->shape[0]; r++) {
+        size_t at = table->offset + r * dim;
+        for (size_t i = at; i < at + dim && !params->use->ever[r]; i++)
+            params->use->ever[r] = optimizer->m[i] != 0 || optimizer->v[i] != 0;
+    }
+}
+
+/* Rows without a gradient are idle for the norm; rows that never had one, for the step too. */
+static void mark_rows(const struct nvdp__optimizer *optimizer, const struct nvdp__params *params,
+                      bool for_step) {
+    const struct nvdp__row_use *use = params->use;
+    for (size_t r = 0; r < optimizer->rows; r++) {
+        bool live = !use->tracked || use->all || (for_step ? use->ever[r] : use->now[r]);
+        optimizer->span[optimizer->first_row + r].idle = !live;
+        if (!use->tracked) use->ever[r] = true;
+    }
 }
 
 double nvdp__lr_factor(uint64_t step, uint64_t steps, double warmup) {
@@ -29,7 +95,9 @@ double nvdp__lr_factor(uint64_t step, uint64_t steps, double warmup) {
 
 nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct nvdp__device *dev,
                                  struct nvdp__params *params, double factor, double *norm) {
-    double length = sqrt(nvdp__sum_squares(dev, params->total, params->grad));
+    mark_rows(optimizer, params, false);
+    double length = sqrt(nvdp__spans_sum_squares(dev, optimizer->spans, optimizer->span,
+                                                 params->grad, optimizer->part));
     if (!isfinite(length)) {
         return nvdp__fail(dev->ctx, NVDP_ERR_NUMERIC, "the gradient's norm is %g", length);
     }
@@ -39,6 +107,7 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
         .beta1 = optimizer->beta1,
         .beta2 = optimizer->beta2,
         .eps = optimizer->eps,
+        .weight_decay = optimizer->weight_decay,
         .bias1 = 1 - pow(optimizer->beta1, t),
         .bias2 = 1 - pow(optimizer->beta2, t),
         .grad_scale = 1,
@@ -46,14 +115,10 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     if (optimizer->clip_norm > 0 && length > optimizer->clip_norm) {
         step.grad_scale = optimizer->clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
     }
-    for (size_t i = 0; i < params->count; i++) {
-        const struct nvdp__param *p = &params->entry[i];
-        if (p->flags & NVDP__PARAM_FROZEN) continue;
-        step.weight_decay = p->flags & NVDP__PARAM_DECAY ? optimizer->weight_decay : 0;
-        nvdp__adamw_step(dev, &step, p->count, nvdp__grad(params, i), NULL,
-                         optimizer->m + p->offset, optimizer->v + p->offset,
-                         nvdp__value(params, i));
-    }
+    mark_rows(optimizer, params, true);
+    nvdp__adamw_spans(dev, &step, optimizer->spans, optimizer->span, params->grad, optimizer->m,
+                      optimizer->v, params->value);
+    nvdp__weights_changed(dev);
     *norm = length;
     return NVDP_OK;
 }

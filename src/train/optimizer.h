@@ -9,13 +9,22 @@ struct nvdp__optimizer {
     double lr, beta1, beta2, eps, weight_decay, clip_norm; /* clip_norm 0: off */
     uint64_t steps_taken;
     float *m, *v; /* [params->total] */
+    /* The table in pieces, frozen tensors left out; the tracked table's rows one by one. */
+    struct nvdp__span *span;
+    double *part; /* [spans] */
+    size_t spans, capacity;
+    size_t first_row, rows; /* spans of the tracked table; rows 0: none */
 };
 
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer);
+/* After m and v were read from a file. */
+void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
+                              const struct nvdp__params *params);
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer);
-/* One step at lr * factor from params->grad; *norm is the gradient's norm before clipping.  A norm
- * that is not finite: NVDP_ERR_NUMERIC, nothing changed. */
+/* One step at lr * factor from params->grad; prepared copies of weights are made again. *norm is
+ * the gradient's norm before clipping.  A norm that is not finite: NVDP_ERR_NUMERIC, nothing
+ * changed. */
 nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct nvdp__device *dev,
                                  struct nvdp__params *params, double factor, double *norm);
 /* Linear warm-up over warmup * steps, then linear decay to 0; step counts from 0. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATE_VERSION = 1 };
+enum { STATE_VERSION = 2 };
 
 static json_t *state_json(const struct nvdp__trainer *t) {
     const struct nvdp__train_state *s = &t->state;
@@ -125,6 +125,8 @@ nvdp_status nvdp__state_load(struct nvdp__trainer *t, bool *found) {
     NVDP_TRY(read_vector(t, path, file, "parameters", t->model->params.value));
     NVDP_TRY(read_vector(t, path, file, "first_moment", t->optimizer.m));
     NVDP_TRY(read_vector(t, path, file, "second_moment", t->optimizer.v));
+    nvdp__optimizer_restored(&t->optimizer, &t->model->params);
+    nvdp__weights_changed(&t->model->dev);
 cleanup:
     nvdp_safetensors_close(file);
     json_decref(object);

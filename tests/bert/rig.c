@@ -19,9 +19,15 @@ struct nvdp_bert_config rig_config(void) {
 
 struct rig *rig_create(const struct nvdp_bert_config *config, size_t outputs, bool training,
                        bool keep_hidden) {
+    return rig_create_in(NVDP_PRECISION_F32, config, outputs, training, keep_hidden);
+}
+
+struct rig *rig_create_in(enum nvdp_precision precision, const struct nvdp_bert_config *config,
+                          size_t outputs, bool training, bool keep_hidden) {
     struct rig *rig = calloc(1, sizeof *rig);
     rig->ctx = support_context();
-    rig->dev = nvdp__device_cpu(rig->ctx);
+    nvdp_context_set_precision(rig->ctx, precision);
+    cr_assert_eq(nvdp__bert_device(rig->ctx, config, &rig->dev), NVDP_OK);
     rig->outputs = outputs;
     nvdp__params_init(&rig->params, rig->ctx);
     cr_assert_eq(nvdp__bert_declare(&rig->bert, config, true, &rig->params), NVDP_OK, "%s",
@@ -43,7 +49,8 @@ static void take(struct rig *rig, size_t texts, size_t longest) {
     rig->logits = nvdp__arena_take(&rig->arena, texts * rig->outputs);
     rig->d_logits = nvdp__arena_take(&rig->arena, texts * rig->outputs);
     rig->d_pooled = nvdp__arena_take(&rig->arena, texts * dim);
-    rig->d_last = nvdp__arena_take(&rig->arena, texts * longest * dim);
+    rig->d_last =
+        nvdp__arena_take(&rig->arena, nvdp__operand_rows(&rig->dev, texts * longest) * dim);
 }
 
 void rig_plan(struct rig *rig, size_t texts, size_t longest) {
@@ -58,6 +65,7 @@ void rig_free(struct rig *rig) {
     nvdp__bert_cache_release(&rig->cache);
     nvdp__bert_release(&rig->bert);
     nvdp__params_release(&rig->params);
+    nvdp__device_release(&rig->dev);
     nvdp__arena_release(&rig->arena);
     nvdp_context_free(rig->ctx);
     free(rig);
@@ -149,6 +157,10 @@ double rig_forward(struct rig *rig, const struct nvdp__batch *batch) {
 
 double rig_backward(struct rig *rig, const struct nvdp__batch *batch) {
     nvdp__zero(&rig->dev, rig->params.total, rig->params.grad);
+    return rig_add_backward(rig, batch);
+}
+
+double rig_add_backward(struct rig *rig, const struct nvdp__batch *batch) {
     double loss = classify(rig, batch, rig->d_logits);
     nvdp__linear_backward(&rig->dev, batch->texts, rig->bert.config.hidden_size, rig->outputs,
                           rig->cache.pooled, nvdp__value(&rig->params, rig->classifier.weight),

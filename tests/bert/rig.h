@@ -21,6 +21,9 @@ struct rig {
 /* A small network; every size differs from the others. */
 struct nvdp_bert_config rig_config(void);
 /* Declared and allocated with gradients where training; values zero. */
+struct rig *rig_create_in(enum nvdp_precision precision, const struct nvdp_bert_config *config,
+                          size_t outputs, bool training, bool keep_hidden);
+/* In f32. */
 struct rig *rig_create(const struct nvdp_bert_config *config, size_t outputs, bool training,
                        bool keep_hidden);
 void rig_plan(struct rig *rig, size_t texts, size_t longest);
@@ -41,6 +44,8 @@ struct nvdp__batch *rig_pack(struct rig *rig, size_t texts, size_t width, const 
 double rig_forward(struct rig *rig, const struct nvdp__batch *batch);
 /* Zeroes the gradients, then rig_forward and its gradients. */
 double rig_backward(struct rig *rig, const struct nvdp__batch *batch);
+/* The same without zeroing. */
+double rig_add_backward(struct rig *rig, const struct nvdp__batch *batch);
 /* n floats of tensor memory; free(). */
 float *rig_download(struct rig *rig, size_t n, const float *tensor);
 /* The last hidden state [tokens, hidden_size]; free(). */

@@ -110,8 +110,8 @@ Test(usage, needed_options_are_named) {
     refused("tokenize", "option --model is needed", "--help");
 }
 
-Test(usage, bf16_is_refused_clearly) {
-    refused("train --precision bf16", "bf16 is not available in this build", "--help");
+Test(usage, an_unknown_precision_names_the_known_ones) {
+    refused("train --precision f16", "expected one of f32 bf16, found 'f16'", "--help");
 }
 
 Test(usage, a_resumed_run_takes_no_other_options) {

@@ -1,0 +1,32 @@
+/* In what arithmetic matrix products run. */
+#ifndef NVDP_PRECISION_H
+#define NVDP_PRECISION_H
+
+#include <nvdp/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum nvdp_precision {
+    NVDP_PRECISION_F32, /* float32 throughout */
+    /* The encoder's and the bottleneck's products take bfloat16 operands and sum in float32, and
+     * what only products and activations read again is kept as bfloat16; parameters, gradients of
+     * parameters, optimiser, residual stream, LayerNorm, softmax, losses and noise stay float32. */
+    NVDP_PRECISION_BF16
+};
+const char *nvdp_precision_name(enum nvdp_precision precision); /* "f32", "bf16" */
+
+/* Why bfloat16 products are not to be had here (the build lacks oneDNN, the processor lacks the
+ * instructions), NULL where they are. */
+const char *nvdp_bf16_missing(void);
+
+/* For the models and encoders made from now on; default f32.  Where bf16 is not to be had they
+ * compute in f32, and a notice says why. */
+void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision);
+enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,170 @@
+/* The encoder with bfloat16 products against the same in float32. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { TEXTS = 5, LONGEST = 150 };
+
+/* Heads of 32, more keys than a block of queries, lengths that are no multiple of anything. */
+static struct nvdp_bert_config half_config(void) {
+    struct nvdp_bert_config config = rig_config();
+    config.hidden_size = 96;
+    config.num_attention_heads = 3;
+    config.intermediate_size = 160;
+    config.num_hidden_layers = 3;
+    config.max_position_embeddings = LONGEST;
+    return config;
+}
+
+static struct rig *rig_with_batch(enum nvdp_precision precision, bool training,
+                                  const struct nvdp_bert_config *config,
+                                  struct nvdp__batch **batch) {
+    static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 2, 77};
+    struct rig *rig = rig_create_in(precision, config, 3, training, false);
+    *batch = rig_batch(rig, TEXTS, lengths, 11);
+    rig_randomise(rig, 0.1, 7);
+    rig_plan(rig, TEXTS, LONGEST);
+    nvdp__weights_changed(&rig->dev);
+    return rig;
+}
+
+static double norm(size_t n, const float *x, const float *y) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += pow((double)x[i] - (y != NULL ? y[i] : 0), 2);
+    return sqrt(sum);
+}
+
+static bool skipped(void) {
+    if (nvdp_bf16_missing() == NULL) return false;
+    cr_skip_test("bf16: %s", nvdp_bf16_missing());
+    return true;
+}
+
+/* The largest |half - single| / |single| over the tensors.  One rounding to bfloat16 is off by at
+ * most 2^-9 = .002; a gradient of the first layer carries those of six products a layer. A key's
+ * bias has no gradient (softmax does not see it): what is there is rounding. */
+static double worst_gradient(const struct nvdp_bert_config *config, const struct nvdp__pass *pass) {
+    struct nvdp__batch *batch[2];
+    struct rig *rig[2];
+    float *grad[2];
+    double loss[2];
+    for (int i = 0; i < 2; i++) {
+        rig[i] = rig_with_batch(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, true, config,
+                                &batch[i]);
+        rig[i]->pass = *pass;
+        loss[i] = rig_backward(rig[i], batch[i]);
+        grad[i] = rig_download(rig[i], rig[i]->params.total, rig[i]->params.grad);
+        cr_assert_eq(nvdp__device_status(&rig[i]->dev), NVDP_OK);
+    }
+    cr_assert_not_null(rig[1]->dev.half);
+    cr_assert_leq(fabs(loss[0] - loss[1]), 1e-2 * fabs(loss[0]));
+    double worst = 0;
+    for (size_t t = 0; t < rig[0]->params.count; t++) {
+        const struct nvdp__param *tensor = &rig[0]->params.entry[t];
+        if (strstr(tensor->name, "key.bias") != NULL) continue;
+        double size = norm(tensor->count, grad[0] + tensor->offset, NULL);
+        double error = norm(tensor->count, grad[0] + tensor->offset, grad[1] + tensor->offset);
+        cr_expect_leq(error, 3e-2 * size, "%s: relative error %g", tensor->name, error / size);
+        worst = fmax(worst, error / size);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(grad[i]);
+        nvdp__batch_free(batch[i]);
+        rig_free(rig[i]);
+    }
+    return worst;
+}
+
+Test(half, gradients) {
+    if (skipped()) return;
+    struct nvdp_bert_config config = half_config();
+    struct nvdp__pass pass = {.training = true};
+    double worst = worst_gradient(&config, &pass);
+    cr_assert_gt(worst, 1e-5, "bfloat16 was not used");
+}
+
+/* The same masks in both precisions, or nothing would agree. */
+Test(half, gradients_with_dropout_and_gelu_new) {
+    if (skipped()) return;
+    struct nvdp_bert_config config = half_config();
+    config.hidden_act = NVDP_GELU_NEW;
+    struct nvdp__pass pass = {
+        .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
+    worst_gradient(&config, &pass);
+}
+
+/* Training and inference place their activations differently; the hidden states are the same bits.
+ */
+Test(half, inference_equals_training) {
+    if (skipped()) return;
+    struct nvdp_bert_config config = half_config();
+    struct nvdp__batch *batch[2];
+    struct rig *rig[2];
+    float *last[2];
+    for (int i = 0; i < 2; i++) {
+        rig[i] = rig_with_batch(NVDP_PRECISION_BF16, i == 1, &config, &batch[i]);
+        rig_forward(rig[i], batch[i]);
+        last[i] = rig_last(rig[i], batch[i]);
+    }
+    size_t n = batch[0]->tokens * config.hidden_size;
+    cr_assert_eq(memcmp(last[0], last[1], n * sizeof *last[0]), 0);
+    for (int i = 0; i < 2; i++) {
+        free(last[i]);
+        nvdp__batch_free(batch[i]);
+        rig_free(rig[i]);
+    }
+}
+
+/* Padding of rows to whole blocks must not leak: a text alone gives what it gives in a batch. */
+Test(half, a_text_alone) {
+    if (skipped()) return;
+    struct nvdp_bert_config config = half_config();
+    struct nvdp__batch *batch = NULL;
+    struct rig *rig = rig_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
+    rig_forward(rig, batch);
+    float *together = rig_last(rig, batch);
+    size_t dim = config.hidden_size;
+    for (size_t t = 0; t < TEXTS; t++) {
+        struct nvdp__batch *one = rig_one_text(rig, batch, t);
+        rig_forward(rig, one);
+        float *alone = rig_last(rig, one);
+        const float *expected = together + (size_t)batch->offset[t] * dim;
+        /* Sums of products may be split differently for another number of rows. */
+        double error = norm(one->tokens * dim, alone, expected);
+        cr_assert_leq(error, 1e-2 * norm(one->tokens * dim, expected, NULL), "text %zu", t);
+        free(alone);
+        nvdp__batch_free(one);
+    }
+    free(together);
+    nvdp__batch_free(batch);
+    rig_free(rig);
+}
+
+/* Weights that change between passes are not taken from the copy made before. */
+Test(half, changed_weights_are_packed_again) {
+    if (skipped()) return;
+    struct nvdp_bert_config config = half_config();
+    struct nvdp__batch *batch = NULL;
+    struct rig *rig = rig_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
+    double before = rig_forward(rig, batch);
+    rig_randomise(rig, 0.2, 8);
+    nvdp__weights_changed(&rig->dev);
+    double after = rig_forward(rig, batch);
+    cr_assert_neq(before, after);
+    rig_randomise(rig, 0.1, 7);
+    nvdp__weights_changed(&rig->dev);
+    cr_assert_eq(rig_forward(rig, batch), before);
+    nvdp__batch_free(batch);
+    rig_free(rig);
+}
+
+/* Heads that do not suit are computed in float32. */
+Test(half, heads_of_odd_width_fall_back) {
+    struct nvdp_bert_config config = rig_config();
+    struct rig *rig = rig_create_in(NVDP_PRECISION_BF16, &config, 3, false, false);
+    cr_assert_null(rig->dev.half);
+    rig_free(rig);
+}
