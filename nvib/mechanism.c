@@ -284,11 +284,18 @@ static nvdp_status posterior(const void *self, const struct nvdp__device *dev,
     return NVDP_OK;
 }
 
+/* A narrow latent starts from the principal directions of what the encoder says. */
+static bool wants_hidden(const void *self) {
+    const struct nvdp__nvib *nvib = self;
+    return nvib->dim < nvib->hidden_size;
+}
+
 const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .name = "nvdp",
     .private_ = true,
     .create = create,
     .release = release,
+    .wants_hidden = wants_hidden,
     .initialise = nvdp__nvib_initialise,
     .plan = plan,
     .width = width,

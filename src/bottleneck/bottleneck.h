@@ -42,6 +42,8 @@ struct nvdp__mechanism {
                           const struct nvdp_nvib_config *config, struct nvdp__params *params,
                           void **self);
     void (*release)(void *self); /* NULL allowed */
+    /* Whether initialise looks at `hidden`; NULL: it does not, and gets none. */
+    bool (*wants_hidden)(const void *self);
     /* Initial values; `hidden` [rows, D] is a sample of encoder outputs (tensor). Only parameters
      * of the bottleneck are set. */
     nvdp_status (*initialise)(void *self, const struct nvdp__device *dev,

@@ -89,8 +89,8 @@ static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dat
     return NVDP_OK;
 }
 
-nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
-                                              const struct nvdp_dataset *dataset, uint64_t seed) {
+static nvdp_status initialise_from_texts(struct nvdp_model *model,
+                                         const struct nvdp_dataset *dataset, uint64_t seed) {
     nvdp_status status = NVDP_OK;
     struct nvdp__batch *batch = NULL;
     struct nvdp__arena arena = {0};
@@ -119,4 +119,13 @@ cleanup:
     nvdp__batch_free(batch);
     free(order);
     return status;
+}
+
+nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
+                                              const struct nvdp_dataset *dataset, uint64_t seed) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    void *self = model->bottleneck.self;
+    if (mechanism->wants_hidden != NULL && mechanism->wants_hidden(self))
+        return initialise_from_texts(model, dataset, seed);
+    return mechanism->initialise(self, &model->dev, &model->params, seed, 0, NULL);
 }

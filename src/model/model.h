@@ -46,7 +46,8 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_
 /* Random encoder and classifier; the bottleneck is initialised by
  * nvdp__model_initialise_bottleneck, after the encoder's weights are in place. */
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
-/* From the encoder's outputs on the data set's first texts in epoch-0 order; needs a plan. */
+/* Where the mechanism wants them, from the encoder's outputs on the data set's first texts in
+ * epoch-0 order; that needs a plan. */
 nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
                                               const struct nvdp_dataset *dataset, uint64_t seed);
 /* Activations for batches of at most `texts` texts of at most `longest` tokens. */
