@@ -90,9 +90,12 @@ struct nvdp_dataset_config {
     /* NVDP_TASK_TSV, splits other than train: the label names found in train.  NULL for other
      * tasks, and for a named file whose own labels are to count. */
     const struct nvdp_task *labels_from;
+    /* Folder that keeps tokenized files between runs, made where it is missing; NULL: none.  What
+     * comes back is what reading would give: a file stands under the hash of all it depends on. */
+    const char *cache;
 };
 
-/* Defaults: max_length 128, no limit, no skipping. */
+/* Defaults: max_length 128, no limit, no skipping, no cache. */
 struct nvdp_dataset_config nvdp_dataset_config_default(void);
 
 /* Reads and tokenizes a split.  A leading byte-order mark, quotes inside fields (no CSV quoting),

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "text/rows.h"
 #include "text/tokenizer.h"
+#include "text/tokens_cache.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -243,20 +244,55 @@ cleanup:
     return status;
 }
 
-static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                        const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                        const char *path, struct nvdp_dataset **out) {
+/* A file's bytes, parsed, sampled and tokenized. */
+static nvdp_status read_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              const struct nvdp_dataset_config *config, enum nvdp__label_use use,
+                              const char *path, const char *bytes, size_t count,
+                              struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__rows rows = {0};
-    char *bytes = NULL;
-    size_t count = 0;
-    NVDP_TRY(check_length(ctx, config->max_length));
-    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
     NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
     NVDP_TRY(sample_rows(ctx, config, &rows));
     NVDP_TRY(build(ctx, tokenizer, config->max_length, &rows, out));
 cleanup:
     nvdp__rows_release(&rows);
+    return status;
+}
+
+/* The same through the cache.  A file with skipped rows is not kept: their notice is to come again.
+ */
+static nvdp_status recall_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                const struct nvdp_dataset_config *config, enum nvdp__label_use use,
+                                const char *path, const char *bytes, size_t count,
+                                struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *dataset = NULL;
+    char *kept = NULL;
+    NVDP_TRY(nvdp__tokens_path(ctx, tokenizer, config, use, bytes, count, &kept));
+    NVDP_TRY(nvdp__tokens_load(ctx, kept, tokenizer, config, &dataset));
+    if (dataset == NULL) {
+        NVDP_TRY(read_texts(ctx, tokenizer, config, use, path, bytes, count, &dataset));
+        if (dataset->bad_rows == 0) NVDP_TRY(nvdp__tokens_save(ctx, config->cache, kept, dataset));
+    }
+    *out = dataset;
+    dataset = NULL;
+cleanup:
+    nvdp_dataset_free(dataset);
+    free(kept);
+    return status;
+}
+
+static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                        const struct nvdp_dataset_config *config, enum nvdp__label_use use,
+                        const char *path, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    char *bytes = NULL;
+    size_t count = 0;
+    NVDP_TRY(check_length(ctx, config->max_length));
+    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
+    NVDP_TRY((config->cache != NULL ? recall_texts : read_texts)(ctx, tokenizer, config, use, path,
+                                                                 bytes, count, out));
+cleanup:
     free(bytes);
     return status;
 }

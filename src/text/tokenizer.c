@@ -39,6 +39,21 @@ static void fill_bytes(struct nvdp_tokenizer *tokenizer) {
     }
 }
 
+/* Of everything that decides what a text becomes. */
+static void fill_digest(struct nvdp_tokenizer *tokenizer, const char *bytes, size_t count) {
+    const struct nvdp__normalization *normalization = &tokenizer->normalization;
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, bytes, count);
+    for (int i = 0; i < NVDP__SPECIALS; i++) {
+        nvdp__digest_number(&digest, (uint64_t)tokenizer->special[i]);
+    }
+    nvdp__digest_number(&digest, normalization->lower_case);
+    nvdp__digest_number(&digest, normalization->strip_accents);
+    nvdp__digest_number(&digest, normalization->chinese_characters);
+    nvdp__digest_end(&digest, tokenizer->digest);
+}
+
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
@@ -57,6 +72,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
     }
     tokenizer->normalization = *normalization;
     fill_bytes(tokenizer);
+    fill_digest(tokenizer, bytes, count);
     *out = tokenizer;
     tokenizer = NULL;
 cleanup:

@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
+#include "base/digest.h"
 #include "text/normalize.h"
 #include "text/vocabulary.h"
 #include "text/wordpiece.h"
@@ -15,6 +16,7 @@ struct nvdp_tokenizer {
     int32_t special[NVDP__SPECIALS];
     unsigned char kind[NVDP__BYTE_VALUES]; /* of ASCII characters: enum byte_kind in tokenizer.c */
     char folded[NVDP__BYTE_VALUES];        /* ASCII in lower case, where that is asked for */
+    char digest[NVDP__DIGEST_HEX];         /* of vocabulary, special tokens, normalization */
 };
 
 /* A tokenizer from the bytes of vocab.txt, with the given names of the special tokens. */

@@ -1,0 +1,92 @@
+#include "base/cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
+
+struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version, uint64_t bytes) {
+    struct nvdp__cache_header header = {.version = version, .bytes = bytes};
+    strncpy(header.kind, kind, sizeof header.kind - 1);
+    return header;
+}
+
+bool nvdp__cache_header_fits(const struct nvdp__cache_header *header, const char *kind,
+                             uint32_t version, uint64_t bytes) {
+    struct nvdp__cache_header wanted = nvdp__cache_header(kind, version, bytes);
+    return memcmp(header, &wanted, offsetof(struct nvdp__cache_header, checksum)) == 0;
+}
+
+nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory) {
+    if (nvdp__is_directory(directory)) return NVDP_OK;
+    char *parent = nvdp__strdup(ctx, directory);
+    if (parent == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = NVDP_OK;
+    size_t length = strlen(parent);
+    while (length > 1 && parent[length - 1] == '/') {
+        parent[--length] = '\0';
+    }
+    char *slash = strrchr(parent, '/');
+    if (slash != NULL && slash != parent) {
+        *slash = '\0';
+        NVDP_TRY(nvdp__make_directory(ctx, parent));
+    }
+    if (mkdir(directory, 0700) != 0 && !nvdp__is_directory(directory))
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot make the directory", directory));
+cleanup:
+    free(parent);
+    return status;
+}
+
+char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const char *kind,
+                       const char *hex) {
+    size_t length = strlen(directory);
+    const char *between = length > 0 && directory[length - 1] == '/' ? "" : "/";
+    return nvdp__format(ctx, "%s%s%s-%s", directory, between, kind, hex);
+}
+
+static bool is_whole(const char *bytes, size_t count, const char *kind, uint32_t version) {
+    struct nvdp__cache_header header;
+    unsigned char sum[NVDP__DIGEST_BYTES];
+    if (count < sizeof header) return false;
+    memcpy(&header, bytes, sizeof header);
+    if (!nvdp__cache_header_fits(&header, kind, version, count - sizeof header)) return false;
+    nvdp__checksum(bytes + sizeof header, count - sizeof header, sum);
+    return memcmp(sum, header.checksum, sizeof sum) == 0;
+}
+
+nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const char *kind,
+                             uint32_t version, char **bytes, size_t *count) {
+    char *read = NULL;
+    size_t size = 0;
+    *bytes = NULL;
+    if (!nvdp__exists(path)) return NVDP_OK;
+    nvdp_status status = nvdp__read_file(ctx, path, FILE_LIMIT, &read, &size);
+    if (status == NVDP_ERR_MEMORY) return status;
+    if (status != NVDP_OK || !is_whole(read, size, kind, version)) {
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: damaged or not to be read; it is made again", path);
+        free(read);
+        return NVDP_OK;
+    }
+    *count = size - sizeof(struct nvdp__cache_header);
+    memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1); /* its NUL too */
+    *bytes = read;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,
+                              uint32_t version, const char *bytes, size_t count) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    struct nvdp__cache_header header = nvdp__cache_header(kind, version, count);
+    nvdp__checksum(bytes, count, header.checksum);
+    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
+    NVDP_TRY(nvdp__output_write(&output, bytes, count));
+    NVDP_TRY(nvdp__output_commit(&output));
+cleanup:
+    nvdp__output_abort(&output);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* Bytes as a cached data set: the first is the task, the rest is the file without its header. */
+#include "text/tokens_cache.h"
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { VOCABULARY = 100 };
+
+static void check(const struct nvdp_dataset *dataset, size_t max_length) {
+    for (size_t i = 0; i < dataset->count; i++) {
+        size_t length = dataset->offset[i + 1] - dataset->offset[i];
+        if (length == 0 || length > max_length || length > dataset->longest) abort();
+        if (dataset->label != NULL && !dataset->task.regression &&
+            !(dataset->label[i] >= 0 && dataset->label[i] < (float)dataset->task.classes))
+            abort();
+    }
+    for (size_t t = 0; t < dataset->offset[dataset->count]; t++) {
+        if (dataset->ids[t] < 0 || dataset->ids[t] >= VOCABULARY) abort();
+        if (dataset->types[t] != 0 && dataset->types[t] != 1) abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1) return 0;
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    config.task = (enum nvdp_task_id)(data[0] % (NVDP_TASK_TSV + 1));
+    config.columns = (struct nvdp_task_options){.text_column = "t", .label_column = "y"};
+    if (nvdp__tokens_unpack(NULL, (const char *)data + 1, size - 1, VOCABULARY, &config,
+                            &dataset) == NVDP_OK &&
+        dataset != NULL)
+        check(dataset, config.max_length);
+    nvdp_dataset_free(dataset);
+    return 0;
+}

@@ -1,0 +1,259 @@
+/* The cache of tokenized files: never another answer, never in the way. */
+#include "support.h"
+#include "text_support.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char sst2[] = "sentence\tlabel\nthe cat sat\t1\nunwanted mat ,\t0\nthe the .\t1\n";
+
+struct notices {
+    int count;
+    char last[512];
+};
+
+static void take(enum nvdp_log_level level, const char *message, void *user) {
+    struct notices *notices = user;
+    if (level != NVDP_LOG_NOTICE) return;
+    notices->count++;
+    snprintf(notices->last, sizeof notices->last, "%s", message);
+}
+
+struct house {
+    struct nvdp_context *ctx;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp_dataset_config config;
+    struct notices notices;
+    char cache[512];
+};
+
+static void open_house(struct house *house) {
+    *house = (struct house){.ctx = support_context()};
+    nvdp_context_set_log(house->ctx, take, &house->notices);
+    house->tokenizer = text_tiny(house->ctx);
+    text_file("train.tsv", sst2);
+    house->config = text_config(NVDP_TASK_SST2);
+    snprintf(house->cache, sizeof house->cache, "%s", support_scratch_path("deep/cache"));
+    house->config.cache = house->cache;
+}
+
+static void close_house(struct house *house) {
+    nvdp_tokenizer_free(house->tokenizer);
+    nvdp_context_free(house->ctx);
+}
+
+static struct nvdp_dataset *load(struct house *house) {
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(
+        nvdp_dataset_load(house->ctx, house->tokenizer, &house->config, NVDP_SPLIT_TRAIN, &dataset),
+        NVDP_OK, "%s", nvdp_context_error(house->ctx));
+    return dataset;
+}
+
+/* Files in the cache; the last one's path goes into `path` where that is not NULL. */
+static int files(const struct house *house, char path[1024]) {
+    DIR *directory = opendir(house->cache);
+    if (directory == NULL) return 0;
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        count++;
+        if (path != NULL) snprintf(path, 1024, "%s/%s", house->cache, entry->d_name);
+    }
+    closedir(directory);
+    return count;
+}
+
+static void same_with_and_without(struct house *house) {
+    const char *cache = house->config.cache;
+    house->config.cache = NULL;
+    struct nvdp_dataset *plain = load(house);
+    house->config.cache = cache;
+    for (int i = 0; i < 2; i++) { /* made, then found */
+        struct nvdp_dataset *cached = load(house);
+        text_same(plain, cached);
+        cr_assert_str_eq(plain->task.name, cached->task.name);
+        cr_assert_eq(plain->task.classes, cached->task.classes);
+        for (int k = 0; k < plain->task.classes && plain->task.labels != NULL; k++) {
+            cr_assert_str_eq(plain->task.labels[k], cached->task.labels[k]);
+        }
+        cr_assert_eq(plain->id == NULL, cached->id == NULL);
+        for (size_t k = 0; plain->id != NULL && k < plain->count; k++) {
+            cr_assert_str_eq(plain->id[k], cached->id[k]);
+        }
+        nvdp_dataset_free(cached);
+    }
+    nvdp_dataset_free(plain);
+}
+
+Test(tokens_cache, found_is_what_was_made) {
+    struct house house;
+    open_house(&house);
+    same_with_and_without(&house);
+    cr_assert_eq(files(&house, NULL), 1);
+    struct stat info;
+    cr_assert_eq(stat(house.cache, &info), 0);
+    cr_assert_eq(info.st_mode & 0777, 0700); /* texts can be read off tokens */
+    cr_assert_eq(house.notices.count, 0);
+    close_house(&house);
+}
+
+Test(tokens_cache, names_ids_pairs_and_samples) {
+    struct house house;
+    open_house(&house);
+    house.config.task = NVDP_TASK_TSV;
+    house.config.columns = (struct nvdp_task_options){"t", "u", "y", false};
+    text_file("train.tsv", "index\tt\tu\ty\n7\tthe\tcat\tno\n8\tmat\tsat .\tyes\n9\ta\tb\tno\n");
+    same_with_and_without(&house);
+    house.config.limit = 2;
+    house.config.limit_seed = 3;
+    same_with_and_without(&house);
+    house.config.max_length = 5;
+    same_with_and_without(&house);
+    house.config.columns.text_pair_column = NULL;
+    same_with_and_without(&house);
+    house.config.columns = (struct nvdp_task_options){"t", NULL, "index", true};
+    same_with_and_without(&house);
+    cr_assert_eq(files(&house, NULL), 5);
+    close_house(&house);
+}
+
+Test(tokens_cache, another_file_or_vocabulary_is_another_entry) {
+    struct house house;
+    open_house(&house);
+    same_with_and_without(&house);
+    /* the same size, and the same second on most clocks */
+    text_file("train.tsv", "sentence\tlabel\nthe cat sat\t0\nunwanted mat ,\t0\nthe the .\t1\n");
+    same_with_and_without(&house);
+    cr_assert_eq(files(&house, NULL), 2);
+    nvdp_tokenizer_free(house.tokenizer);
+    cr_assert_eq(nvdp_tokenizer_load(
+                     house.ctx, text_model("cased", tiny_vocabulary, "{\"do_lower_case\": false}"),
+                     &house.tokenizer),
+                 NVDP_OK);
+    same_with_and_without(&house);
+    cr_assert_eq(files(&house, NULL), 3);
+    close_house(&house);
+}
+
+/* Every single byte wrong, and every length: found out, said, repaired. */
+Test(tokens_cache, damage_is_noticed_and_repaired) {
+    struct house house;
+    open_house(&house);
+    char path[1024];
+    struct nvdp_dataset *good = load(&house);
+    cr_assert_eq(files(&house, path), 1);
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    for (off_t at = 0; at < info.st_size; at += 5) {
+        house.notices.count = 0;
+        int fd = open(path, O_RDWR);
+        unsigned char byte = 0;
+        cr_assert_eq(pread(fd, &byte, 1, at), 1);
+        byte ^= 0x10;
+        cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+        if (at % 2 == 1) cr_assert_eq(ftruncate(fd, at), 0);
+        close(fd);
+        struct nvdp_dataset *again = load(&house);
+        text_same(good, again);
+        cr_assert_eq(house.notices.count, 1, "byte %ld: %d notices", (long)at, house.notices.count);
+        cr_assert_not_null(strstr(house.notices.last, "made again"), "%s", house.notices.last);
+        nvdp_dataset_free(again);
+        house.notices.count = 0;
+        nvdp_dataset_free(load(&house));
+        cr_assert_eq(house.notices.count, 0);
+    }
+    nvdp_dataset_free(good);
+    close_house(&house);
+}
+
+Test(tokens_cache, errors_and_notices_come_every_time) {
+    struct house house;
+    open_house(&house);
+    text_file("train.tsv", "sentence\tlabel\nthe cat\t1\nmat\t7\n");
+    for (int i = 0; i < 2; i++) {
+        struct nvdp_dataset *none = NULL;
+        cr_assert_eq(
+            nvdp_dataset_load(house.ctx, house.tokenizer, &house.config, NVDP_SPLIT_TRAIN, &none),
+            NVDP_ERR_INPUT);
+    }
+    house.config.skip_bad_rows = true;
+    for (int i = 0; i < 2; i++) {
+        house.notices.count = 0;
+        struct nvdp_dataset *dataset = load(&house);
+        cr_assert_eq(dataset->bad_rows, 1);
+        cr_assert_eq(house.notices.count, 1);
+        nvdp_dataset_free(dataset);
+    }
+    cr_assert_eq(files(&house, NULL), 0);
+    close_house(&house);
+}
+
+Test(tokens_cache, a_folder_that_cannot_be_made_is_a_notice) {
+    struct house house;
+    open_house(&house);
+    house.config.cache = text_file("file", "in the way");
+    struct nvdp_dataset *dataset = load(&house);
+    cr_assert_eq(dataset->count, 3);
+    cr_assert_eq(house.notices.count, 1);
+    cr_assert_not_null(strstr(house.notices.last, "tokens are not kept"));
+    nvdp_dataset_free(dataset);
+    close_house(&house);
+}
+
+Test(tokens_cache, several_processes_share_it) {
+    enum { PROCESSES = 6 };
+    struct house house;
+    open_house(&house);
+    pid_t child[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        child[i] = fork();
+        if (child[i] > 0) continue;
+        struct nvdp_dataset *dataset = NULL;
+        nvdp_context_set_threads(house.ctx, 1);
+        nvdp_status status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config,
+                                               NVDP_SPLIT_TRAIN, &dataset);
+        _exit(status == NVDP_OK && dataset->count == 3 ? 0 : 1);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int code = -1;
+        cr_assert_eq(waitpid(child[i], &code, 0), child[i]);
+        cr_assert_eq(code, 0);
+    }
+    cr_assert_eq(files(&house, NULL), 1); /* nothing half-written stays */
+    close_house(&house);
+}
+
+Test(tokens_cache, out_of_memory_is_an_error_at_every_allocation) {
+    struct house house;
+    open_house(&house);
+    nvdp_context_set_threads(house.ctx, 1);
+    nvdp_status status = NVDP_ERR_MEMORY;
+    for (int found = 0; found < 2; found++) {
+        char path[1024];
+        for (uint64_t k = 1; k < 200; k++) {
+            struct nvdp_dataset *dataset = NULL;
+            if (found == 0 && files(&house, path) == 1) unlink(path);
+            nvdp_context_fail_allocation(house.ctx, k);
+            status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config, NVDP_SPLIT_TRAIN,
+                                       &dataset);
+            nvdp_context_fail_allocation(house.ctx, 0);
+            if (status == NVDP_OK) {
+                cr_assert_eq(dataset->count, 3);
+                nvdp_dataset_free(dataset);
+                break;
+            }
+            cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %llu", (unsigned long long)k);
+            cr_assert_null(dataset);
+        }
+        cr_assert_eq(status, NVDP_OK);
+    }
+    close_house(&house);
+}
