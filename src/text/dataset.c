@@ -272,12 +272,10 @@ static nvdp_status recall_texts(struct nvdp_context *ctx, const struct nvdp_toke
     NVDP_TRY(nvdp__tokens_load(ctx, kept, tokenizer, config, &dataset));
     if (dataset == NULL) {
         NVDP_TRY(read_texts(ctx, tokenizer, config, use, path, bytes, count, &dataset));
-        if (dataset->bad_rows == 0) NVDP_TRY(nvdp__tokens_save(ctx, config->cache, kept, dataset));
+        if (dataset->bad_rows == 0) nvdp__tokens_save(ctx, config->cache, kept, dataset);
     }
     *out = dataset;
-    dataset = NULL;
 cleanup:
-    nvdp_dataset_free(dataset);
     free(kept);
     return status;
 }

@@ -299,8 +299,8 @@ static void put_texts(struct block *block, const struct nvdp_dataset *dataset) {
     put(block, dataset->ids, dataset->offset[n] * sizeof *dataset->ids);
 }
 
-nvdp_status nvdp__tokens_save(struct nvdp_context *ctx, const char *directory, const char *path,
-                              const struct nvdp_dataset *dataset) {
+static nvdp_status save(struct nvdp_context *ctx, const char *directory, const char *path,
+                        const struct nvdp_dataset *dataset) {
     struct head head = head_of(dataset);
     struct block block = {.bytes = nvdp__calloc(ctx, room_of(&head), 1)};
     if (block.bytes == NULL) return NVDP_ERR_MEMORY;
@@ -316,8 +316,13 @@ nvdp_status nvdp__tokens_save(struct nvdp_context *ctx, const char *directory, c
     if (status == NVDP_OK)
         status = nvdp__cache_write(ctx, path, kind, VERSION, block.bytes, block.used);
     free(block.bytes);
-    if (status != NVDP_ERR_IO) return status;
-    nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
-              ctx != NULL ? nvdp_context_error(ctx) : "");
-    return NVDP_OK;
+    return status;
+}
+
+void nvdp__tokens_save(struct nvdp_context *ctx, const char *directory, const char *path,
+                       const struct nvdp_dataset *dataset) {
+    nvdp_status status = save(ctx, directory, path, dataset);
+    if (status != NVDP_OK && ctx != NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
+                  nvdp_context_error(ctx));
 }

@@ -17,8 +17,8 @@ nvdp_status nvdp__tokens_load(struct nvdp_context *ctx, const char *path,
 nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
                                 size_t vocabulary, const struct nvdp_dataset_config *config,
                                 struct nvdp_dataset **out);
-/* A folder that cannot be written to is a notice, not an error. */
-nvdp_status nvdp__tokens_save(struct nvdp_context *ctx, const char *directory, const char *path,
-                              const struct nvdp_dataset *dataset);
+/* Makes the folder and the file.  Where that fails it is a notice, not an error. */
+void nvdp__tokens_save(struct nvdp_context *ctx, const char *directory, const char *path,
+                       const struct nvdp_dataset *dataset);
 
 #endif

@@ -231,29 +231,30 @@ Test(tokens_cache, several_processes_share_it) {
     close_house(&house);
 }
 
-Test(tokens_cache, out_of_memory_is_an_error_at_every_allocation) {
+/* An error, or a data set that merely is not kept: never half of one. */
+Test(tokens_cache, every_allocation_may_fail) {
+    enum { MOST_ALLOCATIONS = 200 };
     struct house house;
     open_house(&house);
     nvdp_context_set_threads(house.ctx, 1);
-    nvdp_status status = NVDP_ERR_MEMORY;
     for (int found = 0; found < 2; found++) {
-        char path[1024];
-        for (uint64_t k = 1; k < 200; k++) {
+        int failed = 0;
+        for (uint64_t k = 1; k < MOST_ALLOCATIONS; k++) {
+            char path[1024];
             struct nvdp_dataset *dataset = NULL;
             if (found == 0 && files(&house, path) == 1) unlink(path);
             nvdp_context_fail_allocation(house.ctx, k);
-            status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config, NVDP_SPLIT_TRAIN,
-                                       &dataset);
+            nvdp_status status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config,
+                                                   NVDP_SPLIT_TRAIN, &dataset);
             nvdp_context_fail_allocation(house.ctx, 0);
-            if (status == NVDP_OK) {
-                cr_assert_eq(dataset->count, 3);
-                nvdp_dataset_free(dataset);
-                break;
-            }
-            cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %llu", (unsigned long long)k);
-            cr_assert_null(dataset);
+            cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
+            cr_assert_eq(dataset != NULL, status == NVDP_OK);
+            if (dataset != NULL) cr_assert_eq(dataset->count, 3);
+            failed += dataset == NULL;
+            nvdp_dataset_free(dataset);
         }
-        cr_assert_eq(status, NVDP_OK);
+        cr_assert_gt(failed, 5);
+        cr_assert_eq(files(&house, NULL), 1); /* the last attempts had all they asked for */
     }
     close_house(&house);
 }
