@@ -2,6 +2,7 @@
 #ifndef NVDP_H
 #define NVDP_H
 
+#include <nvdp/bench.h>
 #include <nvdp/bert.h>
 #include <nvdp/context.h>
 #include <nvdp/dataset.h>

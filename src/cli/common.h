@@ -5,7 +5,6 @@
 #include "options.h"
 #include <jansson.h>
 #include <nvdp.h>
-#include <nvdp/bench.h>
 
 /* The program's exit codes; scripts rely on them. */
 enum {
