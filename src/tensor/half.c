@@ -395,7 +395,10 @@ static void zero_past(nvdp__bf16 *x, size_t rows, size_t cols) {
 
 void nvdp__half_backward_weight(struct nvdp__half *half, const struct nvdp__half_shape *shape,
                                 nvdp__bf16 *x, nvdp__bf16 *dy, bool add, float *dw) {
-    if (shape->rows == 0) return;
+    if (shape->rows == 0) { /* an empty sum */
+        if (!add) memset(dw, 0, shape->out * shape->in * sizeof *dw);
+        return;
+    }
     struct key key = key_of(BACKWARD_WEIGHT, shape);
     key.add = add;
     struct product *product = find_product(half, &key);
