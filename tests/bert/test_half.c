@@ -44,7 +44,7 @@ static bool skipped(void) {
 }
 
 /* The largest |half - single| / |single| over the tensors.  One rounding to bfloat16 is off by at
- * most 2^-9 = .002; a gradient of the first layer carries those of six products a layer. A key's
+ * most 2^-8 = .004; a gradient of the first layer carries those of six products a layer. A key's
  * bias has no gradient (softmax does not see it): what is there is rounding. */
 static double worst_gradient(const struct nvdp_bert_config *config, const struct nvdp__pass *pass) {
     struct nvdp__batch *batch[2];
