@@ -1,135 +1,103 @@
-/* Gaussians, the fast form.
+/* Gaussians, the fast forms.
  *
- * A divergence over n dimensions (rdp/gaussian.c) with v = var_q + (1-l)(var_p - var_q) is
- *     1/2 { l sum d^2/v + [log prod v/prod var_q] / (1-l) - log (prod var_p/prod var_q) },
+ * A divergence over n dimensions (rdp/gaussian.c) with v = var_q - s (var_p - var_q), s = l-1, is
+ *     1/2 { l sum d^2/v - [log prod v - log prod var_q] / s - [log prod var_p - log prod var_q] },
  * so products take the place of n logarithms: a mantissa and an integer exponent for each product,
- * and one logarithm at the end.  The sum of fractions is kept as one fraction over eight
- * dimensions, num/den -> (num v + d^2 den)/(den v), so that there is one division for eight.
+ * one logarithm at the end, and those of the texts' own variances are known.  Order 1:
+ *     1/2 { sum (d^2 + var_p - var_q)/var_q - [log prod var_p - log prod var_q] }.
  *
- * Three forms, the first that is sure of its digits answers for the chunk:
- * products  all v well above 0, and the value large against the rounding of the products / (1-l);
- * series    variances within a quarter of each other: the plain form's own series;
- * plain     nvdp__gaussian, which decides every infinity and every case near one. */
+ * The forms, the first that is sure of its digits answers:
+ * products  the value is large against the rounding of the products / s;
+ * near      (fast) variances within 0.6 of a singularity: polynomials, rdp/near.c;
+ * series    (exact) variances within a quarter of each other: the plain form's own series;
+ * plain     nvdp__gaussian, which decides every infinity and every case near one.
+ *
+ * Why doubles also where 1e-6 would do: with products a dimension takes 13 operations for both
+ * directions, all on the arrays as they are.  In single precision the logarithms would keep
+ * n 2^-24 / s, which bounds nothing at s = 0.1, and polynomials in single precision, which are
+ * sure of their digits, take 28 operations: what the wider vectors win they lose. */
 #include "rdp/fast.h"
 #include "rdp/clones.h"
 #include "rdp/gap.h"
 #include "rdp/gaussian.h"
+#include "rdp/order.h"
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
-enum { LANES = 8, STEPS = 8 };
+enum { LANES = 8 };
 
-typedef double lanes __attribute__((vector_size(8 * sizeof(double))));
-typedef int64_t counts __attribute__((vector_size(8 * sizeof(int64_t))));
-/* The same at any address of double. */
-typedef double loose_lanes __attribute__((vector_size(8 * sizeof(double)), aligned(8), may_alias));
-
-/* What the products of a chunk come to. */
-struct products {
-    double fraction;    /* sum d^2 / v */
-    double mantissa[3]; /* of prod v, prod var_q, prod var_p, over lanes */
-    int64_t exponent[3];
-    bool unsafe; /* some v near 0, or a product outside the range of double */
-};
-
-/* Moves the exponent of x to `sum`.  `unsafe` collects sign bits: set by a zero or subnormal
- * (exponent field 0), an infinity or NaN (0x7ff), and a negative number. */
-#define SPLIT(x, sum)                                                                              \
-    do {                                                                                           \
-        counts bits_ = (counts)(x);                                                                \
-        counts power_ = (bits_ >> 52) & 0x7ff;                                                     \
-        unsafe |= (power_ - 1) | (0x7fe - power_) | bits_;                                         \
-        sum += power_ - 1023;                                                                      \
-        (x) = (lanes)((bits_ & 0x000fffffffffffff) | 0x3ff0000000000000);                          \
-    } while (0)
-
-/* One step of eight dimensions; unsafe where v is not well above 0. */
-#define STEP(mp, vp, mq, vq)                                                                       \
-    do {                                                                                           \
-        lanes v_ = (vq) + e * ((vp) - (vq));                                                       \
-        lanes d_ = (mp) - (mq);                                                                    \
-        unsafe |= (counts)(v_ - 1e-9 * (vq));                                                      \
-        num = num * v_ + d_ * d_ * den;                                                            \
-        den *= v_;                                                                                 \
-        prod_q *= (vq);                                                                            \
-        prod_p *= (vp);                                                                            \
-    } while (0)
-
-NVDP_CLONES
-static void multiply(double e, size_t n, const double *mu_p, const double *var_p,
-                     const double *mu_q, const double *var_q, struct products *out) {
-    const lanes one = {1, 1, 1, 1, 1, 1, 1, 1};
-    lanes fraction = {0};
-    lanes all_v = one, all_q = one, all_p = one;
-    counts power_v = {0}, power_q = {0}, power_p = {0};
-    counts unsafe = {0};
-    size_t k = 0;
-    while (k < n) {
-        lanes num = {0};
-        lanes den = one, prod_q = one, prod_p = one;
-        if (n - k >= (size_t)LANES * STEPS) {
-            for (size_t step = 0; step < STEPS; step++, k += LANES) {
-                lanes mp = *(const loose_lanes *)(mu_p + k);
-                lanes vp = *(const loose_lanes *)(var_p + k);
-                lanes mq = *(const loose_lanes *)(mu_q + k);
-                lanes vq = *(const loose_lanes *)(var_q + k);
-                STEP(mp, vp, mq, vq);
-            }
-        } else {
-            for (; k < n; k += LANES) {
-                size_t rest = (n - k < LANES ? n - k : LANES) * sizeof(double);
-                lanes mp = {0}, mq = {0};
-                lanes vp = one, vq = one;
-                memcpy(&mp, mu_p + k, rest);
-                memcpy(&vp, var_p + k, rest);
-                memcpy(&mq, mu_q + k, rest);
-                memcpy(&vq, var_q + k, rest);
-                STEP(mp, vp, mq, vq);
-            }
-        }
-        fraction += num / den;
-        SPLIT(den, power_v);
-        SPLIT(prod_q, power_q);
-        SPLIT(prod_p, power_p);
-        all_v *= den;
-        all_q *= prod_q;
-        all_p *= prod_p;
-        SPLIT(all_v, power_v);
-        SPLIT(all_q, power_q);
-        SPLIT(all_p, power_p);
-    }
-    *out = (struct products){.mantissa = {1, 1, 1}};
-    for (int lane = 0; lane < LANES; lane++) {
-        out->fraction += fraction[lane];
-        out->mantissa[0] *= all_v[lane];
-        out->mantissa[1] *= all_q[lane];
-        out->mantissa[2] *= all_p[lane];
-        out->exponent[0] += power_v[lane];
-        out->exponent[1] += power_q[lane];
-        out->exponent[2] += power_p[lane];
-        out->unsafe = out->unsafe || unsafe[lane] < 0;
-    }
+/* A variance v below this share of the largest is left to the plain form: there v carries a
+ * rounding of 1e-16 var/v, and so does d^2/v. */
+static double floor_share(enum nvdp_pairs_arithmetic arithmetic) {
+    return arithmetic == NVDP_PAIRS_EXACT ? 1e-3 : 1e-9;
 }
 
-static bool from_products(double order, size_t n, const double *mu_p, const double *var_p,
-                          const double *mu_q, const double *var_q, double *value) {
+struct nvdp__gaussian_plan nvdp__gaussian_plan(double order,
+                                               enum nvdp_pairs_arithmetic arithmetic) {
+    struct nvdp__gaussian_plan made = {.order = nvdp__order(order),
+                                       .arithmetic = arithmetic,
+                                       .kernels = nvdp__kernels(),
+                                       .near.limit = -1,
+                                       .middle.limit = -1};
+    if (arithmetic == NVDP_PAIRS_FAST && !isinf(made.order)) {
+        nvdp__near_fit(made.order, NVDP__NEAR_TERMS, 0.125, &made.near);
+        nvdp__near_fit(made.order, NVDP__MIDDLE_TERMS, 0.6, &made.middle);
+    }
+    return made;
+}
+
+double nvdp__log_product(size_t n, const double *var) {
+    long double product = 1;
+    long power = 0;
+    for (size_t k = 0; k < n; k++) {
+        product *= (long double)var[k];
+        if (k % 16 == 15 || k + 1 == n) {
+            int moved;
+            product = frexpl(product, &moved);
+            power += moved;
+        }
+    }
+    return (double)(logl(product) + (long double)power * 0.693147180559945309417232121458176568L);
+}
+
+/* Whether the rounding of a value from products is small: that of n factors and of the logarithms,
+ * times 1/|s|.  At order 1 the terms that cancel are below 2 D + n (spread_p + spread_q). For the
+ * exact arithmetic roundings are taken as independent, sqrt(n) of them; for the fast one bounded:
+ * a factor has three, each at most epsilon/2. */
+static bool sure(const struct nvdp__gaussian_plan *plan, size_t n, const struct nvdp__block *p,
+                 const struct nvdp__block *q, double value) {
+    double s = fabs(plan->order - 1);
+    double by = s == 0 ? 1 : 1 + 1 / s;
+    if (plan->arithmetic == NVDP_PAIRS_EXACT) {
+        double size = sqrt((double)n) + fabs(p->logs) + fabs(q->logs);
+        return value < INFINITY && DBL_EPSILON * size * by < 1e-13 * value;
+    }
+    double size = (double)n * (4 + p->spread + q->spread);
+    return value < INFINITY && DBL_EPSILON * size * by < 1e-7 * value;
+}
+
+static void from_products(const struct nvdp__gaussian_plan *plan, size_t n,
+                          const struct nvdp__block *p, const struct nvdp__block *q, double value[2],
+                          bool good[2]) {
     const double ln2 = 0.693147180559945309417232121458;
-    double e = 1 - order;
-    struct products got;
-    multiply(e, n, mu_p, var_p, mu_q, var_q, &got);
-    if (got.unsafe) return false;
-    double far =
-        (double)(got.exponent[0] - got.exponent[1]) * ln2 + log(got.mantissa[0] / got.mantissa[1]);
-    double near =
-        (double)(got.exponent[2] - got.exponent[1]) * ln2 + log(got.mantissa[2] / got.mantissa[1]);
-    *value = 0.5 * (order * got.fraction + far / e - near);
-    /* Each factor is off by about an epsilon, at random: sqrt(n) of them in a product, and 1/|e|
-     * more in the quotient.  Accept where that is below 1e-13 of the value. */
-    double rounding = sqrt((double)n) * DBL_EPSILON * (1 + 1 / fabs(e));
-    return *value < INFINITY && rounding < 1e-13 * *value;
+    double s = plan->order - 1;
+    double floor = floor_share(plan->arithmetic) * fmax(p->most, q->most);
+    double near = p->logs - q->logs;
+    struct nvdp__products got;
+    if (s == 0) {
+        plan->kernels->products_kl(0, n, p->mu, p->var, q->mu, q->var, &got);
+        value[0] = 0.5 * (got.fraction[0] - near);
+        value[1] = 0.5 * (got.fraction[1] + near);
+    } else {
+        plan->kernels->products(s, floor, n, p->mu, p->var, q->mu, q->var, &got);
+        double far_p = log(got.mantissa[0]) + (double)got.exponent[0] * ln2;
+        double far_q = log(got.mantissa[1]) + (double)got.exponent[1] * ln2;
+        value[0] = 0.5 * (plan->order * got.fraction[0] - (far_p - q->logs) / s - near);
+        value[1] = 0.5 * (plan->order * got.fraction[1] - (far_q - p->logs) / s + near);
+    }
+    for (int side = 0; side < 2; side++) {
+        good[side] = !got.unsafe[side] && sure(plan, n, p, q, value[side]);
+    }
 }
 
 /* Variances within a quarter: u and (1-l) u both inside the series' range, else false. */
@@ -168,14 +136,57 @@ static double series(double order, size_t n, const double *mu_p, const double *v
     return 0.5 * sum;
 }
 
-double nvdp__gaussian_fast(double order, size_t n, const double *mu_p, const double *var_p,
-                           const double *mu_q, const double *var_q) {
-    double value = 0;
-    bool inside = false;
-    if (order != 1 && !isinf(order)) {
-        if (from_products(order, n, mu_p, var_p, mu_q, var_q, &value)) return value;
-        value = series(order, n, mu_p, var_p, mu_q, var_q, &inside);
-        if (inside) return value;
+/* By polynomials; below 1e-17 a dimension the variances' own rounding shows, which the plain form
+ * is to decide. */
+static bool from_polynomials(const struct nvdp__gaussian_plan *plan, size_t n,
+                             const struct nvdp__block *p, const struct nvdp__block *q,
+                             double value[2]) {
+    const struct nvdp__kernels *run = plan->kernels;
+    bool good =
+        plan->near.limit > 0 && run->near(&plan->near, n, p->mu, p->var, q->mu, q->var, value);
+    if (!good && plan->middle.limit > 0) {
+        good = run->middle(&plan->middle, n, p->mu, p->var, q->mu, q->var, value);
     }
-    return nvdp__gaussian(order, n, mu_p, var_p, mu_q, var_q);
+    if (!good) return false;
+    value[0] *= 0.5;
+    value[1] *= 0.5;
+    double least = 1e-17 * (double)n;
+    return value[0] > least && value[1] > least && value[0] < INFINITY && value[1] < INFINITY;
+}
+
+static double slowly(const struct nvdp__gaussian_plan *plan, size_t n, const struct nvdp__block *p,
+                     const struct nvdp__block *q) {
+    if (!isinf(plan->order)) {
+        if (plan->order != 1) {
+            bool inside = false;
+            double value = series(plan->order, n, p->mu, p->var, q->mu, q->var, &inside);
+            if (inside) return value;
+        }
+        if (plan->kernels->outside(plan->order - 1, n, p->var, q->var)) return INFINITY;
+    }
+    return nvdp__gaussian(plan->order, n, p->mu, p->var, q->mu, q->var);
+}
+
+void nvdp__gaussian_both(const struct nvdp__gaussian_plan *plan, size_t n,
+                         const struct nvdp__block *p, const struct nvdp__block *q,
+                         const bool wanted[2], bool *small, double value[2]) {
+    bool good[2] = {false, false};
+    bool fast = plan->arithmetic == NVDP_PAIRS_FAST && !isinf(plan->order);
+    if (fast && *small && from_polynomials(plan, n, p, q, value)) return;
+    if (!isinf(plan->order) && (fast || plan->order != 1)) {
+        from_products(plan, n, p, q, value, good);
+    }
+    if ((good[0] || !wanted[0]) && (good[1] || !wanted[1])) {
+        *small = false;
+        return;
+    }
+    double other[2];
+    if (fast && !*small && from_polynomials(plan, n, p, q, other)) {
+        *small = true;
+        value[0] = other[0];
+        value[1] = other[1];
+        return;
+    }
+    if (wanted[0] && !good[0]) value[0] = slowly(plan, n, p, q);
+    if (wanted[1] && !good[1]) value[1] = slowly(plan, n, q, p);
 }

@@ -195,12 +195,14 @@ static nvdp_status run_step(struct measure *work, const struct step *step, bool 
     if (!everything && all_settled(work)) return NVDP_OK;
     struct nvdp__pass pass = {.order = step->order,
                               .adjacency = config->adjacency,
+                              .arithmetic = config->arithmetic,
                               .keep_infinite = !first,
                               .settled = everything ? NULL : work->settled};
     NVDP_RETURN_IF_FAILED(nvdp__pairs_pass(work->pairs, &pass, work->matrix));
     if (step->summary) {
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_summarize(
-            work->ctx, work->set, step->order, config->adjacency, work->matrix, &report->pairs));
+        NVDP_RETURN_IF_FAILED(nvdp__pairs_refine(work->pairs, &pass, work->matrix));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__pairs_summarize(work->ctx, work->set, &pass, work->matrix, &report->pairs));
         size_t texts = work->set->texts;
         if (config->matrix != NULL) {
             memcpy(config->matrix, work->matrix, texts * texts * sizeof *work->matrix);

@@ -81,8 +81,11 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
         snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
                  releases, releases);
     bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
+    bool exact = pairs->arithmetic == NVDP_PAIRS_EXACT;
     fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n", pairs->order,
             pairs->pairs, same ? " of the same length" : "");
+    fprintf(to, "  Arithmetic %s.\n",
+            exact ? "exact: within 1e-12" : "fast: within 1e-6, max within 1e-12");
     fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         char name[ROOM];

@@ -8,6 +8,10 @@ static const char *adjacency_name(enum nvdp_adjacency adjacency) {
     return adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all";
 }
 
+static const char *arithmetic_name(enum nvdp_pairs_arithmetic arithmetic) {
+    return arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast";
+}
+
 /* Steals `value`; false where there was no memory for it. */
 static bool set(json_t *object, const char *key, json_t *value) {
     return json_object_set_new(object, key, value) == 0;
@@ -109,6 +113,7 @@ static json_t *whole(const struct nvdp_privacy_report *report) {
     good = good && set_count(object, "dim", report->dim);
     good = good && set(object, "kappa", json_integer(report->kappa));
     good = good && set_number(object, "order", pairs->order);
+    good = good && set(object, "arithmetic", json_string(arithmetic_name(pairs->arithmetic)));
     good = good && set_count(object, "n", pairs->texts);
     good = good && set_count(object, "pairs", pairs->pairs);
     good = good && set_count(object, "infinite", pairs->infinite);

@@ -61,18 +61,15 @@ double nvdp__quantile(size_t n, size_t first, double level, double *values, size
     return values[at];
 }
 
-/* What a divergence is divided by. */
-enum unit { SUM, PER_COMPONENT, PER_COMPONENT_DIM };
-
-static double divisor(const struct nvdp_posteriors *set, enum unit unit, size_t i) {
-    if (unit == SUM) return 1;
+double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, size_t i) {
+    if (unit == NVDP__SUM) return 1;
     double components = (double)nvdp_sample_components(set, i) * set->kappa;
-    return unit == PER_COMPONENT ? components : components * (double)set->dim;
+    return unit == NVDP__PER_COMPONENT ? components : components * (double)set->dim;
 }
 
 /* One pass over the matrix: values[] receives those of the adjacent pairs, row by row. */
 static size_t collect(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
-                      enum unit unit, const double *matrix, double *values,
+                      enum nvdp__unit unit, const double *matrix, double *values,
                       struct nvdp_divergence_summary *out, size_t *infinite) {
     size_t pairs = 0;
     double sum = 0;
@@ -80,7 +77,7 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp_adjacency adj
     *infinite = 0;
     for (size_t i = 0; i < set->texts; i++) {
         double row = 0;
-        double by = divisor(set, unit, i); /* finite pairs have samples of one size */
+        double by = nvdp__divisor(set, unit, i); /* finite pairs have samples of one size */
         for (size_t j = 0; j < set->texts; j++) {
             if (!nvdp__adjacent(set, adjacency, i, j)) continue;
             double value = matrix[i * set->texts + j] / by;
@@ -117,9 +114,13 @@ static size_t count_pairs(const struct nvdp_posteriors *set, enum nvdp_adjacency
 }
 
 nvdp_status nvdp__pairs_summarize(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                  double order, enum nvdp_adjacency adjacency, const double *matrix,
+                                  const struct nvdp__pass *pass, const double *matrix,
                                   struct nvdp_pairs_summary *out) {
-    struct nvdp_pairs_summary made = {.order = order, .texts = set->texts, .adjacency = adjacency};
+    enum nvdp_adjacency adjacency = pass->adjacency;
+    struct nvdp_pairs_summary made = {.order = pass->order,
+                                      .texts = set->texts,
+                                      .adjacency = adjacency,
+                                      .arithmetic = pass->arithmetic};
     struct nvdp_divergence_summary *part[3] = {&made.sum, &made.per_component,
                                                &made.per_component_dim};
     size_t room = count_pairs(set, adjacency);
@@ -129,9 +130,9 @@ nvdp_status nvdp__pairs_summarize(struct nvdp_context *ctx, const struct nvdp_po
     }
     double *values = nvdp__calloc(ctx, room, sizeof *values);
     if (values == NULL) return NVDP_ERR_MEMORY;
-    for (int unit = SUM; unit <= PER_COMPONENT_DIM; unit++) {
-        made.pairs =
-            collect(set, adjacency, (enum unit)unit, matrix, values, part[unit], &made.infinite);
+    for (int unit = NVDP__SUM; unit <= NVDP__PER_COMPONENT_DIM; unit++) {
+        made.pairs = collect(set, adjacency, (enum nvdp__unit)unit, matrix, values, part[unit],
+                             &made.infinite);
         size_t place = 0;
         for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
             part[unit]->quantile[level] =
@@ -153,6 +154,10 @@ nvdp_status nvdp__pairs_check(struct nvdp_context *ctx, const struct nvdp_poster
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "adjacency: expected all or same-length, found %d",
                           (int)config->adjacency);
+    }
+    if (config->arithmetic != NVDP_PAIRS_FAST && config->arithmetic != NVDP_PAIRS_EXACT) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arithmetic: expected fast or exact, found %d",
+                          (int)config->arithmetic);
     }
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2 || posteriors->texts > NVDP__PAIRS_TEXTS) {
@@ -176,10 +181,12 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
         if (own == NULL) return NVDP_ERR_MEMORY;
         matrix = own;
     }
-    struct nvdp__pass pass = {.order = config->order, .adjacency = config->adjacency};
+    struct nvdp__pass pass = {
+        .order = config->order, .adjacency = config->adjacency, .arithmetic = config->arithmetic};
     NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &pairs));
     NVDP_TRY(nvdp__pairs_pass(pairs, &pass, matrix));
-    NVDP_TRY(nvdp__pairs_summarize(ctx, posteriors, config->order, config->adjacency, matrix, out));
+    NVDP_TRY(nvdp__pairs_refine(pairs, &pass, matrix));
+    NVDP_TRY(nvdp__pairs_summarize(ctx, posteriors, &pass, matrix, out));
 cleanup:
     nvdp__pairs_free(pairs);
     free(own);

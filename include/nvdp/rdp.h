@@ -27,9 +27,16 @@ size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i
 /* Over all ordered pairs (i, j), i != j, of a data set. */
 enum nvdp_adjacency { NVDP_ADJACENT_ALL, NVDP_ADJACENT_SAME_LENGTH };
 
+/* How accurate each divergence is; infinities are the same in both. */
+enum nvdp_pairs_arithmetic {
+    NVDP_PAIRS_FAST, /* within 1e-6 of its value, the reported maxima within 1e-12 */
+    NVDP_PAIRS_EXACT /* within 1e-12 */
+};
+
 struct nvdp_pairs_config {
-    double order;                  /* default 1.1 */
-    enum nvdp_adjacency adjacency; /* default all */
+    double order;                          /* default 1.1 */
+    enum nvdp_adjacency adjacency;         /* default all */
+    enum nvdp_pairs_arithmetic arithmetic; /* default fast */
     double *matrix; /* [N, N] row P, column Q, diagonal 0, NaN where two texts are not
                        adjacent; NULL: not kept */
 };
@@ -52,6 +59,7 @@ struct nvdp_divergence_summary {
 struct nvdp_pairs_summary {
     double order;
     enum nvdp_adjacency adjacency;
+    enum nvdp_pairs_arithmetic arithmetic;
     size_t texts;
     size_t pairs;
     size_t infinite;                                  /* pairs whose divergence is +inf */
@@ -61,9 +69,9 @@ struct nvdp_pairs_summary {
 };
 
 /* All ordered pairs on the context's threads; reports progress, honours cancel.
- * O(N^2 x components x dim); identical components (padding against padding) are skipped exactly.
- * The same bits on any number of threads.  Memory: 2 N^2 doubles; 2 <= N <= 20000, else an argument
- * error. */
+ * O(N^2 x components x dim), both directions of a pair at once; identical components (padding
+ * against padding) are skipped exactly.  The same bits on any number of threads.  Memory: 2 N^2
+ * doubles and one a stored mean; 2 <= N <= 20000, else an argument error. */
 nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              const struct nvdp_pairs_config *config,
                              struct nvdp_pairs_summary *out);

@@ -20,6 +20,12 @@ static const struct cli_choice adjacencies[] = {
     {0},
 };
 
+static const struct cli_choice arithmetics[] = {
+    {"fast", NVDP_PAIRS_FAST},
+    {"exact", NVDP_PAIRS_EXACT},
+    {0},
+};
+
 static const struct cli_option options[] = {
     {.kind = CLI_HEADING, .help = "What is measured:"},
     CLI_OPTION("posteriors", "FILE.h5", "a file of posteriors in place of a run", CLI_TEXT,
@@ -32,6 +38,11 @@ static const struct cli_option options[] = {
     CLI_OPTION("order", "X",
                "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", CLI_REAL,
                offsetof(struct values, privacy.pairs.order)),
+    CLI_OPTION(
+        "arithmetic", "A",
+        "each divergence within 1e-6 of its value, maxima within 1e-12 (fast), or all within "
+        "1e-12 (exact)",
+        CLI_CHOICE, offsetof(struct values, privacy.pairs.arithmetic), .choices = arithmetics),
     CLI_OPTION("delta", "X", "failure probability of the Bayesian DP statement", CLI_REAL,
                offsetof(struct values, privacy.bdp.delta)),
     CLI_OPTION("gamma", "X", "failure probability of its estimate", CLI_REAL,

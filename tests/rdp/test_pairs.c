@@ -1,44 +1,62 @@
 #include "rdp/fast.h"
-#include "rdp/gaussian.h"
 #include "rdp/summary.h"
 #include "rig.h"
 
 /* Runs over all pairs and keeps the matrix; free(). */
 static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors *set, double order,
-                         struct nvdp_pairs_summary *out) {
+                         enum nvdp_pairs_arithmetic arithmetic, struct nvdp_pairs_summary *out) {
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
     config.order = order;
+    config.arithmetic = arithmetic;
     config.matrix = calloc(set->texts * set->texts, sizeof(double));
     cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, out), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(out->arithmetic, arithmetic);
     return config.matrix;
 }
 
+/* The worst relative error, the same infinities, and the largest value to 1e-12 in both. */
 static void compare(struct nvdp_context *ctx, const struct rig *rig, double order) {
     struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
-    struct nvdp_pairs_summary summary;
-    double *matrix = matrix_of(ctx, set, order, &summary);
-    double worst = 0;
+    struct nvdp_pairs_summary exact, fast;
+    double *matrix[2] = {matrix_of(ctx, set, order, NVDP_PAIRS_EXACT, &exact),
+                         matrix_of(ctx, set, order, NVDP_PAIRS_FAST, &fast)};
+    double worst[2] = {0, 0};
+    double most = 0;
     for (size_t i = 0; i < set->texts; i++) {
         for (size_t j = 0; j < set->texts; j++) {
             double want = nvdp_renyi_texts(order, set, i, j);
-            double got = matrix[i * set->texts + j];
-            cr_expect_eq(isinf(got), isinf(want), "(%zu, %zu): %g, %g", i, j, got, want);
-            worst = fmax(worst, support_relative(got, want, 1e-300));
+            if (isfinite(want)) most = fmax(most, want);
+            for (int k = 0; k < 2; k++) {
+                double got = matrix[k][i * set->texts + j];
+                cr_expect_eq(isinf(got), isinf(want), "(%zu, %zu): %g, %g", i, j, got, want);
+                worst[k] = fmax(worst[k], support_relative(got, want, 1e-300));
+            }
         }
     }
-    cr_expect_leq(worst, 1e-12, "order %g, spread %g, dim %zu: %.2e", order, rig->spread, rig->dim,
-                  worst);
-    free(matrix);
+    cr_expect_leq(worst[0], 1e-12, "order %g, spread %g, dim %zu: %.2e", order, rig->spread,
+                  rig->dim, worst[0]);
+    cr_expect_leq(worst[1], 1e-6, "order %g, spread %g, dim %zu: %.2e", order, rig->spread,
+                  rig->dim, worst[1]);
+    cr_expect_eq(fast.infinite, exact.infinite);
+    if (exact.infinite < exact.pairs) {
+        cr_expect_leq(support_relative(fast.sum.max_finite, most, 1e-300), 1e-12);
+    }
+    if (exact.infinite == 0) {
+        cr_expect_eq(fast.sum.max_p, exact.sum.max_p);
+        cr_expect_eq(fast.sum.max_q, exact.sum.max_q);
+    }
+    free(matrix[0]);
+    free(matrix[1]);
     nvdp_posteriors_free(set);
 }
 
-/* Products, series and plain, each where it answers: from nearly equal texts to mostly infinite. */
+/* Every form where it answers: from nearly equal texts to mostly infinite. */
 Test(pairs, agree_with_the_plain_form) {
     struct nvdp_context *ctx = support_context();
-    static const double orders[] = {0.5, 0.999, 1, 1.0001, 1.1, 2, 20, INFINITY};
+    static const double orders[] = {0.01, 0.5, 0.999, 1, 1.0001, 1.1, 2, 20, 1e6, INFINITY};
     static const double spreads[] = {1e-7, 1e-4, 0.01, 0.1, 0.3, 1};
     static const size_t dims[] = {1, 3, 16, 100, 700};
-    for (size_t o = 0; o < 8; o++) {
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
         for (size_t s = 0; s < 6; s++) {
             for (size_t d = 0; d < 5; d++) {
                 struct rig rig = {.texts = 11,
@@ -53,6 +71,22 @@ Test(pairs, agree_with_the_plain_form) {
             }
         }
     }
+    nvdp_context_free(ctx);
+}
+
+/* More texts than a tile has, rows wider than a block, and a last block that is not full. */
+Test(pairs, tiles_and_pieces) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = {.texts = 67,
+                      .longest = 3,
+                      .dim = 2 * NVDP__CHUNK + 5,
+                      .spread = 0.1,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN};
+    compare(ctx, &rig, 1.1);
+    rig.dim = 90;
+    rig.longest = 20;
+    compare(ctx, &rig, 1);
     nvdp_context_free(ctx);
 }
 
@@ -71,7 +105,7 @@ Test(pairs, large_pseudo_counts) {
     }
     set->pad_alpha = exp(10);
     struct nvdp_pairs_summary summary;
-    double *matrix = matrix_of(ctx, set, 1.1, &summary);
+    double *matrix = matrix_of(ctx, set, 1.1, NVDP_PAIRS_EXACT, &summary);
     for (size_t k = 0; k < 81; k++) {
         double want = nvdp_renyi_texts(1.1, set, k / 9, k % 9);
         cr_expect_leq(support_relative(matrix[k], want, 1e-300), 1e-12);
@@ -79,35 +113,6 @@ Test(pairs, large_pseudo_counts) {
     free(matrix);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
-}
-
-enum { WIDE = NVDP__CHUNK };
-
-/* The chunk kernel at every length, with extreme variances and with v near and below 0. */
-Test(pairs, chunk_agrees_at_every_length) {
-    static double mu[2][WIDE], var[2][WIDE];
-    unsigned seed = 3;
-    for (int trial = 0; trial < 400; trial++) {
-        double spread = exp(-12 * rig_uniform(&seed));
-        double level = 200 * (rig_uniform(&seed) - 0.5);
-        double edge = rig_uniform(&seed) < 0.2 ? 1 : 0;
-        for (int k = 0; k < WIDE; k++) {
-            for (int side = 0; side < 2; side++) {
-                mu[side][k] = spread * rig_normal(&seed);
-                var[side][k] = exp(level + spread * rig_normal(&seed));
-            }
-        }
-        size_t n = 1 + (size_t)(rig_uniform(&seed) * WIDE);
-        if (edge > 0) {
-            double near = 1e-13 * rig_normal(&seed);
-            var[0][n / 2] = var[1][n / 2] * 11 * (1 + near);
-        }
-        double want = nvdp__gaussian(1.1, n, mu[0], var[0], mu[1], var[1]);
-        double got = nvdp__gaussian_fast(1.1, n, mu[0], var[0], mu[1], var[1]);
-        cr_expect_eq(isinf(want), isinf(got));
-        cr_expect_leq(support_relative(got, want, 1e-300), 1e-12, "n %zu, spread %g: %.17g %.17g",
-                      n, spread, got, want);
-    }
 }
 
 Test(pairs, any_number_of_threads_gives_the_same_bits) {
@@ -123,7 +128,7 @@ Test(pairs, any_number_of_threads_gives_the_same_bits) {
         struct nvdp_context *ctx = support_context();
         cr_assert_eq(nvdp_context_set_threads(ctx, (int[]){1, 2, 5}[k]), NVDP_OK);
         struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
-        matrix[k] = matrix_of(ctx, set, 1.3, &summary[k]);
+        matrix[k] = matrix_of(ctx, set, 1.3, NVDP_PAIRS_FAST, &summary[k]);
         cr_expect_eq(memcmp(matrix[k], matrix[0], 43 * 43 * sizeof(double)), 0);
         cr_expect_eq(summary[k].sum.mean, summary[0].sum.mean);
         nvdp_posteriors_free(set);
@@ -152,7 +157,7 @@ Test(pairs, summary_keeps_infinities) {
                       .kappa = 2};
     struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
     struct nvdp_pairs_summary s;
-    double *matrix = matrix_of(ctx, set, 1.5, &s);
+    double *matrix = matrix_of(ctx, set, 1.5, NVDP_PAIRS_FAST, &s);
     double sorted[30 * 29];
     size_t n = 0, infinite = 0;
     double sum = 0, max = 0;
@@ -199,7 +204,7 @@ Test(pairs, all_infinite) {
     set->offset[2] = 3;
     set->offset[3] = 6;
     struct nvdp_pairs_summary s;
-    double *matrix = matrix_of(ctx, set, 1.1, &s);
+    double *matrix = matrix_of(ctx, set, 1.1, NVDP_PAIRS_FAST, &s);
     cr_expect_eq(s.infinite, 6);
     cr_expect_eq(s.sum.quantile[0], INFINITY);
     cr_expect(isnan(s.sum.max_finite));
@@ -315,6 +320,9 @@ Test(pairs, arguments) {
         cr_expect(strstr(nvdp_context_error(ctx), "order") != NULL);
     }
     struct nvdp_pairs_config config = {.order = 2, .adjacency = (enum nvdp_adjacency)7};
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    config = nvdp_pairs_config_default();
+    config.arithmetic = (enum nvdp_pairs_arithmetic)9;
     cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
     config = nvdp_pairs_config_default();
     set->alpha[0] = -1;

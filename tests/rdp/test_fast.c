@@ -1,0 +1,165 @@
+/* The forms of one block against the plain one, with the vectors of every width. */
+#include "rdp/fast.h"
+#include "rdp/gaussian.h"
+#include "rig.h"
+
+enum { WIDE = NVDP__CHUNK, WIDTHS = 3 };
+static const int widths[WIDTHS] = {2, 4, 8};
+
+struct texts {
+    double mu[2][WIDE], var[2][WIDE];
+    struct nvdp__block block[2];
+};
+
+/* Fills in what a block knows of its variances. */
+static void describe(struct texts *texts, size_t n) {
+    for (int side = 0; side < 2; side++) {
+        struct nvdp__block *block = &texts->block[side];
+        *block = (struct nvdp__block){.mu = texts->mu[side], .var = texts->var[side]};
+        block->logs = nvdp__log_product(n, texts->var[side]);
+        for (size_t k = 0; k < n; k++) {
+            block->most = fmax(block->most, texts->var[side][k]);
+            block->spread = fmax(block->spread, fabs(log(texts->var[side][k])));
+        }
+    }
+}
+
+/* The largest relative error of both directions; the infinities must be the same. */
+static double deviation(const struct nvdp__gaussian_plan *plan, size_t n, const struct texts *at,
+                        bool small) {
+    const bool wanted[2] = {true, true};
+    double got[2];
+    double worst = 0;
+    nvdp__gaussian_both(plan, n, &at->block[0], &at->block[1], wanted, &small, got);
+    for (int side = 0; side < 2; side++) {
+        double want = nvdp__gaussian(plan->order, n, at->mu[side], at->var[side], at->mu[1 - side],
+                                     at->var[1 - side]);
+        cr_expect_eq(isinf(want), isinf(got[side]), "order %.17g n %zu: %g %g", plan->order, n,
+                     want, got[side]);
+        worst = fmax(worst, support_relative(got[side], want, 1e-300));
+    }
+    return worst;
+}
+
+static const double orders[] = {0.01, 0.3, 0.9, 0.999, 1 - 1e-7, 1,  1 + 1e-12, 1 + 1e-7, 1.05,
+                                1.1,  1.5, 2,   2.1,   9,        65, 1e4,       1e9,      INFINITY};
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* Random blocks of every size: variances and means that differ by 1e-9 to a few, at levels from
+ * e^-100 to e^100, some with a v at or near its edge 0.  Tolerances: those of
+ * nvdp_pairs_arithmetic; the fast one's own bound is 2e-7. */
+Test(fast, agrees_with_the_plain_form) {
+    static struct texts texts;
+    unsigned seed = 3;
+    double worst[2] = {0, 0};
+    for (int trial = 0; trial < 6000; trial++) {
+        double order = orders[trial % ORDERS];
+        double spread = exp(-20 * rig_uniform(&seed));
+        double shift = exp(-20 * rig_uniform(&seed));
+        double level = 200 * (rig_uniform(&seed) - 0.5) * (trial % 3 == 0);
+        size_t most = rig_uniform(&seed) < 0.5 ? 20 : WIDE;
+        size_t n = 1 + (size_t)(rig_uniform(&seed) * (double)most);
+        if (n > WIDE) n = WIDE;
+        for (size_t k = 0; k < n; k++) {
+            for (int side = 0; side < 2; side++) {
+                texts.mu[side][k] = exp(level / 2) * shift * rig_normal(&seed);
+                texts.var[side][k] = exp(level + spread * rig_normal(&seed));
+            }
+        }
+        if (order > 1 && rig_uniform(&seed) < 0.2) {
+            double near = pow(10, -16 * rig_uniform(&seed)) * rig_normal(&seed);
+            texts.var[0][n / 2] = texts.var[1][n / 2] * (1 + 1 / (order - 1)) * (1 + near);
+        }
+        describe(&texts, n);
+        for (int mode = 0; mode < 2; mode++) {
+            struct nvdp__gaussian_plan plan =
+                nvdp__gaussian_plan(order, mode == 0 ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST);
+            for (int w = 0; w < WIDTHS; w++) {
+                plan.kernels = nvdp__kernels_of(widths[w]);
+                if (plan.kernels == NULL) continue;
+                double off =
+                    fmax(deviation(&plan, n, &texts, false), deviation(&plan, n, &texts, true));
+                cr_expect_leq(off, mode == 0 ? 1e-12 : 1e-6,
+                              "order %.9g, n %zu, spread %g, shift %g, width %d: %.2e", order, n,
+                              spread, shift, widths[w], off);
+                worst[mode] = fmax(worst[mode], off);
+            }
+        }
+    }
+    cr_log_info("worst: exact %.2e, fast %.2e", worst[0], worst[1]);
+    cr_expect_leq(worst[1], 2e-7);
+}
+
+/* One direction infinite, the other finite, from the first dimension to the last. */
+Test(fast, each_direction_has_its_own_infinity) {
+    static struct texts texts;
+    unsigned seed = 8;
+    for (size_t at = 0; at < WIDE; at += 37) {
+        for (size_t k = 0; k < WIDE; k++) {
+            for (int side = 0; side < 2; side++) {
+                texts.mu[side][k] = rig_normal(&seed);
+                texts.var[side][k] = exp(0.1 * rig_normal(&seed));
+            }
+        }
+        texts.var[0][at] = 20 * texts.var[1][at];
+        describe(&texts, WIDE);
+        struct nvdp__gaussian_plan plan = nvdp__gaussian_plan(1.1, NVDP_PAIRS_FAST);
+        const bool wanted[2] = {true, true};
+        bool small = false;
+        double got[2];
+        nvdp__gaussian_both(&plan, WIDE, &texts.block[0], &texts.block[1], wanted, &small, got);
+        cr_expect_eq(got[0], INFINITY);
+        double want =
+            nvdp__gaussian(1.1, WIDE, texts.mu[1], texts.var[1], texts.mu[0], texts.var[0]);
+        cr_expect_leq(support_relative(got[1], want, 0), 1e-7);
+    }
+}
+
+/* The polynomials at every order that has them: the error that rdp/near.h states. */
+Test(fast, polynomials) {
+    for (int k = 0; k < ORDERS; k++) {
+        struct nvdp__near_fit near, middle;
+        if (orders[k] > 1e6) continue;
+        cr_expect(nvdp__near_fit(orders[k], NVDP__NEAR_TERMS, 0.125, &near), "order %g", orders[k]);
+        cr_expect(nvdp__near_fit(orders[k], NVDP__MIDDLE_TERMS, 0.6, &middle), "order %g",
+                  orders[k]);
+    }
+}
+
+/* Far pseudo-counts from 1e-12 to 1e12 against the C library's lnG: within 1e-14 of `size`. */
+Test(fast, log_gammas) {
+    unsigned seed = 5;
+    for (int trial = 0; trial < 3000; trial++) {
+        double p[64], q[64];
+        size_t n = 8 * (1 + (size_t)(7.99 * rig_uniform(&seed)));
+        double range = 60 * rig_uniform(&seed) * (trial % 2);
+        double spread = rig_uniform(&seed);
+        double s = (trial % 5 == 0 ? 1 : 0.1) * rig_normal(&seed);
+        bool outside[2] = {false, false};
+        double want[2] = {0, 0};
+        for (size_t k = 0; k < n; k++) {
+            double level = range * (rig_uniform(&seed) - 0.5);
+            p[k] = exp(level + spread * rig_normal(&seed));
+            q[k] = exp(level + spread * rig_normal(&seed));
+            double c[2] = {p[k] + s * (p[k] - q[k]), q[k] - s * (p[k] - q[k])};
+            int sign;
+            outside[0] = outside[0] || c[0] < 1e-9 * p[k];
+            outside[1] = outside[1] || c[1] < 1e-9 * q[k];
+            want[0] += lgamma_r(c[0], &sign);
+            want[1] += lgamma_r(c[1], &sign);
+        }
+        for (int w = 0; w < WIDTHS; w++) {
+            const struct nvdp__kernels *run = nvdp__kernels_of(widths[w]);
+            struct nvdp__log_gammas got;
+            if (run == NULL) continue;
+            run->log_gammas(s, n, p, q, &got);
+            for (int side = 0; side < 2; side++) {
+                cr_expect_eq(got.unsafe[side], outside[side]);
+                if (outside[side]) continue;
+                cr_expect_leq(fabs(got.sum[side] - want[side]), 1e-14 * got.size[side] + 1e-14,
+                              "n %zu width %d: %.17g %.17g", n, widths[w], got.sum[side],
+                              want[side]);
+            }
+        }
+    }
+}
