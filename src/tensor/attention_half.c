@@ -132,16 +132,14 @@ static float exp_row(size_t n, size_t ld, float scale, const float *restrict bia
         top = key > top ? key : top;
     }
     float highest = nvdp__bits_float((uint32_t)ordered_bits(top));
-    float sum[LANES] = {0};
-    for (size_t j = 0; j < ld; j += LANES)
-        for (size_t l = 0; l < LANES; l++) {
-            float e = nvdp__fast_exp(s[j + l] - highest);
-            s[j + l] = e;
-            sum[l] += e;
-        }
-    double total = 0;
-    for (size_t l = 0; l < LANES; l++)
-        total += (double)sum[l];
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < ld; j++) {
+        float e = nvdp__fast_exp(s[j] - highest);
+        s[j] = e;
+        sum += e;
+    }
+    double total = (double)sum;
     *inverse = (float)(1 / total);
     return (float)((double)highest + log(total));
 }
@@ -246,27 +244,25 @@ static float probability_row(size_t n, size_t ld, float scale, const float *rest
                              float factor, float *restrict s, const float *restrict dp) {
     finish_scores(n, ld, scale, bias, s);
     ld = whole(ld);
-    float sum[LANES] = {0};
+    float total = 0;
     if (drops) {
-        for (size_t j = 0; j < ld; j += LANES)
-            for (size_t l = 0; l < LANES; l++) {
-                float p = nvdp__fast_exp(s[j + l] - lse);
-                bool kept = nvdp__dropout_bits(key, (uint32_t)(j + l)) >= threshold;
-                s[j + l] = kept ? p : -p;
-                sum[l] += kept ? p * dp[j + l] : 0.0f;
-            }
+#pragma omp simd reduction(+ : total)
+        for (uint32_t j = 0; j < (uint32_t)ld; j++) {
+            float p = nvdp__fast_exp(s[j] - lse);
+            bool kept = nvdp__dropout_bits(key, j) >= threshold;
+            float weight = kept ? 1.0f : 0.0f;
+            s[j] = nvdp__bits_float(nvdp__float_bits(p) | (kept ? 0 : 0x80000000u));
+            total += weight * (p * dp[j]);
+        }
     } else {
-        for (size_t j = 0; j < ld; j += LANES)
-            for (size_t l = 0; l < LANES; l++) {
-                float p = nvdp__fast_exp(s[j + l] - lse);
-                s[j + l] = p;
-                sum[l] += p * dp[j + l];
-            }
+#pragma omp simd reduction(+ : total)
+        for (size_t j = 0; j < ld; j++) {
+            float p = nvdp__fast_exp(s[j] - lse);
+            s[j] = p;
+            total += p * dp[j];
+        }
     }
-    double total = 0;
-    for (size_t l = 0; l < LANES; l++)
-        total += (double)sum[l];
-    return (float)(total * (double)factor);
+    return total * factor;
 }
 
 /* s (from probability_row) -> f p rounded, in `p`; dp -> ds, also rounded in `ds`. */

@@ -34,6 +34,7 @@ struct packed {
     bool transposed; /* [in, out] as the forward product reads it, else [out, in] */
     uint64_t version;
     dnnl_memory_desc_t layout;
+    void *memory; /* of blocked */
     dnnl_memory_t plain, blocked;
     dnnl_primitive_t reorder;
 };
@@ -108,6 +109,7 @@ static void free_packed(struct packed *packed) {
     dnnl_primitive_destroy(packed->reorder);
     dnnl_memory_destroy(packed->plain);
     dnnl_memory_destroy(packed->blocked);
+    free(packed->memory);
     free(packed);
 }
 
@@ -281,8 +283,9 @@ static void fill_packed(struct nvdp__half *half, const struct key *key, struct p
     dnnl_memory_desc_t plain = matrix(half, k, n, dnnl_f32, packed->transposed ? dnnl_ba : dnnl_ab);
     dnnl_primitive_desc_t desc = NULL;
     TRY(half, dnnl_memory_create(&packed->plain, &plain, half->engine, DNNL_MEMORY_NONE));
-    TRY(half,
-        dnnl_memory_create(&packed->blocked, &packed->layout, half->engine, DNNL_MEMORY_ALLOCATE));
+    packed->memory = nvdp__calloc(half->ctx, 1, dnnl_memory_desc_get_size(&packed->layout));
+    if (packed->memory == NULL) half->status = NVDP_ERR_MEMORY;
+    TRY(half, dnnl_memory_create(&packed->blocked, &packed->layout, half->engine, packed->memory));
     TRY(half, dnnl_reorder_primitive_desc_create(&desc, &plain, half->engine, &packed->layout,
                                                  half->engine, NULL));
     TRY(half, dnnl_primitive_create(&packed->reorder, desc));

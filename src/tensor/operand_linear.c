@@ -32,18 +32,29 @@ void nvdp__linear_to_float(const struct nvdp__device *dev, const struct nvdp__li
     forward(dev, layer, x, &(struct nvdp__half_result){.single = y});
 }
 
+enum { ROWS = 64 }; /* summed in float32 before they are added in double */
+
+/* sum += columns of at most ROWS rows. */
+NVDP__INLINE void add_rows(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
+                           double *restrict sum) {
+    float part[NVDP__COLUMNS] = {0};
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < count; c++)
+            part[c] += nvdp__bfloat16_to_float(x[r * stride + c]);
+    for (size_t c = 0; c < count; c++)
+        sum[c] += (double)part[c];
+}
+
 NVDP__CLONES
 static void operand_columns(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
                             float *restrict to) {
     double sum[NVDP__COLUMNS] = {0};
-    if (count == NVDP__COLUMNS) { /* a length the compiler knows */
-        for (size_t r = 0; r < rows; r++)
-            for (size_t c = 0; c < NVDP__COLUMNS; c++)
-                sum[c] += (double)nvdp__bfloat16_to_float(x[r * stride + c]);
-    } else {
-        for (size_t r = 0; r < rows; r++)
-            for (size_t c = 0; c < count; c++)
-                sum[c] += (double)nvdp__bfloat16_to_float(x[r * stride + c]);
+    for (size_t r = 0; r < rows; r += ROWS) {
+        size_t n = rows - r < ROWS ? rows - r : ROWS;
+        if (count == NVDP__COLUMNS) /* a length the compiler knows */
+            add_rows(n, stride, NVDP__COLUMNS, x + r * stride, sum);
+        else
+            add_rows(n, stride, count, x + r * stride, sum);
     }
     for (size_t c = 0; c < count; c++)
         to[c] = (float)((double)to[c] + sum[c]);

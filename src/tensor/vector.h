@@ -105,29 +105,4 @@ NVDP__INLINE float nvdp__fast_tanh(float x) {
     return a > 0.625f ? far : p;
 }
 
-/* erf(x): relative error below 2e-7.  An odd polynomial near 0, 1 - exp(polynomial) elsewhere
- * (minimax coefficients after N. Juffa). */
-NVDP__INLINE float nvdp__fast_erf(float x) {
-    float a = fabsf(x);
-    float s = x * x;
-    float p = -5.96761703e-4f;
-    p = p * s + 4.99119423e-3f;
-    p = p * s - 2.67681349e-2f;
-    p = p * s + 1.12819925e-1f;
-    p = p * s - 3.76125336e-1f;
-    p = p * s + 1.28379166e-1f;
-    p = p * x + x;
-    float b = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1 */
-    float t = b * b;
-    float q = -1.72853470e-5f * b + 3.83197126e-4f;
-    float u = -3.88396438e-3f * b + 2.42546219e-2f;
-    q = q * t + u;
-    q = q * b - 1.06777877e-1f;
-    q = q * b - 6.34846687e-1f;
-    q = q * b - 1.28717512e-1f;
-    q = q * b - b;
-    float far = copysignf(1.0f - nvdp__fast_exp(q), x);
-    return a > 0.927734375f ? far : p;
-}
-
 #endif
