@@ -43,16 +43,21 @@ static void forward_row(const struct nvdp__device *dev, const struct nvdp__resid
     if (dev->half != NULL) nvdp__round_row(norm->dim, y + at, nvdp__op_bf16_out(y_operand) + at);
 }
 
+/* x after dropout; a dropped NaN is 0 here too. */
+static float reference_drop(const struct nvdp__residual_norm *norm, size_t r, size_t i, float x) {
+    if (norm->dropout.rate <= 0) return x;
+    float factor = nvdp__dropout_factor(nvdp__dropout_key(&norm->dropout, r),
+                                        nvdp__dropout_threshold(&norm->dropout),
+                                        1.0f / (1.0f - norm->dropout.rate), (uint32_t)i);
+    return factor > 0 ? x * factor : 0.0f;
+}
+
 static void reference_forward(const struct nvdp__residual_norm *norm, const float *branch,
                               const float *residual, float *sum, float *y) {
     for (size_t r = 0; r < norm->rows; r++)
         for (size_t i = 0; i < norm->dim; i++) {
             size_t at = r * norm->dim + i;
-            sum[at] = branch[at];
-            if (norm->dropout.rate > 0)
-                sum[at] *= nvdp__dropout_factor(nvdp__dropout_key(&norm->dropout, r),
-                                                nvdp__dropout_threshold(&norm->dropout),
-                                                1.0f / (1.0f - norm->dropout.rate), (uint32_t)i);
+            sum[at] = reference_drop(norm, r, i, branch[at]);
         }
     nvdp__ref_layernorm_forward(norm->rows, norm->dim, (double)norm->eps, sum, residual,
                                 norm->gamma, norm->beta, sum, y, norm->mean, norm->rstd);
@@ -107,11 +112,7 @@ static void reference_backward(const struct nvdp__residual_norm *norm, const flo
     for (size_t r = 0; r < norm->rows; r++)
         for (size_t i = 0; i < norm->dim; i++) {
             size_t at = r * norm->dim + i;
-            d_branch[at] = d[at];
-            if (norm->dropout.rate > 0)
-                d_branch[at] *= nvdp__dropout_factor(
-                    nvdp__dropout_key(&norm->dropout, r), nvdp__dropout_threshold(&norm->dropout),
-                    1.0f / (1.0f - norm->dropout.rate), (uint32_t)i);
+            d_branch[at] = reference_drop(norm, r, i, d[at]);
         }
 }
 
