@@ -145,10 +145,11 @@ void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *param
     size_t from = 0; /* [from, at): to be zeroed */
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
-        if (!(entry->flags & (NVDP__PARAM_SET | NVDP__PARAM_ROWS))) continue;
+        bool rows = params->use != NULL && params->use->table == i;
+        if (!rows && !(entry->flags & NVDP__PARAM_SET)) continue;
         nvdp__zero(dev, entry->offset - from, params->grad + from);
         from = entry->offset + entry->count;
-        if (entry->flags & NVDP__PARAM_ROWS) begin_rows(dev, params);
+        if (rows) begin_rows(dev, params);
     }
     nvdp__zero(dev, params->total - from, params->grad + from);
 }

@@ -34,7 +34,7 @@ struct nvdp__params {
     size_t total;              /* floats, padding between tensors included */
     float *value;              /* [total] */
     float *grad;               /* [total], NULL for inference */
-    struct nvdp__row_use *use; /* of the table flagged NVDP__PARAM_ROWS; NULL: none, or inference */
+    struct nvdp__row_use *use; /* of the first NVDP__PARAM_ROWS table; NULL: none, or inference */
 };
 
 /* Rows of an embedding table that have a gradient.  AdamW leaves the moments of a row that never
