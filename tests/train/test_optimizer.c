@@ -1,0 +1,423 @@
+/* The optimiser's one pass against nvdp__adamw_step over every tensor, bit for bit. */
+#include "support.h"
+#include "train/optimizer.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 60, DIM = 24, STEPS = 9 };
+enum { LONG, TABLE, BIAS, FROZEN, JOINED, TENSORS };
+
+/* A matrix of more than one span, an embedding table, and small tensors. */
+static void declare(struct nvdp__params *params, struct nvdp_context *ctx, unsigned table_flags) {
+    const struct {
+        const char *name;
+        size_t rows, cols;
+        unsigned flags;
+    } table[TENSORS] = {
+        [LONG] = {"long", 170, 100, NVDP__PARAM_DECAY | NVDP__PARAM_SET},
+        [TABLE] = {"table", ROWS, DIM, NVDP__PARAM_DECAY | table_flags},
+        [BIAS] = {"bias", 33, 1, 0},
+        [FROZEN] = {"frozen", 40, 2, NVDP__PARAM_DECAY | NVDP__PARAM_FROZEN},
+        [JOINED] = {"joined", 21, 1, NVDP__PARAM_JOINED},
+    };
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    nvdp__params_init(params, ctx);
+    for (size_t i = 0; i < TENSORS; i++) {
+        size_t index;
+        cr_assert_eq(nvdp__params_add(params, table[i].name, 2, table[i].rows, table[i].cols,
+                                      table[i].flags, &index),
+                     NVDP_OK);
+    }
+    cr_assert_eq(nvdp__params_allocate(params, true), NVDP_OK);
+    for (size_t i = 0; i < TENSORS; i++)
+        nvdp__params_normal(&dev, params, i, 0.5, 3);
+}
+
+struct setting {
+    double weight_decay, clip_norm;
+    int threads;
+};
+
+struct trainee {
+    struct nvdp__device dev;
+    struct nvdp__params params;
+    struct nvdp__optimizer optimizer;
+};
+
+static void begin_as(struct trainee *t, struct nvdp_context *ctx, const struct setting *s,
+                     unsigned table_flags) {
+    *t = (struct trainee){.dev = nvdp__device_cpu(ctx)};
+    t->dev.threads = s->threads;
+    declare(&t->params, ctx, table_flags);
+    t->optimizer = (struct nvdp__optimizer){.lr = 0.01,
+                                            .beta1 = 0.9,
+                                            .beta2 = 0.999,
+                                            .eps = 1e-8,
+                                            .weight_decay = s->weight_decay,
+                                            .clip_norm = s->clip_norm};
+    cr_assert_eq(nvdp__optimizer_create(ctx, &t->params, &t->optimizer), NVDP_OK);
+}
+
+static void begin(struct trainee *t, struct nvdp_context *ctx, const struct setting *s) {
+    begin_as(t, ctx, s, NVDP__PARAM_ROWS);
+}
+
+static void end(struct trainee *t) {
+    nvdp__optimizer_release(&t->optimizer);
+    nvdp__params_release(&t->params);
+}
+
+/* Uniform in [-1, 1), by step, tensor and element: whoever asks gets the same. */
+static float gradient_at(int step, size_t tensor, size_t i) {
+    uint64_t x = ((uint64_t)step * 131 + tensor) * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 29)) * 0x94d049bb133111ebu;
+    return (float)((double)(x >> 11) * 0x1p-52 - 1);
+}
+
+/* Rows that a step uses: in each some, in step 4 none, in step 6 all where `all`; many never. Row 5
+ * is announced in step 1 with a gradient of zero. */
+static bool uses(int step, size_t row, bool all) {
+    if (step == 4) return false;
+    if (step == 6 && all) return true;
+    return row == (size_t)step || row == 2 * (size_t)step + 7 || (row == 3 && step % 2 == 0);
+}
+
+static float row_gradient(int step, size_t i, bool all) {
+    return uses(step, i / DIM, all) ? gradient_at(step, TABLE, i) : 0;
+}
+
+/* As a step does it: gradients begin, rows are announced, gradients are written or added. */
+static void backward(struct trainee *t, int step, bool all) {
+    nvdp__grad_begin(&t->dev, &t->params);
+    for (size_t tensor = 0; tensor < TENSORS; tensor++)
+        for (size_t i = 0; tensor != TABLE && i < t->params.entry[tensor].count; i++) {
+            float *to = nvdp__grad(&t->params, tensor) + i;
+            *to = (t->params.entry[tensor].flags & NVDP__PARAM_SET ? 0 : *to) +
+                  gradient_at(step, tensor, i);
+        }
+    int32_t index[2 * ROWS + 1];
+    size_t count = 0;
+    for (int32_t r = 0; r < ROWS; r++)
+        for (int twice = 0; twice < 2 && uses(step, (size_t)r, all); twice++)
+            index[count++] = r;
+    if (step == 1) index[count++] = 5;
+    bool every = step == 6 && all;
+    nvdp__grad_rows(&t->params, every ? 0 : count, every ? NULL : index);
+    float *table = nvdp__grad(&t->params, TABLE);
+    for (size_t i = 0; i < (size_t)ROWS * DIM; i++)
+        table[i] += row_gradient(step, i, all);
+}
+
+static double factor_at(int step) {
+    return step == 8 ? 0 : 1 - 0.1 * step;
+}
+
+static double step_once(struct trainee *t, int step, bool all) {
+    double norm;
+    backward(t, step, all);
+    cr_assert_eq(nvdp__optimizer_step(&t->optimizer, &t->dev, &t->params, factor_at(step), &norm),
+                 NVDP_OK);
+    return norm;
+}
+
+/* The dense way: every gradient in full, one call a tensor. */
+struct dense {
+    float *g, *m, *v, *x;
+};
+
+static void dense_begin(struct dense *d, const struct trainee *t) {
+    float **each[] = {&d->g, &d->m, &d->v, &d->x};
+    for (size_t i = 0; i < 4; i++) {
+        *each[i] = calloc(t->params.total, sizeof(float));
+        cr_assert_not_null(*each[i]);
+    }
+    memcpy(d->x, t->params.value, t->params.total * sizeof *d->x);
+}
+
+static void dense_end(struct dense *d) {
+    free(d->g);
+    free(d->m);
+    free(d->v);
+    free(d->x);
+}
+
+static double dense_gradient(struct dense *d, const struct trainee *t, int step, bool all) {
+    double squares = 0;
+    for (size_t tensor = 0; tensor < TENSORS; tensor++) {
+        const struct nvdp__param *entry = &t->params.entry[tensor];
+        for (size_t i = 0; i < entry->count; i++) {
+            float g = tensor == TABLE ? row_gradient(step, i, all) : gradient_at(step, tensor, i);
+            d->g[entry->offset + i] = g;
+            if (tensor != FROZEN) squares += (double)g * (double)g;
+        }
+    }
+    return sqrt(squares);
+}
+
+/* norm: the optimiser's, which was checked; its last bit decides the clipping factor's. */
+static void dense_step(struct dense *d, const struct trainee *t, const struct setting *s, int step,
+                       double norm) {
+    const struct nvdp__optimizer *o = &t->optimizer;
+    struct nvdp__adamw opt = {.lr = o->lr * factor_at(step),
+                              .beta1 = o->beta1,
+                              .beta2 = o->beta2,
+                              .eps = o->eps,
+                              .bias1 = 1 - pow(o->beta1, step + 1),
+                              .bias2 = 1 - pow(o->beta2, step + 1),
+                              .grad_scale = 1};
+    if (s->clip_norm > 0 && norm > s->clip_norm) opt.grad_scale = s->clip_norm / (norm + 1e-6);
+    for (size_t tensor = 0; tensor < TENSORS; tensor++) {
+        const struct nvdp__param *entry = &t->params.entry[tensor];
+        size_t at = entry->offset;
+        if (tensor == FROZEN) continue;
+        opt.weight_decay = entry->flags & NVDP__PARAM_DECAY ? s->weight_decay : 0;
+        nvdp__adamw_step(&t->dev, &opt, entry->count, d->g + at, NULL, d->m + at, d->v + at,
+                         d->x + at);
+    }
+}
+
+/* Tensor by tensor: padding is no one's. */
+static void same(const char *what, const struct nvdp__params *params, const float *a,
+                 const float *b) {
+    for (size_t tensor = 0; tensor < TENSORS; tensor++) {
+        const struct nvdp__param *entry = &params->entry[tensor];
+        for (size_t i = entry->offset; i < entry->offset + entry->count; i++)
+            cr_assert_eq(memcmp(a + i, b + i, sizeof *a), 0, "%s of '%s': element %zu: %a and %a",
+                         what, entry->name, i - entry->offset, (double)a[i], (double)b[i]);
+    }
+}
+
+static void compare(const struct trainee *t, const struct dense *d) {
+    same("value", &t->params, t->params.value, d->x);
+    same("first moment", &t->params, t->optimizer.m, d->m);
+    same("second moment", &t->params, t->optimizer.v, d->v);
+}
+
+static size_t idle_rows(const struct trainee *t) {
+    size_t idle = 0;
+    for (size_t r = 0; r < t->optimizer.rows; r++)
+        idle += t->optimizer.span[t->optimizer.first_row + r].idle;
+    return idle;
+}
+
+static void check(const struct setting *s, bool all) {
+    struct nvdp_context *ctx = support_context();
+    struct trainee t;
+    struct dense d;
+    begin(&t, ctx, s);
+    dense_begin(&d, &t);
+    for (int step = 0; step < STEPS; step++) {
+        double norm = step_once(&t, step, all);
+        double want = dense_gradient(&d, &t, step, all);
+        cr_assert_float_eq(norm, want, 1e-12 * want); /* sums of 2e4 terms in double */
+        dense_step(&d, &t, s, step, norm);
+        compare(&t, &d);
+        if (step == 5) cr_assert_gt(idle_rows(&t), ROWS / 2, "rows are passed over");
+        if (step == 6 && all) cr_assert_eq(idle_rows(&t), 0);
+    }
+    dense_end(&d);
+    end(&t);
+    nvdp_context_free(ctx);
+}
+
+Test(optimizer, equals_a_dense_pass) {
+    for (int threads = 1; threads <= 2; threads++)
+        for (int decay = 0; decay < 2; decay++)
+            for (int clip = 0; clip < 2; clip++)
+                for (int all = 0; all < 2; all++) {
+                    struct setting s = {decay * 0.1, clip * 1.0, threads};
+                    check(&s, all == 1);
+                }
+}
+
+/* Clipping that does not bite, and gradients kept without nvdp__grad_begin: nothing is idle. */
+Test(optimizer, untracked_gradients_are_dense) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting s = {0.1, 1e6, 2};
+    struct trainee t;
+    struct dense d;
+    begin(&t, ctx, &s);
+    dense_begin(&d, &t);
+    for (int step = 0; step < 3; step++) {
+        double norm;
+        dense_gradient(&d, &t, step, false);
+        memcpy(t.params.grad, d.g, t.params.total * sizeof *d.g);
+        cr_assert_eq(nvdp__optimizer_step(&t.optimizer, &t.dev, &t.params, factor_at(step), &norm),
+                     NVDP_OK);
+        cr_assert_eq(idle_rows(&t), 0);
+        dense_step(&d, &t, &s, step, norm);
+        compare(&t, &d);
+    }
+    /* Rows that got moments before tracking began stay live. */
+    double norm = step_once(&t, 3, false);
+    dense_gradient(&d, &t, 3, false);
+    dense_step(&d, &t, &s, 3, norm);
+    compare(&t, &d);
+    dense_end(&d);
+    end(&t);
+    nvdp_context_free(ctx);
+}
+
+/* The norm's sum is cut otherwise, so nothing is clipped here. */
+Test(optimizer, tables_without_the_flag_are_dense) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting s = {0.1, 0, 1};
+    struct trainee with, without;
+    begin(&with, ctx, &s);
+    begin_as(&without, ctx, &s, 0);
+    cr_expect_eq(without.optimizer.rows, 0);
+    for (int step = 0; step < STEPS; step++) {
+        double norm = step_once(&with, step, true);
+        cr_assert_float_eq(step_once(&without, step, true), norm, 1e-12 * norm);
+    }
+    same("value", &with.params, with.params.value, without.params.value);
+    end(&with);
+    end(&without);
+    nvdp_context_free(ctx);
+}
+
+/* As a checkpoint does it: parameters and moments are all that is kept. */
+Test(optimizer, goes_on_after_restoring) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting s = {0.1, 1, 2};
+    for (int stop = 1; stop < STEPS; stop++) {
+        struct trainee whole, first, second;
+        begin(&whole, ctx, &s);
+        begin(&first, ctx, &s);
+        begin(&second, ctx, &s);
+        for (int step = 0; step < stop; step++)
+            cr_assert_eq(step_once(&whole, step, false), step_once(&first, step, false));
+        size_t bytes = whole.params.total * sizeof(float);
+        memcpy(second.params.value, first.params.value, bytes);
+        memcpy(second.optimizer.m, first.optimizer.m, bytes);
+        memcpy(second.optimizer.v, first.optimizer.v, bytes);
+        second.optimizer.steps_taken = first.optimizer.steps_taken;
+        nvdp__optimizer_restored(&second.optimizer, &second.params);
+        for (int step = stop; step < STEPS; step++)
+            cr_assert_eq(step_once(&whole, step, false), step_once(&second, step, false));
+        same("value", &whole.params, whole.params.value, second.params.value);
+        same("first moment", &whole.params, whole.optimizer.m, second.optimizer.m);
+        same("second moment", &whole.params, whole.optimizer.v, second.optimizer.v);
+        cr_assert_gt(idle_rows(&second), ROWS / 2);
+        end(&whole);
+        end(&first);
+        end(&second);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(optimizer, restoring_without_a_table) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting s = {0, 0, 1};
+    struct trainee t;
+    begin_as(&t, ctx, &s, 0);
+    nvdp__optimizer_restored(&t.optimizer, &t.params);
+    cr_expect_null(t.params.use);
+    end(&t);
+    nvdp_context_free(ctx);
+}
+
+Test(optimizer, frozen_tensors_stay) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting s = {0.1, 0, 1};
+    for (int frozen_table = 0; frozen_table < 2; frozen_table++) {
+        struct trainee t;
+        unsigned flags = frozen_table ? NVDP__PARAM_FROZEN : 0;
+        begin_as(&t, ctx, &s, NVDP__PARAM_ROWS | flags);
+        size_t tensor = frozen_table ? TABLE : FROZEN;
+        size_t at = t.params.entry[tensor].offset;
+        size_t bytes = t.params.entry[tensor].count * sizeof(float);
+        float *before = malloc(bytes);
+        cr_assert_not_null(before);
+        memcpy(before, t.params.value + at, bytes);
+        double norm = step_once(&t, 0, true);
+        cr_expect_eq(memcmp(before, t.params.value + at, bytes), 0);
+        for (size_t i = at; i < at + bytes / sizeof(float); i++)
+            cr_assert(t.optimizer.m[i] == 0 && t.optimizer.v[i] == 0);
+        double squares = 0;
+        for (size_t i = 0; i < TENSORS; i++)
+            for (size_t j = 0; i != tensor && i != FROZEN && j < t.params.entry[i].count; j++)
+                squares += pow((double)nvdp__grad(&t.params, i)[j], 2);
+        cr_expect_float_eq(norm, sqrt(squares), 1e-12 * norm, "frozen ones do not count");
+        free(before);
+        end(&t);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* A table whose rows are longer than a span is cut like any tensor. */
+Test(optimizer, wide_tables_are_dense) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    struct nvdp__params params;
+    struct nvdp__optimizer optimizer = {
+        .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5};
+    enum { WIDE = NVDP__SPAN + 1 };
+    size_t table;
+    nvdp__params_init(&params, ctx);
+    cr_assert_eq(
+        nvdp__params_add(&params, "t", 2, 3, WIDE, NVDP__PARAM_ROWS | NVDP__PARAM_DECAY, &table),
+        NVDP_OK);
+    cr_assert_eq(nvdp__params_allocate(&params, true), NVDP_OK);
+    cr_assert_eq(nvdp__optimizer_create(ctx, &params, &optimizer), NVDP_OK);
+    cr_expect_eq(optimizer.rows, 0);
+    nvdp__params_fill(&dev, &params, table, 1);
+    nvdp__grad_begin(&dev, &params);
+    const int32_t index[] = {1};
+    nvdp__grad_rows(&params, 1, index);
+    nvdp__grad(&params, table)[WIDE] = 2;
+    double norm;
+    cr_assert_eq(nvdp__optimizer_step(&optimizer, &dev, &params, 1, &norm), NVDP_OK);
+    cr_expect_eq(norm, 2);
+    cr_expect_float_eq(params.value[WIDE], 1 - 0.05 - 0.1, 1e-6);
+    cr_expect_float_eq(params.value[0], 1 - 0.05, 1e-6);
+    cr_expect_float_eq(params.value[3 * WIDE - 1], 1 - 0.05, 1e-6);
+    nvdp__optimizer_release(&optimizer);
+    nvdp__params_release(&params);
+    nvdp_context_free(ctx);
+}
+
+Test(optimizer, gradients_that_are_not_finite_change_nothing) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting s = {0.1, 1, 2};
+    struct trainee t;
+    struct dense d;
+    begin(&t, ctx, &s);
+    step_once(&t, 0, false);
+    dense_begin(&d, &t);
+    memcpy(d.m, t.optimizer.m, t.params.total * sizeof *d.m);
+    memcpy(d.v, t.optimizer.v, t.params.total * sizeof *d.v);
+    backward(&t, 1, false);
+    nvdp__grad(&t.params, BIAS)[7] = NAN;
+    double norm = 5;
+    cr_assert_eq(nvdp__optimizer_step(&t.optimizer, &t.dev, &t.params, 1, &norm), NVDP_ERR_NUMERIC);
+    cr_expect_eq(norm, 5);
+    cr_expect_eq(t.optimizer.steps_taken, 1);
+    compare(&t, &d);
+    dense_end(&d);
+    end(&t);
+    nvdp_context_free(ctx);
+}
+
+Test(optimizer, survives_every_failed_allocation) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__params params;
+    declare(&params, ctx, NVDP__PARAM_ROWS);
+    uint64_t k = 1;
+    for (;; k++) {
+        struct nvdp__optimizer optimizer = {0};
+        nvdp_context_fail_allocation(ctx, k);
+        nvdp_status status = nvdp__optimizer_create(ctx, &params, &optimizer);
+        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__optimizer_release(&optimizer);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY);
+        cr_assert_lt(k, 100);
+    }
+    cr_expect_gt(k, 4, "moments, spans and partial sums");
+    nvdp__params_release(&params);
+    nvdp_context_free(ctx);
+}
