@@ -1,0 +1,87 @@
+#include "half_test.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct heard {
+    int notices;
+    char last[512];
+};
+
+static void listen(enum nvdp_log_level level, const char *message, void *user) {
+    struct heard *heard = user;
+    if (level != NVDP_LOG_NOTICE) return;
+    heard->notices++;
+    snprintf(heard->last, sizeof heard->last, "%s", message);
+}
+
+Test(device, float32_is_the_default) {
+    struct nvdp_context *ctx = support_context();
+    struct heard heard = {0};
+    struct nvdp__device dev;
+    nvdp_context_set_log(ctx, listen, &heard);
+    cr_expect_eq(nvdp_context_precision(ctx), NVDP_PRECISION_F32);
+    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    cr_expect_null(dev.half);
+    cr_expect_eq(dev.threads, 2);
+    cr_expect_eq(heard.notices, 0);
+    cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
+    nvdp__weights_changed(&dev);
+    nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
+
+/* bf16 where it is to be had; elsewhere float32, and a notice says why. */
+Test(device, in_bf16_or_with_a_notice) {
+    struct nvdp_context *ctx = support_context();
+    struct heard heard = {0};
+    struct nvdp__device dev;
+    const char *missing = nvdp_bf16_missing();
+    nvdp_context_set_log(ctx, listen, &heard);
+    nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
+    cr_expect_eq(nvdp_context_precision(ctx), NVDP_PRECISION_BF16);
+    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    cr_expect_eq(dev.half == NULL, missing != NULL);
+    cr_expect_eq(heard.notices, missing != NULL ? 1 : 0);
+    if (missing != NULL) {
+        cr_expect_not_null(strstr(heard.last, "bf16"));
+        cr_expect_not_null(strstr(heard.last, missing), "found '%s'", heard.last);
+        cr_expect_not_null(strstr(heard.last, "f32"));
+    }
+    cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
+    nvdp__device_release(&dev);
+    cr_expect_null(dev.half);
+    nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
+
+Test(device, nothing_is_missing_or_creation_says_what) {
+    struct nvdp_context *ctx = support_context();
+    const char *missing = nvdp_bf16_missing();
+    struct nvdp__half *half = NULL;
+    nvdp_status status = nvdp__half_create(ctx, &half);
+    if (missing == NULL) {
+        cr_assert_eq(status, NVDP_OK);
+        cr_expect_not_null(half);
+    } else {
+        cr_assert_eq(status, NVDP_ERR_UNSUPPORTED);
+        cr_expect_null(half);
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), missing));
+    }
+    nvdp__half_free(half);
+    nvdp__half_free(NULL);
+    nvdp_context_free(ctx);
+}
+
+Test(device, out_of_memory) {
+    half_or_skip();
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev;
+    nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
+    nvdp_context_fail_allocation(ctx, 1);
+    cr_expect_eq(nvdp__device_create(ctx, &dev), NVDP_ERR_MEMORY);
+    cr_expect_null(dev.half);
+    nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
