@@ -34,7 +34,7 @@ static void write_vocabulary(const char *path) {
     fclose(file);
 }
 
-struct rig rig_make(struct nvdp_context *ctx) {
+static struct rig make(struct nvdp_context *ctx, size_t hidden) {
     struct rig rig;
     char path[600];
     snprintf(rig.data, sizeof rig.data, "%s", support_scratch_path("data"));
@@ -47,15 +47,23 @@ struct rig rig_make(struct nvdp_context *ctx) {
     snprintf(path, sizeof path, "%s/vocab.txt", rig.data);
     write_vocabulary(path);
     struct nvdp_bert_config config = nvdp_bert_config_default();
-    config.hidden_size = 16;
+    config.hidden_size = hidden;
     config.num_hidden_layers = 1;
     config.num_attention_heads = 2;
-    config.intermediate_size = 32;
+    config.intermediate_size = 2 * hidden;
     config.vocab_size = PIECES;
     config.max_position_embeddings = 16;
     cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, path, rig.model), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     return rig;
+}
+
+struct rig rig_make(struct nvdp_context *ctx) {
+    return make(ctx, 16);
+}
+
+struct rig rig_make_wide(struct nvdp_context *ctx) {
+    return make(ctx, 64);
 }
 
 struct nvdp_train_config rig_config(const struct rig *rig, enum nvdp_method method,

@@ -11,6 +11,8 @@ struct rig {
 /* Writes SST-2-like data (the label is decided by one word) and a 1-layer BERT into the scratch
  * directory. */
 struct rig rig_make(struct nvdp_context *ctx);
+/* With heads of 32 dimensions, which bfloat16 products want. */
+struct rig rig_make_wide(struct nvdp_context *ctx);
 /* A configuration that learns the task; out is in the scratch directory (static text). */
 struct nvdp_train_config rig_config(const struct rig *rig, enum nvdp_method method,
                                     const char *out);

@@ -1,0 +1,124 @@
+/* Training with bfloat16 products. */
+#include "rig.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+struct heard {
+    int notices;
+};
+
+static void listen(enum nvdp_log_level level, const char *message, void *user) {
+    struct heard *heard = user;
+    heard->notices += level == NVDP_LOG_NOTICE && strstr(message, "precision bf16") != NULL;
+}
+
+static bool stop(void *user) {
+    int *calls = user;
+    return --*calls < 0;
+}
+
+static struct nvdp_train_config config_in(const struct rig *rig, enum nvdp_precision precision,
+                                          const char *out) {
+    struct nvdp_train_config config = rig_config(rig, NVDP_METHOD_NVDP, out);
+    config.epochs = 4;
+    config.lr = 3e-3;
+    config.dropout = 0.1;
+    config.precision = precision;
+    return config;
+}
+
+static struct nvdp_train_result train_in(const struct rig *rig, enum nvdp_precision precision,
+                                         int threads, const char *out, struct heard *heard) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_train_config config = config_in(rig, precision, out);
+    struct nvdp_train_result result;
+    cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+    nvdp_context_set_log(ctx, listen, heard);
+    cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+    return result;
+}
+
+static const char *const model = "model/model.safetensors";
+
+/* One word decides: far above the majority class, .5, in either precision. */
+Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make_wide(ctx);
+    struct heard heard[2] = {{0}, {0}};
+    char out[2][512];
+    struct nvdp_train_result result[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
+        result[i] =
+            train_in(&rig, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], &heard[i]);
+        cr_assert_gt(result[i].test.mean[0], 0.9, "accuracy %g", result[i].test.mean[0]);
+    }
+    bool missing = nvdp_bf16_missing() != NULL;
+    cr_expect_eq(heard[0].notices, 0);
+    cr_expect_eq(heard[1].notices > 0, missing);
+    cr_expect_eq(rig_same_file(out[0], out[1], model), missing);
+    nvdp_context_free(ctx);
+}
+
+Test(half, bytes_do_not_depend_on_the_number_of_threads) {
+    if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make_wide(ctx);
+    struct heard heard = {0};
+    char out[2][512];
+    for (int i = 0; i < 2; i++) {
+        snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "one" : "two"));
+        train_in(&rig, NVDP_PRECISION_BF16, i + 1, out[i], &heard);
+    }
+    cr_expect(rig_same_file(out[0], out[1], model));
+    nvdp_context_free(ctx);
+}
+
+/* Copies of weights and rows in use are no part of the state: both are found again. */
+Test(half, resumes_exactly) {
+    if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make_wide(ctx);
+    struct heard heard = {0};
+    char whole[512], parts[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp_train_result expected = train_in(&rig, NVDP_PRECISION_BF16, 2, whole, &heard);
+    struct nvdp_train_config config = config_in(&rig, NVDP_PRECISION_BF16, parts);
+    config.checkpoint_seconds = 1e6;
+    struct nvdp_train_result result;
+    int calls = 13, stops = 0;
+    nvdp_context_set_cancel(ctx, stop, &calls);
+    nvdp_status status = nvdp_train(ctx, &config, &result);
+    for (; status == NVDP_ERR_CANCELLED && stops < 100; stops++) {
+        calls = 17 + stops;
+        config.resume = true;
+        status = nvdp_train(ctx, &config, &result);
+    }
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_gt(stops, 1);
+    cr_expect(rig_same_file(whole, parts, model));
+    cr_expect_eq(result.test.mean[0], expected.test.mean[0]);
+    cr_expect_eq(result.loss_g, expected.loss_g);
+    nvdp_context_free(ctx);
+}
+
+/* Heads of 8 dimensions do not suit. */
+Test(half, narrow_heads_are_trained_in_float32_with_a_notice) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct heard heard[2] = {{0}, {0}};
+    char out[2][512];
+    for (int i = 0; i < 2; i++) {
+        snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
+        train_in(&rig, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], &heard[i]);
+    }
+    cr_expect_eq(heard[0].notices, 0);
+    cr_expect_gt(heard[1].notices, 0);
+    cr_expect(rig_same_file(out[0], out[1], model));
+    nvdp_context_free(ctx);
+}
