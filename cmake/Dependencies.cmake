@@ -12,8 +12,8 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 set(NVDP_DEPENDENCIES gsl PkgConfig::OPENBLAS PkgConfig::HDF5 PkgConfig::SODIUM PkgConfig::JANSSON
   PkgConfig::UTF8PROC OpenMP::OpenMP_C m)
 
-# oneDNN, through the interface of version 2; src/tensor/half.c is all that uses it.
-set(NVDP_HALF_UNUSED half.c)
+# oneDNN, through the interface of version 2; src/tensor/half.c and gemm_onednn.c are all that use it.
+set(NVDP_TENSOR_UNUSED half.c gemm_onednn.c)
 set(NVDP_ONEDNN_VERSION "none (bfloat16 products are left out)")
 if(NVDP_WITH_ONEDNN)
   find_path(NVDP_DNNL_INCLUDE oneapi/dnnl/dnnl_version.h)
@@ -25,7 +25,7 @@ if(NVDP_WITH_ONEDNN)
   string(REGEX REPLACE "[^0-9]*([0-9]+).*" "\\1" major "${major}")
   if(major EQUAL 2)
     list(PREPEND NVDP_DEPENDENCIES ${NVDP_DNNL_LIBRARY})
-    set(NVDP_HALF_UNUSED half_none.c)
+    set(NVDP_TENSOR_UNUSED half_none.c gemm_openblas.c)
     set(NVDP_ONEDNN_VERSION "2")
     set(NVDP_PC_DNNL "-ldnnl")
   else()

@@ -32,12 +32,13 @@ void nvdp__linear_to_float(const struct nvdp__device *dev, const struct nvdp__li
     forward(dev, layer, x, &(struct nvdp__half_result){.single = y});
 }
 
-enum { ROWS = 64 }; /* summed in float32 before they are added in double */
+/* Rows summed in float32 before they are added in double, and columns a piece of work. */
+enum { ROWS = 64, COLUMNS = 256 };
 
 /* sum += columns of at most ROWS rows. */
 NVDP__INLINE void add_rows(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
                            double *restrict sum) {
-    float part[NVDP__COLUMNS] = {0};
+    float part[COLUMNS] = {0};
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < count; c++)
             part[c] += nvdp__bfloat16_to_float(x[r * stride + c]);
@@ -48,11 +49,11 @@ NVDP__INLINE void add_rows(size_t rows, size_t stride, size_t count, const nvdp_
 NVDP__CLONES
 static void operand_columns(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
                             float *restrict to) {
-    double sum[NVDP__COLUMNS] = {0};
+    double sum[COLUMNS] = {0};
     for (size_t r = 0; r < rows; r += ROWS) {
         size_t n = rows - r < ROWS ? rows - r : ROWS;
-        if (count == NVDP__COLUMNS) /* a length the compiler knows */
-            add_rows(n, stride, NVDP__COLUMNS, x + r * stride, sum);
+        if (count == COLUMNS) /* a length the compiler knows */
+            add_rows(n, stride, COLUMNS, x + r * stride, sum);
         else
             add_rows(n, stride, count, x + r * stride, sum);
     }
@@ -63,11 +64,11 @@ static void operand_columns(size_t rows, size_t stride, size_t count, const nvdp
 static void bias_backward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                           const nvdp__bf16 *dy) {
     int team = nvdp__team(dev, layer->rows * layer->out);
-    size_t blocks = nvdp__blocks(layer->out, NVDP__COLUMNS);
+    size_t blocks = nvdp__blocks(layer->out, COLUMNS);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * NVDP__COLUMNS;
-        operand_columns(layer->rows, layer->out, nvdp__block_length(layer->out, NVDP__COLUMNS, b),
+        size_t at = b * COLUMNS;
+        operand_columns(layer->rows, layer->out, nvdp__block_length(layer->out, COLUMNS, b),
                         dy + at, layer->db + at);
     }
 }

@@ -32,8 +32,8 @@
 /* Work is cut into blocks of a size that does not depend on the number of threads, so neither does
  * any rounding. */
 enum { NVDP__BLOCK = 4096 };
-/* Columns of one cache line pair: the unit of column-wise sums. */
-enum { NVDP__COLUMNS = 32 };
+/* Columns of a few cache lines: the unit of column-wise sums. */
+enum { NVDP__COLUMNS = 64 };
 /* Elementary operations below which starting threads costs more than it gains. */
 enum { NVDP__PARALLEL_MIN = 32768 };
 
