@@ -84,6 +84,29 @@ void test_same(const char *what, size_t n, const float *a, const float *b) {
                      what, i, n, (double)a[i], (double)b[i]);
 }
 
+struct nvdp__attention test_attention(size_t groups, const int32_t *q_offset,
+                                      const int32_t *k_offset, size_t heads, size_t head_dim,
+                                      size_t pad, float rate) {
+    size_t width = heads * head_dim;
+    return (struct nvdp__attention){.groups = groups,
+                                    .heads = heads,
+                                    .head_dim = head_dim,
+                                    .scale = (float)(1 / sqrt((double)head_dim)),
+                                    .q_offset = q_offset,
+                                    .k_offset = k_offset,
+                                    .q_stride = width + pad,
+                                    .kv_stride = width + 2 * pad,
+                                    .out_stride = width + 3 * pad,
+                                    .dropout = {.rate = rate, .seed = 4, .step = 1, .site = 9}};
+}
+
+size_t test_longest(size_t groups, const int32_t *offset) {
+    int32_t most = 0;
+    for (size_t g = 0; g < groups; g++)
+        most = offset[g + 1] - offset[g] > most ? offset[g + 1] - offset[g] : most;
+    return (size_t)most;
+}
+
 double test_dot(size_t n, const double *x, const double *y) {
     return ref64_dot(n, x, y);
 }

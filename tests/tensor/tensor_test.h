@@ -28,6 +28,13 @@ void test_close(const char *what, size_t n, const float *got, const double *want
 /* Bit for bit. */
 void test_same(const char *what, size_t n, const float *a, const float *b);
 
+/* Attention over groups between offsets; rows of q, of k and v, and of out hold pad, 2 pad and 3
+ * pad elements that are no one's. */
+struct nvdp__attention test_attention(size_t groups, const int32_t *q_offset,
+                                      const int32_t *k_offset, size_t heads, size_t head_dim,
+                                      size_t pad, float rate);
+size_t test_longest(size_t groups, const int32_t *offset);
+
 double test_dot(size_t n, const double *x, const double *y);
 
 /* A float32 operation on values near 1 rounds by 6e-8; sums of up to a few hundred terms, in any

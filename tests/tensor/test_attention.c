@@ -11,30 +11,14 @@ struct problem {
     float *q, *k, *v, *bias, *dout;
 };
 
-static size_t longest(size_t groups, const int32_t *offset) {
-    int32_t most = 0;
-    for (size_t g = 0; g < groups; g++)
-        most = offset[g + 1] - offset[g] > most ? offset[g + 1] - offset[g] : most;
-    return (size_t)most;
-}
-
 static struct problem make(size_t groups, const int32_t *q_offset, const int32_t *k_offset,
                            size_t heads, size_t head_dim, size_t pad, float rate, bool bias) {
-    size_t width = heads * head_dim;
-    struct problem p = {.att = {.groups = groups,
-                                .heads = heads,
-                                .head_dim = head_dim,
-                                .scale = (float)(1 / sqrt((double)head_dim)),
-                                .q_offset = q_offset,
-                                .k_offset = k_offset,
-                                .q_stride = width + pad,
-                                .kv_stride = width + 2 * pad,
-                                .out_stride = width + 3 * pad,
-                                .dropout = {.rate = rate, .seed = 4, .step = 1, .site = 9}},
+    struct problem p = {.att =
+                            test_attention(groups, q_offset, k_offset, heads, head_dim, pad, rate),
                         .q_rows = (size_t)q_offset[groups],
                         .k_rows = (size_t)k_offset[groups],
-                        .longest_q = longest(groups, q_offset),
-                        .longest_k = longest(groups, k_offset)};
+                        .longest_q = test_longest(groups, q_offset),
+                        .longest_k = test_longest(groups, k_offset)};
     p.q_floats = p.q_rows * p.att.q_stride;
     p.kv_floats = p.k_rows * p.att.kv_stride;
     p.out_floats = p.q_rows * p.att.out_stride;

@@ -13,17 +13,8 @@ struct problem {
 
 static struct problem make(size_t groups, const int32_t *q_offset, const int32_t *k_offset,
                            size_t heads, size_t head_dim, size_t pad, float rate, bool bias) {
-    size_t width = heads * head_dim;
-    struct problem p = {.att = {.groups = groups,
-                                .heads = heads,
-                                .head_dim = head_dim,
-                                .scale = (float)(1 / sqrt((double)head_dim)),
-                                .q_offset = q_offset,
-                                .k_offset = k_offset,
-                                .q_stride = width + pad,
-                                .kv_stride = width + 2 * pad,
-                                .out_stride = width + 3 * pad,
-                                .dropout = {.rate = rate, .seed = 4, .step = 1, .site = 9}},
+    struct problem p = {.att =
+                            test_attention(groups, q_offset, k_offset, heads, head_dim, pad, rate),
                         .q_rows = (size_t)q_offset[groups],
                         .k_rows = (size_t)k_offset[groups]};
     p.q_count = p.q_rows * p.att.q_stride;
@@ -36,13 +27,6 @@ static struct problem make(size_t groups, const int32_t *q_offset, const int32_t
     p.dout = half_values(p.out_count, 1);
     p.bias = bias ? test_floats(p.k_rows, 3) : NULL;
     return p;
-}
-
-static size_t longest(size_t groups, const int32_t *offset) {
-    int32_t most = 0;
-    for (size_t g = 0; g < groups; g++)
-        most = offset[g + 1] - offset[g] > most ? offset[g + 1] - offset[g] : most;
-    return (size_t)most;
 }
 
 struct result {
@@ -61,8 +45,8 @@ static struct result run(const struct nvdp__device *dev, const struct problem *p
                        half_nans(p->kv_count),   half_nans(p->kv_count),
                        nan_floats(p->lse_count), p->bias != NULL ? nan_floats(p->k_rows) : NULL};
     float *scratch = nan_floats(
-        nvdp__operand_attention_scratch(dev, longest(att->groups, att->q_offset),
-                                        longest(att->groups, att->k_offset), att->head_dim));
+        nvdp__operand_attention_scratch(dev, test_longest(att->groups, att->q_offset),
+                                        test_longest(att->groups, att->k_offset), att->head_dim));
     nvdp__operand_attention_forward(dev, att, half_in(p->q), half_in(p->k), half_in(p->v), p->bias,
                                     half_out(r.out), r.lse, scratch);
     nvdp__operand_attention_backward(dev, att, half_in(p->q), half_in(p->k), half_in(p->v), p->bias,
