@@ -30,7 +30,7 @@ void nvdp__half_weights_changed(struct nvdp__half *half);
 struct nvdp__half_shape {
     size_t rows, in, out;
 };
-/* Where a result goes: one of the two. */
+/* Where a result goes: one of the two, with room for whole blocks of rows. */
 struct nvdp__half_result {
     nvdp__bf16 *half;
     float *single;
@@ -44,7 +44,9 @@ void nvdp__half_forward(struct nvdp__half *half, const struct nvdp__half_shape *
 void nvdp__half_backward_input(struct nvdp__half *half, const struct nvdp__half_shape *shape,
                                const nvdp__bf16 *dy, const float *w,
                                const struct nvdp__half_result *dx);
-/* dw [out, in] = dy^T x (added to where `add`); rows of x and dy past the end are zeroed. */
+/* dw [out, in] = dy^T x (added to where `add`); rows of x and dy past the end are zeroed.  oneDNN
+ * cuts the sum by the number of threads where rows are thousands and dw has few elements (about
+ * 100 x 100): only there do its bits depend on that number. */
 void nvdp__half_backward_weight(struct nvdp__half *half, const struct nvdp__half_shape *shape,
                                 nvdp__bf16 *x, nvdp__bf16 *dy, bool add, float *dw);
 

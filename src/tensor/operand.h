@@ -2,8 +2,8 @@
  *
  * On a float32 device an operand is a float32 tensor; on a bfloat16 device (half.h) it is a
  * bfloat16 one, half the size.  Code above src/tensor/ sees the opaque type alone and is the same
- * for both.  An operand of [rows, dim] has room for nvdp__operand_rows(rows) rows; operations may
- * overwrite the rows past its end. */
+ * for both.  An operand of [rows, dim], and a float32 result of a product, has room for
+ * nvdp__operand_rows(rows) rows; operations may overwrite the rows past its end. */
 #ifndef NVDP_SRC_TENSOR_OPERAND_H
 #define NVDP_SRC_TENSOR_OPERAND_H
 

@@ -283,6 +283,7 @@ static void same_on_two_threads(size_t rows, size_t in, size_t out) {
     test_free();
 }
 
+/* Below the number of rows at which oneDNN cuts small weights' sums (half.h). */
 Test(half_linear, bits_do_not_depend_on_the_number_of_threads) {
     half_or_skip();
     same_on_two_threads(33, 96, 160);
