@@ -5,7 +5,7 @@
 #include "tensor/bfloat16.h"
 #include "tensor/ops.h"
 
-/* Whether the shapes suit: whole vectors of a head. */
+/* Whether the shapes suit: whole vectors of a head; row strides are to be even. */
 static inline bool nvdp__attention_half_fits(size_t head_dim) {
     return head_dim % 32 == 0;
 }

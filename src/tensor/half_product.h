@@ -18,7 +18,8 @@ void nvdp__half_product(size_t m, size_t n, size_t k, bool add, const nvdp__bf16
                         const uint32_t *b, size_t ldb, float *c, size_t ldc);
 
 /* For A B with B = x^T: y [dim/2, ldy] words, word (p, r) holding x[r][2p], x[r][2p + 1]; columns
- * from `rows` to ldy are 0.  dim a multiple of 2 NVDP__HALF_LANES, ldy one of NVDP__HALF_LANES. */
+ * from `rows` to ldy are 0.  dim a multiple of 2 NVDP__HALF_LANES, ldy one of NVDP__HALF_LANES, ldx
+ * even. */
 void nvdp__half_pack_transposed(size_t rows, size_t dim, const nvdp__bf16 *x, size_t ldx,
                                 size_t ldy, uint32_t *y);
 /* For A B with B = x: y [ceil(rows/2), dim] words, word (p, d) holding x[2p][d], x[2p + 1][d]. dim
