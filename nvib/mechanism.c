@@ -182,6 +182,15 @@ static nvdp_status forward(void *self, const struct nvdp__device *dev,
     return nvdp__block_forward(&nvib->block, dev, params, &drawn, clean, pooled);
 }
 
+static nvdp_status infer(void *self, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, const struct nvdp__batch *batch,
+                         const float *hidden) {
+    struct nvdp__nvib *nvib = self;
+    NVDP_RETURN_IF_FAILED(nvdp__nvib_layout(nvib, batch));
+    nvdp__nvib_posterior_forward(nvib, dev, params, hidden);
+    return NVDP_OK;
+}
+
 static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__params *params,
                                   const struct nvdp__sample *given, float **pooled) {
@@ -300,6 +309,7 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .plan = plan,
     .width = width,
     .forward = forward,
+    .infer = infer,
     .forward_sample = forward_sample,
     .sample = sample,
     .losses = losses,

@@ -56,6 +56,10 @@ struct nvdp__mechanism {
     nvdp_status (*forward)(void *self, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            const struct nvdp__draw *draw, const float *hidden, float **pooled);
+    /* The posterior alone, without noise: for `posterior`. */
+    nvdp_status (*infer)(void *self, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, const struct nvdp__batch *batch,
+                         const float *hidden);
     /* The sealed part alone, from a sample (bit-equal to forward's for the same sample). Inference
      * only. */
     nvdp_status (*forward_sample)(void *self, const struct nvdp__device *dev,
@@ -70,7 +74,7 @@ struct nvdp__mechanism {
     void (*backward)(void *self, const struct nvdp__device *dev, const struct nvdp__params *params,
                      const struct nvdp__batch *batch, const float *hidden, double weight_g,
                      double weight_d, float *d_pooled, float *d_hidden);
-    /* The last forward's posterior into rows [first_row, +tokens) of out. */
+    /* The last forward's or infer's posterior into rows [first_row, +tokens) of out. */
     nvdp_status (*posterior)(const void *self, const struct nvdp__device *dev,
                              const struct nvdp__batch *batch, size_t first_row,
                              struct nvdp_posteriors *out);

@@ -97,6 +97,17 @@ static void backward(void *self, const struct nvdp__device *dev, const struct nv
     nvdp__rows_scatter_add(dev, batch->texts, d, batch->offset, none->d_first, d_hidden);
 }
 
+static nvdp_status infer(void *self, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, const struct nvdp__batch *batch,
+                         const float *hidden) {
+    struct none *none = self;
+    (void)dev;
+    (void)params;
+    (void)batch;
+    (void)hidden;
+    return nvdp__fail(none->ctx, NVDP_ERR_ARGUMENT, "method base has no posterior");
+}
+
 static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__params *params,
                                   const struct nvdp__sample *sample, float **pooled) {
@@ -142,6 +153,7 @@ const struct nvdp__mechanism nvdp__mechanism_none = {
     .plan = plan,
     .width = width,
     .forward = forward,
+    .infer = infer,
     .forward_sample = forward_sample,
     .sample = no_sample,
     .losses = losses,

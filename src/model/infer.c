@@ -9,6 +9,7 @@
 typedef nvdp_status (*batch_fn)(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 size_t first, void *user);
 
+/* draw NULL: the posterior alone. */
 static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                   size_t batch_size, const struct nvdp__draw *draw,
                                   const char *phase, batch_fn visit, void *user) {
@@ -29,7 +30,8 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
             goto cleanup;
         }
         nvdp__batch_fill(batch, dataset, NULL, first, n);
-        NVDP_TRY(nvdp__model_forward(model, batch, &pass, draw, 0));
+        NVDP_TRY(draw != NULL ? nvdp__model_forward(model, batch, &pass, draw, 0)
+                              : nvdp__model_infer(model, batch));
         NVDP_TRY(visit(model, batch, first, user));
         tokens += (double)batch->tokens;
         nvdp__meter_update(&meter, first + n, tokens, "tok", NAN);
@@ -93,9 +95,7 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     for (size_t i = 0; i <= dataset->count; i++)
         posteriors->offset[i] = dataset->offset[i];
     describe(model, posteriors);
-    struct nvdp__draw noise = nvdp__draw_evaluation(0, 0);
-    NVDP_TRY(
-        for_each_batch(model, dataset, batch, &noise, "posteriors", take_posterior, posteriors));
+    NVDP_TRY(for_each_batch(model, dataset, batch, NULL, "posteriors", take_posterior, posteriors));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
     *out = posteriors;
     posteriors = NULL;

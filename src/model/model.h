@@ -60,6 +60,8 @@ nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t
 nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                                 float classifier_dropout);
+/* The posterior alone, for the mechanism's `posterior`: nothing is drawn, nothing sealed is run. */
+nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch);
 /* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to
  * params.grad.  After nvdp__model_forward with the same batch, pass and draw. */
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,

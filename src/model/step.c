@@ -75,17 +75,30 @@ static struct nvdp__dropout head_dropout(const struct nvdp__pass *pass, float ra
                                   .site = SITE_CLASSIFIER};
 }
 
+static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp__batch *batch) {
+    if (batch->texts <= model->max_texts && batch->longest <= model->longest) return NVDP_OK;
+    return nvdp__fail(model->ctx, NVDP_ERR_STATE,
+                      "a batch of %zu texts of up to %zu tokens exceeds the plan of %zu by %zu",
+                      batch->texts, batch->longest, model->max_texts, model->longest);
+}
+
+nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch) {
+    const struct nvdp__pass pass = {0};
+    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
+    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->infer(
+        model->bottleneck.self, &model->dev, &model->params, batch,
+        model->cache.hidden[model->info.bert.num_hidden_layers]));
+    return nvdp__device_status(&model->dev);
+}
+
 nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                                 float classifier_dropout) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     size_t width = mechanism->width(model->bottleneck.self);
     float *pooled = NULL;
-    if (batch->texts > model->max_texts || batch->longest > model->longest) {
-        return nvdp__fail(model->ctx, NVDP_ERR_STATE,
-                          "a batch of %zu texts of up to %zu tokens exceeds the plan of %zu by %zu",
-                          batch->texts, batch->longest, model->max_texts, model->longest);
-    }
+    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache);
     float *hidden = model->cache.hidden[model->info.bert.num_hidden_layers];
     NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &model->dev, &model->params,
