@@ -69,14 +69,17 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
                                 bool with_grad) {
     struct nvdp_model_info info = {.bert = *bert};
     NVDP_RETURN_IF_FAILED(resolve(t, bert));
-    nvdp_context_set_precision(t->ctx, t->config.precision);
     info.method = t->config.method;
     info.nvib = t->config.nvib;
     info.task = t->all->task;
     info.columns = t->config.columns;
     info.max_length = t->config.max_length;
     info.outputs = info.task.regression ? 1 : (size_t)info.task.classes;
-    return nvdp__model_build(t->ctx, &info, with_grad, &t->model);
+    enum nvdp_precision callers = nvdp_context_precision(t->ctx);
+    nvdp_context_set_precision(t->ctx, t->config.precision);
+    nvdp_status status = nvdp__model_build(t->ctx, &info, with_grad, &t->model);
+    nvdp_context_set_precision(t->ctx, callers);
+    return status;
 }
 
 void nvdp__trainer_count_steps(struct nvdp__trainer *t) {
