@@ -14,7 +14,7 @@ mkdir -p "$out/runs"
 data=$out/data/sentiment
 cat "$data/train_names.txt" "$data/dev_names.txt" >"$out/data/names.txt" # in the shared file's order
 common=(--task sst2 --data "$data" --model "$out/data/model" --epochs 8 --batch 32 --lr 1e-3 --max-length 32
-        --patience 0 --seed 1 --overwrite)
+        --patience 0 --seed 1 --overwrite --no-cache)
 # A narrow latent, priced per nat and clipped, so that every divergence is finite.
 narrow=(--regularizer kl --latent-dim 16 --mu-tau 0.3 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
         --clip-mu 4 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6)

@@ -43,9 +43,9 @@ struct nvdp_bench_result {
     double tokens_per_second;      /* over all timed steps */
     double tokens_per_second_best; /* of the fastest step */
     /* Flop/s over all timed steps.  `flops` counts twice the multiply-adds of the encoder's dense
-     * products and of its attention's two products over real lengths, three times for training;
-     * `encoder_flops` 12 D^2 layers weights a token instead, twice forward, six times in training.
-     * Bottleneck and head are in the time and not in the count. */
+     * products and of its attention's two products over real lengths, three times for training
+     * (frozen layers once); `encoder_flops` 12 D^2 layers weights a token instead, twice forward,
+     * six times in training. Bottleneck and head are in the time and not in the count. */
     double flops, encoder_flops;
     double peak_flops; /* of large products in the same precision, measured after the steps */
     double dropout;    /* of the steps */

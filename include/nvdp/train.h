@@ -34,7 +34,15 @@ struct nvdp_train_config {
     double lr, weight_decay, warmup, clip_norm, beta1, beta2, adam_eps;
     double dropout; /* hidden and attention dropout; negative: the checkpoint's */
     double classifier_dropout;
-    size_t patience; /* epochs without improvement before stopping; 0: never */
+    /* The embeddings and so many of the first layers keep the checkpoint's weights and run without
+     * dropout; 0: everything is trained. */
+    size_t freeze_layers;
+    /* Folder that keeps tokenized files and the frozen layers' states between runs
+     * (docs/formats.md, Cache); NULL: none.  No result depends on it, and run.json does not name
+     * it. */
+    const char *cache;
+    bool recompute_prefix; /* frozen layers' states are computed in each step, not kept */
+    size_t patience;       /* epochs without improvement before stopping; 0: never */
     enum nvdp_protocol protocol;
     double holdout; /* fraction of train for validation, 0.1 */
     size_t eval_batch;
@@ -75,8 +83,11 @@ struct nvdp_train_result {
 /* What --dry-run prints. */
 struct nvdp_train_plan {
     size_t train_texts, validation_texts, test_texts;
-    size_t parameters;
+    size_t parameters; /* trained */
+    size_t frozen_parameters;
     uint64_t steps;
+    size_t prefix_bytes;          /* of the frozen layers' states of all texts that are looked at
+                                     in every epoch */
     size_t memory_bytes;          /* parameters, optimiser, activations */
     struct nvdp_nvib_config nvib; /* zeros and `auto` resolved for the model and max_length */
 };

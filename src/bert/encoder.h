@@ -64,6 +64,9 @@ struct nvdp__bert_layer_cache {
 struct nvdp__bert_cache {
     bool training;
     bool keep_hidden; /* all hidden states stay readable (encode --all-layers) */
+    /* Set between create and plan: layers below are never trained.  They share buffers as in
+     * inference, and a training forward's hidden[frozen] stays readable. */
+    size_t frozen;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
     /* Host arrays of layers+1; [0] is the embeddings' output.  After a training forward only the
      * last hidden state is readable, and only the operands are kept; keep_hidden keeps all. */
@@ -84,6 +87,9 @@ struct nvdp__pass {
     float hidden_dropout, attention_dropout;
     uint64_t seed;
     uint32_t step;
+    /* Where the pass begins: cache->hidden[first_layer] is given, what lies below is not run and
+     * gets no gradient.  0: at the embeddings. */
+    size_t first_layer;
 };
 
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
@@ -95,13 +101,17 @@ void nvdp__bert_cache_release(struct nvdp__bert_cache *cache);
 void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                      struct nvdp__bert_cache *cache);
+/* The embeddings and the first `layers` layers without dropout: cache->hidden[layers]. */
+void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                       const struct nvdp__params *params, const struct nvdp__batch *batch,
+                       size_t layers, struct nvdp__bert_cache *cache);
 /* cache->hidden[layers] is the last hidden state [T, D]. */
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
 /* Once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last
  * hidden state [T, D], with room for nvdp__operand_rows(T) rows; overwritten.  Sets the gradients
- * of the layers' matrices (NVDP__PARAM_SET), adds to all others. */
+ * of the layers' matrices (NVDP__PARAM_SET), adds to all others; none below pass->first_layer. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,

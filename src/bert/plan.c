@@ -5,7 +5,7 @@
  * because the float32 hidden states pass through buffers that the layers share.  The activated
  * inner state is never kept: the backward pass computes it again.  Inference shares one set of
  * buffers between all layers, 5 D + I + heads + 2 floats a token in all: what a step has read for
- * the last time is where a later one writes, the hidden state included. */
+ * the last time is where a later one writes, the hidden state included; so do frozen layers. */
 #include "bert/encoder.h"
 
 #include <stdlib.h>
@@ -74,31 +74,8 @@ static void plan_training_layer(const struct plan *plan, float *shared, nvdp__op
     layer->output_rstd = take(plan, 1);
 }
 
-static void plan_training(const struct nvdp__bert *bert, const struct plan *plan,
-                          struct nvdp__bert_cache *cache) {
-    bool apart = plan->dev->half != NULL;
-    /* A layer reads one hidden state while it writes the next. */
-    float *state[2] = {apart ? take(plan, plan->dim) : NULL, apart ? take(plan, plan->dim) : NULL};
-    float *between = apart ? take(plan, plan->dim) : NULL;
-    nvdp__operand *activated = take_operand(plan, plan->wide);
-    cache->embedding_sum = take(plan, plan->dim);
-    cache->embedding_mean = take(plan, 1);
-    cache->embedding_rstd = take(plan, 1);
-    cache->hidden[0] = take_state(plan, state[0]);
-    cache->operands[0] = take_copy(plan, cache->hidden[0]);
-    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
-        plan_training_layer(plan, between, activated, &cache->layer[i]);
-        cache->hidden[i + 1] = take_state(plan, state[(i + 1) % 2]);
-        cache->operands[i + 1] = take_copy(plan, cache->hidden[i + 1]);
-    }
-    cache->d_branch = take_operand(plan, plan->dim);
-    cache->d_wide = take_operand(plan, plan->wide);
-    cache->d_qkv = take_operand(plan, 3 * plan->dim);
-    cache->d_context = take_operand(plan, plan->dim);
-}
-
-static void plan_inference(const struct nvdp__bert *bert, const struct plan *plan,
-                           struct nvdp__bert_cache *cache) {
+/* The embeddings and the first `layers` layers, whose activations nobody reads again. */
+static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__bert_cache *cache) {
     struct nvdp__bert_layer_cache shared = {0};
     float *room = take(plan, 3 * plan->dim);
     size_t state = plan->tokens * plan->dim;
@@ -121,13 +98,40 @@ static void plan_inference(const struct nvdp__bert *bert, const struct plan *pla
     cache->embedding_rstd = shared.attention_rstd;
     cache->hidden[0] = take(plan, plan->dim);
     cache->operands[0] = take_copy(plan, cache->hidden[0]);
-    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
+    for (size_t i = 0; i < layers; i++) {
         /* A layer reads hidden[i] for the last time before it writes hidden[i + 1]. */
         cache->hidden[i + 1] = cache->keep_hidden ? take(plan, plan->dim) : cache->hidden[i];
         cache->operands[i + 1] =
             plan->dev->half != NULL ? cache->operands[0] : nvdp__operand_in(cache->hidden[i + 1]);
         cache->layer[i] = shared;
     }
+}
+
+static void plan_training(const struct nvdp__bert *bert, const struct plan *plan,
+                          struct nvdp__bert_cache *cache) {
+    bool apart = plan->dev->half != NULL;
+    /* A layer reads one hidden state while it writes the next. */
+    float *state[2] = {apart ? take(plan, plan->dim) : NULL, apart ? take(plan, plan->dim) : NULL};
+    float *between = apart ? take(plan, plan->dim) : NULL;
+    nvdp__operand *activated = take_operand(plan, plan->wide);
+    if (cache->frozen > 0) {
+        plan_shared(plan, cache->frozen, cache);
+    } else {
+        cache->embedding_sum = take(plan, plan->dim);
+        cache->embedding_mean = take(plan, 1);
+        cache->embedding_rstd = take(plan, 1);
+        cache->hidden[0] = take_state(plan, state[0]);
+        cache->operands[0] = take_copy(plan, cache->hidden[0]);
+    }
+    for (size_t i = cache->frozen; i < bert->config.num_hidden_layers; i++) {
+        plan_training_layer(plan, between, activated, &cache->layer[i]);
+        cache->hidden[i + 1] = take_state(plan, state[(i + 1) % 2]);
+        cache->operands[i + 1] = take_copy(plan, cache->hidden[i + 1]);
+    }
+    cache->d_branch = take_operand(plan, plan->dim);
+    cache->d_wide = take_operand(plan, plan->wide);
+    cache->d_qkv = take_operand(plan, 3 * plan->dim);
+    cache->d_context = take_operand(plan, plan->dim);
 }
 
 void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -143,7 +147,7 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
     if (cache->training) {
         plan_training(bert, &plan, cache);
     } else {
-        plan_inference(bert, &plan, cache);
+        plan_shared(&plan, config->num_hidden_layers, cache);
     }
     size_t head_dim = config->hidden_size / config->num_attention_heads;
     cache->scratch =

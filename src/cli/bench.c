@@ -37,6 +37,9 @@ static const struct cli_option options[] = {
     CLI_OPTION("dropout", "X",
                "train: hidden and attention dropout; negative: the checkpoint's, 0.1", CLI_REAL,
                TRAIN(dropout)),
+    CLI_OPTION("freeze-layers", "K",
+               "train: fix the embeddings and the first K layers, run in each step", CLI_SIZE,
+               TRAIN(freeze_layers)),
     CLI_OPTION("latent-dim", "N", "nvdp: width of a vector of the sample; 0: the encoder's",
                CLI_SIZE, TRAIN(nvib.latent_dim)),
     CLI_OPTION("data", "DIR", "texts of a task's train.tsv in place of random ones", CLI_TEXT,
@@ -104,8 +107,11 @@ static int resolve(struct cli *cli, struct values *values) {
     if (code != CLI_SUCCESS) return code;
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
     bool data = config->train.data != NULL;
-    if (config->work == NVDP_BENCH_ENCODE && cli_given(cli, "dropout"))
-        return cli_usage(cli, "option --dropout does not apply to 'encode'");
+    const char *const training[] = {"dropout", "freeze-layers"};
+    for (size_t i = 0; i < 2 && config->work == NVDP_BENCH_ENCODE; i++) {
+        if (cli_given(cli, training[i]))
+            return cli_usage(cli, "option --%s does not apply to 'encode'", training[i]);
+    }
     if (data && config->train.task == NULL)
         return cli_usage(cli, "option --task is needed with --data");
     if (data && config->train.model == NULL)
@@ -130,12 +136,13 @@ static json_t *times_json(const struct nvdp_bench_times *times) {
 static json_t *config_json(const struct cli *cli, const struct values *values) {
     const struct nvdp_bench_config *config = &values->config;
     const struct nvdp_train_config *train = &config->train;
-    return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
+    return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
                      cli->arg[0], "method", nvdp_method_name(train->method), "arch", config->arch,
                      "batch", (json_int_t)train->batch, "length", (json_int_t)train->max_length,
                      "precision", nvdp_precision_name(values->config.train.precision), "steps",
-                     (json_int_t)config->steps, "threads", nvdp_context_threads(cli->ctx), "data",
-                     train->data, "task", train->task, "model", train->model);
+                     (json_int_t)config->steps, "freeze_layers", (json_int_t)train->freeze_layers,
+                     "threads", nvdp_context_threads(cli->ctx), "data", train->data, "task",
+                     train->task, "model", train->model);
 }
 
 static json_t *result_json(const struct cli *cli, const struct values *values,

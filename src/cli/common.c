@@ -103,6 +103,19 @@ int cli_fail(struct cli *cli, nvdp_status status) {
     return cli_error(cli, cli_exit_code(status), "%s", message);
 }
 
+/* Relative folders do not count, as the XDG base directory specification has it. */
+const char *cli_usual_cache(char path[CLI_PATH_ROOM]) {
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int length = -1;
+    if (cache != NULL && cache[0] == '/') {
+        length = snprintf(path, CLI_PATH_ROOM, "%s/nvdp", cache);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(path, CLI_PATH_ROOM, "%s/.cache/nvdp", home);
+    }
+    return length > 0 && length < CLI_PATH_ROOM ? path : NULL;
+}
+
 /* --- beginning and end --- */
 
 static int make_context(struct cli *cli) {

@@ -79,6 +79,9 @@ int cli_error(struct cli *cli, int code, const char *format, ...)
 /* Prints the context's message and returns the exit code that stands for `status`. */
 int cli_fail(struct cli *cli, nvdp_status status);
 int cli_exit_code(nvdp_status status);
+enum { CLI_PATH_ROOM = 4096 };
+/* "$XDG_CACHE_HOME/nvdp", else "~/.cache/nvdp", in `path`; NULL where there is neither. */
+const char *cli_usual_cache(char path[CLI_PATH_ROOM]);
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 

@@ -10,6 +10,8 @@ struct values {
     struct nvdp_train_config config;
     const char *resume;
     bool dry_run;
+    bool no_cache;
+    char usual_cache[CLI_PATH_ROOM];
 };
 
 static const struct cli_choice methods[] = {
@@ -90,6 +92,11 @@ static const struct cli_option options[] = {
                AT(dropout)),
     CLI_OPTION("classifier-dropout", "X", "dropout before the classifier", CLI_REAL,
                AT(classifier_dropout)),
+    CLI_OPTION(
+        "freeze-layers", "K",
+        "the embeddings and the first K layers keep the checkpoint's weights and run without "
+        "dropout; what they make of the texts is computed once; 0: train all",
+        CLI_SIZE, AT(freeze_layers)),
     CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE, AT(precision),
                .choices = cli_precisions),
 
@@ -161,6 +168,14 @@ static const struct cli_option options[] = {
     CLI_OPTION("overwrite", NULL, "empty a non-empty run directory first", CLI_FLAG, AT(overwrite)),
     CLI_OPTION("dry-run", NULL, "print the configuration, sizes and memory; train nothing",
                CLI_FLAG, offsetof(struct values, dry_run)),
+    CLI_OPTION("cache", "DIR",
+               "folder that keeps tokens and frozen layers' states between runs (default "
+               "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
+               CLI_TEXT, AT(cache), .no_default = true),
+    CLI_OPTION("no-cache", NULL, "keep nothing between runs", CLI_FLAG,
+               offsetof(struct values, no_cache)),
+    CLI_OPTION("no-prefix-cache", NULL, "compute frozen layers' states in each step, keep none",
+               CLI_FLAG, AT(recompute_prefix)),
     CLI_OPTION("eval-batch", "N", "texts a batch of evaluation", CLI_SIZE, AT(eval_batch)),
     CLI_OPTION("eval-draws", "N", "noise draws of the final score", CLI_SIZE, AT(eval_draws)),
     CLI_OPTION("log-every", "N", "steps between lines in metrics.jsonl", CLI_SIZE, AT(log_every)),
@@ -171,11 +186,20 @@ static const struct cli_option options[] = {
 
 /* --- the configuration --- */
 
+/* Options that say how this call works, not what the run is. */
+static bool is_of_the_call(const char *name) {
+    static const char *const names[] = {"resume", "threads",  "quiet",          "json",
+                                        "cache",  "no-cache", "no-prefix-cache"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) == 0) return true;
+    }
+    return false;
+}
+
 static int resume_run(struct cli *cli, struct values *values) {
     for (size_t i = 0; i < cli->settings.count; i++) {
         const char *name = cli->settings.item[i].option->name;
-        if (strcmp(name, "resume") != 0 && strcmp(name, "threads") != 0 &&
-            strcmp(name, "quiet") != 0 && strcmp(name, "json") != 0)
+        if (!is_of_the_call(name))
             return cli_usage(cli, "option --%s: a resumed run keeps its own configuration", name);
     }
     values->config.resume = true;
@@ -185,6 +209,10 @@ static int resume_run(struct cli *cli, struct values *values) {
 
 static int resolve(struct cli *cli, struct values *values) {
     struct nvdp_train_config *config = &values->config;
+    if (values->no_cache && config->cache != NULL)
+        return cli_usage(cli, "options --cache and --no-cache exclude each other");
+    if (!values->no_cache && config->cache == NULL)
+        config->cache = cli_usual_cache(values->usual_cache);
     if (values->resume != NULL) return resume_run(cli, values);
     if (config->task == NULL) return cli_usage(cli, "option --task is needed");
     if (config->data == NULL) return cli_usage(cli, "option --data is needed");
@@ -207,11 +235,13 @@ static int resolve(struct cli *cli, struct values *values) {
 /* --- --dry-run --- */
 
 static json_t *plan_json(const struct nvdp_train_plan *plan) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "train_texts", (json_int_t)plan->train_texts,
-                     "validation_texts", (json_int_t)plan->validation_texts, "test_texts",
-                     (json_int_t)plan->test_texts, "parameters", (json_int_t)plan->parameters,
-                     "steps", (json_int_t)plan->steps, "memory_bytes",
-                     (json_int_t)plan->memory_bytes);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "train_texts",
+                     (json_int_t)plan->train_texts, "validation_texts",
+                     (json_int_t)plan->validation_texts, "test_texts", (json_int_t)plan->test_texts,
+                     "parameters", (json_int_t)plan->parameters, "frozen_parameters",
+                     (json_int_t)plan->frozen_parameters, "prefix_cache_bytes",
+                     (json_int_t)plan->prefix_bytes, "steps", (json_int_t)plan->steps,
+                     "memory_bytes", (json_int_t)plan->memory_bytes);
 }
 
 static void plan_print(const struct nvdp_train_plan *plan) {
@@ -219,6 +249,11 @@ static void plan_print(const struct nvdp_train_plan *plan) {
     cli_row(stdout, "validation texts", "%zu", plan->validation_texts);
     cli_row(stdout, "test texts", "%zu", plan->test_texts);
     cli_row(stdout, "parameters", "%zu", plan->parameters);
+    if (plan->frozen_parameters > 0) {
+        cli_row(stdout, "frozen parameters", "%zu", plan->frozen_parameters);
+        cli_row(stdout, "frozen states", "%.0f MiB in the cache",
+                (double)plan->prefix_bytes / (1 << 20));
+    }
     cli_row(stdout, "steps", "%" PRIu64, plan->steps);
     cli_row(stdout, "memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
 }

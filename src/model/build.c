@@ -46,6 +46,20 @@ cleanup:
     return status;
 }
 
+/* The encoder's tensors are declared from the embeddings upwards, its pooler last. */
+nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
+    size_t all = model->info.bert.num_hidden_layers;
+    if (layers < 1 || layers > all)
+        return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
+                          "freeze_layers: expected 1 to the model's %zu, found %zu", all, layers);
+    size_t end = model->bert.layer[layers - 1].output_norm.bias;
+    for (size_t i = 0; i <= end; i++)
+        model->params.entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+    model->frozen_layers = layers;
+    model->info.parameters = nvdp__params_trainable(&model->params);
+    return NVDP_OK;
+}
+
 void nvdp_model_free(struct nvdp_model *model) {
     if (model == NULL) return;
     if (model->bottleneck.mechanism != NULL) {

@@ -15,7 +15,7 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
                                   const char *phase, batch_fn visit, void *user) {
     nvdp_status status = NVDP_OK;
     struct nvdp__batch *batch = NULL;
-    struct nvdp__pass pass = {0};
+    struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
     struct nvdp__meter meter;
     double tokens = 0;
     if (model->max_texts < batch_size || model->longest < dataset->longest) {

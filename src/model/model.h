@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <nvdp/model.h>
 
+struct nvdp__prefix;
+
 struct nvdp_model {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
@@ -18,6 +20,8 @@ struct nvdp_model {
     struct nvdp__bert bert;
     struct nvdp__bottleneck bottleneck;
     struct nvdp__dense classifier;
+    size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
+    struct nvdp__prefix *prefix; /* borrowed: gives the frozen layers' states; NULL: they are run */
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
     char *owned_text; /* backing of task and column names in info */
@@ -43,6 +47,9 @@ struct nvdp__step_losses {
  * NVDP_ERR_UNSUPPORTED by name. */
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
                               bool with_grad, struct nvdp_model **out);
+/* Fixes the embeddings and the first `layers` layers (1 to all of them): no gradients, no updates.
+ * Before the optimiser and the plan are made.  info.parameters counts what is left. */
+nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers);
 /* Random encoder and classifier; the bottleneck is initialised by
  * nvdp__model_initialise_bottleneck, after the encoder's weights are in place. */
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
@@ -56,6 +63,8 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
 nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t longest,
                                   bool training, size_t *floats);
 
+/* Where a pass begins: after the frozen layers where the model has a prefix. */
+size_t nvdp__model_first_layer(const struct nvdp_model *model);
 /* model->logits [texts, outputs]. */
 nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 const struct nvdp__pass *pass, const struct nvdp__draw *draw,

@@ -1,5 +1,5 @@
 /* Planning, forward, backward of a whole model. */
-#include "model/model.h"
+#include "model/prefix.h"
 
 #include <stdlib.h>
 
@@ -30,6 +30,7 @@ static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longes
     nvdp__bert_cache_release(&model->cache);
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
+    model->cache.frozen = model->frozen_layers;
     model->training = training;
     model->max_texts = texts;
     model->longest = longest;
@@ -68,6 +69,10 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     return carve(model, &model->arena);
 }
 
+size_t nvdp__model_first_layer(const struct nvdp_model *model) {
+    return model->prefix != NULL ? model->prefix->layers : 0;
+}
+
 static struct nvdp__dropout head_dropout(const struct nvdp__pass *pass, float rate) {
     return (struct nvdp__dropout){.rate = pass->training ? rate : 0,
                                   .seed = pass->seed,
@@ -99,6 +104,7 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     size_t width = mechanism->width(model->bottleneck.self);
     float *pooled = NULL;
     NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache);
     float *hidden = model->cache.hidden[model->info.bert.num_hidden_layers];
     NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &model->dev, &model->params,

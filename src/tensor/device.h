@@ -10,12 +10,15 @@
 #include <nvdp/precision.h>
 
 struct nvdp__half;
+struct nvdp__rowwise;
 
 struct nvdp__device {
     struct nvdp_context *ctx;
     int threads;
     bool reference;          /* plain reference kernels instead of the fast ones */
     struct nvdp__half *half; /* products in bfloat16 (half.h); NULL: in float32 */
+    /* Dense layers forward whose rows do not depend on each other (rowwise.h); NULL: OpenBLAS's. */
+    struct nvdp__rowwise *rowwise;
 };
 
 /* Float32, whatever the context's precision: for small models. Nothing to release. */

@@ -2,6 +2,7 @@
 #include "tensor/operand_access.h"
 
 #include "tensor/half.h"
+#include "tensor/rowwise.h"
 
 static struct nvdp__half_shape shape_of(const struct nvdp__linear *layer) {
     return (struct nvdp__half_shape){layer->rows, layer->in, layer->out};
@@ -24,6 +25,11 @@ void nvdp__linear_to_operand(const struct nvdp__device *dev, const struct nvdp__
 
 void nvdp__linear_to_float(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                            const nvdp__operand *x, float *y) {
+    if (dev->rowwise != NULL) {
+        nvdp__rowwise_linear(dev, layer->rows, layer->in, layer->out, nvdp__op_f32(x), layer->w,
+                             layer->b, y);
+        return;
+    }
     if (dev->half == NULL) {
         nvdp__linear_forward(dev, layer->rows, layer->in, layer->out, nvdp__op_f32(x), layer->w,
                              layer->b, y);

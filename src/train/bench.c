@@ -99,6 +99,7 @@ static nvdp_status open_bench(struct bench *bench) {
     t->steps = bench->config->steps + WARMUP;
     NVDP_RETURN_IF_FAILED(nvdp__trainer_allocate(t, trains(bench)));
     NVDP_RETURN_IF_FAILED(random_weights(bench));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_open_prefix(t));
     start_epoch(t);
     bench->seconds = nvdp__calloc(t->ctx, bench->config->steps, sizeof *bench->seconds);
     bench->outputs =
@@ -163,14 +164,15 @@ static nvdp_status conclude(struct bench *bench) {
     struct nvdp_bench_result *r = &bench->result;
     const struct nvdp_bert_config *bert = &bench->trainer.model->info.bert;
     const struct nvdp_train_config *config = &bench->trainer.config;
-    double passes = trains(bench) ? 3 : 1; /* the two gradients take a product each */
+    double layers = (double)bert->num_hidden_layers;
+    double trained = trains(bench) ? (layers - (double)config->freeze_layers) / layers : 0;
+    double passes = 1 + 2 * trained; /* the two gradients take a product each */
     double d = (double)bert->hidden_size;
     r->step = nvdp__bench_times(bench->config->steps, bench->seconds);
     double seconds = r->step.mean * (double)bench->config->steps;
     r->tokens_per_second = (double)r->tokens / seconds;
     r->flops = passes * bench->flops / seconds;
-    r->encoder_flops =
-        passes * 2 * 12 * d * d * (double)bert->num_hidden_layers * r->tokens_per_second;
+    r->encoder_flops = passes * 2 * 12 * d * d * layers * r->tokens_per_second;
     if (trains(bench))
         r->dropout = config->dropout >= 0 ? config->dropout : bert->hidden_dropout_prob;
     r->parameters = bench->trainer.model->info.parameters;

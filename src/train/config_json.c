@@ -27,8 +27,9 @@ static const struct field {
              REAL(holdout),
              REAL(classifier_dropout),
              REAL(checkpoint_seconds)},
-  sizes[] = {REAL(epochs),     REAL(batch),      REAL(max_length),  REAL(patience),
-             REAL(eval_batch), REAL(eval_draws), REAL(limit_train), REAL(log_every)},
+  sizes[] = {REAL(epochs),      REAL(batch),      REAL(max_length),
+             REAL(patience),    REAL(eval_batch), REAL(eval_draws),
+             REAL(limit_train), REAL(log_every),  REAL(freeze_layers)},
   strings[] = {REAL(task), REAL(data), REAL(model), REAL(out)};
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 

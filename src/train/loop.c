@@ -33,6 +33,7 @@ static struct nvdp__pass training_pass(const struct nvdp__trainer *t) {
         .attention_dropout = (float)(own ? t->config.dropout : bert->attention_probs_dropout_prob),
         .seed = t->config.seed,
         .step = (uint32_t)t->state.step,
+        .first_layer = nvdp__model_first_layer(t->model),
     };
 }
 
@@ -175,9 +176,8 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
 
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
-    NVDP_RETURN_IF_FAILED(nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
-                                            t->config.seed ^ VALIDATION_SEED_MASK,
-                                            (uint32_t)t->state.epoch, 1, &scores));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__trainer_validate(t, t->config.seed ^ VALIDATION_SEED_MASK, &scores));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
     t->state.epoch_g = t->state.sum_g / (double)t->epoch_steps;

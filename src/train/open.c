@@ -13,6 +13,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     config.columns = t->config.columns;
     config.max_length = t->config.max_length;
     config.skip_bad_rows = t->config.skip_bad_rows;
+    config.cache = t->config.cache;
     if (split == NVDP_SPLIT_TRAIN) {
         config.limit = t->config.limit_train;
         config.limit_seed = t->config.seed;
@@ -79,7 +80,8 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     nvdp_context_set_precision(t->ctx, t->config.precision);
     nvdp_status status = nvdp__model_build(t->ctx, &info, with_grad, &t->model);
     nvdp_context_set_precision(t->ctx, callers);
-    return status;
+    if (status != NVDP_OK || t->config.freeze_layers == 0) return status;
+    return nvdp__model_freeze(t->model, t->config.freeze_layers);
 }
 
 void nvdp__trainer_count_steps(struct nvdp__trainer *t) {
@@ -124,6 +126,7 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
 }
 
 void nvdp__trainer_close(struct nvdp__trainer *t) {
+    nvdp__trainer_close_prefix(t);
     if (t->metrics != NULL) fclose(t->metrics);
     nvdp__batch_free(t->batch);
     nvdp__optimizer_release(&t->optimizer);

@@ -1,6 +1,7 @@
 /* nvdp_train and its plan: opening, running and closing a trainer. */
 #include "base/file.h"
 #include "bert/checkpoint.h"
+#include "model/prefix.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -65,6 +66,8 @@ static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_train_
             nvdp__rundir_read_config(t->ctx, config->out, &t->config, &t->config_owner));
         t->config.out = config->out;
         t->config.resume = true;
+        t->config.cache = config->cache;
+        t->config.recompute_prefix = config->recompute_prefix;
     }
     return nvdp_train_config_check(t->ctx, &t->config);
 }
@@ -79,7 +82,9 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config 
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(nvdp__trainer_allocate(&t, true));
     NVDP_TRY(start_or_continue(&t));
+    if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
     NVDP_TRY(nvdp__trainer_run(&t));
+    nvdp__trainer_close_prefix(&t);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(nvdp__rundir_write_result(&t, &result));
     *out = result;
@@ -88,12 +93,29 @@ cleanup:
     return status;
 }
 
+static size_t frozen_parameters(const struct nvdp_model *model) {
+    size_t frozen = 0;
+    for (size_t i = 0; i < model->params.count; i++) {
+        const struct nvdp__param *entry = &model->params.entry[i];
+        if (entry->flags & NVDP__PARAM_FROZEN) frozen += entry->count;
+    }
+    return frozen;
+}
+
+static size_t prefix_bytes(const struct nvdp__trainer *t) {
+    const struct nvdp_bert_config *bert = &t->model->info.bert;
+    if (t->config.freeze_layers == 0) return 0;
+    size_t bytes = nvdp__prefix_bytes(bert, t->all);
+    return t->validation == t->test ? bytes + nvdp__prefix_bytes(bert, t->test) : bytes;
+}
+
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_config *config,
                             struct nvdp_train_plan *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
     size_t floats = 0;
     NVDP_TRY(take_config(&t, config));
+    t.config.cache = NULL; /* a plan writes nothing */
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(
         nvdp__model_plan_size(t.model, t.config.batch, nvdp__trainer_longest(&t), true, &floats));
@@ -103,6 +125,8 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
         .validation_texts = t.validation->count,
         .test_texts = t.test->count,
         .parameters = t.model->info.parameters,
+        .frozen_parameters = frozen_parameters(t.model),
+        .prefix_bytes = prefix_bytes(&t),
         .steps = t.steps,
         .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
         .nvib = t.config.nvib,

@@ -31,6 +31,7 @@ struct nvdp__trainer {
     struct nvdp_dataset *all, *train, *validation,
         *test; /* `train` may be `all`, `validation` `test` */
     struct nvdp_model *model;
+    struct nvdp__prefix *prefix, *validation_prefix; /* NULL: nothing frozen; the same for both */
     struct nvdp__optimizer optimizer;
     struct nvdp__batch *batch;
     int64_t *order;
@@ -59,6 +60,14 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *trainer, const struct nvdp
                                 bool with_grad);
 void nvdp__trainer_count_steps(struct nvdp__trainer *trainer);
 size_t nvdp__trainer_longest(const struct nvdp__trainer *trainer);
+
+/* frozen.c: after the weights are in place; nothing where no layer is frozen. */
+nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
+/* From now on the model runs whole, as a loaded one does. */
+void nvdp__trainer_close_prefix(struct nvdp__trainer *trainer);
+/* Scores of the validation texts. */
+nvdp_status nvdp__trainer_validate(struct nvdp__trainer *trainer, uint64_t seed,
+                                   struct nvdp_scores *scores);
 
 /* loop.c: all epochs from the present state on. */
 nvdp_status nvdp__trainer_run(struct nvdp__trainer *trainer);

@@ -119,8 +119,9 @@ int support_run(const char *args, char **out, char **err) {
     char *out_path = strdup(support_scratch_path("stdout"));
     char *err_path = strdup(support_scratch_path("stderr"));
     char *command = NULL;
-    cr_assert_gt(
-        asprintf(&command, "%s/nvdp %s >%s 2>%s", NVDP_BINARY_DIR, args, out_path, err_path), 0);
+    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s/nvdp %s >%s 2>%s",
+                          support_scratch_path("cache"), NVDP_BINARY_DIR, args, out_path, err_path),
+                 0);
     int raw = system(command);
     if (out != NULL) *out = support_read(out_path);
     if (err != NULL) *err = support_read(err_path);

@@ -28,7 +28,8 @@ double support_relative(double got, double want, double floor);
 double support_norm_error(size_t n, const float *got, const double *want);
 
 /* Runs argv of the built `nvdp` program (args is a shell-quoted string), captures stdout and
- * stderr, returns the exit status.  *out and *err are free()d by the caller; NULL to drop. */
+ * stderr, returns the exit status.  Its cache is in the scratch directory.  *out and *err are
+ * free()d by the caller; NULL to drop. */
 int support_run(const char *args, char **out, char **err);
 
 #endif

@@ -1,0 +1,214 @@
+/* Frozen layers: what lies above trains as if nothing were frozen, what is frozen stays, and a
+ * text's states are the same in every batch. */
+#include "model/prefix.h"
+#include "support.h"
+#include "train/optimizer.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
+
+static struct nvdp_model_info info_for(enum nvdp_method method, size_t width,
+                                       struct nvdp_context *ctx) {
+    struct nvdp_model_info info = {.method = method, .max_length = LONGEST, .outputs = 2};
+    info.bert = nvdp_bert_config_default();
+    info.bert.hidden_size = width;
+    info.bert.num_hidden_layers = LAYERS;
+    info.bert.num_attention_heads = 2;
+    info.bert.intermediate_size = 2 * width;
+    info.bert.vocab_size = PIECES;
+    info.bert.max_position_embeddings = LONGEST;
+    info.bert.initializer_range = 0.3;
+    info.nvib = nvdp_nvib_config_default();
+    info.nvib.length = LONGEST;
+    info.nvib.alpha_tau = 0;
+    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &info.nvib, width, 2), NVDP_OK);
+    info.task.classes = 2;
+    return info;
+}
+
+struct house {
+    struct nvdp_context *ctx;
+    struct nvdp_model *model;
+    struct nvdp__batch *batch;
+    struct nvdp__prefix *prefix;
+};
+
+static struct house open_house(enum nvdp_method method, size_t width, size_t frozen) {
+    struct house house = {.ctx = support_context()};
+    struct nvdp_model_info info = info_for(method, width, house.ctx);
+    cr_assert_eq(nvdp__model_build(house.ctx, &info, true, &house.model), NVDP_OK, "%s",
+                 nvdp_context_error(house.ctx));
+    nvdp__model_initialise(house.model, 5);
+    cr_assert_eq(house.model->bottleneck.mechanism->initialise(house.model->bottleneck.self,
+                                                               &house.model->dev,
+                                                               &house.model->params, 5, 0, NULL),
+                 NVDP_OK);
+    if (frozen > 0) {
+        cr_assert_eq(nvdp__model_freeze(house.model, frozen), NVDP_OK);
+        cr_assert_eq(nvdp__prefix_create(house.model, &house.prefix), NVDP_OK);
+        house.model->prefix = house.prefix;
+    }
+    cr_assert_eq(nvdp__model_plan(house.model, TEXTS, LONGEST, true), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(house.ctx, TEXTS, LONGEST, &house.batch), NVDP_OK);
+    return house;
+}
+
+static void close_house(struct house *house) {
+    house->model->prefix = NULL;
+    nvdp__prefix_free(house->prefix);
+    nvdp__batch_free(house->batch);
+    nvdp_model_free(house->model);
+    nvdp_context_free(house->ctx);
+}
+
+/* Texts first, first + 1, ..., each always the same: 3 to LONGEST tokens. */
+static void fill(struct nvdp__batch *batch, size_t first, size_t texts) {
+    int32_t used = 0;
+    batch->longest = 0;
+    for (size_t i = 0; i < texts; i++) {
+        size_t key = first + i;
+        int32_t tokens = 3 + (int32_t)(key * 7 % (LONGEST - 2));
+        batch->offset[i] = used;
+        for (int32_t t = 0; t < tokens; t++) {
+            batch->ids[used + t] = (int32_t)((key * 11 + (size_t)t * 5) % PIECES);
+            batch->types[used + t] = t > tokens / 2;
+            batch->positions[used + t] = t;
+        }
+        batch->label[i] = (float)(key % 2);
+        batch->key[i] = key;
+        used += tokens;
+        if ((size_t)tokens > batch->longest) batch->longest = (size_t)tokens;
+    }
+    batch->offset[texts] = used;
+    batch->texts = texts;
+    batch->tokens = (size_t)used;
+}
+
+/* One pass forward and back without dropout. */
+static void gradients(struct house *house) {
+    struct nvdp_model *model = house->model;
+    struct nvdp__pass pass = {.training = true, .first_layer = nvdp__model_first_layer(model)};
+    struct nvdp__draw draw = {
+        .noise = {.seed = 9}, .gauss = NVDP__PURPOSE_GAUSS, .gamma = NVDP__PURPOSE_GAMMA};
+    struct nvdp__step_losses losses;
+    fill(house->batch, 0, TEXTS);
+    nvdp__grad_begin(&model->dev, &model->params);
+    cr_assert_eq(nvdp__model_forward(model, house->batch, &pass, &draw, 0), NVDP_OK);
+    cr_assert_eq(nvdp__model_backward(model, house->batch, &pass, 1e-2, 1e-2, 0, &losses), NVDP_OK);
+}
+
+static void upper_gradients_agree(enum nvdp_method method, size_t frozen) {
+    struct house whole = open_house(method, 32, 0);
+    struct house part = open_house(method, 32, frozen);
+    gradients(&whole);
+    gradients(&part);
+    const struct nvdp__params *params = &part.model->params;
+    size_t below = 0;
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        const float *got = nvdp__grad(params, i);
+        const float *want = nvdp__grad(&whole.model->params, i);
+        double norm = 0, error = 0;
+        for (size_t k = 0; k < entry->count; k++) {
+            norm += (double)want[k] * (double)want[k];
+            error += ((double)got[k] - (double)want[k]) * ((double)got[k] - (double)want[k]);
+            if (entry->flags & NVDP__PARAM_FROZEN) cr_assert_eq(got[k], 0, "%s", entry->name);
+        }
+        if (entry->flags & NVDP__PARAM_FROZEN) {
+            below++;
+            continue;
+        }
+        /* The frozen states are rounded in another order, 1e-7 a value; noise and biases that have
+         * no gradient but rounding (a key's) stay below the floor. */
+        cr_assert_leq(sqrt(error), 2e-5 * sqrt(norm) + 1e-6, "%s: %g of %g", entry->name,
+                      sqrt(error), sqrt(norm));
+    }
+    cr_assert_eq(below, 5 + 16 * frozen); /* three tables, a LayerNorm; 16 tensors a layer */
+    close_house(&whole);
+    close_house(&part);
+}
+
+Test(frozen, gradients_above_are_those_of_the_whole) {
+    for (size_t frozen = 1; frozen <= LAYERS; frozen++) {
+        upper_gradients_agree(NVDP_METHOD_BASE, frozen);
+        upper_gradients_agree(NVDP_METHOD_NVDP, frozen);
+    }
+}
+
+Test(frozen, what_is_frozen_stays_to_the_bit) {
+    struct house house = open_house(NVDP_METHOD_NVDP, 16, 2);
+    struct nvdp__params *params = &house.model->params;
+    float *before = malloc(params->total * sizeof *before);
+    struct nvdp__optimizer optimizer = {
+        .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
+    double norm;
+    memcpy(before, params->value, params->total * sizeof *before);
+    cr_assert_eq(nvdp__optimizer_create(house.ctx, params, &optimizer), NVDP_OK);
+    for (int step = 0; step < 3; step++) {
+        gradients(&house);
+        cr_assert_eq(nvdp__optimizer_step(&optimizer, &house.model->dev, params, 1, &norm),
+                     NVDP_OK);
+    }
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        size_t bytes = entry->count * sizeof(float);
+        bool same = memcmp(nvdp__value(params, i), before + entry->offset, bytes) == 0;
+        cr_assert_eq(same, (entry->flags & NVDP__PARAM_FROZEN) != 0, "%s", entry->name);
+        if (!same) continue;
+        for (size_t k = 0; k < entry->count; k++)
+            cr_assert(optimizer.m[entry->offset + k] == 0 && optimizer.v[entry->offset + k] == 0);
+    }
+    nvdp__optimizer_release(&optimizer);
+    free(before);
+    close_house(&house);
+}
+
+/* States of all texts, computed `group` texts at a time. */
+static float *states(struct house *house, size_t group, size_t width) {
+    fill(house->batch, 0, TEXTS);
+    float *all = malloc(house->batch->tokens * width * sizeof *all);
+    size_t at = 0;
+    for (size_t first = 0; first < TEXTS; first += group) {
+        fill(house->batch, first, group < TEXTS - first ? group : TEXTS - first);
+        cr_assert_eq(nvdp__prefix_fill(house->prefix, house->batch), NVDP_OK);
+        size_t n = house->batch->tokens * width;
+        nvdp__download(&house->model->dev, n, house->model->cache.hidden[house->prefix->layers],
+                       all + at);
+        at += n;
+    }
+    return all;
+}
+
+Test(frozen, a_text_s_states_are_the_same_bits_in_every_batch) {
+    const size_t widths[] = {16, 24, 64, 160};
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        struct house house = open_house(NVDP_METHOD_BASE, widths[w], LAYERS);
+        float *want = states(&house, TEXTS, widths[w]);
+        fill(house.batch, 0, TEXTS);
+        size_t bytes = house.batch->tokens * widths[w] * sizeof *want;
+        for (size_t group = 1; group < TEXTS; group += 2) {
+            float *got = states(&house, group, widths[w]);
+            cr_assert_arr_eq(got, want, bytes, "width %zu, %zu at a time", widths[w], group);
+            free(got);
+        }
+        free(want);
+        close_house(&house);
+    }
+}
+
+Test(frozen, only_layers_that_exist) {
+    struct house house = open_house(NVDP_METHOD_BASE, 16, 0);
+    size_t all = house.model->info.parameters;
+    cr_assert_eq(nvdp__model_freeze(house.model, 0), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp__model_freeze(house.model, LAYERS + 1), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "expected 1 to the model's 3"));
+    cr_assert_eq(house.model->info.parameters, all);
+    cr_assert_eq(nvdp__model_freeze(house.model, LAYERS), NVDP_OK);
+    /* pooler and classifier are left */
+    cr_assert_eq(house.model->info.parameters, 16 * 16 + 16 + 2 * 16 + 2);
+    close_house(&house);
+}

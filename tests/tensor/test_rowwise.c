@@ -1,0 +1,61 @@
+/* Rowwise products: right, and every row the same bits wherever it stands. */
+#include "tensor/rowwise.h"
+#include "tensor_test.h"
+
+#include <criterion/criterion.h>
+
+enum { MOST_ROWS = 150 };
+
+static void check(const struct nvdp__device *plain, size_t in, size_t out) {
+    struct nvdp__device dev = *plain;
+    cr_assert_eq(nvdp__rowwise_create(plain, in + 3, &dev.rowwise), NVDP_OK);
+    float *x = test_floats(MOST_ROWS * in, 1);
+    float *w = test_floats(out * in, 1);
+    float *b = test_floats(out, 1);
+    float *all = test_floats(MOST_ROWS * out, 1);
+    float *some = test_floats(MOST_ROWS * out, 1);
+    double *want = test_zeros64(MOST_ROWS * out);
+    for (size_t r = 0; r < MOST_ROWS; r++)
+        for (size_t o = 0; o < out; o++) {
+            want[r * out + o] = (double)b[o];
+            for (size_t i = 0; i < in; i++)
+                want[r * out + o] += (double)x[r * in + i] * (double)w[o * in + i];
+        }
+    nvdp__rowwise_linear(&dev, MOST_ROWS, in, out, x, w, b, all);
+    test_close("rowwise", MOST_ROWS * out, all, want, FLOAT_TOLERANCE);
+    const size_t rows[] = {1, 2, 3, 5, 17, 63, 64, 65, 130};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t first = (i * 7) % (MOST_ROWS - rows[i] + 1);
+        nvdp__rowwise_linear(&dev, rows[i], in, out, x + first * in, w, b, some);
+        test_same("rows apart", rows[i] * out, some, all + first * out);
+    }
+    nvdp__rowwise_linear(&dev, 2, in, out, x, w, NULL, some);
+    for (size_t o = 0; o < 2 * out; o++)
+        cr_assert_float_eq(some[o] + b[o % out], all[o], 1e-5 * (double)in);
+    nvdp__rowwise_free(dev.rowwise);
+    test_free();
+}
+
+Test(rowwise, rows_do_not_depend_on_their_neighbours) {
+    const size_t shapes[][2] = {{16, 16}, {16, 32},   {24, 16},  {1, 1},
+                                {7, 65},  {256, 768}, {300, 70}, {768, 128}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int d = FAST_ONE; d <= FAST_TWO; d++)
+            check(&test_devices[d], shapes[i][0], shapes[i][1]);
+}
+
+Test(rowwise, threads_change_nothing) {
+    enum { ROWS = 90, IN = 200, OUT = 400 };
+    float *y[2];
+    float *x = test_floats(ROWS * IN, 1);
+    float *w = test_floats(OUT * IN, 1);
+    for (int d = FAST_ONE; d <= FAST_TWO; d++) {
+        struct nvdp__device dev = test_devices[d];
+        cr_assert_eq(nvdp__rowwise_create(&dev, IN, &dev.rowwise), NVDP_OK);
+        y[d] = test_floats(ROWS * OUT, 1);
+        nvdp__rowwise_linear(&dev, ROWS, IN, OUT, x, w, NULL, y[d]);
+        nvdp__rowwise_free(dev.rowwise);
+    }
+    test_same("threads", ROWS * OUT, y[FAST_ONE], y[FAST_TWO]);
+    test_free();
+}

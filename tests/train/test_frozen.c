@@ -1,0 +1,370 @@
+/* Runs with frozen layers: the same bits with and without the file of their states, after a kill,
+ * after damage, with others beside. */
+#include "rig.h"
+#include "support.h"
+
+#include <nvdp/safetensors.h>
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct house {
+    struct nvdp_context *ctx;
+    struct rig rig;
+    char model[600], cache[600], damaged[1024];
+    int notices;
+};
+
+static void take(enum nvdp_log_level level, const char *message, void *user) {
+    struct house *house = user;
+    if (level != NVDP_LOG_NOTICE || strstr(message, "damaged") == NULL) return;
+    house->notices++;
+    snprintf(house->damaged, sizeof house->damaged, "%s", message);
+}
+
+/* A BERT of three layers on the rig's data. */
+static void open_house(struct house *house) {
+    *house = (struct house){.ctx = support_context()};
+    house->rig = rig_make(house->ctx);
+    nvdp_context_set_log(house->ctx, take, house);
+    char vocabulary[600];
+    struct nvdp_bert_config bert;
+    snprintf(house->model, sizeof house->model, "%s", support_scratch_path("three"));
+    snprintf(house->cache, sizeof house->cache, "%s", support_scratch_path("cache"));
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", house->rig.model);
+    cr_assert_eq(nvdp_bert_config_read(house->ctx, house->rig.model, &bert), NVDP_OK);
+    bert.num_hidden_layers = 3;
+    cr_assert_eq(nvdp_bert_create_random(house->ctx, &bert, 4, vocabulary, house->model), NVDP_OK,
+                 "%s", nvdp_context_error(house->ctx));
+}
+
+static struct nvdp_train_config config_of(const struct house *house, const char *out) {
+    struct nvdp_train_config config = rig_config(&house->rig, NVDP_METHOD_NVDP, out);
+    config.model = house->model;
+    config.cache = house->cache;
+    config.freeze_layers = 2;
+    config.epochs = 2;
+    config.dropout = 0.1;
+    return config;
+}
+
+static char *out_path(const char *name) {
+    return strdup(support_scratch_path(name));
+}
+
+static void must_train(struct house *house, const struct nvdp_train_config *config,
+                       struct nvdp_train_result *result) {
+    cr_assert_eq(nvdp_train(house->ctx, config, result), NVDP_OK, "%s",
+                 nvdp_context_error(house->ctx));
+}
+
+/* Files in the cache whose names begin with `kind`; the last one's path where `path` is there. */
+static int files(const struct house *house, const char *kind, char path[1024]) {
+    DIR *directory = opendir(house->cache);
+    int count = 0;
+    if (directory == NULL) return 0;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (strncmp(entry->d_name, kind, strlen(kind)) != 0) continue;
+        count++;
+        if (path != NULL) snprintf(path, 1024, "%s/%s", house->cache, entry->d_name);
+    }
+    closedir(directory);
+    return count;
+}
+
+static void same_model(const char *a, const char *b) {
+    cr_assert(rig_same_file(a, b, "model/model.safetensors"), "%s %s", a, b);
+}
+
+static void kept_or_not(enum nvdp_protocol protocol) {
+    struct house house;
+    open_house(&house);
+    char *kept = out_path("kept"), *found = out_path("found"), *computed = out_path("computed"),
+         *bare = out_path("bare"), path[1024];
+    struct nvdp_train_result first, other;
+    struct nvdp_train_config config = config_of(&house, kept);
+    config.protocol = protocol;
+    must_train(&house, &config, &first);
+    int stores = protocol == NVDP_PROTOCOL_DEV ? 2 : 1;
+    cr_assert_eq(files(&house, "prefix-", path), stores);
+    struct stat before, after;
+    cr_assert_eq(stat(path, &before), 0);
+    config.out = found;
+    must_train(&house, &config, &other);
+    cr_assert_eq(stat(path, &after), 0);
+    cr_assert_eq(after.st_ino, before.st_ino); /* not made again */
+    cr_assert_eq(files(&house, "prefix-", NULL), stores);
+    config.out = computed;
+    config.recompute_prefix = true;
+    must_train(&house, &config, &other);
+    config.out = bare;
+    config.cache = NULL;
+    must_train(&house, &config, &other);
+    same_model(kept, found);
+    same_model(kept, computed);
+    same_model(kept, bare);
+    cr_assert_eq(first.best_validation, other.best_validation);
+    cr_assert_eq(first.test.mean[0], other.test.mean[0]);
+    cr_assert_eq(first.loss_g, other.loss_g);
+    /* a loaded model runs whole, and scores the same */
+    struct nvdp_run_config run = nvdp_run_config_default();
+    struct nvdp_evaluation again;
+    run.run = kept;
+    run.draws = 3;
+    cr_assert_eq(nvdp_evaluate(house.ctx, &run, &again), NVDP_OK);
+    cr_assert_eq(again.scores.mean[0], first.test.mean[0]);
+    cr_assert_eq(house.notices, 0);
+    free(kept);
+    free(found);
+    free(computed);
+    free(bare);
+    nvdp_context_free(house.ctx);
+}
+
+Test(frozen, the_same_bits_kept_found_or_computed) {
+    kept_or_not(NVDP_PROTOCOL_HOLDOUT);
+}
+
+Test(frozen, the_same_bits_where_the_dev_file_validates) {
+    kept_or_not(NVDP_PROTOCOL_DEV);
+}
+
+/* The saved model has all weights: the checkpoint's below, trained ones above. */
+Test(frozen, a_saved_model_is_whole) {
+    struct house house;
+    open_house(&house);
+    char *out = out_path("run"), path[1024];
+    struct nvdp_train_result result;
+    struct nvdp_train_config config = config_of(&house, out);
+    must_train(&house, &config, &result);
+    struct nvdp_safetensors *from = NULL, *to = NULL;
+    snprintf(path, sizeof path, "%s/model.safetensors", house.model);
+    cr_assert_eq(nvdp_safetensors_open(house.ctx, path, &from), NVDP_OK);
+    snprintf(path, sizeof path, "%s/model/model.safetensors", out);
+    cr_assert_eq(nvdp_safetensors_open(house.ctx, path, &to), NVDP_OK);
+    static const struct {
+        const char *name;
+        bool frozen;
+    } tensors[] = {{"bert.embeddings.word_embeddings.weight", true},
+                   {"bert.embeddings.LayerNorm.bias", true},
+                   {"bert.encoder.layer.0.attention.self.key.weight", true},
+                   {"bert.encoder.layer.1.output.LayerNorm.weight", true},
+                   {"bert.encoder.layer.2.attention.self.query.weight", false},
+                   {"bert.encoder.layer.2.output.dense.bias", false}};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        const struct nvdp_tensor_info *a = nvdp_safetensors_find(from, tensors[i].name);
+        const struct nvdp_tensor_info *b = nvdp_safetensors_find(to, tensors[i].name);
+        cr_assert(a != NULL && b != NULL && a->count == b->count, "%s", tensors[i].name);
+        float *x = malloc(a->count * sizeof *x), *y = malloc(a->count * sizeof *y);
+        nvdp_safetensors_read_f32(a, x);
+        nvdp_safetensors_read_f32(b, y);
+        cr_assert_eq(memcmp(x, y, a->count * sizeof *x) == 0, tensors[i].frozen, "%s",
+                     tensors[i].name);
+        free(x);
+        free(y);
+    }
+    nvdp_safetensors_close(from);
+    nvdp_safetensors_close(to);
+    free(out);
+    nvdp_context_free(house.ctx);
+}
+
+struct stop_after {
+    int calls;
+    bool kill;
+};
+
+static bool stop(void *user) {
+    struct stop_after *after = user;
+    if (--after->calls >= 0) return false;
+    if (after->kill) raise(SIGKILL);
+    return true;
+}
+
+/* Stopped while states are computed, at steps, in validation: the end is the same. */
+Test(frozen, resumes_exactly) {
+    struct house house;
+    open_house(&house);
+    char *whole = out_path("whole"), *parts = out_path("parts");
+    struct nvdp_train_result result;
+    struct nvdp_train_config config = config_of(&house, whole);
+    must_train(&house, &config, &result);
+    config.out = parts;
+    config.cache = support_scratch_path("other");
+    struct stop_after after = {1, false};
+    nvdp_context_set_cancel(house.ctx, stop, &after);
+    nvdp_status status = nvdp_train(house.ctx, &config, &result);
+    cr_assert_eq(status, NVDP_ERR_CANCELLED);
+    cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "states were computed; continue with"),
+                       "%s", nvdp_context_error(house.ctx));
+    config.resume = true;
+    for (int stops = 0; status == NVDP_ERR_CANCELLED; stops++) {
+        cr_assert_lt(stops, 100);
+        after.calls = 9 + stops;
+        status = nvdp_train(house.ctx, &config, &result);
+    }
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(house.ctx));
+    same_model(whole, parts);
+    free(whole);
+    free(parts);
+    nvdp_context_free(house.ctx);
+}
+
+/* Killed while it wrote the file, which the next run takes over. */
+Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
+    struct house house;
+    open_house(&house);
+    char *killed = out_path("killed"), *whole = out_path("whole");
+    struct nvdp_train_config config = config_of(&house, killed);
+    struct nvdp_train_result result;
+    nvdp_context_set_threads(house.ctx, 1);
+    pid_t child = fork();
+    if (child == 0) {
+        struct stop_after after = {2, true};
+        nvdp_context_set_cancel(house.ctx, stop, &after);
+        (void)nvdp_train(house.ctx, &config, &result);
+        _exit(0);
+    }
+    int code = 0;
+    cr_assert_eq(waitpid(child, &code, 0), child);
+    cr_assert(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
+    char path[1024];
+    cr_assert_eq(files(&house, "prefix-", path), 1);
+    cr_assert_not_null(strstr(path, ".partial"));
+    config.resume = true;
+    must_train(&house, &config, &result);
+    cr_assert_eq(files(&house, "prefix-", path), 1);
+    cr_assert_null(strstr(path, ".partial"));
+    config.resume = false;
+    config.cache = NULL;
+    config.out = whole;
+    must_train(&house, &config, &result);
+    same_model(killed, whole);
+    free(killed);
+    free(whole);
+    nvdp_context_free(house.ctx);
+}
+
+Test(frozen, damage_is_noticed_and_changes_nothing) {
+    struct house house;
+    open_house(&house);
+    char *good = out_path("good"), path[1024];
+    struct nvdp_train_result result;
+    struct nvdp_train_config config = config_of(&house, good);
+    must_train(&house, &config, &result);
+    cr_assert_eq(files(&house, "prefix-", path), 1);
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    /* the header, the table, the first text's rows, the last one's, and a shorter file */
+    const off_t places[] = {3, 20, 70, 64 + 120 * 8 + 100, info.st_size - 5, -1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "run%zu", i);
+        char *out = out_path(name);
+        int fd = open(path, O_RDWR);
+        cr_assert_geq(fd, 0);
+        unsigned char byte = 0;
+        if (places[i] < 0) {
+            cr_assert_eq(ftruncate(fd, info.st_size - 64), 0);
+        } else {
+            cr_assert_eq(pread(fd, &byte, 1, places[i]), 1);
+            byte ^= 0x40;
+            cr_assert_eq(pwrite(fd, &byte, 1, places[i]), 1);
+        }
+        close(fd);
+        house.notices = 0;
+        config.out = out;
+        must_train(&house, &config, &result);
+        same_model(good, out);
+        cr_assert_eq(house.notices, 1, "place %ld: %d notices", (long)places[i], house.notices);
+        if (files(&house, "prefix-", NULL) == 0) { /* removed: the next run makes it */
+            config.out = out;
+            config.overwrite = true;
+            must_train(&house, &config, &result);
+            config.overwrite = false;
+        }
+        cr_assert_eq(files(&house, "prefix-", path), 1);
+        free(out);
+    }
+    free(good);
+    nvdp_context_free(house.ctx);
+}
+
+Test(frozen, runs_beside_each_other_share_one_file) {
+    enum { RUNS = 3 };
+    struct house house;
+    open_house(&house);
+    char *out[RUNS];
+    pid_t child[RUNS];
+    nvdp_context_set_threads(house.ctx, 1);
+    for (int i = 0; i < RUNS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "run%d", i);
+        out[i] = out_path(name);
+        child[i] = fork();
+        if (child[i] > 0) continue;
+        struct nvdp_train_config config = config_of(&house, out[i]);
+        struct nvdp_train_result result;
+        config.epochs = 1;
+        _exit(nvdp_train(house.ctx, &config, &result) == NVDP_OK ? 0 : 1);
+    }
+    for (int i = 0; i < RUNS; i++) {
+        int code = -1;
+        cr_assert_eq(waitpid(child[i], &code, 0), child[i]);
+        cr_assert_eq(code, 0);
+        same_model(out[0], out[i]);
+    }
+    cr_assert_eq(files(&house, "prefix-", NULL), 1);
+    for (int i = 0; i < RUNS; i++)
+        free(out[i]);
+    nvdp_context_free(house.ctx);
+}
+
+Test(frozen, where_nothing_can_be_kept_it_is_computed) {
+    struct house house;
+    open_house(&house);
+    char *good = out_path("good"), *other = out_path("other");
+    struct nvdp_train_result result;
+    struct nvdp_train_config config = config_of(&house, good);
+    must_train(&house, &config, &result);
+    config.out = other;
+    config.cache = house.rig.data; /* a folder's name that is a file's below */
+    char path[1024];
+    snprintf(path, sizeof path, "%s/train.tsv", house.rig.data);
+    config.cache = path;
+    must_train(&house, &config, &result);
+    same_model(good, other);
+    free(good);
+    free(other);
+    nvdp_context_free(house.ctx);
+}
+
+Test(frozen, a_plan_says_what_it_takes) {
+    struct house house;
+    open_house(&house);
+    struct nvdp_train_plan plan;
+    struct nvdp_train_config config = config_of(&house, support_scratch_path("run"));
+    cr_assert_eq(nvdp_train_plan(house.ctx, &config, &plan), NVDP_OK);
+    size_t vocabulary = 15, d = 16, wide = 32, norm = 2 * d;
+    size_t layer = 4 * (d * d + d) + (wide * d + wide) + (d * wide + d) + 2 * norm;
+    cr_assert_eq(plan.frozen_parameters, (vocabulary + 16 + 2) * d + norm + 2 * layer);
+    cr_assert_gt(plan.prefix_bytes, 120 * 4 * d * sizeof(float)); /* texts of 4 tokens and more */
+    cr_assert_eq(files(&house, "", NULL), 0);                     /* nothing was written */
+    size_t all = plan.parameters + plan.frozen_parameters;
+    config.freeze_layers = 0;
+    cr_assert_eq(nvdp_train_plan(house.ctx, &config, &plan), NVDP_OK);
+    cr_assert_eq(plan.parameters, all);
+    cr_assert_eq(plan.prefix_bytes, 0);
+    config.freeze_layers = 4;
+    cr_assert_eq(nvdp_train_plan(house.ctx, &config, &plan), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "freeze_layers: expected 1 to"));
+    nvdp_context_free(house.ctx);
+}
