@@ -8,16 +8,6 @@ struct values {
     struct nvdp_bench_rd_config rd;
 };
 
-static const struct cli_choice methods[] = {
-    {"base", NVDP_METHOD_BASE},
-    {"reg", NVDP_METHOD_REG},
-    {"vib-fixed", NVDP_METHOD_VIB_FIXED},
-    {"vib-learned", NVDP_METHOD_VIB_LEARNED},
-    {"vtdp", NVDP_METHOD_VTDP},
-    {"nvdp", NVDP_METHOD_NVDP},
-    {0},
-};
-
 #define AT(field) offsetof(struct values, config.field)
 #define TRAIN(field) offsetof(struct values, config.train.field)
 #define RD(field) offsetof(struct values, rd.field)
@@ -29,7 +19,7 @@ static const struct cli_option options[] = {
         "tiny, mini, small, base or large: Google's sizes; default base, or those of --model",
         CLI_TEXT, AT(arch), .no_default = true),
     CLI_OPTION("method", "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", CLI_CHOICE,
-               TRAIN(method), .choices = methods),
+               TRAIN(method), .choices = cli_methods),
     CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, TRAIN(batch)),
     CLI_OPTION("length", "N", "tokens of every random text", CLI_SIZE, TRAIN(max_length)),
     CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE,

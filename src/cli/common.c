@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct cli_choice cli_methods[] = {
+    {"base", NVDP_METHOD_BASE},
+    {"reg", NVDP_METHOD_REG},
+    {"vib-fixed", NVDP_METHOD_VIB_FIXED},
+    {"vib-learned", NVDP_METHOD_VIB_LEARNED},
+    {"vtdp", NVDP_METHOD_VTDP},
+    {"nvdp", NVDP_METHOD_NVDP},
+    {0},
+};
 const struct cli_choice cli_precisions[] = {
     {"f32", NVDP_PRECISION_F32},
     {"bf16", NVDP_PRECISION_BF16},

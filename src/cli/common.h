@@ -22,6 +22,7 @@ enum {
 
 /* f32, bf16 */
 extern const struct cli_choice cli_precisions[];
+extern const struct cli_choice cli_methods[];
 /* The option of inference commands, whose struct has `enum nvdp_precision precision`. */
 #define CLI_PRECISION(type)                                                                        \
     CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE,                    \

@@ -14,15 +14,6 @@ struct values {
     char usual_cache[CLI_PATH_ROOM];
 };
 
-static const struct cli_choice methods[] = {
-    {"base", NVDP_METHOD_BASE},
-    {"reg", NVDP_METHOD_REG},
-    {"vib-fixed", NVDP_METHOD_VIB_FIXED},
-    {"vib-learned", NVDP_METHOD_VIB_LEARNED},
-    {"vtdp", NVDP_METHOD_VTDP},
-    {"nvdp", NVDP_METHOD_NVDP},
-    {0},
-};
 static const struct cli_choice protocols[] = {
     {"holdout", NVDP_PROTOCOL_HOLDOUT},
     {"dev", NVDP_PROTOCOL_DEV},
@@ -87,7 +78,7 @@ static const struct cli_option options[] = {
     CLI_OPTION("model", "DIR", "BERT to start from, a directory in Hugging Face layout", CLI_TEXT,
                AT(model)),
     CLI_OPTION("method", "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", CLI_CHOICE,
-               AT(method), .choices = methods),
+               AT(method), .choices = cli_methods),
     CLI_OPTION("dropout", "X", "hidden and attention dropout; negative: the checkpoint's", CLI_REAL,
                AT(dropout)),
     CLI_OPTION("classifier-dropout", "X", "dropout before the classifier", CLI_REAL,

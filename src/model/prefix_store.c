@@ -93,6 +93,14 @@ static bool write_at(int fd, const void *from, size_t count, size_t at) {
     return true;
 }
 
+/* Whether the open file is still the one of that name: another process may have renamed it away, or
+ * another one into its place. */
+static bool is_at(int fd, const char *path) {
+    struct stat mine, there;
+    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
 /* --- opening what is there --- */
 
 static bool is_whole(const struct nvdp__prefix_store *store) {
@@ -120,24 +128,24 @@ static void open_present(struct nvdp__prefix_store *store) {
 
 /* --- making it --- */
 
+/* *written false where the file system refuses; errno says why. */
 static nvdp_status write_rows(struct nvdp__prefix_store *store,
                               const struct nvdp__prefix_content *content, int fd, bool *written) {
     const struct nvdp_dataset *dataset = store->dataset;
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, store->ctx, "prefix", "text", 0, dataset->count);
-    *written = true;
-    for (size_t first = 0, texts = 0; first < dataset->count && *written; first += texts) {
+    for (size_t first = 0, texts = 0; first < dataset->count; first += texts) {
         const float *rows = NULL;
         if (nvdp__cancelled(store->ctx))
             return nvdp__fail(store->ctx, NVDP_ERR_CANCELLED,
                               "interrupted while the frozen layers' states were computed");
         NVDP_RETURN_IF_FAILED(content->compute(content->user, first, &texts, &rows));
-        size_t place = place_of(dataset, store->width, first);
-        *written = write_at(fd, rows, row_bytes(dataset, store->width, first, texts), place);
-        for (size_t i = 0; i < texts; i++) {
-            size_t at = (dataset->offset[first + i] - dataset->offset[first]) * store->width;
-            store->sum[first + i] =
-                row_sum(rows + at, row_bytes(dataset, store->width, first + i, 1));
+        *written = write_at(fd, rows, row_bytes(dataset, store->width, first, texts),
+                            place_of(dataset, store->width, first));
+        if (!*written) return NVDP_OK;
+        for (size_t i = first; i < first + texts; i++) {
+            size_t at = (dataset->offset[i] - dataset->offset[first]) * store->width;
+            store->sum[i] = row_sum(rows + at, row_bytes(dataset, store->width, i, 1));
         }
         nvdp__meter_update(&meter, first + texts, (double)dataset->offset[first + texts], "tok",
                            NAN);
@@ -187,14 +195,6 @@ static nvdp_status make(struct nvdp__prefix_store *store,
     close(fd);
     if (status == NVDP_OK) cannot_keep(store, err);
     return status;
-}
-
-/* Whether the open, locked file is still the one of that name: another process may have finished it
- * and renamed it away. */
-static bool is_at(int fd, const char *path) {
-    struct stat mine, there;
-    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
-           mine.st_ino == there.st_ino;
 }
 
 /* One attempt: *again where another process is at it, or was. */
@@ -290,7 +290,7 @@ bool nvdp__prefix_store_read(struct nvdp__prefix_store *store, int64_t index, si
         nvdp__log(store->ctx, NVDP_LOG_NOTICE,
                   "%s: damaged; what it lacks is computed, and the next run makes it again",
                   store->path);
-        unlink(store->path);
+        if (is_at(store->fd, store->path)) unlink(store->path);
     }
     store->damaged = true;
     return false;
