@@ -114,14 +114,13 @@ middle() { sort -g "$1" | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v
 row() {
     [ -f "$work/$1.rate" ] || return 0
     if [ ! -f "$work/$1.peer" ]; then
-        awk -v t="$2" -v u="$3" -v a="$(middle "$work/$1.rate")" 'BEGIN {printf "%-34s %10.4g %s\n", t, a, u}'
+        awk -v t="$2" -v u="$3" -v a="$(middle "$work/$1.rate")" 'BEGIN {printf "%-34s %10.4g %10s  %6s  %6s  %6s  %-7s  %s\n", t, a, "-", "-", "-", "", "", u}'
         return
     fi
     awk -v t="$2" -v u="$3" -v goal="$4" -v a="$(middle "$work/$1.rate")" -v b="$(middle "$work/$1.peer")" \
         -v x="$(best "$work/$1.rate")" -v y="$(best "$work/$1.peer")" 'BEGIN {
-        printf "%-34s %10.4g %10.4g  %6.2f  %6.2f", t, a, b, a / b, x / y
-        if (goal != "") printf "  %6s  %s", goal, (a / b >= goal ? "reached" : "missed")
-        printf "  %s\n", u }'
+        verdict = goal == "" ? "" : (a / b >= goal ? "reached" : "missed")
+        printf "%-34s %10.4g %10.4g  %6.2f  %6.2f  %6s  %-7s  %s\n", t, a, b, a / b, x / y, goal, verdict, u }'
 }
 
 # fact SERIES SUFFIX TEXT SCALE UNIT TARGET SENSE: one number against a bound (SENSE: least or most).
