@@ -140,12 +140,6 @@ static double bregman(const struct nvdp__dirichlet *line, double d, double ratio
     return first + (near > 0 ? ratio_q * log(near) : 0);
 }
 
-/* c = l p + (1-l) q, without cancellation where there need be none. */
-static double far_point(double order, double p, double q) {
-    double s = order - 1;
-    return s < 0 ? order * p - s * q : p + s * (p - q);
-}
-
 struct nvdp__dirichlet nvdp__dirichlet_begin(double order, double total_p, double total_q,
                                              double delta) {
     struct nvdp__dirichlet line = {.order = order, .s = order - 1, .total_p = total_p};
@@ -153,7 +147,7 @@ struct nvdp__dirichlet nvdp__dirichlet_begin(double order, double total_p, doubl
     line.delta = delta;
     line.k = delta / total_p;
     line.ratio_q = total_q / total_p;
-    if (!isinf(order)) line.ratio_c = far_point(order, total_p, total_q) / total_p;
+    if (!isinf(order)) line.ratio_c = nvdp__far_point(order, total_p, total_q) / total_p;
     return line;
 }
 
@@ -175,7 +169,7 @@ void nvdp__dirichlet_add(struct nvdp__dirichlet *line, double alpha_p, double al
         }
         return;
     }
-    double c = far_point(line->order, alpha_p, alpha_q);
+    double c = nvdp__far_point(line->order, alpha_p, alpha_q);
     if (c <= 0) {
         line->sum = INFINITY;
         return;
@@ -193,7 +187,7 @@ double nvdp__dirichlet_end(const struct nvdp__dirichlet *line) {
         total =
             line->delta == 0 ? 0 : remainder_value(line->total_q) - remainder_value(line->total_p);
     } else {
-        double c = far_point(line->order, line->total_p, line->total_q);
+        double c = nvdp__far_point(line->order, line->total_p, line->total_q);
         total = remainder_gap(line->s, line->total_p, line->total_q, c, line->delta);
     }
     double value = line->sum - total;

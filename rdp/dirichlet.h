@@ -15,6 +15,12 @@ struct nvdp__dirichlet {
     double sum;
 };
 
+/* c = l p + (1-l) q, without cancellation where there need be none. Monotone in p and q. */
+static inline double nvdp__far_point(double order, double p, double q) {
+    double s = order - 1;
+    return s < 0 ? order * p - s * q : p + s * (p - q);
+}
+
 /* Totals of the pseudo-counts, and the sum of their differences; an order from nvdp__order. */
 struct nvdp__dirichlet nvdp__dirichlet_begin(double order, double total_p, double total_q,
                                              double delta);

@@ -71,6 +71,16 @@ static void all_blocks(const struct nvdp__pairs *pairs, const struct nvdp__gauss
     }
 }
 
+double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
+                        size_t i, size_t j) {
+    double start = nvdp__unmatched(pairs, i, j);
+    if (isinf(start) || nvdp__weights_outside(&pairs->weights, plan->order, i, j)) return INFINITY;
+    struct nvdp__both pair = {.value = {start, 0}, .wanted = {true, false}};
+    all_blocks(pairs, plan, i, j, &pair);
+    nvdp__pair_finish(pairs, plan, i, j, &pair);
+    return pair.value[0];
+}
+
 double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
                         size_t i, size_t j) {
     const struct nvdp_posteriors *set = pairs->set;

@@ -36,6 +36,9 @@ void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__gaussi
 void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
                        size_t i, size_t j, struct nvdp__both *pair);
 
+/* D(i || j) at the order of to_pad and from_pad. */
+double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
+                        size_t i, size_t j);
 /* D(i || j) with a plan of exact arithmetic, whatever the pass before. */
 double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
                         size_t i, size_t j);

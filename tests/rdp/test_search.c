@@ -1,0 +1,150 @@
+/* The largest divergence by bounds, against all pairs. */
+#include "rdp/search.h"
+#include "rig.h"
+
+enum { TEXTS = 24 };
+
+static const size_t everyone[TEXTS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                       12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+
+struct plain {
+    double most;
+    bool infinite;
+};
+
+/* The largest by the plain form; every bound must be above its pair. */
+static struct plain plain_of(const struct nvdp_posteriors *set, double order, size_t n,
+                             const struct nvdp__bounds *bounds) {
+    struct plain made = {.most = 0};
+    double gaussian[TEXTS], weights[TEXTS];
+    for (size_t i = 0; i < n; i++) {
+        if (bounds != NULL) nvdp__bounds_row(bounds, i, false, gaussian, weights);
+        for (size_t j = 0; j < n; j++) {
+            if (i == j) continue;
+            double value = nvdp_renyi_texts(order, set, i, j);
+            made.most = fmax(made.most, value);
+            made.infinite = made.infinite || isinf(value);
+            if (bounds == NULL) continue;
+            cr_expect_geq(gaussian[j] + weights[j], value, "order %g (%zu, %zu): %.17g %.17g",
+                          order, i, j, gaussian[j] + weights[j], value);
+        }
+    }
+    return made;
+}
+
+static void compare(struct nvdp_context *ctx, const struct rig *rig, double order) {
+    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+    struct nvdp__pairs *pairs = NULL;
+    struct nvdp__group group = {.text = everyone, .n = rig->texts};
+    struct nvdp__largest got;
+    struct nvdp__bounds bounds;
+    bool infinite = false;
+    size_t p = 0, q = 0;
+    cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
+    cr_assert_eq(nvdp__group_infinite(pairs, order, &group, &infinite, &p, &q), NVDP_OK);
+    cr_assert_eq(nvdp__pairs_largest(pairs, order, &group, &got), NVDP_OK);
+    struct plain want;
+    if (infinite || isinf(order)) {
+        want = plain_of(set, order, rig->texts, NULL);
+    } else {
+        cr_assert_eq(nvdp__bounds_create(pairs, order, &group, &bounds), NVDP_OK);
+        want = plain_of(set, order, rig->texts, &bounds);
+        nvdp__bounds_free(&bounds);
+    }
+    cr_expect_eq(infinite, want.infinite, "order %g spread %g", order, rig->spread);
+    cr_expect_leq(support_relative(got.value, want.most, 1e-300), 1e-12, "order %g spread %g",
+                  order, rig->spread);
+    cr_expect_neq(got.p, got.q);
+    cr_expect_leq(support_relative(nvdp_renyi_texts(order, set, got.p, got.q), got.value, 1e-300),
+                  1e-12);
+    nvdp__pairs_free(pairs);
+    nvdp_posteriors_free(set);
+}
+
+/* Orders below, at and above 1; texts nearly equal, apart, and partly infinitely so. */
+Test(search, finds_the_largest) {
+    struct nvdp_context *ctx = support_context();
+    static const double orders[] = {0.1, 0.5, 0.999, 1, 1 + 1e-9, 1.001, 1.1, 1.5, 3, 40, INFINITY};
+    static const double spreads[] = {1e-5, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8};
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+        for (size_t s = 0; s < sizeof spreads / sizeof *spreads; s++) {
+            struct rig rig = {.texts = TEXTS,
+                              .longest = 4,
+                              .dim = 1 + 5 * (s % 3),
+                              .spread = spreads[s],
+                              .equal = (s + o) % 2 == 0,
+                              .with_alpha = s % 4 != 0,
+                              .kappa = 1 + (int)(o % 2),
+                              .policy = NVDP_LENGTH_HIDDEN,
+                              .seed = (unsigned)(o * 7 + s)};
+            if (rig.equal && o % 3 == 0) rig.policy = NVDP_LENGTH_PUBLIC;
+            compare(ctx, &rig, orders[o]);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Weights that lie far apart, where only the bounds of the weights matter. */
+Test(search, weights_alone) {
+    struct nvdp_context *ctx = support_context();
+    for (unsigned seed = 0; seed < 6; seed++) {
+        struct rig rig = {.texts = TEXTS,
+                          .longest = 6,
+                          .dim = 1,
+                          .spread = 0.1 + 0.05 * seed,
+                          .with_alpha = true,
+                          .policy = NVDP_LENGTH_HIDDEN,
+                          .seed = seed};
+        struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+        size_t rows = set->offset[TEXTS];
+        struct nvdp__group group = {.text = everyone, .n = TEXTS};
+        struct nvdp__pairs *pairs = NULL;
+        struct nvdp__largest got;
+        for (size_t r = 0; r < rows; r++) {
+            set->mu[r] = set->logvar[r] = 0;
+            set->alpha[r] *= seed % 2 ? 1e4 : 1;
+        }
+        set->pad_alpha = seed % 2 ? 1e4 : 1;
+        cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
+        cr_assert_eq(nvdp__pairs_largest(pairs, 1.2, &group, &got), NVDP_OK);
+        struct plain want = plain_of(set, 1.2, TEXTS, NULL);
+        cr_expect_leq(support_relative(got.value, want.most, 1e-300), 1e-12);
+        nvdp__pairs_free(pairs);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Few texts that stand out among many: hardly a pair is summed, whatever the threads. */
+Test(search, rules_out_most_pairs) {
+    struct rig rig = {.texts = 600,
+                      .longest = 5,
+                      .dim = 8,
+                      .spread = 0.1,
+                      .with_alpha = true,
+                      .policy = NVDP_LENGTH_HIDDEN};
+    size_t all[600];
+    struct nvdp__group group = {.text = all, .n = 600};
+    struct nvdp__largest got[2];
+    for (size_t i = 0; i < 600; i++) {
+        all[i] = i;
+    }
+    for (int threads = 1; threads <= 2; threads++) {
+        struct nvdp_context *ctx = support_context();
+        cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+        struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+        for (size_t i = 0; i < 600; i += 100) {
+            for (size_t k = set->offset[i] * 8; k < set->offset[i + 1] * 8; k++) {
+                set->mu[k] *= 3;
+            }
+        }
+        struct nvdp__pairs *pairs = NULL;
+        cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
+        cr_assert_eq(nvdp__pairs_largest(pairs, 1.1, &group, &got[threads - 1]), NVDP_OK);
+        nvdp__pairs_free(pairs);
+        nvdp_posteriors_free(set);
+        nvdp_context_free(ctx);
+    }
+    cr_expect_eq(memcmp(&got[0], &got[1], sizeof got[0]), 0);
+    cr_expect_lt(got[0].summed, 600 * 599 / 20, "%zu", got[0].summed);
+}
