@@ -7,10 +7,15 @@
  *   can beat what it has.  epsilon(k) >= log M_k / k + log(1/(delta - spent)) / k, and log M_k / k
  *   does not decrease in k (a power mean of divergences that do not decrease in their order), so
  *   at every k' up to the last K: epsilon(k') >= log M_k / k + log(1/(delta - spent)) / K.
- *   A pair of two settled texts is not computed again. */
+ *   A pair of two settled texts is not computed again.
+ *
+ * Where pairs are drawn (max_pairs), Bayesian DP is that of as many drawn texts as have so many
+ * pairs among themselves: a population drawn from the given one. */
 #include "base/base.h"
 #include "rdp/bdp.h"
 #include "rdp/pairs.h"
+#include "rdp/sampled.h"
+#include "rdp/subset.h"
 #include "rdp/summary.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -49,6 +54,7 @@ struct measure {
     struct nvdp_bdp_cost *published; /* [N] */
     struct nvdp_bdp_cost *best;      /* [N]; epsilon +inf until one is finite */
     bool *settled;                   /* [N] */
+    bool sampled;                    /* `set` is drawn: no summary of its pairs */
 };
 
 static int by_order(const void *a, const void *b) {
@@ -85,7 +91,9 @@ static nvdp_status plan(struct measure *work) {
     }
     double published = work->config->bdp.published_moment;
     all[count++] = (struct step){.order = published + 1, .moment = published, .published = true};
-    all[count++] = (struct step){.order = work->config->pairs.order, .summary = true};
+    if (!work->sampled) {
+        all[count++] = (struct step){.order = work->config->pairs.order, .summary = true};
+    }
     qsort(all, count, sizeof *all, by_order);
     for (size_t k = 0; k < count; k++) {
         struct step *last = work->step_count > 0 ? &all[work->step_count - 1] : NULL;
@@ -239,11 +247,58 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->kappa = set->kappa;
     report->policy = set->policy;
     memcpy(report->method, set->method, sizeof report->method);
+    report->bdp_texts = set->texts;
     for (size_t i = 0; i < set->texts; i++) {
         size_t components = nvdp_sample_components(set, i);
         if (components > report->components) report->components = components;
         if (work->published[i].m < FEWEST) report->small_population = true;
     }
+}
+
+/* All orders of all pairs of work->set. */
+static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report) {
+    NVDP_RETURN_IF_FAILED(plan(work));
+    NVDP_RETURN_IF_FAILED(allocate(work));
+    NVDP_RETURN_IF_FAILED(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
+    for (size_t k = 0; k < work->step_count; k++) {
+        NVDP_RETURN_IF_FAILED(run_step(work, &work->steps[k], k == 0, report));
+    }
+    describe(work, report);
+    return NVDP_OK;
+}
+
+/* The most texts with at most `pairs` >= 2 ordered pairs. */
+static size_t texts_of(size_t pairs, size_t most) {
+    size_t texts = 2;
+    while (texts < most && texts < NVDP__PAIRS_TEXTS && (texts + 1) * texts <= pairs) {
+        texts++;
+    }
+    return texts;
+}
+
+/* Bayesian DP of drawn texts; their numbers are those of the whole set. */
+static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *report) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_pairs_config *config = &work->config->pairs;
+    const struct nvdp_posteriors *whole = work->set;
+    struct nvdp_posteriors *part = NULL;
+    size_t texts = texts_of(config->max_pairs, whole->texts);
+    size_t *index = nvdp__calloc(work->ctx, texts, sizeof *index);
+    if (index == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp_renyi_pairs(work->ctx, whole, config, &report->pairs));
+    NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
+    work->set = part;
+    NVDP_TRY(run(work, report));
+    report->published.worst_text = index[report->published.worst_text];
+    report->best.worst_text = index[report->best.worst_text];
+    for (size_t i = 0; i < whole->texts; i++) {
+        size_t components = nvdp_sample_components(whole, i);
+        if (components > report->components) report->components = components;
+    }
+cleanup:
+    nvdp_posteriors_free(part);
+    free(index);
+    return status;
 }
 
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
@@ -254,13 +309,8 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
     struct nvdp_privacy_report report = {0};
     NVDP_TRY(nvdp__pairs_check(ctx, posteriors, &config->pairs));
     NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
-    NVDP_TRY(plan(&work));
-    NVDP_TRY(allocate(&work));
-    NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &work.pairs));
-    for (size_t k = 0; k < work.step_count; k++) {
-        NVDP_TRY(run_step(&work, &work.steps[k], k == 0, &report));
-    }
-    describe(&work, &report);
+    NVDP_TRY(nvdp__pairs_is_sampled(ctx, posteriors, &config->pairs, &work.sampled));
+    NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     *out = report;
 cleanup:
     release(&work);

@@ -73,6 +73,46 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
             number(max, pairs->sum.max_finite), number(mean, pairs->sum.mean_finite));
 }
 
+/* "a to b" */
+static void print_interval(FILE *to, const char *name, const struct nvdp_interval *from) {
+    char low[ROOM], high[ROOM];
+    fprintf(to, "%s %s to %s", name, number(low, from->low), number(high, from->high));
+}
+
+/* What the drawn pairs say of all, and what does not rest on them. */
+static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
+    const struct nvdp_pairs_sample *sample = &pairs->sample;
+    char mean[ROOM];
+    fprintf(
+        to,
+        "  max is over all pairs, by bounds: the full sums of %zu of them were computed. All "
+        "else is estimated from\n  %zu pairs, drawn uniformly. Intervals at %g %% of the sum:\n   ",
+        sample->summed, sample->drawn, 100 * sample->confidence);
+    if (isfinite(pairs->sum.max)) {
+        print_interval(to, " mean", &sample->mean);
+        print_interval(to, " (whatever the distribution:", &sample->mean_bound);
+        fputs(");\n   ", to);
+    }
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        char name[ROOM];
+        snprintf(name, sizeof name, " %g %%:", 100 * nvdp_pair_quantile_level[level]);
+        print_interval(to, name, &sample->quantile[level]);
+        fputs(level + 1 < NVDP_PAIR_QUANTILES ? ";" : ".\n", to);
+    }
+    if (isfinite(pairs->sum.max)) {
+        fputs("  No pair is infinite, of all.\n", to);
+        return;
+    }
+    fprintf(
+        to,
+        "  Some pair is infinite: max and mean are inf. Of the drawn ones %zu are; of all, %.3g "
+        "to %.3g %%. Over the finite\n  drawn ones only, the sum's mean is %s",
+        pairs->infinite, 100 * sample->infinite_share.low, 100 * sample->infinite_share.high,
+        number(mean, pairs->sum.mean_finite));
+    print_interval(to, ",", &sample->mean);
+    fputs(" (not a privacy statement).\n", to);
+}
+
 static void print_divergences(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     int releases = report->bdp.releases;
@@ -97,7 +137,11 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     print_row(to, "per component", &pairs->per_component, "");
     print_row(to, "per component, dim", &pairs->per_component_dim,
               "as in the published tables; not a privacy guarantee");
-    print_infinite(pairs, to);
+    if (pairs->sample.drawn > 0) {
+        print_sample(pairs, to);
+    } else {
+        print_infinite(pairs, to);
+    }
     fprintf(to,
             "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
             "measured.\n\n",
@@ -127,6 +171,9 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
             report->bdp.delta, report->bdp.gamma, report->bdp.releases,
             report->bdp.releases == 1 ? "" : "s");
+    if (report->bdp_texts < report->pairs.texts) {
+        fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
+    }
     fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
             "floor", "moment k", "max X", "log M", "log S", "inf texts");
     print_column(to, "published k", &report->published);

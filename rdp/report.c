@@ -91,9 +91,48 @@ static json_t *bayesian(const struct nvdp_privacy_report *report) {
     bool good = set_number(object, "delta", report->bdp.delta);
     good = good && set_number(object, "gamma", report->bdp.gamma);
     good = good && set(object, "releases", json_integer(report->bdp.releases));
+    good = good && set_count(object, "texts", report->bdp_texts);
     good = good && set(object, "small_population", json_boolean(report->small_population));
     good = good && set(object, "published", column(&report->published));
     good = good && set(object, "best", column(&report->best));
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *interval(const struct nvdp_interval *from) {
+    json_t *low = nvdp__json_number(from->low);
+    json_t *high = nvdp__json_number(from->high);
+    return json_pack("[o,o]", low, high);
+}
+
+static json_t *quantile_intervals(const struct nvdp_pairs_sample *from) {
+    json_t *object = json_object();
+    bool good = object != NULL;
+    for (int level = 0; good && level < NVDP_PAIR_QUANTILES; level++) {
+        char key[16];
+        snprintf(key, sizeof key, "%g", nvdp_pair_quantile_level[level]);
+        good = set(object, key, interval(&from->quantile[level]));
+    }
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* What stands on drawn pairs; null where every pair was computed. */
+static json_t *sample(const struct nvdp_pairs_sample *from) {
+    if (from->drawn == 0) return json_null();
+    json_t *object = json_object();
+    bool good = set_count(object, "drawn", from->drawn);
+    good = good && set_count(object, "summed_for_max", from->summed);
+    good = good && set_number(object, "confidence", from->confidence);
+    good = good && set(object, "mean", interval(&from->mean));
+    good = good && set(object, "mean_bound", interval(&from->mean_bound));
+    good = good && set(object, "quantiles", quantile_intervals(from));
+    good = good && set(object, "infinite_share", interval(&from->infinite_share));
+    good = good && set(object, "note",
+                       json_string("max is over all pairs, exact; mean, quantiles and infinite are "
+                                   "of the drawn pairs; intervals are of rd.sum"));
     if (good) return object;
     json_decref(object);
     return NULL;
@@ -117,8 +156,10 @@ static json_t *whole(const struct nvdp_privacy_report *report) {
     good = good && set_count(object, "n", pairs->texts);
     good = good && set_count(object, "pairs", pairs->pairs);
     good = good && set_count(object, "infinite", pairs->infinite);
-    double share = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
+    size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
+    double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     good = good && set_number(object, "infinite_share", share);
+    good = good && set(object, "sample", sample(&pairs->sample));
     good = good && set(object, "rd", divergences(pairs));
     good = good && set(object, "bdp", bayesian(report));
     if (good) return object;

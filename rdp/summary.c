@@ -3,13 +3,14 @@
  * finite pairs alone has a name of its own. */
 #include "rdp/summary.h"
 #include "rdp/pairs.h"
+#include "rdp/sampled.h"
 #include <math.h>
 #include <stdlib.h>
 
 const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
 
 struct nvdp_pairs_config nvdp_pairs_config_default(void) {
-    return (struct nvdp_pairs_config){.order = 1.1, .adjacency = NVDP_ADJACENT_ALL};
+    return (struct nvdp_pairs_config){.order = 1.1, .adjacency = NVDP_ADJACENT_ALL, .seed = 1};
 }
 
 static void swap(double *a, double *b) {
@@ -146,6 +147,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp_context *ctx, const struct nvdp_po
 
 nvdp_status nvdp__pairs_check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                               const struct nvdp_pairs_config *config) {
+    bool sampled = false;
     if (!(config->order > 0)) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g",
                           config->order);
@@ -160,9 +162,24 @@ nvdp_status nvdp__pairs_check(struct nvdp_context *ctx, const struct nvdp_poster
                           (int)config->arithmetic);
     }
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
-    if (posteriors->texts < 2 || posteriors->texts > NVDP__PAIRS_TEXTS) {
+    if (config->max_pairs == 1) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_pairs: expected 0 or at least 2, found 1");
+    }
+    if (posteriors->texts < 2) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
+                          posteriors->texts);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, config, &sampled));
+    if (sampled && config->matrix != NULL) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "pairs: expected 2 to %d texts, found %zu (take a sample of them)",
+                          "pairs: every pair's divergence was asked for, and at most %zu pairs: "
+                          "expected one of both",
+                          config->max_pairs);
+    }
+    if (!sampled && posteriors->texts > NVDP__PAIRS_TEXTS) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "pairs: expected at most %d texts for all their pairs, found %zu (set "
+                          "max_pairs to draw some, or take a sample of the texts)",
                           NVDP__PAIRS_TEXTS, posteriors->texts);
     }
     return NVDP_OK;
@@ -174,7 +191,10 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
     nvdp_status status = NVDP_OK;
     struct nvdp__pairs *pairs = NULL;
     double *own = NULL;
+    bool sampled = false;
     NVDP_RETURN_IF_FAILED(nvdp__pairs_check(ctx, posteriors, config));
+    NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, config, &sampled));
+    if (sampled) return nvdp__pairs_sampled(ctx, posteriors, config, out);
     double *matrix = config->matrix;
     if (matrix == NULL) {
         own = nvdp__calloc(ctx, posteriors->texts * posteriors->texts, sizeof *own);

@@ -62,6 +62,7 @@ struct nvdp_privacy_report {
     struct nvdp_bdp_config bdp;
     struct nvdp_bdp_column published;
     struct nvdp_bdp_column best;
+    size_t bdp_texts;      /* fewer than pairs.texts where pairs were drawn: drawn as well */
     bool small_population; /* m < 64: the bound is not to be trusted */
     size_t components;     /* of the longest sample */
     size_t dim;
@@ -70,7 +71,8 @@ struct nvdp_privacy_report {
     char method[32];
 };
 
-/* The whole report.  One pass over all pairs an order of the grid. */
+/* The whole report.  One pass over all pairs an order of the grid.  With pairs.max_pairs Bayesian
+ * DP is that of drawn texts, as many as have so many pairs among themselves. */
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  const struct nvdp_privacy_config *config,
                                  struct nvdp_privacy_report *out);

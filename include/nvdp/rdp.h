@@ -37,6 +37,12 @@ struct nvdp_pairs_config {
     double order;                          /* default 1.1 */
     enum nvdp_adjacency adjacency;         /* default all */
     enum nvdp_pairs_arithmetic arithmetic; /* default fast */
+    /* 0: every pair.  Where there are more ordered pairs than this (at least 2): the largest is
+     * found by bounds, exactly, and mean, quantiles and the share of infinite pairs are estimated
+     * from so many pairs, drawn uniformly.  No N x N memory, N beyond 20000; matrix must be NULL.
+     */
+    size_t max_pairs;
+    uint64_t seed;  /* of the drawn pairs, default 1 */
     double *matrix; /* [N, N] row P, column Q, diagonal 0, NaN where two texts are not
                        adjacent; NULL: not kept */
 };
@@ -49,11 +55,28 @@ extern const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES]; /* .5 .9 .95 
 struct nvdp_divergence_summary {
     double max;        /* +inf where any pair is infinite */
     double mean;       /* +inf where any pair is infinite */
-    double max_finite; /* over the finite pairs; NaN where none: for comparison, not a privacy
-                          statement */
+    double max_finite; /* over the finite pairs; NaN where none, and where pairs were drawn and some
+                          is infinite: for comparison, not a privacy statement */
     double mean_finite;
     double quantile[NVDP_PAIR_QUANTILES];
     size_t max_p, max_q; /* the pair that attains max */
+};
+
+struct nvdp_interval {
+    double low, high;
+};
+
+/* What stands on drawn pairs, and how well.  The intervals are of the sum; the other units' are
+ * theirs divided likewise. */
+struct nvdp_pairs_sample {
+    size_t drawn;      /* ordered pairs, uniformly, with replacement; 0: every pair was computed */
+    size_t summed;     /* pairs whose full sum the search for the largest computed */
+    double confidence; /* .95, of each interval by itself */
+    struct nvdp_interval mean;       /* of mean_finite, Student's t: trusts a near normal mean */
+    struct nvdp_interval mean_bound; /* the same, empirical Bernstein: holds for any distribution
+                                        up to the exact maximum; NaN where some pair is infinite */
+    struct nvdp_interval quantile[NVDP_PAIR_QUANTILES]; /* by order statistics */
+    struct nvdp_interval infinite_share;                /* Clopper-Pearson */
 };
 
 struct nvdp_pairs_summary {
@@ -62,7 +85,8 @@ struct nvdp_pairs_summary {
     enum nvdp_pairs_arithmetic arithmetic;
     size_t texts;
     size_t pairs;
-    size_t infinite;                                  /* pairs whose divergence is +inf */
+    size_t infinite; /* pairs whose divergence is +inf; of the drawn ones where pairs were drawn */
+    struct nvdp_pairs_sample sample;
     struct nvdp_divergence_summary sum;               /* what is shared: the privacy statement */
     struct nvdp_divergence_summary per_component;     /* sum / components of the pair's samples */
     struct nvdp_divergence_summary per_component_dim; /* as in the published tables; no guarantee */
@@ -71,7 +95,9 @@ struct nvdp_pairs_summary {
 /* All ordered pairs on the context's threads; reports progress, honours cancel.
  * O(N^2 x components x dim), both directions of a pair at once; identical components (padding
  * against padding) are skipped exactly.  The same bits on any number of threads.  Memory: 2 N^2
- * doubles and one a stored mean; 2 <= N <= 20000, else an argument error. */
+ * doubles and one a stored mean; 2 <= N <= 20000, else an argument error.  With max_pairs: O(N^2)
+ * additions, and O(components x dim) for every drawn pair and every pair no bound rules out;
+ * memory O(N + max_pairs). */
 nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              const struct nvdp_pairs_config *config,
                              struct nvdp_pairs_summary *out);

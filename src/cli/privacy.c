@@ -34,6 +34,10 @@ static const struct cli_option options[] = {
     CLI_OPTION("adjacency", "A", "pairs of all texts, or of texts of the same length (same-length)",
                CLI_CHOICE, offsetof(struct values, privacy.pairs.adjacency),
                .choices = adjacencies),
+    CLI_OPTION("max-pairs", "N",
+               "where there are more ordered pairs: the largest by bounds, exactly; mean and "
+               "quantiles, with intervals, from N drawn pairs; 0: every pair",
+               CLI_SIZE, offsetof(struct values, privacy.pairs.max_pairs)),
     {.kind = CLI_HEADING, .help = "Measures:"},
     CLI_OPTION("order", "X",
                "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", CLI_REAL,
@@ -125,6 +129,9 @@ static int run(struct cli *cli) {
     if (code != CLI_SUCCESS) return code;
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
+    if (values.pairs != NULL && values.privacy.pairs.max_pairs > 0)
+        return cli_usage(cli, "expected either --pairs or --max-pairs");
+    values.privacy.pairs.seed = values.run.seed;
     struct nvdp_posteriors *posteriors = NULL;
     nvdp_status status = load(cli, &values, &posteriors);
     if (status != NVDP_OK) return cli_fail(cli, status);
@@ -145,6 +152,7 @@ const struct cli_command cli_command_privacy = {
     .examples = "Examples:\n"
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"
+                "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n",
     .options = options,
     .takes = CLI_TAKES_JSON,

@@ -1,0 +1,60 @@
+/* Confidence intervals. */
+#include "rdp/interval.h"
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double mean, double sd) {
+    if (n < 2) return (struct nvdp_interval){NAN, NAN};
+    double t = gsl_cdf_tdist_Qinv((1 - confidence) / 2, (double)(n - 1));
+    double half = t * sd / sqrt((double)n);
+    return (struct nvdp_interval){mean - half, mean + half};
+}
+
+/* Maurer & Pontil 2009, Theorem 4, on either side with probability alpha/2 = 1/x:
+ * sd sqrt(2 log(2x) / n) + 7 most log(2x) / (3 (n-1)), sd with n-1. */
+struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
+                                              double most) {
+    if (n < 2) return (struct nvdp_interval){0, most};
+    double tail = log(2 / ((1 - confidence) / 2));
+    double half = sd * sqrt(2 * tail / (double)n) + 7 * most * tail / (3 * ((double)n - 1));
+    return (struct nvdp_interval){fmax(mean - half, 0), fmin(mean + half, most)};
+}
+
+/* P(Binomial(n, p) <= k) = 1 - I_p(k+1, n-k). */
+static double binomial(size_t n, double p, size_t k) {
+    return k >= n ? 1 : gsl_cdf_beta_Q(p, (double)k + 1, (double)(n - k));
+}
+
+/* The least k with P(Binomial(n, p) <= k) >= probability. */
+static size_t binomial_inverse(size_t n, double p, double probability) {
+    size_t low = 0;
+    size_t high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (binomial(n, p, middle) >= probability) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* The values at or below the quantile are Binomial(n, >= level) in number, those below it
+ * Binomial(n, <= level): value `low` is above it with P(Bin <= low - 1) <= alpha/2, value `high`
+ * below it with P(Bin >= high) <= alpha/2. */
+void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high) {
+    double tail = (1 - confidence) / 2;
+    size_t least = binomial_inverse(n, level, tail);
+    *low = binomial(n, level, least) <= tail ? least + 1 : least;
+    *high = binomial_inverse(n, level, 1 - tail) + 1;
+}
+
+/* Clopper & Pearson 1934. */
+struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hits) {
+    double tail = (1 - confidence) / 2;
+    struct nvdp_interval made = {0, 1};
+    if (hits > 0) made.low = gsl_cdf_beta_Pinv(tail, (double)hits, (double)(n - hits) + 1);
+    if (hits < n) made.high = gsl_cdf_beta_Qinv(tail, (double)hits + 1, (double)(n - hits));
+    return made;
+}

@@ -1,0 +1,274 @@
+/* Statistics from drawn pairs against those of all pairs, and the intervals by themselves. */
+#include "rdp/interval.h"
+#include "rig.h"
+#include <gsl/gsl_cdf.h>
+
+static const struct rig ordinary = {.texts = 90,
+                                    .longest = 4,
+                                    .dim = 5,
+                                    .spread = 0.15,
+                                    .with_alpha = true,
+                                    .policy = NVDP_LENGTH_HIDDEN};
+
+/* All pairs with max_pairs 0, else drawn ones. */
+static struct nvdp_pairs_summary summary_of(struct nvdp_context *ctx,
+                                            const struct nvdp_posteriors *set, size_t max_pairs,
+                                            uint64_t seed, enum nvdp_adjacency adjacency) {
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp_pairs_summary made;
+    config.max_pairs = max_pairs;
+    config.seed = seed;
+    config.adjacency = adjacency;
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &made), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    return made;
+}
+
+static bool inside(const struct nvdp_interval *interval, double value) {
+    return interval->low <= value && value <= interval->high;
+}
+
+static void same_largest(const struct nvdp_divergence_summary *got,
+                         const struct nvdp_divergence_summary *want) {
+    if (isinf(want->max)) {
+        cr_expect_eq(got->max, INFINITY);
+        cr_expect(isnan(got->max_finite));
+        return;
+    }
+    cr_expect_leq(support_relative(got->max, want->max, 0), 1e-12);
+    cr_expect_eq(got->max_p, want->max_p);
+    cr_expect_eq(got->max_q, want->max_q);
+    cr_expect_eq(got->max_finite, got->max);
+}
+
+/* 60 draws of 1,500 of 8,010 pairs.  Each interval fails with at most 5 %: more than 10 of 60 has
+ * probability 1e-4.  The largest is exact in every one. */
+Test(sampled, intervals_cover) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_ALL);
+    cr_assert_eq(all.infinite, 0);
+    cr_expect_eq(all.sample.drawn, 0);
+    int missed_mean = 0, missed_bound = 0, missed[NVDP_PAIR_QUANTILES] = {0};
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct nvdp_pairs_summary some = summary_of(ctx, set, 1500, seed, NVDP_ADJACENT_ALL);
+        cr_expect_eq(some.pairs, all.pairs);
+        cr_expect_eq(some.sample.drawn, 1500);
+        cr_expect_eq(some.infinite, 0);
+        cr_expect_eq(some.sample.infinite_share.high, 0);
+        same_largest(&some.sum, &all.sum);
+        same_largest(&some.per_component, &all.per_component);
+        same_largest(&some.per_component_dim, &all.per_component_dim);
+        cr_expect_eq(some.sum.mean, some.sum.mean_finite);
+        missed_mean += !inside(&some.sample.mean, all.sum.mean);
+        missed_bound += !inside(&some.sample.mean_bound, all.sum.mean);
+        for (int k = 0; k < NVDP_PAIR_QUANTILES; k++) {
+            cr_expect(inside(&some.sample.quantile[k], some.sum.quantile[k]));
+            missed[k] += !inside(&some.sample.quantile[k], all.sum.quantile[k]);
+        }
+        cr_expect_lt(some.sample.mean.high - some.sample.mean.low, 0.2 * all.sum.mean);
+    }
+    cr_expect_leq(missed_mean, 10);
+    cr_expect_eq(missed_bound, 0, "the bound is far wider than its 5 %%");
+    for (int k = 0; k < NVDP_PAIR_QUANTILES; k++) {
+        cr_expect_leq(missed[k], 10, "level %d: %d", k, missed[k]);
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Infinite pairs: known for certain, their share estimated. */
+Test(sampled, infinite_pairs) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = ordinary;
+    rig.spread = 0.5;
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_ALL);
+    struct nvdp_pairs_summary some = summary_of(ctx, set, 2000, 1, NVDP_ADJACENT_ALL);
+    cr_assert(all.infinite > 0 && all.infinite < all.pairs);
+    same_largest(&some.sum, &all.sum);
+    cr_expect_eq(nvdp_renyi_texts(1.1, set, some.sum.max_p, some.sum.max_q), INFINITY);
+    cr_expect_eq(some.sum.mean, INFINITY);
+    cr_expect(inside(&some.sample.infinite_share, (double)all.infinite / (double)all.pairs));
+    cr_expect(inside(&some.sample.mean, all.sum.mean_finite));
+    cr_expect(isnan(some.sample.mean_bound.high));
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Public lengths: all pairs are infinite at once; among equal lengths every unit has its own
+ * largest. */
+Test(sampled, public_lengths) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = ordinary;
+    rig.policy = NVDP_LENGTH_PUBLIC;
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_pairs_summary some = summary_of(ctx, set, 500, 1, NVDP_ADJACENT_ALL);
+    cr_expect_eq(some.sum.max, INFINITY);
+    cr_expect_eq(nvdp_renyi_texts(1.1, set, some.sum.max_p, some.sum.max_q), INFINITY);
+    struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_SAME_LENGTH);
+    some = summary_of(ctx, set, 500, 1, NVDP_ADJACENT_SAME_LENGTH);
+    cr_assert_gt(all.pairs, 500);
+    cr_expect_eq(some.pairs, all.pairs);
+    same_largest(&some.sum, &all.sum);
+    same_largest(&some.per_component, &all.per_component);
+    same_largest(&some.per_component_dim, &all.per_component_dim);
+    cr_expect(inside(&some.sample.mean, all.sum.mean));
+    /* as many as there are: every pair, and the same numbers */
+    some = summary_of(ctx, set, all.pairs, 1, NVDP_ADJACENT_SAME_LENGTH);
+    cr_expect_eq(memcmp(&some, &all, sizeof some), 0);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(sampled, any_number_of_threads_gives_the_same_bits) {
+    struct nvdp_pairs_summary got[2];
+    for (int threads = 1; threads <= 2; threads++) {
+        struct nvdp_context *ctx = support_context();
+        cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+        struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+        got[threads - 1] = summary_of(ctx, set, 3000, 4, NVDP_ADJACENT_ALL);
+        nvdp_posteriors_free(set);
+        nvdp_context_free(ctx);
+    }
+    cr_expect_eq(memcmp(&got[0], &got[1], sizeof got[0]), 0);
+}
+
+/* More texts than a matrix could hold; one of them makes pairs infinite. */
+Test(sampled, many_texts) {
+    enum { MANY = 20001 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, MANY, MANY, 1, false, &set), NVDP_OK);
+    for (size_t i = 0; i < MANY; i++) {
+        set->offset[i + 1] = i + 1;
+        set->mu[i] = 1e-3 * (double)(i % 100);
+        set->logvar[i] = i == 77 ? 3 : 0;
+    }
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp_pairs_summary s;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    cr_expect(strstr(nvdp_context_error(ctx), "max_pairs") != NULL);
+    s = summary_of(ctx, set, 10000, 1, NVDP_ADJACENT_ALL);
+    cr_expect_eq(s.pairs, (size_t)MANY * (MANY - 1));
+    cr_expect_eq(s.sum.max, INFINITY);
+    cr_expect_eq(s.sum.max_p, 77);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(sampled, arguments) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp_pairs_summary s;
+    config.max_pairs = 1;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    double *matrix = calloc(90 * 90, sizeof *matrix);
+    config.max_pairs = 100;
+    config.matrix = matrix;
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    free(matrix);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Every allocation fails once. */
+Test(sampled, out_of_memory) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = ordinary;
+    rig.texts = 12;
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp_privacy_report report = {.dim = 99};
+    config.pairs.max_pairs = 50;
+    nvdp_status status = NVDP_ERR_MEMORY;
+    uint64_t k;
+    for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
+        cr_expect_eq(report.dim, 99);
+        nvdp_context_fail_allocation(ctx, k);
+        status = nvdp_privacy_measure(ctx, set, &config, &report);
+    }
+    nvdp_context_fail_allocation(ctx, 0);
+    cr_expect_eq(status, NVDP_OK);
+    cr_expect_gt(k, 40);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Bayesian DP of as many texts as have so many pairs: 45 * 44 <= 2000 < 46 * 45. */
+Test(sampled, report) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp_privacy_report report;
+    char *text = NULL;
+    config.pairs.max_pairs = 2000;
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK);
+    cr_expect_eq(report.bdp_texts, 45);
+    cr_expect_eq(report.best.worst.m, 44);
+    cr_expect_eq(report.components, 7);
+    cr_expect(report.small_population);
+    cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
+    json_t *root = json_loads(text, 0, NULL);
+    const json_t *sample = json_object_get(root, "sample");
+    cr_expect_eq(rig_number(json_object_get(sample, "drawn")), 2000);
+    cr_expect_eq(rig_number(json_array_get(json_object_get(sample, "mean"), 1)),
+                 report.pairs.sample.mean.high);
+    const json_t *quantiles = json_object_get(sample, "quantiles");
+    cr_expect_eq(rig_number(json_array_get(json_object_get(quantiles, "0.9"), 0)),
+                 report.pairs.sample.quantile[1].low);
+    cr_expect_eq(rig_number(json_object_get(json_object_get(root, "bdp"), "texts")), 45);
+    json_decref(root);
+    free(text);
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    nvdp_privacy_report_print(&report, to);
+    fclose(to);
+    cr_expect(strstr(text, "2000 pairs, drawn uniformly. Intervals at 95 % of the sum:") != NULL);
+    cr_expect(strstr(text, "No pair is infinite, of all.") != NULL);
+    cr_expect(strstr(text, "among 45 of the texts, drawn uniformly") != NULL);
+    free(text);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Coverage of the places by the binomial distribution itself, and that they are the tightest. */
+Test(interval, ranks) {
+    static const size_t sizes[] = {1, 2, 10, 57, 1000, 200000};
+    for (int s = 0; s < 6; s++) {
+        for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+            size_t n = sizes[s];
+            double p = nvdp_pair_quantile_level[level];
+            size_t low, high;
+            nvdp__interval_ranks(0.95, n, p, &low, &high);
+            double below = low == 0 ? 0 : gsl_cdf_binomial_P((unsigned)low - 1, p, (unsigned)n);
+            cr_expect_leq(below, 0.025 + 1e-12);
+            cr_expect_gt(gsl_cdf_binomial_P((unsigned)low, p, (unsigned)n), 0.025 - 1e-12);
+            cr_expect_leq(gsl_cdf_binomial_Q((unsigned)high - 1, p, (unsigned)n), 0.025 + 1e-12);
+            cr_expect(high == 1 ||
+                      gsl_cdf_binomial_Q((unsigned)high - 2, p, (unsigned)n) > 0.025 - 1e-12);
+            cr_expect_leq(high, n + 1);
+        }
+    }
+}
+
+/* Clopper & Pearson at 3 and 0 of 10 (tables), Student at 2 degrees of freedom (t = 4.302653). */
+Test(interval, known_values) {
+    struct nvdp_interval share = nvdp__interval_share(0.95, 10, 3);
+    cr_expect_float_eq(share.low, 0.0667395, 1e-6);
+    cr_expect_float_eq(share.high, 0.6524529, 1e-6);
+    share = nvdp__interval_share(0.95, 10, 0);
+    cr_expect_eq(share.low, 0);
+    cr_expect_float_eq(share.high, 0.3084971, 1e-6);
+    share = nvdp__interval_share(0.95, 10, 10);
+    cr_expect_float_eq(share.low, 1 - 0.3084971, 1e-6);
+    cr_expect_eq(share.high, 1);
+    struct nvdp_interval mean = nvdp__interval_student(0.95, 3, 5, sqrt(3));
+    cr_expect_float_eq(mean.low, 5 - 4.302653, 1e-6);
+    cr_expect(isnan(nvdp__interval_student(0.95, 1, 5, 1).low));
+    /* log(80) = 4.382027: 0.5 +- 0.1 sqrt(8.764053/1001) + 7 * 4.382027/3000 */
+    struct nvdp_interval bound = nvdp__interval_bernstein(0.95, 1001, 0.5, 0.1, 1);
+    cr_expect_float_eq(bound.high, 0.5 + 0.1 * sqrt(8.764053 / 1001) + 7 * 4.382027 / 3000, 1e-7);
+    cr_expect_eq(nvdp__interval_bernstein(0.95, 2, 0.5, 0.1, 1).low, 0);
+}
