@@ -12,8 +12,6 @@ enum {
     PAIR_SPECIALS = 3           /* [CLS] a [SEP] b [SEP] */
 };
 
-enum byte_kind { BYTE_LETTER, BYTE_PUNCTUATION, BYTE_SPACE, BYTE_DROPPED, BYTE_NOT_ASCII };
-
 const char *const nvdp__special_names[NVDP__SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
                                                          "[MASK]"};
 static const char *const special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token", "cls_token",
@@ -21,27 +19,9 @@ static const char *const special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token
 
 /* ---- creation ---- */
 
-static void fill_bytes(struct nvdp_tokenizer *tokenizer) {
-    for (int byte = 0; byte < NVDP__BYTE_VALUES; byte++) {
-        enum byte_kind kind = BYTE_LETTER;
-        if (byte >= 0x80) {
-            kind = BYTE_NOT_ASCII;
-        } else if (nvdp__is_space(byte)) {
-            kind = BYTE_SPACE;
-        } else if (nvdp__is_dropped(byte)) {
-            kind = BYTE_DROPPED;
-        } else if (nvdp__is_punctuation(byte)) {
-            kind = BYTE_PUNCTUATION;
-        }
-        bool capital = tokenizer->normalization.lower_case && byte >= 'A' && byte <= 'Z';
-        tokenizer->kind[byte] = (unsigned char)kind;
-        tokenizer->folded[byte] = (char)(capital ? byte - 'A' + 'a' : byte);
-    }
-}
-
 /* Of everything that decides what a text becomes. */
 static void fill_digest(struct nvdp_tokenizer *tokenizer, const char *bytes, size_t count) {
-    const struct nvdp__normalization *normalization = &tokenizer->normalization;
+    const struct nvdp__normalization *normalization = &tokenizer->rules.normalization;
     struct nvdp__digest digest;
     nvdp__digest_begin(&digest);
     nvdp__digest_bytes(&digest, bytes, count);
@@ -70,8 +50,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
                 ctx, NVDP_ERR_INPUT, "%s: %s: expected %s among the %zu pieces, found none", path,
                 special_keys[i], nvdp__quote_field(name).text, tokenizer->vocabulary->count));
     }
-    tokenizer->normalization = *normalization;
-    fill_bytes(tokenizer);
+    tokenizer->rules = nvdp__word_rules(normalization);
     fill_digest(tokenizer, bytes, count);
     *out = tokenizer;
     tokenizer = NULL;
@@ -178,10 +157,9 @@ static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
                          sizeof *encoder->ids);
 }
 
-/* Ends the word, if there is one: its pieces join the ids. */
-static nvdp_status end_word(struct nvdp__encoder *encoder) {
-    struct nvdp__word *word = &encoder->word;
-    if (word->characters == 0) return NVDP_OK;
+/* The word's pieces join the ids. */
+static nvdp_status take_word(struct nvdp__encoder *encoder) {
+    const struct nvdp__word *word = &encoder->words.word;
     NVDP_RETURN_IF_FAILED(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
     const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
     int32_t unknown = tokenizer->special[NVDP_UNK];
@@ -193,110 +171,22 @@ static nvdp_status end_word(struct nvdp__encoder *encoder) {
         encoder->count +=
             nvdp__wordpiece(tokenizer->vocabulary, unknown, word->bytes, word->size, end);
     }
-    word->size = 0;
-    word->characters = 0;
     return NVDP_OK;
-}
-
-static void extend_ascii(struct nvdp__word *word, char letter) {
-    if (word->characters < NVDP__WORD_CHARACTERS) word->bytes[word->size++] = letter;
-    word->characters++;
-}
-
-static void extend(struct nvdp__word *word, int32_t rune) {
-    if (word->characters < NVDP__WORD_CHARACTERS)
-        word->size += nvdp__encode_rune(rune, word->bytes + word->size);
-    word->characters++;
-}
-
-/* Takes ASCII from text[at..size) up to white space, `limit` ids or another character; returns
- * where it stopped. */
-static nvdp_status take_ascii(struct nvdp__encoder *encoder, const char *text, size_t size,
-                              size_t limit, size_t *at) {
-    const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
-    for (; *at < size && encoder->count < limit; ++*at) {
-        unsigned char byte = (unsigned char)text[*at];
-        char folded = tokenizer->folded[byte];
-        switch ((enum byte_kind)tokenizer->kind[byte]) {
-        case BYTE_LETTER:
-            extend_ascii(&encoder->word, folded);
-            break;
-        case BYTE_PUNCTUATION:
-            NVDP_RETURN_IF_FAILED(end_word(encoder));
-            extend_ascii(&encoder->word, folded);
-            NVDP_RETURN_IF_FAILED(end_word(encoder));
-            break;
-        case BYTE_DROPPED:
-            break;
-        case BYTE_SPACE:
-            return end_word(encoder);
-        case BYTE_NOT_ASCII:
-            return NVDP_OK;
-        }
-    }
-    return end_word(encoder);
-}
-
-/* Gathers the characters of text[at..size) up to a separator, and passes a white space one.  An
- * ideograph is a run of its own. */
-static nvdp_status gather_run(struct nvdp__encoder *encoder, const char *text, size_t size,
-                              size_t *at) {
-    bool chinese = encoder->tokenizer->normalization.chinese_characters;
-    struct nvdp__runes *run = &encoder->run;
-    run->count = 0;
-    while (*at < size) {
-        size_t bytes;
-        int32_t rune = nvdp__decode(text + *at, size - *at, &bytes);
-        bool alone = chinese && nvdp__is_chinese(rune);
-        if (alone && run->count > 0) return NVDP_OK;
-        *at += bytes;
-        if (rune >= 0 && nvdp__is_space(rune)) return NVDP_OK;
-        if (!nvdp__is_dropped(rune))
-            NVDP_RETURN_IF_FAILED(nvdp__runes_push(encoder->ctx, run, rune));
-        if (alone) return NVDP_OK;
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status take_run(struct nvdp__encoder *encoder, const char *text, size_t size,
-                            size_t limit, size_t *at) {
-    NVDP_RETURN_IF_FAILED(gather_run(encoder, text, size, at));
-    NVDP_RETURN_IF_FAILED(nvdp__fold(encoder->ctx, &encoder->tokenizer->normalization,
-                                     &encoder->run, &encoder->folded));
-    for (size_t i = 0; i < encoder->folded.count && encoder->count < limit; i++) {
-        int32_t rune = encoder->folded.at[i];
-        bool alone = nvdp__is_punctuation(rune);
-        if (alone) NVDP_RETURN_IF_FAILED(end_word(encoder));
-        extend(&encoder->word, rune);
-        if (alone) NVDP_RETURN_IF_FAILED(end_word(encoder));
-    }
-    return end_word(encoder);
 }
 
 /* Adds the ids of one side, `most` of them (more may lie behind the end). */
 static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
                              size_t most) {
-    const unsigned char *kind = encoder->tokenizer->kind;
-    size_t before = encoder->count;
-    size_t limit = before + most;
-    for (size_t at = 0; at < size && encoder->count < limit;) {
-        if (kind[(unsigned char)text[at]] == BYTE_SPACE) {
-            at++;
-            continue;
-        }
-        /* A run is plain in most texts.  Where it is not, its characters depend on each other
-         * (a final sigma, the order of accents) and it is taken again from its start. */
-        size_t start = at;
-        size_t mark = encoder->count;
-        NVDP_RETURN_IF_FAILED(take_ascii(encoder, text, size, limit, &at));
-        if (at == size || encoder->count >= limit ||
-            kind[(unsigned char)text[at]] != BYTE_NOT_ASCII)
-            continue;
-        at = start;
-        encoder->count = mark;
-        encoder->word.size = 0;
-        encoder->word.characters = 0;
-        NVDP_RETURN_IF_FAILED(take_run(encoder, text, size, limit, &at));
+    size_t limit = encoder->count + most;
+    struct nvdp__words *words = &encoder->words;
+    words->rules = &encoder->tokenizer->rules;
+    words->ctx = encoder->ctx;
+    nvdp__words_begin(words, text, size);
+    while (encoder->count < limit) {
+        bool found;
+        NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
+        if (!found) break;
+        NVDP_RETURN_IF_FAILED(take_word(encoder));
     }
     if (encoder->count > limit) encoder->count = limit;
     return NVDP_OK;
@@ -348,8 +238,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
 
 void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     free(encoder->ids);
-    free(encoder->run.at);
-    free(encoder->folded.at);
+    nvdp__words_release(&encoder->words);
     *encoder = (struct nvdp__encoder){0};
 }
 

@@ -3,20 +3,17 @@
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
 #include "base/digest.h"
-#include "text/normalize.h"
 #include "text/vocabulary.h"
-#include "text/wordpiece.h"
+#include "text/words.h"
 #include <nvdp/tokenizer.h>
 
-enum { NVDP__SPECIALS = NVDP_MASK + 1, NVDP__BYTE_VALUES = 256 };
+enum { NVDP__SPECIALS = NVDP_MASK + 1 };
 
 struct nvdp_tokenizer {
     struct nvdp__vocabulary *vocabulary;
-    struct nvdp__normalization normalization;
+    struct nvdp__word_rules rules;
     int32_t special[NVDP__SPECIALS];
-    unsigned char kind[NVDP__BYTE_VALUES]; /* of ASCII characters: enum byte_kind in tokenizer.c */
-    char folded[NVDP__BYTE_VALUES];        /* ASCII in lower case, where that is asked for */
-    char digest[NVDP__DIGEST_HEX];         /* of vocabulary, special tokens, normalization */
+    char digest[NVDP__DIGEST_HEX]; /* of vocabulary, special tokens, normalization */
 };
 
 /* A tokenizer from the bytes of vocab.txt, with the given names of the special tokens. */
@@ -27,13 +24,6 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
 /* "[PAD]", "[UNK]", ... by enum nvdp_special. */
 extern const char *const nvdp__special_names[NVDP__SPECIALS];
 
-/* A word being gathered. */
-struct nvdp__word {
-    char bytes[NVDP__WORD_BYTES];
-    size_t size;
-    size_t characters; /* counts on where `bytes` is full */
-};
-
 /* One encoder a thread.  Zero it, set the first two members, release it with
  * nvdp__encoder_release. */
 struct nvdp__encoder {
@@ -43,8 +33,7 @@ struct nvdp__encoder {
     size_t count, capacity;
     size_t first;   /* tokens of type 0 */
     bool truncated; /* whether tokens were dropped */
-    struct nvdp__word word;
-    struct nvdp__runes run, folded;
+    struct nvdp__words words;
 };
 
 /* nvdp_tokenizer_encode into the encoder; the caller has checked max_length. */
