@@ -7,10 +7,11 @@ pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
 
 # GSL without its own CBLAS: OpenBLAS provides those symbols.
 set(NVDP_DEPENDENCIES gsl PkgConfig::OPENBLAS PkgConfig::HDF5 PkgConfig::SODIUM PkgConfig::JANSSON
-  PkgConfig::UTF8PROC OpenMP::OpenMP_C m)
+  PkgConfig::UTF8PROC PkgConfig::LZMA OpenMP::OpenMP_C m)
 
 # oneDNN, through the interface of version 2; src/tensor/half.c and gemm_onednn.c are all that use it.
 set(NVDP_TENSOR_UNUSED half.c gemm_onednn.c)

@@ -1,0 +1,194 @@
+#include "text/plain_text.h"
+
+#include "base/input.h"
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+enum { READ_ROOM = 1 << 18, LONGEST_LINE = 1 << 26 };
+
+static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+static const char DOCUMENT_BEGINS[] = "<doc ";
+static const char DOCUMENT_ENDS[] = "</doc>";
+
+struct nvdp__plain_text {
+    struct nvdp_context *ctx;
+    const char *const *path;
+    size_t files, file; /* `file` is open or the next to be */
+    struct nvdp__input *input;
+    char *buffer; /* [have] bytes of the file, `used` of them passed on */
+    size_t capacity, have, used;
+    bool input_ended;
+    bool in_doc; /* between <doc> and </doc> */
+    bool begins; /* the next line of text begins a document */
+    uint64_t bytes;
+    size_t line, text_lines, bad_lines, first_bad;
+};
+
+nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *path, size_t files,
+                                  struct nvdp__plain_text **out) {
+    struct nvdp__plain_text *plain = nvdp__calloc(ctx, 1, sizeof *plain);
+    if (plain == NULL) return NVDP_ERR_MEMORY;
+    plain->ctx = ctx;
+    plain->path = path;
+    plain->files = files;
+    *out = plain;
+    return NVDP_OK;
+}
+
+void nvdp__plain_text_close(struct nvdp__plain_text *plain) {
+    if (plain == NULL) return;
+    nvdp__input_close(plain->input);
+    free(plain->buffer);
+    free(plain);
+}
+
+uint64_t nvdp__plain_text_bytes(const struct nvdp__plain_text *plain) {
+    return plain->bytes;
+}
+
+static nvdp_status begin_file(struct nvdp__plain_text *plain) {
+    NVDP_RETURN_IF_FAILED(nvdp__input_open(plain->ctx, plain->path[plain->file], &plain->input));
+    plain->have = 0;
+    plain->used = 0;
+    plain->input_ended = false;
+    plain->in_doc = false;
+    plain->begins = true;
+    plain->line = 0;
+    plain->text_lines = 0;
+    plain->bad_lines = 0;
+    return NVDP_OK;
+}
+
+static nvdp_status end_file(struct nvdp__plain_text *plain) {
+    const char *path = plain->path[plain->file];
+    nvdp__input_close(plain->input);
+    plain->input = NULL;
+    plain->file++;
+    if (plain->text_lines == 0)
+        return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
+                          path);
+    if (plain->bad_lines > 0)
+        nvdp__log(plain->ctx, NVDP_LOG_NOTICE,
+                  "%s:%zu: bytes that are not UTF-8 are dropped, here and on %zu more lines", path,
+                  plain->first_bad, plain->bad_lines - 1);
+    return NVDP_OK;
+}
+
+static nvdp_status read_more(struct nvdp__plain_text *plain) {
+    size_t left = plain->have - plain->used;
+    if (left > LONGEST_LINE)
+        return nvdp__fail(plain->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected lines of at most %d bytes, found a longer one",
+                          plain->path[plain->file], plain->line + 1, LONGEST_LINE);
+    if (plain->used > 0) memmove(plain->buffer, plain->buffer + plain->used, left);
+    plain->used = 0;
+    plain->have = left;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(plain->ctx, &plain->buffer, &plain->capacity, left + READ_ROOM, 1));
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__input_read(plain->input, READ_ROOM, plain->buffer + left, &count));
+    plain->have += count;
+    plain->bytes += count;
+    plain->input_ended = count == 0;
+    return NVDP_OK;
+}
+
+/* The file's next line, without its end; *found false at the end of the file. */
+static nvdp_status next_raw(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
+                            bool *found) {
+    size_t searched = 0;
+    const char *end = NULL;
+    for (;;) {
+        size_t left = plain->have - plain->used;
+        if (left > searched)
+            end = memchr(plain->buffer + plain->used + searched, '\n', left - searched);
+        if (end != NULL || plain->input_ended) break;
+        searched = left;
+        NVDP_RETURN_IF_FAILED(read_more(plain));
+    }
+    const char *text = plain->buffer + plain->used;
+    size_t left = plain->have - plain->used;
+    size_t size = end != NULL ? (size_t)(end - text) : left;
+    *found = end != NULL || left > 0;
+    plain->used += end != NULL ? size + 1 : size;
+    plain->line += *found;
+    if (size > 0 && text[size - 1] == '\r') size--;
+    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
+    if (plain->line == 1 && size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
+        text += mark;
+        size -= mark;
+    }
+    *line = (struct nvdp__plain_line){.text = text, .size = size};
+    return NVDP_OK;
+}
+
+static bool begins_with(const struct nvdp__plain_line *line, const char *start) {
+    size_t size = strlen(start);
+    return line->size >= size && memcmp(line->text, start, size) == 0;
+}
+
+static bool is_blank(const struct nvdp__plain_line *line) {
+    for (size_t i = 0; i < line->size; i++) {
+        if (strchr(" \t\r\f\v", line->text[i]) == NULL || line->text[i] == '\0') return false;
+    }
+    return true;
+}
+
+/* Whether the line separates documents and is not text itself. */
+static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
+    if (begins_with(line, DOCUMENT_BEGINS)) {
+        plain->in_doc = true;
+        plain->begins = true;
+        return true;
+    }
+    if (begins_with(line, DOCUMENT_ENDS)) {
+        plain->in_doc = false;
+        plain->begins = true;
+        return true;
+    }
+    if (!is_blank(line)) return false;
+    if (!plain->in_doc) plain->begins = true;
+    return true;
+}
+
+static bool is_utf8(const char *text, size_t size) {
+    for (size_t at = 0; at < size;) {
+        if ((unsigned char)text[at] < 0x80) {
+            at++;
+            continue;
+        }
+        utf8proc_int32_t rune;
+        size_t left = size - at < 4 ? size - at : 4;
+        utf8proc_ssize_t step =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left, &rune);
+        if (step <= 0) return false;
+        at += (size_t)step;
+    }
+    return true;
+}
+
+static void count_line(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
+    plain->text_lines++;
+    if (is_utf8(line->text, line->size)) return;
+    if (plain->bad_lines++ == 0) plain->first_bad = plain->line;
+}
+
+nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
+                                  bool *found) {
+    while (plain->file < plain->files) {
+        if (plain->input == NULL) NVDP_RETURN_IF_FAILED(begin_file(plain));
+        NVDP_RETURN_IF_FAILED(next_raw(plain, line, found));
+        if (!*found) {
+            NVDP_RETURN_IF_FAILED(end_file(plain));
+            continue;
+        }
+        if (is_border(plain, line)) continue;
+        count_line(plain, line);
+        line->begins = plain->begins;
+        plain->begins = false;
+        return NVDP_OK;
+    }
+    *found = false;
+    return NVDP_OK;
+}
