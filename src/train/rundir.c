@@ -2,23 +2,17 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "train/config.h"
+#include "train/machine.h"
+#include "train/metrics_file.h"
+#include "train/outdir.h"
 #include "train/trainer.h"
 
-#include <cblas.h>
-#include <dirent.h>
-#include <errno.h>
-#include <glob.h>
-#include <gsl/gsl_version.h>
 #include <math.h>
-#include <nvdp/version.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 /* What a run writes; --overwrite removes exactly these. */
-static const char *const run_files[] = {"run.json",
+static const char *const run_files[] = {"predictions_*.tsv",
+                                        "run.json",
                                         "metrics.jsonl",
                                         "result.json",
                                         "state.ckpt",
@@ -29,54 +23,15 @@ static const char *const run_files[] = {"run.json",
                                         "model/tokenizer_config.json",
                                         "model"};
 
-static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
-    if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
-    return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
-}
-
-static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
-                                   const char *pattern) {
-    nvdp_status status = NVDP_OK;
-    glob_t found = {0};
-    char *path = nvdp__join(ctx, directory, pattern);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    if (glob(path, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc && status == NVDP_OK; i++) {
-            status = remove_one(ctx, found.gl_pathv[i]);
-        }
-    }
-    globfree(&found);
-    free(path);
-    return status;
-}
-
-static nvdp_status empty_run(struct nvdp_context *ctx, const char *directory) {
-    NVDP_RETURN_IF_FAILED(remove_matching(ctx, directory, "predictions_*.tsv"));
-    for (size_t i = 0; i < sizeof run_files / sizeof run_files[0]; i++) {
-        char *path = nvdp__join(ctx, directory, run_files[i]);
-        if (path == NULL) return NVDP_ERR_MEMORY;
-        nvdp_status status = remove_one(ctx, path);
-        free(path);
-        NVDP_RETURN_IF_FAILED(status);
-    }
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__rundir_check(const struct nvdp__trainer *t) {
-    const char *out = t->config.out;
-    if (nvdp__exists(out) && !nvdp__is_directory(out))
-        return nvdp__fail_errno(t->ctx, ENOTDIR, "%s: cannot write a run there", out);
-    if (t->config.overwrite || !nvdp__exists(out) || nvdp__directory_empty(out)) return NVDP_OK;
-    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "%s: the output directory is not empty; use --resume or --overwrite", out);
+    return nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite);
 }
 
 nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__rundir_check(t));
-    const char *out = t->config.out;
-    if (nvdp__exists(out) && !nvdp__directory_empty(out))
-        NVDP_RETURN_IF_FAILED(empty_run(t->ctx, out));
-    return nvdp__make_directory(t->ctx, out);
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, run_files,
+                                              sizeof run_files / sizeof run_files[0]));
+    return nvdp__make_directory(t->ctx, t->config.out);
 }
 
 nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *directory,
@@ -101,48 +56,18 @@ cleanup:
     return status;
 }
 
-/* "model name" of the first processor, or the machine's architecture. */
-static json_t *processor_name(void) {
-    char line[512];
-    json_t *name = NULL;
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file != NULL && name == NULL && fgets(line, sizeof line, file) != NULL) {
-        char *value = strchr(line, ':');
-        if (value == NULL || strncmp(line, "model name", 10) != 0) continue;
-        line[strcspn(line, "\n")] = '\0';
-        name = json_string(value + 2);
-    }
-    if (file != NULL) fclose(file);
-    struct utsname system;
-    if (name == NULL && uname(&system) == 0) name = json_string(system.machine);
-    return name == NULL ? json_string("unknown") : name;
-}
-
-static json_t *now_text(void) {
-    char text[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return json_string(text);
-}
-
 nvdp_status nvdp__rundir_write_run(struct nvdp__trainer *t) {
     char *path = nvdp__join(t->ctx, t->config.out, "run.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    json_t *software = json_pack("{s:s,s:s,s:s}", "nvdp", nvdp_version(), "openblas",
-                                 openblas_get_config(), "gsl", GSL_VERSION);
-    json_t *hardware = json_pack("{s:o,s:i}", "processor", processor_name(), "threads",
-                                 nvdp_context_threads(t->ctx));
     json_t *data =
         json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
                   "validation_texts", (json_int_t)t->validation->count, "test_texts",
                   (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
-    json_t *root =
-        json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "nvdp_format", "run/1", "config",
-                  nvdp__train_config_json(&t->config), "software", software, "hardware", hardware,
-                  "data", data, "parameters", (json_int_t)t->model->info.parameters, "steps",
-                  (json_int_t)t->steps, "created", now_text());
+    json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "nvdp_format", "run/1", "config",
+                             nvdp__train_config_json(&t->config), "software", nvdp__software_json(),
+                             "hardware", nvdp__hardware_json(t->ctx), "data", data, "parameters",
+                             (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->steps,
+                             "created", nvdp__now_json());
     nvdp_status status = root == NULL ? nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory")
                                       : nvdp__json_write(t->ctx, path, root);
     json_decref(root);
@@ -183,27 +108,10 @@ nvdp_status nvdp__rundir_write_result(struct nvdp__trainer *t, const struct nvdp
 }
 
 nvdp_status nvdp__metrics_open(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
-    char *path = nvdp__join(t->ctx, t->config.out, "metrics.jsonl");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    t->metrics = fopen(path, "a");
-    if (t->metrics == NULL || ftruncate(fileno(t->metrics), (off_t)t->state.metrics_bytes) != 0 ||
-        fseek(t->metrics, 0, SEEK_END) != 0) {
-        status = nvdp__fail_errno(t->ctx, errno, "cannot open %s", path);
-    }
-    free(path);
-    return status;
+    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
 }
 
 nvdp_status nvdp__metrics_append(struct nvdp__trainer *t, json_t *line) {
-    char *text = line == NULL ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(line);
-    if (text == NULL) return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
-    int written = fprintf(t->metrics, "%s\n", text);
-    free(text);
-    if (written < 0 || fflush(t->metrics) != 0) {
-        return nvdp__fail_errno(t->ctx, errno, "cannot write %s/metrics.jsonl", t->config.out);
-    }
-    t->state.metrics_bytes += (uint64_t)written;
-    return NVDP_OK;
+    return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
+                                     &t->state.metrics_bytes);
 }

@@ -1,0 +1,45 @@
+#include "train/outdir.h"
+
+#include "base/file.h"
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite) {
+    if (nvdp__exists(directory) && !nvdp__is_directory(directory))
+        return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write a run there", directory);
+    if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: the output directory is not empty; use --resume or --overwrite",
+                      directory);
+}
+
+static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
+    if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
+    return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
+}
+
+static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
+                                   const char *pattern) {
+    nvdp_status status = NVDP_OK;
+    glob_t found = {0};
+    char *path = nvdp__join(ctx, directory, pattern);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    if (glob(path, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc && status == NVDP_OK; i++) {
+            status = remove_one(ctx, found.gl_pathv[i]);
+        }
+    }
+    globfree(&found);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
+                                const char *const *name, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        NVDP_RETURN_IF_FAILED(remove_matching(ctx, directory, name[i]));
+    }
+    return NVDP_OK;
+}
