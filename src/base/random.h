@@ -20,7 +20,11 @@ enum nvdp__purpose {
     NVDP__PURPOSE_EVAL_GAMMA = 8,
     NVDP__PURPOSE_MEASURE = 9,
     NVDP__PURPOSE_READER = 10,
-    NVDP__PURPOSE_DEMO = 11
+    NVDP__PURPOSE_DEMO = 11,
+    NVDP__PURPOSE_WINDOW = 20, /* pretraining: where an epoch cuts its documents */
+    NVDP__PURPOSE_PAIR = 21,   /* next-sentence pairs */
+    NVDP__PURPOSE_MASK = 22,   /* masked positions */
+    NVDP__PURPOSE_EVAL_MASK = 23
 };
 
 /* A 256-bit release key from the operating system. */

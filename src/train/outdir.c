@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite) {
     if (nvdp__exists(directory) && !nvdp__is_directory(directory))
@@ -20,26 +21,27 @@ static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
     return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
 }
 
-static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
-                                   const char *pattern) {
+static nvdp_status remove_matching(struct nvdp_context *ctx, const char *pattern) {
     nvdp_status status = NVDP_OK;
     glob_t found = {0};
-    char *path = nvdp__join(ctx, directory, pattern);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    if (glob(path, 0, NULL, &found) == 0) {
+    if (glob(pattern, 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc && status == NVDP_OK; i++) {
             status = remove_one(ctx, found.gl_pathv[i]);
         }
     }
     globfree(&found);
-    free(path);
     return status;
 }
 
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
                                 const char *const *name, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        NVDP_RETURN_IF_FAILED(remove_matching(ctx, directory, name[i]));
+        char *path = nvdp__join(ctx, directory, name[i]);
+        if (path == NULL) return NVDP_ERR_MEMORY;
+        bool pattern = strchr(name[i], '*') != NULL;
+        nvdp_status status = pattern ? remove_matching(ctx, path) : remove_one(ctx, path);
+        free(path);
+        NVDP_RETURN_IF_FAILED(status);
     }
     return NVDP_OK;
 }

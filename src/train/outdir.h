@@ -6,7 +6,7 @@
 
 /* Whether a run may go there: the directory is new or empty, or may be overwritten. */
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite);
-/* Removes those of the named files (patterns of glob) and folders that are there. */
+/* Removes those of the named files and folders that are there; a name with a * is a pattern. */
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
                                 const char *const *name, size_t count);
 

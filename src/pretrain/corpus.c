@@ -1,0 +1,196 @@
+#include "pretrain/corpus.h"
+
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 8, NAME_DIGITS = 16 };
+
+void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer, const char (*file_digest)[NVDP__HEX],
+                      size_t files, unsigned char key[NVDP__DIGEST]) {
+    const struct nvdp__vocabulary *vocabulary = tokenizer->vocabulary;
+    const struct nvdp__normalization *rules = &tokenizer->rules.normalization;
+    const unsigned char flags[] = {rules->lower_case, rules->strip_accents,
+                                   rules->chinese_characters};
+    static const unsigned char format[] = "corpus/1";
+    crypto_hash_sha256_state state;
+    crypto_hash_sha256_init(&state);
+    crypto_hash_sha256_update(&state, format, sizeof format);
+    crypto_hash_sha256_update(&state, flags, sizeof flags);
+    crypto_hash_sha256_update(&state, (const unsigned char *)vocabulary->text,
+                              vocabulary->start[vocabulary->count]);
+    for (size_t i = 0; i < files; i++) {
+        crypto_hash_sha256_update(&state, (const unsigned char *)file_digest[i], NVDP__HEX);
+    }
+    crypto_hash_sha256_final(&state, key);
+}
+
+void nvdp__corpus_close(struct nvdp__corpus *corpus) {
+    if (corpus->map != NULL) munmap(corpus->map, corpus->map_size);
+    *corpus = (struct nvdp__corpus){0};
+}
+
+struct opening {
+    struct nvdp_context *ctx;
+    const char *path;
+    const struct nvdp__corpus_header *header;
+    struct nvdp__corpus corpus;
+};
+
+#define REFUSE(o, ...) nvdp__fail((o)->ctx, NVDP_ERR_INPUT, __VA_ARGS__)
+
+static nvdp_status map_file(struct opening *o) {
+    struct stat info;
+    int fd = open(o->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return nvdp__fail_errno(o->ctx, errno, "%s: cannot read", o->path);
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||
+        (uintmax_t)info.st_size < sizeof *o->header) {
+        close(fd);
+        return REFUSE(o, "%s: expected a corpus file, found fewer than %zu bytes", o->path,
+                      sizeof *o->header);
+    }
+    o->corpus.map_size = (size_t)info.st_size;
+    void *map = mmap(NULL, o->corpus.map_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    int err = errno;
+    close(fd);
+    if (map == MAP_FAILED) return nvdp__fail_errno(o->ctx, err, "%s: cannot map", o->path);
+    o->corpus.map = map;
+    o->header = map;
+    return NVDP_OK;
+}
+
+static nvdp_status check_header(const struct opening *o, const unsigned char *key, size_t pieces) {
+    const struct nvdp__corpus_header *h = o->header;
+    unsigned char digest[NVDP__DIGEST];
+    if (memcmp(h->magic, "NVDPTOKS", sizeof h->magic) != 0)
+        return REFUSE(o, "%s: expected a corpus file, found other data", o->path);
+    if (h->version != 1)
+        return REFUSE(o, "%s: expected version 1 of corpus files, found %u", o->path, h->version);
+    crypto_generichash(digest, sizeof digest, (const unsigned char *)h,
+                       offsetof(struct nvdp__corpus_header, header), NULL, 0);
+    if (memcmp(digest, h->header, sizeof digest) != 0)
+        return REFUSE(o, "%s: header: expected the checksum that it states, found another",
+                      o->path);
+    if (key != NULL && memcmp(h->key, key, sizeof h->key) != 0)
+        return REFUSE(o, "%s: expected the tokens of these texts, found those of others", o->path);
+    if (h->pieces != pieces)
+        return REFUSE(o, "%s: expected a vocabulary of %zu pieces, found %llu", o->path, pieces,
+                      (unsigned long long)h->pieces);
+    if (h->id_size != 2 && h->id_size != 4)
+        return REFUSE(o, "%s: expected ids of 2 or 4 bytes, found %u", o->path, h->id_size);
+    return NVDP_OK;
+}
+
+/* Lays the tables out; the sizes must add up to the file's. */
+static nvdp_status lay_out(struct opening *o) {
+    const struct nvdp__corpus_header *h = o->header;
+    struct nvdp__corpus *c = &o->corpus;
+    size_t limit = c->map_size; /* no count can be larger: keeps products from overflowing */
+    if (h->tokens == 0 || h->sentences == 0 || h->documents == 0 || h->tokens > limit ||
+        h->sentences > limit || h->documents > limit)
+        return REFUSE(o, "%s: expected 1 to %zu tokens, sentences and documents", o->path, limit);
+    size_t ids = (h->tokens * h->id_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t expected = sizeof *h + ids + (h->sentences + h->documents + 2) * sizeof *c->sentence;
+    if (expected != c->map_size)
+        return REFUSE(o, "%s: expected %zu bytes, found %zu", o->path, expected, c->map_size);
+    const unsigned char *body = (const unsigned char *)c->map + sizeof *h;
+    c->tokens = h->tokens;
+    c->sentences = h->sentences;
+    c->documents = h->documents;
+    if (h->id_size == 2) c->narrow = (const uint16_t *)(const void *)body;
+    if (h->id_size == 4) c->wide = (const uint32_t *)(const void *)body;
+    c->sentence = (const uint64_t *)(const void *)(body + ids);
+    c->document = c->sentence + c->sentences + 1;
+    return NVDP_OK;
+}
+
+/* From 0 to `end`, each larger than the one before. */
+static bool is_table(size_t count, const uint64_t *start, size_t end) {
+    for (size_t i = 0; i < count; i++) {
+        if (start[i + 1] <= start[i]) return false;
+    }
+    return start[0] == 0 && start[count] == end;
+}
+
+static nvdp_status check_body(const struct opening *o) {
+    const struct nvdp__corpus_header *h = o->header;
+    const struct nvdp__corpus *c = &o->corpus;
+    unsigned char digest[NVDP__DIGEST];
+    crypto_generichash(digest, sizeof digest, (const unsigned char *)c->map + sizeof *h,
+                       c->map_size - sizeof *h, NULL, 0);
+    if (memcmp(digest, h->body, sizeof digest) != 0)
+        return REFUSE(o, "%s: expected the checksum that its header states, found another",
+                      o->path);
+    if (!is_table(c->sentences, c->sentence, c->tokens) ||
+        !is_table(c->documents, c->document, c->sentences))
+        return REFUSE(o, "%s: expected rising tables of sentences and documents", o->path);
+    int32_t largest = 0;
+    int32_t least = 0;
+    for (size_t i = 0; i < c->tokens; i++) {
+        int32_t id = nvdp__corpus_id(c, i);
+        largest = id > largest ? id : largest;
+        least = id < least ? id : least;
+    }
+    if (least < 0 || (uint64_t)largest >= h->pieces)
+        return REFUSE(o, "%s: expected ids below %llu, found %d", o->path,
+                      (unsigned long long)h->pieces, least < 0 ? least : largest);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const unsigned char *key,
+                              size_t pieces, struct nvdp__corpus *corpus) {
+    nvdp_status status = NVDP_OK;
+    struct opening o = {.ctx = ctx, .path = path};
+    NVDP_TRY(map_file(&o));
+    NVDP_TRY(check_header(&o, key, pieces));
+    NVDP_TRY(lay_out(&o));
+    NVDP_TRY(check_body(&o));
+    *corpus = o.corpus;
+    o.corpus = (struct nvdp__corpus){0};
+cleanup:
+    nvdp__corpus_close(&o.corpus);
+    return status;
+}
+
+/* ---- the cache ---- */
+
+static char *cache_path(struct nvdp_context *ctx, const char *directory,
+                        const unsigned char key[NVDP__DIGEST]) {
+    char hex[NVDP__HEX];
+    sodium_bin2hex(hex, sizeof hex, key, NVDP__DIGEST);
+    if (directory != NULL)
+        return nvdp__format(ctx, "%s/corpus-%.*s.tokens", directory, NAME_DIGITS, hex);
+    const char *folder = getenv("TMPDIR");
+    return nvdp__format(ctx, "%s/nvdp-corpus-%.*s-%ld.tokens", folder != NULL ? folder : "/tmp",
+                        NAME_DIGITS, hex, (long)getpid());
+}
+
+nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                const char *const *path, const char (*file_digest)[NVDP__HEX],
+                                size_t files, const char *directory, struct nvdp__corpus *corpus) {
+    nvdp_status status = NVDP_OK;
+    unsigned char key[NVDP__DIGEST];
+    size_t pieces = nvdp_tokenizer_size(tokenizer);
+    char *file = NULL;
+    nvdp__corpus_key(tokenizer, file_digest, files, key);
+    file = cache_path(ctx, directory, key);
+    if (file == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (directory != NULL && nvdp__exists(file)) {
+        status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
+        if (status != NVDP_ERR_INPUT) goto cleanup;
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokenising again", nvdp_context_error(ctx));
+    }
+    if (directory != NULL) NVDP_TRY(nvdp__make_directory(ctx, directory));
+    NVDP_TRY(nvdp__corpus_build(ctx, tokenizer, path, files, key, file));
+    status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
+    if (directory == NULL) unlink(file);
+cleanup:
+    free(file);
+    return status;
+}

@@ -1,0 +1,145 @@
+#include "pretrain/heads.h"
+
+#include "tensor/ops_softmax.h"
+
+enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
+
+nvdp_status nvdp__heads_declare(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
+                                unsigned flags, struct nvdp__params *params) {
+    size_t dim = config->hidden_size;
+    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "cls.predictions.transform.dense", dim, dim,
+                                              flags, &heads->transform));
+    NVDP_RETURN_IF_FAILED(nvdp__declare_norm(params, "cls.predictions.transform.LayerNorm", dim,
+                                             flags, &heads->norm));
+    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "cls.predictions.bias", 1, config->vocab_size, 1,
+                                           flags, &heads->bias));
+    return nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, flags,
+                               &heads->next);
+}
+
+void nvdp__heads_initialise(const struct nvdp__heads *heads, const struct nvdp_bert_config *config,
+                            const struct nvdp__device *dev, struct nvdp__params *params,
+                            uint64_t seed) {
+    double sd = config->initializer_range;
+    nvdp__params_normal(dev, params, heads->transform.weight, sd, seed);
+    nvdp__params_fill(dev, params, heads->transform.bias, 0);
+    nvdp__params_fill(dev, params, heads->norm.weight, 1);
+    nvdp__params_fill(dev, params, heads->norm.bias, 0);
+    nvdp__params_fill(dev, params, heads->bias, 0);
+    nvdp__params_normal(dev, params, heads->next.weight, sd, seed);
+    nvdp__params_fill(dev, params, heads->next.bias, 0);
+}
+
+void nvdp__heads_plan(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
+                      size_t max_masked, size_t max_texts, struct nvdp__arena *arena) {
+    size_t dim = config->hidden_size;
+    size_t block = BLOCK_FLOATS / config->vocab_size;
+    if (block < 1) block = 1;
+    heads->block = block < max_masked ? block : max_masked;
+    heads->gathered = nvdp__arena_take(arena, max_masked * dim);
+    heads->inner = nvdp__arena_take(arena, max_masked * dim);
+    heads->activated = nvdp__arena_take(arena, max_masked * dim);
+    heads->normed = nvdp__arena_take(arena, max_masked * dim);
+    heads->d_normed = nvdp__arena_take(arena, max_masked * dim);
+    heads->mean = nvdp__arena_take(arena, max_masked);
+    heads->rstd = nvdp__arena_take(arena, max_masked);
+    heads->logits = nvdp__arena_take(arena, heads->block * config->vocab_size);
+    heads->next_logits = nvdp__arena_take(arena, max_texts * NEXT_CLASSES);
+    heads->d_next = nvdp__arena_take(arena, max_texts * NEXT_CLASSES);
+    heads->d_pooled = nvdp__arena_take(arena, max_texts * dim);
+}
+
+static enum nvdp__act activation(const struct nvdp__heads_pass *pass) {
+    return pass->bert->config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
+}
+
+/* heads->normed of the masked tokens. */
+static void transform_forward(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
+                              const struct nvdp__masked *masked) {
+    const struct nvdp_bert_config *config = &pass->bert->config;
+    const struct nvdp__params *params = pass->params;
+    size_t dim = config->hidden_size;
+    size_t rows = masked->count;
+    nvdp__rows_gather(pass->dev, rows, dim, masked->row,
+                      pass->cache->hidden[config->num_hidden_layers], heads->gathered);
+    nvdp__linear_forward(pass->dev, rows, dim, dim, heads->gathered,
+                         nvdp__value(params, heads->transform.weight),
+                         nvdp__value(params, heads->transform.bias), heads->inner);
+    nvdp__act_forward(pass->dev, activation(pass), rows * dim, heads->inner, heads->activated);
+    nvdp__layernorm_forward(pass->dev, rows, dim, (float)config->layer_norm_eps, heads->activated,
+                            NULL, nvdp__value(params, heads->norm.weight),
+                            nvdp__value(params, heads->norm.bias), NULL, heads->normed, heads->mean,
+                            heads->rstd);
+}
+
+/* From heads->d_normed to d_last and the transform's parameters. */
+static void transform_backward(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
+                               const struct nvdp__masked *masked, float *d_last) {
+    const struct nvdp__params *params = pass->params;
+    size_t dim = pass->bert->config.hidden_size;
+    size_t rows = masked->count;
+    float *d = heads->d_normed;
+    nvdp__layernorm_backward(pass->dev, rows, dim, heads->activated,
+                             nvdp__value(params, heads->norm.weight), heads->mean, heads->rstd, d,
+                             d, nvdp__grad(params, heads->norm.weight),
+                             nvdp__grad(params, heads->norm.bias));
+    nvdp__act_backward(pass->dev, activation(pass), rows * dim, heads->inner, d, d);
+    float *d_gathered = heads->normed; /* which nobody reads any more */
+    nvdp__linear_backward(pass->dev, rows, dim, dim, heads->gathered,
+                          nvdp__value(params, heads->transform.weight), d, d_gathered, false,
+                          nvdp__grad(params, heads->transform.weight),
+                          nvdp__grad(params, heads->transform.bias));
+    nvdp__rows_scatter_add(pass->dev, rows, dim, masked->row, d_gathered, d_last);
+}
+
+void nvdp__mlm_loss(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
+                    const struct nvdp__masked *masked, float *d_last, double *nll, int32_t *best) {
+    const struct nvdp__params *params = pass->params;
+    size_t word = pass->bert->word;
+    size_t dim = pass->bert->config.hidden_size;
+    size_t pieces = pass->bert->config.vocab_size;
+    if (masked->count == 0) return;
+    double scale = d_last != NULL ? 1 / (double)masked->count : 0;
+    transform_forward(heads, pass, masked);
+    for (size_t at = 0; at < masked->count; at += heads->block) {
+        size_t rows = masked->count - at < heads->block ? masked->count - at : heads->block;
+        const float *normed = heads->normed + at * dim;
+        nvdp__linear_forward(pass->dev, rows, dim, pieces, normed, nvdp__value(params, word),
+                             nvdp__value(params, heads->bias), heads->logits);
+        nvdp__softmax_loss(pass->dev, rows, pieces, heads->logits, masked->label + at, scale,
+                           nll + at, best + at);
+        if (d_last == NULL) continue;
+        nvdp__linear_backward(pass->dev, rows, dim, pieces, normed, nvdp__value(params, word),
+                              heads->logits, heads->d_normed + at * dim, false,
+                              nvdp__grad(params, word), nvdp__grad(params, heads->bias));
+    }
+    if (d_last != NULL) transform_backward(heads, pass, masked, d_last);
+}
+
+double nvdp__next_loss(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
+                       float *d_last, double *accuracy) {
+    const struct nvdp__params *params = pass->params;
+    const struct nvdp__batch *batch = pass->batch;
+    size_t dim = pass->bert->config.hidden_size;
+    size_t texts = batch->texts;
+    nvdp__pooler_forward(pass->bert, pass->dev, params, batch, pass->cache);
+    nvdp__linear_forward(pass->dev, texts, dim, NEXT_CLASSES, pass->cache->pooled,
+                         nvdp__value(params, heads->next.weight),
+                         nvdp__value(params, heads->next.bias), heads->next_logits);
+    double loss = nvdp__cross_entropy(pass->dev, texts, NEXT_CLASSES, heads->next_logits,
+                                      batch->label, 1, heads->d_next);
+    size_t right = 0;
+    for (size_t i = 0; i < texts; i++) {
+        float pair[NEXT_CLASSES];
+        nvdp__download(pass->dev, NEXT_CLASSES, heads->next_logits + i * NEXT_CLASSES, pair);
+        right += (pair[1] > pair[0]) == (batch->label[i] > 0.5F);
+    }
+    *accuracy = (double)right / (double)texts;
+    nvdp__linear_backward(pass->dev, texts, dim, NEXT_CLASSES, pass->cache->pooled,
+                          nvdp__value(params, heads->next.weight), heads->d_next, heads->d_pooled,
+                          false, nvdp__grad(params, heads->next.weight),
+                          nvdp__grad(params, heads->next.bias));
+    nvdp__pooler_backward(pass->bert, pass->dev, params, batch, pass->cache, heads->d_pooled,
+                          d_last);
+    return loss;
+}
