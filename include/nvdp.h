@@ -11,6 +11,7 @@
 #include <nvdp/model.h>
 #include <nvdp/posteriors.h>
 #include <nvdp/precision.h>
+#include <nvdp/pretrain.h>
 #include <nvdp/privacy.h>
 #include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>

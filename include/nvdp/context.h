@@ -24,7 +24,8 @@ enum nvdp_log_level {
     NVDP_LOG_WARNING
 };
 
-/* A long piece of work's state.  `loss` is NaN where there is none; `total` 0 where unknown. */
+/* A long piece of work's state.  `loss` and `accuracy` are NaN where there is none; `total` 0 where
+ * unknown. */
 struct nvdp_progress {
     const char *phase; /* "train", "encode", "pairs", ... */
     uint64_t done;
@@ -33,6 +34,7 @@ struct nvdp_progress {
     double rate;      /* items of rate_unit a second */
     const char *rate_unit;
     double loss;
+    double accuracy; /* share predicted right */
     double elapsed_seconds;
     double eta_seconds; /* NaN where unknown */
     bool finished;      /* the phase's last report */

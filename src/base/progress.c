@@ -16,6 +16,7 @@ void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, cons
                    .unit = unit,
                    .rate_unit = unit,
                    .loss = NAN,
+                   .accuracy = NAN,
                    .eta_seconds = NAN},
         .started = now,
         .last = now - REPORT_INTERVAL,
@@ -49,6 +50,10 @@ void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
     if (now - meter->last < REPORT_INTERVAL) return;
     meter->last = now;
     send(meter);
+}
+
+void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy) {
+    meter->report.accuracy = accuracy;
 }
 
 void nvdp__meter_end(struct nvdp__meter *meter) {

@@ -18,6 +18,8 @@ void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, cons
  * Reports at most ten times a second. */
 void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
                         const char *rate_unit, double loss);
+/* The accuracy of reports from now on. */
+void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy);
 void nvdp__meter_end(struct nvdp__meter *meter);
 
 #endif

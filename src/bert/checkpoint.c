@@ -261,6 +261,11 @@ static void fetch(size_t index, size_t first, size_t n, void *out, void *user) {
 
 nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
                                   const struct nvdp__params *params) {
+    return nvdp__checkpoint_save_as(dev, directory, params, NVDP_F32);
+}
+
+nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
+                                     const struct nvdp__params *params, enum nvdp_dtype dtype) {
     nvdp_status status = NVDP_OK;
     static const char *const metadata[] = {"format", "pt", NULL}; /* transformers asks for it */
     struct saving saving = {dev, params};
@@ -269,8 +274,8 @@ nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *di
     if (source == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *param = &params->entry[i];
-        source[i] = (struct nvdp_tensor_source){
-            .name = param->name, .dtype = NVDP_F32, .rank = param->rank};
+        source[i] =
+            (struct nvdp_tensor_source){.name = param->name, .dtype = dtype, .rank = param->rank};
         memcpy(source[i].shape, param->shape, sizeof param->shape);
     }
     NVDP_TRY(nvdp__safetensors_write(params->ctx, path, params->count, source, metadata, fetch,

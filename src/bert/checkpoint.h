@@ -5,6 +5,7 @@
 #include "tensor/params.h"
 #include <jansson.h>
 #include <nvdp/bert.h>
+#include <nvdp/safetensors.h>
 
 /* Fills the declared parameters from DIR/model.safetensors.  The `bert.` prefix is optional in the
  * file, LayerNorm.gamma/beta are accepted, F64, F32, F16, BF16 read.  A declared tensor flagged
@@ -19,6 +20,9 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
 /* Writes DIR/model.safetensors (float32) with all declared parameters; atomic. */
 nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
                                   const struct nvdp__params *params);
+/* The same in F32, F16 or BF16; a value beyond the type's range is NVDP_ERR_ARGUMENT. */
+nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
+                                     const struct nvdp__params *params, enum nvdp_dtype dtype);
 /* DIR/config.json from the configuration; `extra` (may be NULL) members are added at the top level.
  */
 nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *directory,

@@ -109,6 +109,7 @@ void cli_row(FILE *to, const char *name, const char *format, ...)
 /* Writes text and a line end beside `path`, then renames it into place. */
 int cli_write_text(struct cli *cli, const char *path, const char *text);
 
+extern const struct cli_command cli_command_pretrain;
 extern const struct cli_command cli_command_train;
 extern const struct cli_command cli_command_eval;
 extern const struct cli_command cli_command_predict;

@@ -59,6 +59,7 @@ static void describe(const struct nvdp_progress *progress, char *line) {
         append(line, progress->rate < 10 ? "  %.2f %s/s" : "  %.0f %s/s", progress->rate,
                progress->rate_unit != NULL ? progress->rate_unit : "item");
     if (!isnan(progress->loss)) append(line, "  loss %.4f", progress->loss);
+    if (!isnan(progress->accuracy)) append(line, "  accuracy %.3f", progress->accuracy);
     if (progress->finished) {
         append(line, "  in ");
         append_duration(line, progress->elapsed_seconds);

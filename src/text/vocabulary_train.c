@@ -449,19 +449,3 @@ cleanup:
     release(&t);
     return status;
 }
-
-struct nvdp__coverage nvdp__vocabulary_coverage(const struct nvdp_tokenizer *tokenizer,
-                                                const struct nvdp__word_counts *counts) {
-    struct nvdp__coverage coverage = {counts->too_long, counts->too_long, counts->too_long};
-    int32_t unknown = tokenizer->special[NVDP_UNK];
-    for (size_t w = 0; w < counts->words.count; w++) {
-        int32_t ids[NVDP__WORD_CHARACTERS];
-        size_t size;
-        const char *word = nvdp__string(&counts->words, w, &size);
-        size_t pieces = nvdp__wordpiece(tokenizer->vocabulary, unknown, word, size, ids);
-        coverage.words += counts->times[w];
-        coverage.pieces += pieces * counts->times[w];
-        if (ids[0] == unknown) coverage.unknown += counts->times[w];
-    }
-    return coverage;
-}

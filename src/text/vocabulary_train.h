@@ -28,13 +28,4 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
                                    const struct nvdp__vocabulary_options *options, char **text,
                                    size_t *pieces);
 
-/* How a tokenizer divides counted words. */
-struct nvdp__coverage {
-    uint64_t words;   /* running words, marks included */
-    uint64_t unknown; /* of them [UNK] */
-    uint64_t pieces;  /* tokens */
-};
-struct nvdp__coverage nvdp__vocabulary_coverage(const struct nvdp_tokenizer *tokenizer,
-                                                const struct nvdp__word_counts *counts);
-
 #endif

@@ -109,12 +109,9 @@ static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__wor
         bool found;
         NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
         if (!found) return NVDP_OK;
-        if (words->word.characters > NVDP__WORD_CHARACTERS) {
-            counts->too_long++;
-        } else {
-            NVDP_RETURN_IF_FAILED(
-                nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
-        }
+        if (words->word.characters > NVDP__WORD_CHARACTERS) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
     }
 }
 

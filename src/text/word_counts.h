@@ -32,12 +32,12 @@ struct nvdp__word_counts {
     struct nvdp__strings words;
     uint64_t *times; /* [words.count] */
     size_t capacity;
-    uint64_t too_long; /* words of more characters than the tokenizer takes */
 };
 nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *word, size_t size,
                                   uint64_t times);
 void nvdp__word_counts_release(struct nvdp__word_counts *counts);
-/* Adds the words of all files (plain_text.h).  One thread; memory for the distinct words. */
+/* Adds the words of all files (plain_text.h) but those too long for the tokenizer.  One thread;
+ * memory for the distinct words. */
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
                                    size_t files);

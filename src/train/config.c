@@ -1,7 +1,7 @@
 /* Training options: defaults and ranges. */
 #include "train/config.h"
+#include "train/ranges.h"
 
-#include <math.h>
 #include <string.h>
 
 struct nvdp_train_config nvdp_train_config_default(void) {
@@ -41,20 +41,6 @@ const char *nvdp_protocol_name(enum nvdp_protocol protocol) {
     return protocol == NVDP_PROTOCOL_DEV ? "dev" : "holdout";
 }
 
-struct range {
-    const char *field;
-    double value, min, max;
-};
-
-static nvdp_status check_ranges(struct nvdp_context *ctx, size_t count, const struct range *r) {
-    for (size_t i = 0; i < count; i++) {
-        if (r[i].value >= r[i].min && r[i].value <= r[i].max) continue; /* NaN fails */
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %g to %g, found %g", r[i].field,
-                          r[i].min, r[i].max, r[i].value);
-    }
-    return NVDP_OK;
-}
-
 static nvdp_status check_paths(struct nvdp_context *ctx, const struct nvdp_train_config *c) {
     const struct {
         const char *field, *value;
@@ -71,7 +57,7 @@ static nvdp_status check_paths(struct nvdp_context *ctx, const struct nvdp_train
 nvdp_status nvdp_train_config_check(struct nvdp_context *ctx,
                                     const struct nvdp_train_config *config) {
     const struct nvdp_train_config *c = config;
-    const struct range ranges[] = {
+    const struct nvdp__range ranges[] = {
         {"lambda_g", c->lambda_g, 0, 1e6},
         {"lambda_d", c->lambda_d, 0, 1e6},
         {"kl_delay", c->kl_delay, 0, 1},
@@ -96,7 +82,7 @@ nvdp_status nvdp_train_config_check(struct nvdp_context *ctx,
         {"checkpoint_seconds", c->checkpoint_seconds, 0, 1e9},
     };
     NVDP_RETURN_IF_FAILED(check_paths(ctx, c));
-    NVDP_RETURN_IF_FAILED(check_ranges(ctx, sizeof ranges / sizeof ranges[0], ranges));
+    NVDP_RETURN_IF_FAILED(nvdp__check_ranges(ctx, sizeof ranges / sizeof ranges[0], ranges));
     if (c->resume && c->overwrite) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     }

@@ -1,0 +1,255 @@
+#include "pretrain/evaluate.h"
+
+#include "base/file.h"
+#include "base/progress.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nvdp_mlm_config nvdp_mlm_config_default(void) {
+    return (struct nvdp_mlm_config){.length = 128, .batch = 32, .mask_prob = 0.15, .seed = 1};
+}
+
+/* ---- windows ---- */
+
+static nvdp_status choose(struct nvdp__mlm_evaluator *e, size_t limit) {
+    size_t all = e->windows.count;
+    e->count = limit > 0 && limit < all ? limit : all;
+    e->order = nvdp__calloc(e->ctx, e->count, sizeof *e->order);
+    if (e->order == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < e->count; i++) {
+        e->order[i] = (int64_t)((__uint128_t)i * all / e->count);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
+                                       const struct nvdp__pieces *pieces,
+                                       const struct nvdp_mlm_config *config,
+                                       struct nvdp__mlm_evaluator *evaluator) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__mlm_evaluator made = {
+        .ctx = ctx, .windows = {.ctx = ctx}, .batch = config->batch, .seed = config->seed};
+    NVDP_TRY(nvdp__batcher_create(ctx, corpus, pieces, config->batch, config->length,
+                                  config->mask_prob, config->whole_word, &made.batcher));
+    NVDP_TRY(nvdp__examples_windows(&made.windows, corpus, pieces, config->length, NULL, 0));
+    NVDP_TRY(choose(&made, config->limit));
+    *evaluator = made;
+    made = (struct nvdp__mlm_evaluator){0};
+cleanup:
+    nvdp__mlm_evaluator_release(&made);
+    return status;
+}
+
+void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator) {
+    nvdp__batcher_release(&evaluator->batcher);
+    nvdp__examples_release(&evaluator->windows);
+    free(evaluator->order);
+    *evaluator = (struct nvdp__mlm_evaluator){0};
+}
+
+nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain_model *model,
+                            nvdp__mlm_visit visit, void *user, struct nvdp_mlm_scores *scores) {
+    const struct nvdp__pass pass = {0};
+    const struct nvdp__mask_key key = {.seed = e->seed, .purpose = NVDP__PURPOSE_EVAL_MASK};
+    struct nvdp_mlm_scores sum = {.windows = e->count};
+    struct nvdp__meter meter;
+    double nll = 0;
+    uint64_t right = 0;
+    nvdp__meter_begin(&meter, e->ctx, "evaluate", "window", 0, e->count);
+    for (size_t first = 0; first < e->count; first += e->batch) {
+        size_t n = e->count - first < e->batch ? e->count - first : e->batch;
+        struct nvdp__pretrain_losses losses;
+        nvdp__batcher_fill(&e->batcher, &e->windows, e->order + first, 0, n, &key);
+        nvdp__pretrain_model_step(model, e->batcher.batch, &e->batcher.masked, &pass, &losses);
+        sum.tokens += e->batcher.batch->tokens;
+        sum.masked += e->batcher.masked.count;
+        nll += losses.nll;
+        right += losses.right;
+        if (visit != NULL) NVDP_RETURN_IF_FAILED(visit(&e->batcher, model->nll, model->best, user));
+        nvdp__meter_update(&meter, first + n, (double)sum.tokens, "tok", NAN);
+        if (nvdp__cancelled(e->ctx))
+            return nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted while evaluating");
+    }
+    nvdp__meter_end(&meter);
+    double masked = (double)(sum.masked > 0 ? sum.masked : 1);
+    sum.accuracy = (double)right / masked;
+    sum.nll = nll / masked;
+    sum.perplexity = exp(sum.nll);
+    *scores = sum;
+    return NVDP_OK;
+}
+
+struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
+                                           const struct nvdp__pieces *pieces, int32_t unknown) {
+    uint64_t words = 0;
+    uint64_t missing = 0;
+    for (size_t i = 0; i < corpus->tokens; i++) {
+        int32_t id = nvdp__corpus_id(corpus, i);
+        words += !pieces->continues[id];
+        missing += id == unknown;
+    }
+    double each = (double)(words > 0 ? words : 1);
+    return (struct nvdp_coverage){.words = words,
+                                  .unknown = (double)missing / each,
+                                  .pieces_per_word = (double)corpus->tokens / each};
+}
+
+/* ---- a file of what was predicted ---- */
+
+struct positions {
+    struct nvdp_context *ctx;
+    int64_t *offset, *row;
+    int32_t *id, *label, *best;
+    double *nll;
+    size_t windows, tokens, masked;
+    size_t offset_room, row_room, id_room, label_room, best_room, nll_room;
+};
+
+static nvdp_status reserve_positions(struct positions *p, size_t windows, size_t tokens,
+                                     size_t masked) {
+    struct nvdp_context *ctx = p->ctx;
+    const struct {
+        void *array;
+        size_t *room;
+        size_t need, size;
+    } arrays[] = {{&p->offset, &p->offset_room, p->windows + windows + 1, sizeof *p->offset},
+                  {&p->id, &p->id_room, p->tokens + tokens, sizeof *p->id},
+                  {&p->row, &p->row_room, p->masked + masked, sizeof *p->row},
+                  {&p->label, &p->label_room, p->masked + masked, sizeof *p->label},
+                  {&p->best, &p->best_room, p->masked + masked, sizeof *p->best},
+                  {&p->nll, &p->nll_room, p->masked + masked, sizeof *p->nll}};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(ctx, arrays[i].array, arrays[i].room, arrays[i].need, arrays[i].size));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status add_positions(const struct nvdp__batcher *batcher, const double *nll,
+                                 const int32_t *best, void *user) {
+    struct positions *p = user;
+    const struct nvdp__batch *batch = batcher->batch;
+    const struct nvdp__masked *masked = &batcher->masked;
+    NVDP_RETURN_IF_FAILED(reserve_positions(p, batch->texts, batch->tokens, masked->count));
+    memcpy(p->id + p->tokens, batch->ids, batch->tokens * sizeof *p->id);
+    for (size_t i = 0; i < masked->count; i++) {
+        p->row[p->masked + i] = (int64_t)p->tokens + masked->row[i];
+        p->label[p->masked + i] = masked->label[i];
+        p->best[p->masked + i] = best[i];
+        p->nll[p->masked + i] = nll[i];
+    }
+    for (size_t i = 0; i < batch->texts; i++) {
+        p->offset[p->windows + i + 1] = (int64_t)p->tokens + batch->offset[i + 1];
+    }
+    p->windows += batch->texts;
+    p->tokens += batch->tokens;
+    p->masked += masked->count;
+    return NVDP_OK;
+}
+
+static nvdp_status write_positions(const struct positions *p, const char *path) {
+    const struct nvdp_tensor_source tensors[] = {
+        {"offset", NVDP_I64, 1, {p->windows + 1}, p->offset},
+        {"input_ids", NVDP_I32, 1, {p->tokens}, p->id},
+        {"row", NVDP_I64, 1, {p->masked}, p->row},
+        {"label", NVDP_I32, 1, {p->masked}, p->label},
+        {"predicted", NVDP_I32, 1, {p->masked}, p->best},
+        {"nll", NVDP_F64, 1, {p->masked}, p->nll},
+    };
+    static const char *const metadata[] = {"nvdp_format", "mlm-positions/1", "unit", "nats", NULL};
+    return nvdp_safetensors_write(p->ctx, path, sizeof tensors / sizeof tensors[0], tensors,
+                                  metadata);
+}
+
+static void release_positions(struct positions *p) {
+    free(p->offset);
+    free(p->id);
+    free(p->row);
+    free(p->label);
+    free(p->best);
+    free(p->nll);
+}
+
+/* ---- nvdp_mlm_evaluate ---- */
+
+struct evaluation {
+    struct nvdp_context *ctx;
+    const struct nvdp_mlm_config *config;
+    char (*digest)[NVDP__HEX];
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp__pieces pieces;
+    struct nvdp__corpus corpus;
+    struct nvdp__pretrain_model model;
+    struct nvdp__mlm_evaluator evaluator;
+    struct positions positions;
+};
+
+static nvdp_status check_config(struct nvdp_context *ctx, const struct nvdp_mlm_config *c,
+                                const struct nvdp_bert_config *bert) {
+    if (c->length < 4 || c->length > bert->max_position_embeddings)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "length: expected 4 to the model's max_position_embeddings %zu, found "
+                          "%zu",
+                          bert->max_position_embeddings, c->length);
+    if (c->batch < 1 || c->batch > 65536)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected 1 to 65536, found %zu",
+                          c->batch);
+    if (!(c->mask_prob >= 0.001 && c->mask_prob <= 0.9))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9, found %g",
+                          c->mask_prob);
+    return NVDP_OK;
+}
+
+static nvdp_status open_text(struct evaluation *e) {
+    const struct nvdp_mlm_config *c = e->config;
+    e->digest = nvdp__calloc(e->ctx, c->texts, sizeof *e->digest);
+    if (e->digest == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < c->texts; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(e->ctx, c->text[i], e->digest[i]));
+    }
+    return nvdp__corpus_cached(e->ctx, e->tokenizer, c->text, (const char(*)[NVDP__HEX])e->digest,
+                               c->texts, NULL, &e->corpus);
+}
+
+static nvdp_status open_model(struct evaluation *e) {
+    const struct nvdp_mlm_config *c = e->config;
+    struct nvdp_bert_config bert;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(e->ctx, c->model, &bert));
+    NVDP_RETURN_IF_FAILED(check_config(e->ctx, c, &bert));
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(e->ctx, c->model, &e->tokenizer));
+    NVDP_RETURN_IF_FAILED(
+        nvdp_bert_check_vocabulary(e->ctx, c->model, &bert, nvdp_tokenizer_size(e->tokenizer)));
+    NVDP_RETURN_IF_FAILED(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_create(e->ctx, &bert, NVDP_OBJECTIVE_MLM, false, &e->model));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&e->model, c->model, true));
+    return nvdp__pretrain_model_plan(&e->model, c->batch, c->length,
+                                     nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL);
+}
+
+nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_mlm_config *config,
+                              struct nvdp_mlm_scores *out) {
+    nvdp_status status = NVDP_OK;
+    struct evaluation e = {.ctx = ctx, .config = config, .positions = {.ctx = ctx}};
+    if (config->model == NULL || config->texts == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected a model and a text, found none"));
+    NVDP_TRY(open_model(&e));
+    NVDP_TRY(open_text(&e));
+    NVDP_TRY(nvdp__mlm_evaluator_create(ctx, &e.corpus, &e.pieces, config, &e.evaluator));
+    bool keep = config->positions != NULL;
+    struct nvdp_mlm_scores scores;
+    NVDP_TRY(nvdp__mlm_score(&e.evaluator, &e.model, keep ? add_positions : NULL, &e.positions,
+                             &scores));
+    if (keep) NVDP_TRY(write_positions(&e.positions, config->positions));
+    *out = scores;
+cleanup:
+    release_positions(&e.positions);
+    nvdp__mlm_evaluator_release(&e.evaluator);
+    if (e.model.ctx != NULL) nvdp__pretrain_model_release(&e.model);
+    nvdp__corpus_close(&e.corpus);
+    nvdp__pieces_release(&e.pieces);
+    nvdp_tokenizer_free(e.tokenizer);
+    free(e.digest);
+    return status;
+}
