@@ -69,7 +69,7 @@ static void one_row_reference(size_t classes, float *logits, int32_t label, doub
     }
     for (size_t i = 0; i < classes; i++)
         sum += exp((double)logits[i] - shift);
-    *nll = log(sum) + shift - (double)logits[label];
+    *nll = log(sum) + (shift - (double)logits[label]);
     for (size_t i = 0; i < classes; i++) {
         double share = exp((double)logits[i] - shift) / sum;
         logits[i] = (float)(scale * (share - (i == (size_t)label ? 1 : 0)));

@@ -1,0 +1,102 @@
+#include "rig.h"
+
+#include "base/file.h"
+#include "base/random.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <nvdp/pretrain.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Three words to a subject: what is said follows from it. */
+static const char *const subjects[] = {"the cat", "a dog", "our bird", "this fish", "one horse"};
+static const char *const verbs[] = {"sat", "barked", "sang", "swam", "galloped"};
+static const char *const places[] = {"on the mat", "at the gate", "in a tree", "under water",
+                                     "over the hill"};
+enum { SUBJECTS = 5 };
+
+const char *rig_text(const char *name, size_t documents, uint64_t seed) {
+    const char *path = support_scratch_path(name);
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file);
+    for (size_t d = 0; d < documents; d++) {
+        size_t sentences = 2 + nvdp__stream_below(&stream, 8);
+        size_t subject = nvdp__stream_below(&stream, SUBJECTS); /* mostly one a document */
+        for (size_t s = 0; s < sentences; s++) {
+            size_t i = nvdp__stream_below(&stream, 4) > 0 ? subject
+                                                          : nvdp__stream_below(&stream, SUBJECTS);
+            bool line = nvdp__stream_below(&stream, 3) == 0;
+            fprintf(file, "%s %s %s.%s", subjects[i], verbs[i], places[i], line ? "\n" : " And ");
+        }
+        fputs("so it was.\n\n", file);
+    }
+    cr_assert_eq(fclose(file), 0);
+    return path;
+}
+
+const char *rig_vocabulary(void) {
+    const char *path = support_scratch_path("rig_vocab.txt");
+    support_write_text(path,
+                       "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\na\nour\nthis\none\ncat\ndog\n"
+                       "bird\nfish\nhorse\ns\n##at\nbark\n##ed\n##ang\n##wam\ngallop\non\nat\n"
+                       "in\nunder\nover\nmat\ngate\ntree\nwater\nhill\n.\nand\nso\nit\nwas\n");
+    return path;
+}
+
+struct rig rig_open(size_t documents) {
+    static const struct nvdp__normalization rules = {true, true, true};
+    struct rig rig = {.ctx = support_context(), .text = rig_text("rig.txt", documents, 7)};
+    char *bytes = support_read(rig_vocabulary());
+    cr_assert_eq(nvdp__tokenizer_create(rig.ctx, "vocab.txt", bytes, strlen(bytes),
+                                        nvdp__special_names, &rules, &rig.tokenizer),
+                 NVDP_OK, "%s", nvdp_context_error(rig.ctx));
+    free(bytes);
+    cr_assert_eq(nvdp__pieces_create(rig.ctx, rig.tokenizer, &rig.pieces), NVDP_OK);
+    const char digest[1][NVDP__HEX] = {"0"};
+    cr_assert_eq(
+        nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, digest, 1, NULL, &rig.corpus),
+        NVDP_OK, "%s", nvdp_context_error(rig.ctx));
+    return rig;
+}
+
+void rig_close(struct rig *rig) {
+    nvdp__corpus_close(&rig->corpus);
+    nvdp__pieces_release(&rig->pieces);
+    nvdp_tokenizer_free(rig->tokenizer);
+    nvdp_context_free(rig->ctx);
+}
+
+struct nvdp_pretrain_config rig_config(const char *const *text, const char *out) {
+    struct nvdp_pretrain_config config = nvdp_pretrain_config_default();
+    config.text = text;
+    config.texts = 1;
+    config.out = out;
+    config.vocab_size = 120;
+    config.hidden = 16;
+    config.layers = 1;
+    config.heads = 2;
+    config.intermediate = 32;
+    config.steps = 60;
+    config.batch = 16;
+    config.length = 24;
+    config.lr = 1e-2;
+    config.log_every = 10;
+    return config;
+}
+
+bool rig_same_file(const char *directory_a, const char *directory_b, const char *name) {
+    char path[2][1024];
+    char digest[2][NVDP__HEX];
+    struct nvdp_context *ctx = support_context();
+    const char *const directory[] = {directory_a, directory_b};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", directory[i], name);
+        cr_assert_eq(nvdp__file_sha256(ctx, path[i], digest[i]), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+    }
+    nvdp_context_free(ctx);
+    return strcmp(digest[0], digest[1]) == 0;
+}

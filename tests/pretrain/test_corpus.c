@@ -1,0 +1,178 @@
+/* Corpus files: what the tokenizer makes, whatever the threads; damage is noticed. */
+#include "rig.h"
+
+#include "support.h"
+#include <criterion/criterion.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const unsigned char no_key[NVDP__DIGEST];
+
+static nvdp_status build(struct rig *rig, const char *text, const char *out) {
+    return nvdp__corpus_build(rig->ctx, rig->tokenizer, &text, 1, no_key, out);
+}
+
+static size_t file_size(const char *path) {
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    return (size_t)info.st_size;
+}
+
+Test(corpus, holds_the_tokens_sentences_and_documents) {
+    struct rig rig = rig_open(3);
+    struct nvdp__corpus corpus;
+    const char *text = support_scratch_path("few.txt");
+    const char *file = support_scratch_path("few.tokens");
+    support_write_text(text,
+                       "The cat sat. A dog barked.\nOur bird\n\n\x01\n \nThis FISH swam. 1\n");
+    cr_assert_eq(build(&rig, text, file), NVDP_OK, "%s", nvdp_context_error(rig.ctx));
+    cr_assert_eq(nvdp__corpus_open(rig.ctx, file, no_key, rig.pieces.count, &corpus), NVDP_OK);
+    static const char *const want[] = {"the",  "cat",  "s",    "##at",  ".",   "a",
+                                       "dog",  "bark", "##ed", ".",     "our", "bird",
+                                       "this", "fish", "s",    "##wam", ".",   "[UNK]"};
+    cr_assert_eq(corpus.tokens, sizeof want / sizeof want[0]);
+    for (size_t i = 0; i < corpus.tokens; i++) {
+        cr_assert_str_eq(nvdp_tokenizer_piece(rig.tokenizer, nvdp__corpus_id(&corpus, i)), want[i]);
+    }
+    static const uint64_t sentence[] = {0, 5, 10, 12, 17, 18};
+    static const uint64_t document[] = {0, 3, 5};
+    cr_assert_eq(corpus.sentences, 5);
+    cr_assert_eq(corpus.documents, 2); /* the one of a control character has no token */
+    cr_assert_eq(memcmp(corpus.sentence, sentence, sizeof sentence), 0);
+    cr_assert_eq(memcmp(corpus.document, document, sizeof document), 0);
+    nvdp__corpus_close(&corpus);
+    rig_close(&rig);
+}
+
+/* Every line's ids against the public tokenizer. */
+Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
+    struct rig rig = rig_open(200);
+    char *bytes = support_read(rig.text);
+    struct nvdp_tokens tokens = {0};
+    size_t at = 0;
+    for (char *line = strtok(bytes, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        cr_assert_eq(
+            nvdp_tokenizer_encode(rig.tokenizer, line, strlen(line), NULL, 0, 4096, &tokens),
+            NVDP_OK);
+        for (size_t i = 1; i + 1 < tokens.count; i++, at++) {
+            cr_assert_lt(at, rig.corpus.tokens);
+            cr_assert_eq(nvdp__corpus_id(&rig.corpus, at), tokens.ids[i]);
+        }
+    }
+    cr_assert_eq(at, rig.corpus.tokens);
+    nvdp_tokens_release(&tokens);
+    free(bytes);
+    for (int threads = 1; threads <= 3; threads++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%d.tokens", threads);
+        nvdp_context_set_threads(rig.ctx, threads);
+        cr_assert_eq(build(&rig, rig.text, support_scratch_path(name)), NVDP_OK);
+        size_t size = file_size(support_scratch_path(name));
+        char *one = support_read(support_scratch_path("t1.tokens"));
+        char *this = support_read(support_scratch_path(name));
+        cr_assert_eq(memcmp(one, this, size), 0, "%d threads", threads);
+        free(one);
+        free(this);
+    }
+    rig_close(&rig);
+}
+
+/* Byte `at` bent; `sealed` mends the digests, so that what they guard is looked at. */
+static void refused(struct rig *rig, size_t at, bool sealed, const char *message) {
+    const char *file = support_scratch_path("good.tokens");
+    const char *bent = support_scratch_path("bent.tokens");
+    struct nvdp__corpus corpus;
+    cr_assert_eq(build(rig, rig->text, file), NVDP_OK);
+    size_t size = file_size(file);
+    char *bytes = support_read(file);
+    bytes[at] = (char)(bytes[at] ^ 0x41);
+    struct nvdp__corpus_header *h = (struct nvdp__corpus_header *)(void *)bytes;
+    if (sealed) {
+        crypto_generichash(h->body, sizeof h->body, (unsigned char *)bytes + sizeof *h,
+                           size - sizeof *h, NULL, 0);
+        crypto_generichash(h->header, sizeof h->header, (unsigned char *)bytes,
+                           offsetof(struct nvdp__corpus_header, header), NULL, 0);
+    }
+    support_write(bent, bytes, size);
+    free(bytes);
+    cr_assert_eq(nvdp__corpus_open(rig->ctx, bent, no_key, rig->pieces.count, &corpus),
+                 NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(rig->ctx), message), "'%s' is not in: %s", message,
+                       nvdp_context_error(rig->ctx));
+}
+
+Test(corpus, damage_is_refused) {
+    struct rig rig = rig_open(20);
+    const size_t header = sizeof(struct nvdp__corpus_header);
+    refused(&rig, 0, false, "found other data");
+    refused(&rig, offsetof(struct nvdp__corpus_header, tokens), false,
+            "header: expected the checksum");
+    refused(&rig, header, false, "expected the checksum");
+    refused(&rig, offsetof(struct nvdp__corpus_header, version), true, "expected version 1");
+    refused(&rig, offsetof(struct nvdp__corpus_header, id_size), true, "expected ids of 2 or 4");
+    refused(&rig, offsetof(struct nvdp__corpus_header, pieces), true, "expected a vocabulary of");
+    refused(&rig, offsetof(struct nvdp__corpus_header, key), true, "found those of others");
+    refused(&rig, offsetof(struct nvdp__corpus_header, tokens), true, "bytes, found");
+    refused(&rig, offsetof(struct nvdp__corpus_header, sentences) + 7, true, "expected 1 to");
+    refused(&rig, header + 1, true, "expected ids below 37");
+    size_t tables = header + (rig.corpus.tokens * 2 + 7) / 8 * 8;
+    refused(&rig, tables + 8 + 7, true, "expected rising tables");
+    refused(&rig, tables + (rig.corpus.sentences + 2) * 8, true, "expected rising tables");
+    support_write(support_scratch_path("short.tokens"), "NVDPTOKS", 8);
+    struct nvdp__corpus corpus;
+    cr_assert_eq(
+        nvdp__corpus_open(rig.ctx, support_scratch_path("short.tokens"), NULL, 37, &corpus),
+        NVDP_ERR_INPUT);
+    rig_close(&rig);
+}
+
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_NOTICE) snprintf(user, 1024, "%s", message);
+}
+
+/* The second call finds the first one's file; a damaged one is made again. */
+Test(corpus, is_cached_by_text_and_vocabulary) {
+    struct rig rig = rig_open(20);
+    char notice[1024] = "";
+    char path[1024] = "";
+    struct nvdp__corpus corpus;
+    const char digest[2][NVDP__HEX] = {"1", "2"};
+    unsigned char key[2][NVDP__DIGEST];
+    char hex[NVDP__HEX];
+    nvdp_context_set_log(rig.ctx, keep_notice, notice);
+    for (int i = 0; i < 2; i++) {
+        nvdp__corpus_key(rig.tokenizer, &digest[i], 1, key[i]);
+    }
+    cr_assert_neq(memcmp(key[0], key[1], sizeof key[0]), 0);
+    sodium_bin2hex(hex, sizeof hex, key[0], sizeof key[0]);
+    const char *folder = support_scratch_path("cache");
+    snprintf(path, sizeof path, "%s/corpus-%.16s.tokens", folder, hex);
+    for (int round = 0; round < 3; round++) {
+        struct stat before = {0};
+        struct stat after;
+        if (round == 2) support_write_text(path, "not a corpus at all");
+        if (round > 0) cr_assert_eq(stat(path, &before), 0);
+        cr_assert_eq(
+            nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, &digest[0], 1, folder, &corpus),
+            NVDP_OK);
+        nvdp__corpus_close(&corpus);
+        cr_assert_eq(stat(path, &after), 0);
+        cr_assert_eq(before.st_ino == after.st_ino, round == 1);
+    }
+    cr_assert_not_null(strstr(notice, "tokenising again"), "%s", notice);
+    rig_close(&rig);
+}
+
+Test(corpus, of_no_token_is_refused) {
+    struct rig rig = rig_open(2);
+    support_write_text(support_scratch_path("none.txt"), "\x01\n\x02\n");
+    cr_assert_eq(build(&rig, support_scratch_path("none.txt"), support_scratch_path("none.tokens")),
+                 NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(rig.ctx), "found no token"));
+    struct stat info;
+    cr_assert_neq(stat(support_scratch_path("none.tokens"), &info), 0);
+    rig_close(&rig);
+}

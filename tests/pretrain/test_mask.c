@@ -1,0 +1,154 @@
+/* Masks: how many, which, with what in their places. */
+#include "pretrain/mask.h"
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+enum { LENGTH = 40 };
+
+/* [CLS] tokens of the corpus [SEP] with [UNK] among them. */
+static void fill(const struct rig *rig, size_t start, int32_t ids[LENGTH]) {
+    ids[0] = rig->pieces.cls;
+    for (size_t i = 1; i < LENGTH - 1; i++) {
+        ids[i] = nvdp__corpus_id(&rig->corpus, (start + i) % rig->corpus.tokens);
+    }
+    ids[7] = 1;
+    ids[LENGTH - 1] = rig->pieces.sep;
+}
+
+struct tally {
+    size_t masked, mask, same, other;
+};
+
+static void check_text(const struct rig *rig, const int32_t *before, const int32_t *after,
+                       const struct nvdp__masked *masked, struct tally *tally) {
+    size_t at = 0;
+    for (size_t i = 0; i < LENGTH; i++) {
+        bool drawn = at < masked->count && masked->row[at] == (int32_t)(100 + i);
+        if (!drawn) {
+            cr_assert_eq(before[i], after[i]);
+            continue;
+        }
+        cr_assert_eq(masked->label[at++], before[i]);
+        cr_assert(!rig->pieces.special[before[i]]);
+        tally->mask += after[i] == rig->pieces.mask;
+        tally->same += after[i] == before[i];
+        tally->other += after[i] != rig->pieces.mask && after[i] != before[i];
+        cr_assert(after[i] == rig->pieces.mask || !rig->pieces.special[after[i]]);
+    }
+    cr_assert_eq(at, masked->count);
+    tally->masked += masked->count;
+}
+
+static struct tally mask_many(const struct rig *rig, double share, bool whole_words, size_t texts,
+                              size_t most) {
+    struct tally tally = {0};
+    struct nvdp__masker masker;
+    struct nvdp__masked masked;
+    cr_assert_eq(nvdp__masker_create(rig->ctx, &rig->pieces, share, whole_words, LENGTH, &masker),
+                 NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(rig->ctx, LENGTH, &masked), NVDP_OK);
+    for (size_t t = 0; t < texts; t++) {
+        int32_t before[LENGTH];
+        int32_t after[LENGTH];
+        struct nvdp__noise noise = {.seed = 4};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, 2, t);
+        fill(rig, 11 * t, before);
+        memcpy(after, before, sizeof before);
+        masked.count = 0;
+        nvdp__mask_text(&masker, &stream, LENGTH, after, 100, &masked);
+        cr_assert_leq(masked.count, most);
+        if (!whole_words) cr_assert_eq(masked.count, most);
+        check_text(rig, before, after, &masked, &tally);
+    }
+    nvdp__masked_release(&masked);
+    nvdp__masker_release(&masker);
+    return tally;
+}
+
+Test(mask, numbers) {
+    cr_assert_eq(nvdp__mask_most(0.15, 100), 15);
+    cr_assert_eq(nvdp__mask_most(0.15, 10), 2);
+    cr_assert_eq(nvdp__mask_most(0.15, 2), 1);
+    cr_assert_eq(nvdp__mask_most(0.15, 0), 0);
+}
+
+/* 37 ordinary tokens, a share of .15: 6 each.  Of 12,000 drawn 80, 10 and 10 % with standard
+ * deviations of .37 and .27 %; a piece drawn at random is the same one in 1 of 32.  Five standard
+ * deviations: false alarms below 1e-5. */
+Test(mask, eighty_ten_ten) {
+    struct rig rig = rig_open(50);
+    struct tally tally = mask_many(&rig, 0.15, false, 2000, 6);
+    double n = (double)tally.masked;
+    cr_assert_eq(tally.masked, 12000);
+    cr_assert_float_eq((double)tally.mask / n, 0.8, 0.0185);
+    cr_assert_float_eq((double)tally.same / n, 0.1 + 0.1 / 32, 0.0145);
+    cr_assert_float_eq((double)tally.other / n, 0.1 - 0.1 / 32, 0.0145);
+    rig_close(&rig);
+}
+
+/* Every token is as likely: 6 of 37, over 4,000 texts a standard deviation of .58 %. */
+Test(mask, places_are_even) {
+    struct rig rig = rig_open(50);
+    size_t drawn[LENGTH] = {0};
+    struct nvdp__masker masker;
+    struct nvdp__masked masked;
+    cr_assert_eq(nvdp__masker_create(rig.ctx, &rig.pieces, 0.15, false, LENGTH, &masker), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(rig.ctx, LENGTH, &masked), NVDP_OK);
+    for (size_t t = 0; t < 4000; t++) {
+        int32_t ids[LENGTH];
+        struct nvdp__noise noise = {.seed = 9};
+        struct nvdp__stream stream =
+            nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, (uint32_t)(t / 64), t % 64);
+        fill(&rig, 0, ids);
+        masked.count = 0;
+        nvdp__mask_text(&masker, &stream, LENGTH, ids, 0, &masked);
+        for (size_t i = 0; i < masked.count; i++) {
+            drawn[masked.row[i]]++;
+        }
+    }
+    for (size_t i = 0; i < LENGTH; i++) {
+        bool special = i == 0 || i == 7 || i == LENGTH - 1;
+        cr_assert_float_eq((double)drawn[i] / 4000, special ? 0 : 6.0 / 37, 0.03, "%zu", i);
+    }
+    nvdp__masked_release(&masked);
+    nvdp__masker_release(&masker);
+    rig_close(&rig);
+}
+
+/* With whole words a piece that goes on is masked with what it goes on. */
+Test(mask, whole_words) {
+    struct rig rig = rig_open(50);
+    struct nvdp__masker masker;
+    struct nvdp__masked masked;
+    size_t words = 0;
+    cr_assert_eq(nvdp__masker_create(rig.ctx, &rig.pieces, 0.3, true, LENGTH, &masker), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(rig.ctx, LENGTH, &masked), NVDP_OK);
+    for (size_t t = 0; t < 300; t++) {
+        int32_t before[LENGTH];
+        int32_t after[LENGTH];
+        bool drawn[LENGTH] = {0};
+        struct nvdp__noise noise = {.seed = 4};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, 0, t);
+        fill(&rig, 13 * t, before);
+        memcpy(after, before, sizeof before);
+        masked.count = 0;
+        nvdp__mask_text(&masker, &stream, LENGTH, after, 0, &masked);
+        cr_assert(masked.count >= 10 && masked.count <= 11, "%zu", masked.count);
+        for (size_t i = 0; i < masked.count; i++) {
+            drawn[masked.row[i]] = true;
+        }
+        for (size_t i = 2; i < LENGTH - 1; i++) {
+            if (!rig.pieces.continues[before[i]] || rig.pieces.special[before[i - 1]]) continue;
+            cr_assert_eq(drawn[i], drawn[i - 1]);
+            words += drawn[i];
+        }
+    }
+    cr_assert_gt(words, 100);
+    nvdp__masked_release(&masked);
+    nvdp__masker_release(&masker);
+    mask_many(&rig, 0.3, true, 300, 11);
+    rig_close(&rig);
+}

@@ -1,0 +1,148 @@
+/* Lines and documents of plain text, from plain and from xz files. */
+#include "support.h"
+#include "text/plain_text.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All lines, each behind "| " where it begins a document, else behind "- "; free(). */
+static char *read_files(struct nvdp_context *ctx, const char *const *path, size_t files,
+                        nvdp_status expected) {
+    struct nvdp__plain_text *plain = NULL;
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    cr_assert_eq(nvdp__plain_text_open(ctx, path, files, &plain), NVDP_OK);
+    nvdp_status status;
+    for (;;) {
+        struct nvdp__plain_line line;
+        bool found = false;
+        status = nvdp__plain_text_next(plain, &line, &found);
+        if (status != NVDP_OK || !found) break;
+        fprintf(out, "%s%.*s\n", line.begins ? "| " : "- ", (int)line.size, line.text);
+    }
+    cr_assert_eq(status, expected, "%s", nvdp_context_error(ctx));
+    fclose(out);
+    nvdp__plain_text_close(plain);
+    return all;
+}
+
+static void expect(const char *text, const char *lines) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = text_file("plain.txt", text);
+    char *found = read_files(ctx, &path, 1, NVDP_OK);
+    cr_assert_str_eq(found, lines);
+    free(found);
+    nvdp_context_free(ctx);
+}
+
+Test(plain_text, blank_lines_separate_documents) {
+    expect("one\ntwo\n\n \t\nthree\n\n\n", "| one\n- two\n| three\n");
+}
+
+Test(plain_text, within_doc_lines_blank_ones_do_not) {
+    expect("<doc id=\"1\" title=\"A\">\nA\n\nBody.\n\nMore.\n</doc>\n<doc "
+           "id=\"2\">\nB\n</doc>\nc\n\nd",
+           "| A\n- Body.\n- More.\n| B\n| c\n| d\n");
+}
+
+Test(plain_text, byte_order_mark_crlf_and_no_last_newline) {
+    expect("\xEF\xBB\xBFone\r\n\r\ntwo\r\nthree", "| one\n| two\n- three\n");
+}
+
+Test(plain_text, a_file_ends_a_document) {
+    struct nvdp_context *ctx = support_context();
+    char first[512];
+    snprintf(first, sizeof first, "%s", text_file("first.txt", "a\nb"));
+    const char *const path[] = {first, text_file("second.txt", "c\n")};
+    char *found = read_files(ctx, path, 2, NVDP_OK);
+    cr_assert_str_eq(found, "| a\n- b\n| c\n");
+    free(found);
+    nvdp_context_free(ctx);
+}
+
+/* Lines longer than a read, of every length around it. */
+Test(plain_text, long_lines) {
+    struct nvdp_context *ctx = support_context();
+    for (size_t size = (1 << 18) - 2; size <= (1 << 18) + 2; size++) {
+        char *text = malloc(2 * size + 3);
+        memset(text, 'a', size);
+        text[size] = '\n';
+        memset(text + size + 1, 'b', size);
+        text[2 * size + 1] = '\0';
+        const char *path = text_file("long.txt", text);
+        char *found = read_files(ctx, &path, 1, NVDP_OK);
+        cr_assert_eq(strlen(found), 2 * size + 6);
+        cr_assert_eq(memcmp(found + 2, text, size), 0);
+        cr_assert_eq(memcmp(found + size + 5, text + size + 1, size), 0);
+        free(found);
+        free(text);
+    }
+    nvdp_context_free(ctx);
+}
+
+static const char *write_xz(const char *name, const char *text, size_t copies, size_t cut) {
+    static uint8_t packed[1 << 16];
+    size_t used = 0;
+    for (size_t i = 0; i < copies; i++) { /* streams one after another */
+        cr_assert_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, (const uint8_t *)text,
+                                             strlen(text), packed, &used, sizeof packed),
+                     LZMA_OK);
+    }
+    const char *path = support_scratch_path(name);
+    support_write(path, packed, used - cut);
+    return path;
+}
+
+Test(plain_text, xz_is_unpacked_whatever_its_name) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = write_xz("packed.txt", "one\n\ntwo\n", 2, 0);
+    char *found = read_files(ctx, &path, 1, NVDP_OK);
+    cr_assert_str_eq(found, "| one\n| two\n- one\n| two\n");
+    free(found);
+    nvdp_context_free(ctx);
+}
+
+static void refused(const char *path, nvdp_status status, const char *message) {
+    struct nvdp_context *ctx = support_context();
+    free(read_files(ctx, &path, 1, status));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), path), "%s", nvdp_context_error(ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+Test(plain_text, bad_files_are_refused) {
+    refused(write_xz("cut.xz", "one\n", 1, 5), NVDP_ERR_INPUT, "found an end too early");
+    char path[512];
+    snprintf(path, sizeof path, "%s", write_xz("bent.xz", "one two three\n", 1, 0));
+    char *bytes = support_read(path);
+    bytes[30] = (char)(bytes[30] ^ 0x55);
+    support_write(path, bytes, 72);
+    free(bytes);
+    refused(path, NVDP_ERR_INPUT, "expected a whole xz file");
+    refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "found gzip data");
+    refused(text_file("empty.txt", ""), NVDP_ERR_INPUT, "expected lines of text, found none");
+    refused(text_file("blank.txt", "\n \n<doc id=1>\n</doc>\n"), NVDP_ERR_INPUT, "found none");
+    refused(support_scratch(), NVDP_ERR_IO, "Is a directory");
+    refused(support_scratch_path("nowhere.txt"), NVDP_ERR_IO, "No such file");
+}
+
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_NOTICE) snprintf(user, 1024, "%s", message);
+}
+
+Test(plain_text, bytes_that_are_not_utf8_are_passed_on_with_a_notice) {
+    struct nvdp_context *ctx = support_context();
+    char notice[1024] = "";
+    nvdp_context_set_log(ctx, keep_notice, notice);
+    const char *path = text_file("latin1.txt", "fine\ncaf\xE9\nfine\n\xFF\n");
+    char *found = read_files(ctx, &path, 1, NVDP_OK);
+    cr_assert_str_eq(found, "| fine\n- caf\xE9\n- fine\n- \xFF\n");
+    cr_assert_not_null(strstr(notice, "latin1.txt:2: bytes that are not UTF-8"), "%s", notice);
+    cr_assert_not_null(strstr(notice, "on 1 more lines"), "%s", notice);
+    free(found);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,288 @@
+/* The vocabulary trainer: known merges, ties, limits, and a plain version of the same rule. */
+#include "base/random.h"
+#include "support.h"
+#include "text/vocabulary_train.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct word {
+    const char *text;
+    uint64_t times;
+};
+
+static char *train(struct nvdp_context *ctx, const struct word *words, size_t count, size_t size,
+                   size_t alphabet, uint64_t min_count) {
+    struct nvdp__word_counts counts = {.ctx = ctx};
+    const struct nvdp__vocabulary_options options = {size, alphabet, min_count};
+    char *text = NULL;
+    size_t pieces = 0;
+    for (size_t i = 0; i < count; i++) {
+        cr_assert_eq(
+            nvdp__word_counts_add(&counts, words[i].text, strlen(words[i].text), words[i].times),
+            NVDP_OK);
+    }
+    cr_assert_eq(nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    size_t lines = 0;
+    for (const char *c = text; *c != '\0'; c++) {
+        lines += *c == '\n';
+    }
+    cr_assert_eq(lines, pieces);
+    nvdp__word_counts_release(&counts);
+    return text;
+}
+
+#define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
+
+static void expect(const struct word *words, size_t count, size_t size, size_t alphabet,
+                   uint64_t min_count, const char *pieces) {
+    struct nvdp_context *ctx = support_context();
+    char *found = train(ctx, words, count, size, alphabet, min_count);
+    cr_assert_str_eq(found, pieces);
+    free(found);
+    nvdp_context_free(ctx);
+}
+
+/* Sennrich, Haddow & Birch 2016's example.  Characters by frequency: e 17, w 16, s t 9, l o 7, n 6,
+ * d i 3, r 2 (ties by code point); of pairs seen equally often the one whose left piece stands
+ * first. */
+static const struct word sennrich[] = {{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}};
+
+Test(vocabulary_train, known_merges) {
+    expect(sennrich, 4, 100, 100, 2,
+           SPECIALS "w\nl\nn\n##e\n##w\n##s\n##t\n##o\n##d\n##i\n##r\n"
+                    "##es\n##est\nlo\nlow\nne\n##west\nnewest\nwi\n##dest\nwidest\n##er\nlower\n");
+}
+
+Test(vocabulary_train, stops_at_its_size_and_at_the_least_count) {
+    expect(sennrich, 4, 18, 100, 2,
+           SPECIALS "w\nl\nn\n##e\n##w\n##s\n##t\n##o\n##d\n##i\n##r\n##es\n##est\n");
+    expect(sennrich, 4, 100, 100, 8,
+           SPECIALS "w\nl\nn\n##e\n##w\n##s\n##t\n##o\n##d\n##i\n##r\n##es\n##est\n");
+}
+
+/* In "aaa" a pair overlaps itself: it is merged from the left. */
+Test(vocabulary_train, overlapping_pairs) {
+    expect((const struct word[]){{"baaaa", 3}}, 1, 100, 100, 2,
+           SPECIALS "b\n##a\n##aa\nbaa\nbaaaa\n");
+    expect((const struct word[]){{"baaa", 3}}, 1, 100, 100, 2,
+           SPECIALS "b\n##a\n##aa\nbaa\nbaaa\n");
+}
+
+/* "##abc" comes about as ##ab + ##c and as ##a + ##bc: it is one piece. */
+Test(vocabulary_train, two_ways_to_one_piece) {
+    struct nvdp_context *ctx = support_context();
+    const struct word words[] = {{"xab", 9}, {"ybc", 8}, {"zabc", 3}, {"wabc", 2}};
+    char *found = train(ctx, words, 4, 100, 100, 2);
+    struct nvdp__vocabulary *vocabulary = NULL; /* refuses a piece that is there twice */
+    cr_assert_eq(nvdp__vocabulary_parse(ctx, "v", found, strlen(found), &vocabulary), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    nvdp__vocabulary_free(vocabulary);
+    free(found);
+    nvdp_context_free(ctx);
+}
+
+/* Of four characters only three are kept: words with the fourth are not learned from. */
+Test(vocabulary_train, rare_characters_are_left_out) {
+    expect((const struct word[]){{"ab", 5}, {"ac", 4}, {"ad\xC3\xA9", 3}}, 3, 100, 3, 2,
+           SPECIALS "a\n##b\n##c\nab\nac\n");
+    expect((const struct word[]){{"\xE4\xB8\xAD", 2}, {"\xF0\x9F\x98\x80\xC3\xA9", 2}}, 2, 100, 9,
+           2, SPECIALS "\xE4\xB8\xAD\n\xF0\x9F\x98\x80\n##\xC3\xA9\n\xF0\x9F\x98\x80\xC3\xA9\n");
+}
+
+Test(vocabulary_train, too_small_a_size_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__word_counts counts = {.ctx = ctx};
+    const struct nvdp__vocabulary_options options = {6, 100, 2};
+    char *text = NULL;
+    size_t pieces = 0;
+    cr_assert_eq(nvdp__word_counts_add(&counts, "ab", 2, 1), NVDP_OK);
+    text_error(ctx, nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces),
+               NVDP_ERR_ARGUMENT,
+               "vocab_size: expected at least 7 for the special tokens and the text's characters, "
+               "found 6");
+    cr_assert_null(text);
+    nvdp__word_counts_release(&counts);
+    nvdp_context_free(ctx);
+}
+
+/* ---- against the rule written down plainly: count all pairs anew for every merge ---- */
+
+enum { WORDS = 60, ROOM = 16, PIECES = 120 };
+
+struct plain {
+    char piece[PIECES][ROOM + 3];
+    int pieces;
+    int symbol[WORDS][ROOM];
+    int length[WORDS];
+    uint64_t times[WORDS];
+};
+
+static int find_piece(struct plain *p, const char *text) {
+    for (int i = 0; i < p->pieces; i++) {
+        if (strcmp(p->piece[i], text) == 0) return i;
+    }
+    return -1;
+}
+
+static bool merge_best(struct plain *p) {
+    static uint64_t times[PIECES][PIECES];
+    memset(times, 0, sizeof times);
+    for (int w = 0; w < WORDS; w++) {
+        for (int i = 0; i + 1 < p->length[w]; i++) {
+            times[p->symbol[w][i]][p->symbol[w][i + 1]] += p->times[w];
+        }
+    }
+    int left = -1;
+    int right = -1;
+    for (int a = 0; a < p->pieces; a++) { /* the first of the most frequent */
+        for (int b = 0; b < p->pieces; b++) {
+            if (times[a][b] < 2 || (left >= 0 && times[a][b] <= times[left][right])) continue;
+            left = a;
+            right = b;
+        }
+    }
+    if (left < 0) return false;
+    char text[2 * ROOM + 8];
+    sprintf(text, "%s%s", p->piece[left], p->piece[right] + 2);
+    int merged = find_piece(p, text);
+    if (merged < 0) {
+        merged = p->pieces++;
+        strcpy(p->piece[merged], text);
+    }
+    for (int w = 0; w < WORDS; w++) {
+        int to = 0;
+        for (int i = 0; i < p->length[w]; i++, to++) {
+            bool here =
+                i + 1 < p->length[w] && p->symbol[w][i] == left && p->symbol[w][i + 1] == right;
+            p->symbol[w][to] = here ? merged : p->symbol[w][i];
+            i += here;
+        }
+        p->length[w] = to;
+    }
+    return true;
+}
+
+/* Distinct words of the letters a to d, so that ties and overlaps are frequent. */
+static void draw_words(uint64_t seed, char text[WORDS][ROOM + 1], struct word *words) {
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+    for (int w = 0; w < WORDS;) {
+        size_t length = 1 + nvdp__stream_below(&stream, ROOM - 4);
+        for (size_t i = 0; i < length; i++) {
+            text[w][i] = (char)('a' + nvdp__stream_below(&stream, 4));
+        }
+        text[w][length] = '\0';
+        words[w] = (struct word){text[w], 1 + nvdp__stream_below(&stream, 4)};
+        bool twice = false;
+        for (int i = 0; i < w; i++) {
+            twice |= strcmp(text[i], text[w]) == 0;
+        }
+        w += !twice;
+    }
+}
+
+/* The alphabet's pieces are taken from the trainer, merges are counted plainly. */
+static void check_plainly(const char *found, const struct word *words, size_t size) {
+    static struct plain p;
+    memset(&p, 0, sizeof p);
+    char *copy = strdup(found);
+    for (char *line = strtok(copy, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        bool character = strlen(line) == 1 || (strncmp(line, "##", 2) == 0 && strlen(line) == 3);
+        if (p.pieces >= 5 && !character) break;
+        strcpy(p.piece[p.pieces++], line);
+    }
+    for (int w = 0; w < WORDS; w++) {
+        p.times[w] = words[w].times;
+        p.length[w] = (int)strlen(words[w].text);
+        for (int i = 0; i < p.length[w]; i++) {
+            char mark[4];
+            sprintf(mark, "%s%c", i > 0 ? "##" : "", words[w].text[i]);
+            p.symbol[w][i] = find_piece(&p, mark);
+            cr_assert_geq(p.symbol[w][i], 5);
+        }
+    }
+    while (p.pieces < (int)size && merge_best(&p)) {
+    }
+    char all[PIECES * (ROOM + 4)] = "";
+    for (int i = 0; i < p.pieces; i++) {
+        strcat(strcat(all, p.piece[i]), "\n");
+    }
+    cr_assert_str_eq(found, all);
+    free(copy);
+}
+
+Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words) {
+    struct nvdp_context *ctx = support_context();
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        char text[WORDS][ROOM + 1];
+        struct word words[WORDS];
+        struct word turned[WORDS];
+        draw_words(seed, text, words);
+        for (int w = 0; w < WORDS; w++) {
+            turned[w] = words[(w * 7 + (int)seed) % WORDS];
+        }
+        size_t size = 30 + 7 * seed;
+        char *found = train(ctx, words, WORDS, size, 100, 2);
+        char *again = train(ctx, turned, WORDS, size, 100, 2);
+        cr_assert_str_eq(found, again);
+        check_plainly(found, words, size);
+        free(found);
+        free(again);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* ---- from text ---- */
+
+/* What is learned from is what the tokenizer makes: folded, marks apart, ideographs alone. */
+Test(vocabulary_train, words_are_the_tokenizers) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__normalization normalization = {true, true, true};
+    struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
+    struct nvdp__word_counts counts = {.ctx = ctx};
+    const char *path =
+        text_file("words.txt", "Caf\xC3\xA9, CAFE!\n\xE4\xB8\xAD\xE6\x96\x87 it's\xC2\xA0it\n");
+    cr_assert_eq(nvdp__word_counts_read(&counts, &rules, &path, 1), NVDP_OK);
+    const struct word want[] = {{"cafe", 2},         {",", 1},  {"!", 1}, {"\xE4\xB8\xAD", 1},
+                                {"\xE6\x96\x87", 1}, {"it", 2}, {"'", 1}, {"s", 1}};
+    cr_assert_eq(counts.words.count, sizeof want / sizeof want[0]);
+    for (size_t i = 0; i < counts.words.count; i++) {
+        size_t at = nvdp__strings_find(&counts.words, want[i].text, strlen(want[i].text));
+        cr_assert_lt(at, counts.words.count, "%s", want[i].text);
+        cr_assert_eq(counts.times[at], want[i].times, "%s", want[i].text);
+    }
+    nvdp__word_counts_release(&counts);
+    nvdp_context_free(ctx);
+}
+
+/* Every allocation fails in turn. */
+Test(vocabulary_train, without_memory) {
+    struct nvdp_context *ctx = support_context();
+    nvdp_status status = NVDP_ERR_MEMORY;
+    uint64_t k = 0;
+    while (status != NVDP_OK && k < 400) {
+        struct nvdp__word_counts counts = {.ctx = ctx};
+        const struct nvdp__vocabulary_options options = {60, 100, 2};
+        char *text = NULL;
+        size_t pieces = 0;
+        nvdp_context_fail_allocation(ctx, ++k);
+        status = NVDP_OK;
+        for (size_t i = 0; i < 4 && status == NVDP_OK; i++) {
+            status = nvdp__word_counts_add(&counts, sennrich[i].text, strlen(sennrich[i].text),
+                                           sennrich[i].times);
+        }
+        if (status == NVDP_OK)
+            status = nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces);
+        nvdp_context_fail_allocation(ctx, 0);
+        cr_assert_eq(text != NULL, status == NVDP_OK);
+        nvdp__word_counts_release(&counts);
+        free(text);
+    }
+    cr_assert_eq(status, NVDP_OK);
+    cr_assert_gt(k, 10);
+    nvdp_context_free(ctx);
+}
