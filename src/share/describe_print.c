@@ -10,7 +10,22 @@ static void print_number(double value, FILE *to) {
     fprintf(to, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.6g", value);
 }
 
-/* One value on its line; arrays of plain values as [a, b]. */
+static void print_value(const json_t *value, FILE *to);
+
+/* {a: 1, b: 2} */
+static void print_members(const json_t *object, FILE *to) {
+    const char *key;
+    json_t *value;
+    const char *before = "{";
+    json_object_foreach((json_t *)object, key, value) {
+        fprintf(to, "%s%s: ", before, key);
+        print_value(value, to);
+        before = ", ";
+    }
+    fputs(*before == '{' ? "{}" : "}", to);
+}
+
+/* One value on its line; arrays as [a, b]. */
 static void print_value(const json_t *value, FILE *to) {
     if (json_is_string(value)) {
         fputs(json_string_value(value), to);
@@ -27,14 +42,23 @@ static void print_value(const json_t *value, FILE *to) {
             print_value(item, to);
         }
         fputc(']', to);
+    } else if (json_is_object(value)) {
+        print_members(value, to);
     } else {
         fputs(json_is_true(value) ? "yes" : json_is_false(value) ? "no" : "-", to);
     }
 }
 
+/* Whether every item has what a row shows. */
 static bool is_table(const json_t *value) {
-    return json_is_array(value) && json_array_size(value) > 0 &&
-           json_is_object(json_array_get(value, 0));
+    size_t i;
+    const json_t *row;
+    json_array_foreach(value, i, row) {
+        if (!json_is_string(json_object_get(row, "name")) ||
+            !json_is_string(json_object_get(row, "type")))
+            return false;
+    }
+    return json_array_size(value) > 0;
 }
 
 /* Rows of objects: their members in one line each, the first left-aligned in a column. */

@@ -16,18 +16,19 @@ static const char *const places[] = {"on the mat", "at the gate", "in a tree", "
                                      "over the hill"};
 enum { SUBJECTS = 5 };
 
-const char *rig_text(const char *name, size_t documents, uint64_t seed) {
+/* `other` in four sentences are on another subject than the document's. */
+static const char *write_text(const char *name, size_t documents, uint64_t seed, uint64_t other) {
     const char *path = support_scratch_path(name);
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     FILE *file = fopen(path, "wb");
     cr_assert_not_null(file);
     for (size_t d = 0; d < documents; d++) {
-        size_t sentences = 2 + nvdp__stream_below(&stream, 8);
-        size_t subject = nvdp__stream_below(&stream, SUBJECTS); /* mostly one a document */
+        size_t sentences = other > 0 ? 2 + nvdp__stream_below(&stream, 8) : 12;
+        size_t subject = nvdp__stream_below(&stream, SUBJECTS);
         for (size_t s = 0; s < sentences; s++) {
-            size_t i = nvdp__stream_below(&stream, 4) > 0 ? subject
-                                                          : nvdp__stream_below(&stream, SUBJECTS);
+            bool same = nvdp__stream_below(&stream, 4) >= other;
+            size_t i = same ? subject : nvdp__stream_below(&stream, SUBJECTS);
             bool line = nvdp__stream_below(&stream, 3) == 0;
             fprintf(file, "%s %s %s.%s", subjects[i], verbs[i], places[i], line ? "\n" : " And ");
         }
@@ -35,6 +36,14 @@ const char *rig_text(const char *name, size_t documents, uint64_t seed) {
     }
     cr_assert_eq(fclose(file), 0);
     return path;
+}
+
+const char *rig_text(const char *name, size_t documents, uint64_t seed) {
+    return write_text(name, documents, seed, 1);
+}
+
+const char *rig_topics(const char *name, size_t documents, uint64_t seed) {
+    return write_text(name, documents, seed, 0);
 }
 
 const char *rig_vocabulary(void) {

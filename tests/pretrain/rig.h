@@ -17,6 +17,8 @@ struct rig {
 /* Writes documents of made-up sentences, in which words follow from the words before them; path in
  * the scratch directory. */
 const char *rig_text(const char *name, size_t documents, uint64_t seed);
+/* The same with twelve sentences a document, all on one subject. */
+const char *rig_topics(const char *name, size_t documents, uint64_t seed);
 /* Writes a vocab.txt that covers them; returns its path. */
 const char *rig_vocabulary(void);
 /* The text, tokenised. */

@@ -137,6 +137,23 @@ Test(describe, runs_models_and_readers) {
     nvdp_context_free(ctx);
 }
 
+/* A foreign configuration may hold lists of anything. */
+Test(describe, lists_of_objects_in_a_configuration) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    config.hidden_size = config.intermediate_size = 8;
+    config.num_hidden_layers = config.num_attention_heads = 1;
+    config.vocab_size = 8;
+    const char *directory = support_scratch_path("foreign");
+    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 1, NULL, directory), NVDP_OK);
+    support_write_text(support_scratch_path("foreign/config.json"),
+                       "{\"model_type\": \"bert\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "
+                       "\"num_attention_heads\": 1, \"intermediate_size\": 8, \"vocab_size\": 8, "
+                       "\"max_position_embeddings\": 512, \"list\": [{\"a\": 1, \"b\": [2]}, {}]}");
+    contains(ctx, directory, "[{a: 1, b: [2]}, {}]");
+    nvdp_context_free(ctx);
+}
+
 Test(describe, refuses_the_rest) {
     static const char *const texts[] = {"", "no vocabulary at all\n", "{\"a\": 1}\n", "[PAD]\n"};
     struct nvdp_context *ctx = support_context();

@@ -1,0 +1,198 @@
+/* nvdp pretrain: from text to a model that nvdp train takes; kill and resume; bad usage. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The task's sentences as plain text, in documents of eight. */
+static const char *text_file(void) {
+    const char *path = support_scratch_path("text.txt");
+    rig_task();
+    char *tsv = support_read(support_scratch_path("task/train.tsv"));
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file);
+    int row = 0;
+    char *line = strchr(tsv, '\n') + 1;
+    for (char *end; (end = strchr(line, '\t')) != NULL; line = strchr(end, '\n') + 1, row++) {
+        fprintf(file, "%.*s\n%s", (int)(end - line), line, row % 8 == 7 ? "\n" : "");
+    }
+    cr_assert_eq(fclose(file), 0);
+    free(tsv);
+    return path;
+}
+
+static const char *options(void) {
+    static char text[4096];
+    snprintf(text, sizeof text,
+             "--text %s --vocab-size 90 --hidden 16 --layers 1 --heads 2 --intermediate 32 "
+             "--length 16 --batch 8 --lr 3e-3 --threads 1",
+             text_file());
+    return text;
+}
+
+Test(pretrain, from_text_to_a_model_that_can_be_trained) {
+    struct outcome o = rig_expect(0,
+                                  "pretrain %s --steps 30 --eval-text %s --eval-every 10 --out %s "
+                                  "--dtype f16 --json",
+                                  options(), text_file(), support_scratch_path("lm"));
+    json_t *result = rig_object(&o);
+    cr_assert_eq(json_integer_value(json_object_get(result, "steps")), 30);
+    cr_assert_leq(json_integer_value(json_object_get(result, "vocab_size")), 90);
+    const json_t *evaluation = json_object_get(result, "evaluation");
+    cr_assert_gt(json_integer_value(json_object_get(evaluation, "masked")), 100);
+    cr_assert_eq(json_real_value(json_object_get(json_object_get(result, "coverage"), "unknown")),
+                 0);
+    rig_contains(o.err, "held-out masked accuracy");
+    json_decref(result);
+    rig_release(&o);
+    o = rig_expect(0, "pretrain --eval --model %s --text %s --length 16 --threads 1",
+                   support_scratch_path("lm"), text_file());
+    rig_contains(o.out, "masked accuracy");
+    rig_contains(o.out, "perplexity");
+    rig_release(&o);
+    o = rig_expect(
+        0,
+        "train --task sst2 --data %s --model %s --method base --epochs 1 --max-length 12 "
+        "--threads 1 --out %s",
+        rig_task(), support_scratch_path("lm"), support_scratch_path("run"));
+    rig_contains(o.err, "7 tensors not used: "); /* the pretraining heads */
+    rig_release(&o);
+    o = rig_expect(0, "pretrain --init %s --text %s --length 24 --steps 2 --threads 1 --out %s",
+                   support_scratch_path("lm"), text_file(), support_scratch_path("longer"));
+    rig_contains(o.out, "longer");
+    rig_release(&o);
+    o = rig_expect(0, "info %s", support_scratch_path("longer"));
+    rig_contains(o.out, "BertForPreTraining");
+    rig_release(&o);
+}
+
+static void same_file(const char *a, const char *b) {
+    struct stat info[2];
+    cr_assert_eq(stat(a, &info[0]), 0);
+    cr_assert_eq(stat(b, &info[1]), 0);
+    cr_assert_eq(info[0].st_size, info[1].st_size);
+    char *bytes[2] = {support_read(a), support_read(b)};
+    cr_assert_eq(memcmp(bytes[0], bytes[1], (size_t)info[0].st_size), 0);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* Killed without warning in the middle, continued from its last saved state: the same bytes. */
+Test(pretrain, killed_and_resumed) {
+    struct outcome o =
+        rig_expect(0, "pretrain %s --steps 300 --out %s", options(), support_scratch_path("whole"));
+    rig_release(&o);
+    char *line = NULL;
+    cr_assert_gt(asprintf(&line,
+                          "exec %s/nvdp pretrain %s --steps 300 --checkpoint-seconds 0 "
+                          "--quiet --out %s",
+                          NVDP_BINARY_DIR, options(), support_scratch_path("parts")),
+                 0);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    free(line);
+    struct stat info;
+    while (stat(support_scratch_path("parts/pretrain.json"), &info) != 0) {
+        usleep(1000);
+    }
+    usleep(100000);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    o = rig_expect(0, "pretrain --resume %s --threads 1", support_scratch_path("parts"));
+    rig_contains(o.out, "300 steps");
+    rig_release(&o);
+    same_file(support_scratch_path("whole/model.safetensors"),
+              support_scratch_path("parts/model.safetensors"));
+}
+
+Test(pretrain, dry_run_writes_nothing) {
+    struct outcome o = rig_expect(0, "pretrain --text %s --arch mini --steps 10 --dry-run --json",
+                                  text_file());
+    json_t *object = rig_object(&o);
+    const json_t *plan = json_object_get(object, "plan");
+    cr_assert_eq(json_integer_value(json_object_get(plan, "vocab_size")), 8192);
+    cr_assert_eq(json_integer_value(json_object_get(plan, "tokens")), 10 * 64 * 128);
+    cr_assert_gt(json_integer_value(json_object_get(plan, "parameters")), 5000000);
+    const json_t *configuration = json_object_get(object, "configuration");
+    cr_assert_eq(json_integer_value(json_object_get(configuration, "intermediate")), 1024);
+    json_decref(object);
+    rig_release(&o);
+}
+
+static void refused(int code, const char *part, const char *args) {
+    struct outcome o = rig_expect(code, "pretrain %s", args);
+    rig_contains(o.err, part);
+    rig_release(&o);
+}
+
+Test(pretrain, bad_usage) {
+    options();
+    refused(2, "option --text is needed", "--out x");
+    refused(2, "option --out is needed", "--text x");
+    refused(2, "--arch and --hidden exclude", "--text x --out y --arch mini --hidden 8");
+    refused(2, "arch: expected tiny, mini, small or base, found 'huge'",
+            "--text x --out y --arch huge");
+    refused(2, "--vocab and --vocab-size exclude", "--text x --out y --vocab v --vocab-size 8");
+    refused(2, "option --layers: --init brings", "--text x --out y --init m --layers 2");
+    refused(2, "option --lr: a resumed run keeps", "--resume x --lr 1");
+    refused(2, "option --model: only with --eval", "--text x --out y --model m");
+    refused(2, "option --steps: not with --eval", "--eval --model m --text x --steps 3");
+    refused(2, "option --model is needed", "--eval --text x");
+    refused(2, "one of mlm mlm+nsp", "--objective clm");
+    refused(2, "mask_prob: expected 0.001 to 0.9, found 2", "--text x --out y --mask-prob 2");
+    refused(1, "x: cannot read: No such file", "--text x --out y");
+    refused(1, "No such file", "--resume nowhere");
+}
+
+Test(pretrain, bad_input) {
+    char args[8192];
+    const char *gz = support_scratch_path("a.txt");
+    support_write(gz, "\x1F\x8B\x08\x00", 4);
+    snprintf(args, sizeof args, "--text %s --out %s --quiet", gz, support_scratch_path("none"));
+    refused(3, "a.txt: expected text, plain or compressed by xz, found gzip data", args);
+    const char *vocabulary = support_scratch_path("v.txt");
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    snprintf(args, sizeof args, "%s --out %s --quiet", options(), support_scratch_path("none"));
+    char *at = strstr(args, "--vocab-size 90");
+    memcpy(at, "               ", 15);
+    strcat(strcat(args, " --vocab "), vocabulary);
+    refused(3, "expected pieces beyond the special tokens", args);
+    struct stat info;
+    cr_assert_neq(stat(support_scratch_path("none"), &info), 0); /* nothing was left */
+    /* A directory that is not empty. */
+    snprintf(args, sizeof args, "%s --out %s", options(), support_scratch());
+    refused(2, "the output directory is not empty; use --resume or --overwrite", args);
+}
+
+/* Several files: as more --text, as more arguments, and from a file of options. */
+Test(pretrain, takes_several_texts) {
+    struct outcome o =
+        rig_expect(0, "pretrain %s %s --text %s --steps 0 --out %s --json", options(), text_file(),
+                   text_file(), support_scratch_path("three"));
+    json_t *result = rig_object(&o);
+    json_int_t words =
+        json_integer_value(json_object_get(json_object_get(result, "coverage"), "words"));
+    json_decref(result);
+    rig_release(&o);
+    const char *config = support_scratch_path("options.json");
+    char text[4096];
+    snprintf(text, sizeof text, "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}",
+             text_file(), text_file());
+    support_write_text(config, text);
+    o = rig_expect(0, "pretrain --config %s --hidden 16 --layers 1 --out %s --json --threads 1",
+                   config, support_scratch_path("two"));
+    result = rig_object(&o);
+    json_int_t fewer =
+        json_integer_value(json_object_get(json_object_get(result, "coverage"), "words"));
+    cr_assert_eq(words * 2, fewer * 3);
+    json_decref(result);
+    rig_release(&o);
+}

@@ -1,0 +1,64 @@
+/* Any bytes as a text, plain or xz: a vocabulary is trained on it, which the tokenizer must read
+ * and with which none of its words is unknown. */
+#include "text/plain_text.h"
+#include "text/vocabulary_train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* With a whole alphabet no word of the text may be unknown. */
+static void check_cover(const struct nvdp_tokenizer *tokenizer,
+                        const struct nvdp__word_counts *counts) {
+    int32_t ids[NVDP__WORD_CHARACTERS];
+    for (size_t w = 0; w < counts->words.count; w++) {
+        size_t bytes;
+        const char *word = nvdp__string(&counts->words, w, &bytes);
+        int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_UNK);
+        size_t pieces = nvdp__wordpiece(tokenizer->vocabulary, unknown, word, bytes, ids);
+        if (pieces == 0 || ids[0] == unknown) abort();
+    }
+}
+
+static void train(struct nvdp_context *ctx, const struct nvdp__normalization *rules,
+                  const char *path) {
+    struct nvdp__word_rules word_rules = nvdp__word_rules(rules);
+    struct nvdp__word_counts counts = {.ctx = ctx};
+    const struct nvdp__vocabulary_options options = {1 << 16, 1 << 16, 2};
+    struct nvdp_tokenizer *tokenizer = NULL;
+    char *text = NULL;
+    size_t pieces = 0;
+    nvdp_status status = nvdp__word_counts_read(&counts, &word_rules, &path, 1);
+    if (status == NVDP_OK) {
+        if (nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces) != NVDP_OK ||
+            nvdp__tokenizer_create(ctx, path, text, strlen(text), nvdp__special_names, rules,
+                                   &tokenizer) != NVDP_OK)
+            abort();
+        check_cover(tokenizer, &counts);
+    } else if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') {
+        abort();
+    }
+    nvdp_tokenizer_free(tokenizer);
+    free(text);
+    nvdp__word_counts_release(&counts);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char path[64];
+    struct nvdp_context *ctx = NULL;
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd < 0 || nvdp_context_create(&ctx) != NVDP_OK) abort();
+    if (write(fd, data, size) != (ssize_t)size) abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    for (int cased = 0; cased < 2; cased++) {
+        const struct nvdp__normalization rules = {!cased, !cased, true};
+        train(ctx, &rules, path);
+    }
+    nvdp_context_free(ctx);
+    close(fd);
+    return 0;
+}

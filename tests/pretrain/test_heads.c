@@ -1,0 +1,255 @@
+/* The pretraining heads: against the plain kernels, and their gradients against finite differences.
+ *
+ * Finite differences: a whole tensor moves along its gradient and along a random direction; float32
+ * gives the loss to about 1e-7 and the step moves it by about 1e-3, so 1e-4 of the gradient's norm
+ * is noise; the cubic term adds as much.  The word embeddings take part twice, at the encoder's
+ * input and as the decoder. */
+#include "pretrain/model.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXTS = 3, LONGEST = 9, PIECES = 23, MASKED = 7 };
+
+struct bench {
+    struct nvdp_context *ctx;
+    struct nvdp__pretrain_model model;
+    struct nvdp__batch *batch;
+    struct nvdp__masked masked;
+    struct nvdp__pass pass;
+};
+
+static struct nvdp_bert_config small(enum nvdp_activation act) {
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    config.hidden_size = 12;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 3;
+    config.intermediate_size = 20;
+    config.vocab_size = PIECES;
+    config.max_position_embeddings = LONGEST;
+    config.hidden_act = act;
+    return config;
+}
+
+/* Nothing is zero that a mistake could hide in; LayerNorm's weights are near 1, so that what they
+ * scale is not lost in noise. */
+static void randomise(struct nvdp__params *params, const struct nvdp__device *dev) {
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        nvdp__params_normal(dev, params, i, 0.3, 7);
+        float *value = nvdp__value(params, i);
+        for (size_t k = 0; strstr(entry->name, "LayerNorm.weight") != NULL && k < entry->count;
+             k++) {
+            value[k] += 1;
+        }
+    }
+}
+
+static void fill_batch(struct bench *b) {
+    static const size_t lengths[TEXTS] = {5, LONGEST, 4};
+    struct nvdp__batch *batch = b->batch;
+    size_t at = 0;
+    for (size_t t = 0; t < TEXTS; t++) {
+        batch->offset[t] = (int32_t)at;
+        batch->label[t] = (float)(t % 2);
+        for (size_t i = 0; i < lengths[t]; i++, at++) {
+            batch->ids[at] = (int32_t)((at * 7 + 3) % PIECES);
+            batch->types[at] = i > 2;
+            batch->positions[at] = (int32_t)i;
+        }
+    }
+    batch->offset[TEXTS] = (int32_t)at;
+    batch->texts = TEXTS;
+    batch->tokens = at;
+    batch->longest = LONGEST;
+    static const int32_t row[MASKED] = {1, 3, 5, 6, 12, 14, 17};
+    for (size_t i = 0; i < MASKED; i++) {
+        b->masked.row[i] = row[i];
+        b->masked.label[i] = (int32_t)((i * 5 + 2) % PIECES);
+    }
+    b->masked.count = MASKED;
+}
+
+static struct bench open_bench(enum nvdp_objective objective, enum nvdp_activation act,
+                               bool reference) {
+    struct bench b = {.ctx = support_context(), .pass = {.training = true}};
+    struct nvdp_bert_config config = small(act);
+    nvdp_context_set_threads(b.ctx, 1); /* nothing here is large enough for two */
+    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, objective, true, &b.model), NVDP_OK);
+    b.model.dev.reference = reference;
+    randomise(&b.model.params, &b.model.dev);
+    cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(b.ctx, MASKED, &b.masked), NVDP_OK);
+    fill_batch(&b);
+    return b;
+}
+
+static void close_bench(struct bench *b) {
+    nvdp__masked_release(&b->masked);
+    nvdp__batch_free(b->batch);
+    nvdp__pretrain_model_release(&b->model);
+    nvdp_context_free(b->ctx);
+}
+
+static double loss_of(struct bench *b) {
+    struct nvdp__pretrain_losses losses;
+    nvdp__pretrain_model_step(&b->model, b->batch, &b->masked, &b->pass, &losses);
+    return losses.nll / MASKED + losses.next;
+}
+
+static float *copy_of(size_t n, const float *x) {
+    float *copy = malloc(n * sizeof *copy);
+    memcpy(copy, x, n * sizeof *copy);
+    return copy;
+}
+
+static double dot(size_t n, const float *a, const float *b) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)a[i] * b[i];
+    }
+    return sum;
+}
+
+/* ---- gradients ---- */
+
+static double moved_loss(struct bench *b, size_t index, const float *value, const float *direction,
+                         double h) {
+    size_t n = b->model.params.entry[index].count;
+    float *to = nvdp__value(&b->model.params, index);
+    for (size_t i = 0; i < n; i++) {
+        to[i] = (float)(value[i] + h * direction[i]);
+    }
+    double loss = loss_of(b);
+    memcpy(to, value, n * sizeof *to);
+    return loss;
+}
+
+/* |finite difference - <gradient, u>| over the gradient's norm. */
+static double direction_error(struct bench *b, size_t index, const float *gradient,
+                              const float *direction) {
+    size_t n = b->model.params.entry[index].count;
+    double norm = sqrt(dot(n, gradient, gradient));
+    double h = fmin(2e-3 / norm, 0.02);
+    float *value = copy_of(n, nvdp__value(&b->model.params, index));
+    double above = moved_loss(b, index, value, direction, h);
+    double below = moved_loss(b, index, value, direction, -h);
+    free(value);
+    double error = fabs((above - below) / (2 * h) - dot(n, gradient, direction));
+    /* A key's bias has no gradient at all: the loss must not move then. */
+    return norm < 1e-6 ? error : error / norm;
+}
+
+static double tensor_error(struct bench *b, size_t index, const float *gradient) {
+    size_t n = b->model.params.entry[index].count;
+    float *direction = malloc(n * sizeof *direction);
+    double norm = sqrt(dot(n, gradient, gradient));
+    double worst = 0;
+    for (int along = norm >= 1e-6; along >= 0; along--) {
+        struct nvdp__noise noise = {.seed = 5};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, index);
+        nvdp__stream_normals(&stream, n, direction);
+        if (along) memcpy(direction, gradient, n * sizeof *direction);
+        double length = sqrt(dot(n, direction, direction));
+        for (size_t i = 0; i < n; i++) {
+            direction[i] = (float)(direction[i] / length);
+        }
+        worst = fmax(worst, direction_error(b, index, gradient, direction));
+    }
+    free(direction);
+    return worst;
+}
+
+static void check_gradients(enum nvdp_objective objective, enum nvdp_activation act) {
+    struct bench b = open_bench(objective, act, false);
+    const struct nvdp__params *params = &b.model.params;
+    loss_of(&b);
+    float *gradient = copy_of(params->total, params->grad);
+    for (size_t i = 0; i < params->count; i++) {
+        double error = tensor_error(&b, i, gradient + params->entry[i].offset);
+        cr_expect_leq(error, 2e-3, "%s: error %g", params->entry[i].name, error);
+    }
+    free(gradient);
+    close_bench(&b);
+}
+
+Test(heads, gradients_of_both_losses) {
+    check_gradients(NVDP_OBJECTIVE_MLM_NSP, NVDP_GELU);
+}
+
+Test(heads, gradients_of_the_masked_loss_with_gelu_new) {
+    check_gradients(NVDP_OBJECTIVE_MLM, NVDP_GELU_NEW);
+}
+
+/* ---- against the plain kernels, which sum in double ---- */
+
+Test(heads, agree_with_the_plain_kernels) {
+    struct bench fast = open_bench(NVDP_OBJECTIVE_MLM_NSP, NVDP_GELU, false);
+    struct bench plain = open_bench(NVDP_OBJECTIVE_MLM_NSP, NVDP_GELU, true);
+    size_t total = fast.model.params.total;
+    cr_expect_float_eq(loss_of(&fast), loss_of(&plain), 1e-5);
+    for (size_t i = 0; i < MASKED; i++) {
+        cr_expect_float_eq(fast.model.nll[i], plain.model.nll[i], 1e-5);
+        cr_expect_eq(fast.model.best[i], plain.model.best[i]);
+    }
+    double *want = malloc(total * sizeof *want);
+    for (size_t i = 0; i < total; i++) {
+        want[i] = (double)plain.model.params.grad[i];
+    }
+    cr_expect_leq(support_norm_error(total, fast.model.params.grad, want), 1e-5);
+    free(want);
+    close_bench(&fast);
+    close_bench(&plain);
+}
+
+/* Blocks of logits change nothing but the order in which the decoder's gradient is summed. */
+Test(heads, blocks_change_nothing) {
+    struct bench b = open_bench(NVDP_OBJECTIVE_MLM, NVDP_GELU, false);
+    size_t total = b.model.params.total;
+    double loss = loss_of(&b);
+    double *want = malloc(total * sizeof *want);
+    for (size_t i = 0; i < total; i++) {
+        want[i] = (double)b.model.params.grad[i];
+    }
+    for (size_t block = 1; block < MASKED; block += 2) {
+        b.model.heads.block = block;
+        cr_expect_float_eq(loss_of(&b), loss, 1e-6);
+        cr_expect_leq(support_norm_error(total, b.model.params.grad, want), 1e-5);
+    }
+    free(want);
+    close_bench(&b);
+}
+
+/* Without a training pass nothing but the losses is computed, and they are the same. */
+Test(heads, evaluation_gives_the_same_losses) {
+    struct bench b = open_bench(NVDP_OBJECTIVE_MLM, NVDP_GELU, false);
+    double loss = loss_of(&b);
+    float *gradient = copy_of(b.model.params.total, b.model.params.grad);
+    b.pass.training = false;
+    cr_expect_float_eq(loss_of(&b), loss, 1e-12);
+    cr_expect_eq(memcmp(gradient, b.model.params.grad, b.model.params.total * sizeof *gradient), 0);
+    b.masked.count = 0; /* a batch may have nothing to predict */
+    b.pass.training = true;
+    cr_expect_eq(loss_of(&b), 0);
+    cr_expect_eq(dot(b.model.params.total, b.model.params.grad, b.model.params.grad), 0);
+    free(gradient);
+    close_bench(&b);
+}
+
+/* Under the masked objective alone the pooler and the next-sentence head get no gradient and no
+ * decay. */
+Test(heads, what_is_not_trained_is_frozen) {
+    struct bench b = open_bench(NVDP_OBJECTIVE_MLM, NVDP_GELU, false);
+    static const char *const names[] = {"bert.pooler.dense.weight", "bert.pooler.dense.bias",
+                                        "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t index = nvdp__params_find(&b.model.params, names[i]);
+        cr_assert_neq(index, SIZE_MAX);
+        cr_expect(b.model.params.entry[index].flags & NVDP__PARAM_FROZEN, "%s", names[i]);
+    }
+    close_bench(&b);
+}

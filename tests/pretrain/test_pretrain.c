@@ -1,0 +1,328 @@
+/* Whole runs on a text of a moment. */
+#include "rig.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "model/model.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One thread: steps this small wait for each other on two. */
+static struct nvdp_context *one_thread(void) {
+    struct nvdp_context *ctx = support_context();
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
+    return ctx;
+}
+
+static struct nvdp_pretrain_result run(struct nvdp_context *ctx,
+                                       const struct nvdp_pretrain_config *config) {
+    struct nvdp_pretrain_result result;
+    cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return result;
+}
+
+/* What follows from a subject is learned: far better than word frequencies (accuracy about .12, the
+ * share of the most frequent word; perplexity about 25). */
+Test(pretrain, learns_masked_tokens) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 300, 1);
+    const char *held = rig_text("held.txt", 60, 2);
+    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("learn"));
+    config.hidden = 32;
+    config.steps = 400;
+    config.batch = 32;
+    config.eval_text = &held;
+    config.eval_texts = 1;
+    config.eval_every = 200;
+    struct nvdp_pretrain_result result = run(ctx, &config);
+    cr_assert_eq(result.steps, 400);
+    cr_assert_gt(result.eval.accuracy, 0.5);
+    cr_assert_lt(result.eval.perplexity, 6);
+    cr_assert_float_eq(result.eval.perplexity, exp(result.eval.nll), 1e-9);
+    cr_assert_float_eq(result.loss, result.eval.nll, 0.6); /* the same language */
+    cr_assert_eq(result.coverage.unknown, 0);
+    cr_assert(result.coverage.pieces_per_word >= 1 && result.coverage.pieces_per_word < 1.2);
+    /* The same windows and masks from the directory that was written. */
+    struct nvdp_mlm_config eval = nvdp_mlm_config_default();
+    struct nvdp_mlm_scores scores;
+    eval.model = config.out;
+    eval.text = &held;
+    eval.texts = 1;
+    eval.length = config.length;
+    eval.batch = 7;
+    cr_assert_eq(nvdp_mlm_evaluate(ctx, &eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(scores.masked, result.eval.masked);
+    cr_assert_float_eq(scores.nll, result.eval.nll, 1e-5); /* other batches, other roundings */
+    cr_assert_float_eq(scores.accuracy, result.eval.accuracy, 2e-3);
+    nvdp_context_free(ctx);
+}
+
+/* Documents keep to one of five subjects, so that most random segments can be told: .8 here, where
+ * always saying the more frequent class gives about .55. */
+Test(pretrain, learns_what_follows) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_topics("train.txt", 300, 1);
+    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("next"));
+    config.objective = NVDP_OBJECTIVE_MLM_NSP;
+    config.hidden = 32;
+    config.layers = 2;
+    config.steps = 400;
+    config.batch = 32;
+    config.length = 40;
+    config.lr = 3e-3;
+    config.log_every = 100;
+    run(ctx, &config);
+    char *lines = support_read(support_scratch_path("next/metrics.jsonl"));
+    const char *last = lines;
+    for (const char *at = lines; (at = strstr(at, "{\"event\":\"step\"")) != NULL; at++) {
+        last = at;
+    }
+    const char *accuracy = strstr(last, "\"next_accuracy\":");
+    cr_assert_not_null(accuracy);
+    cr_assert_gt(strtod(strchr(accuracy, ':') + 1, NULL), 0.7, "%s", last);
+    free(lines);
+    nvdp_context_free(ctx);
+}
+
+struct stopper {
+    uint64_t step, stop_at;
+};
+
+static void watch(const struct nvdp_progress *progress, void *user) {
+    struct stopper *stopper = user;
+    if (strcmp(progress->phase, "pretrain") == 0) stopper->step = progress->done;
+}
+
+static bool stop(void *user) {
+    const struct stopper *stopper = user;
+    return stopper->step >= stopper->stop_at;
+}
+
+/* Stopped and continued, to the same bits: weights, and every line of metrics.jsonl but the speed.
+ */
+static void check_resume(enum nvdp_objective objective) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 30, 1);
+    char whole[512];
+    char parts[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp_pretrain_config config = rig_config(&text, whole);
+    config.objective = objective;
+    config.dropout = 0.1;
+    config.steps = 50; /* some epochs */
+    struct nvdp_pretrain_result once = run(ctx, &config);
+    config.out = parts;
+    struct stopper stopper = {.stop_at = 1};
+    struct nvdp_pretrain_result result;
+    nvdp_status status = NVDP_ERR_CANCELLED;
+    nvdp_context_set_progress(ctx, watch, &stopper);
+    nvdp_context_set_cancel(ctx, stop, &stopper);
+    int stops = 0;
+    while (status == NVDP_ERR_CANCELLED) {
+        status = nvdp_pretrain(ctx, &config, &result);
+        stopper.stop_at = stopper.step + 13;
+        if (status == NVDP_ERR_CANCELLED)
+            cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"));
+        stops += status == NVDP_ERR_CANCELLED;
+        config = (struct nvdp_pretrain_config){.out = parts, .resume = true};
+        usleep(110000); /* progress is reported ten times a second */
+    }
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_geq(stops, 1);
+    cr_assert_eq(once.tokens, result.tokens);
+    cr_assert_eq(once.loss, result.loss);
+    cr_assert(rig_same_file(whole, parts, "model.safetensors"));
+    cr_assert(rig_same_file(whole, parts, "vocab.txt"));
+    nvdp_context_free(ctx);
+}
+
+Test(pretrain, resumes_to_the_same_bits) {
+    check_resume(NVDP_OBJECTIVE_MLM);
+}
+
+Test(pretrain, resumes_pairs_to_the_same_bits) {
+    check_resume(NVDP_OBJECTIVE_MLM_NSP);
+}
+
+Test(pretrain, a_changed_text_cannot_be_resumed) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 30, 1);
+    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("changed"));
+    config.steps = 1;
+    run(ctx, &config);
+    rig_text("train.txt", 30, 2);
+    config.resume = true;
+    struct nvdp_pretrain_result result;
+    cr_assert_eq(nvdp_pretrain(ctx, &config, &result), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "expected the text that the run began with"),
+                       "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+/* A second run at another length from the first one's directory: it begins where that ended. */
+Test(pretrain, starts_from_a_model) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 200, 1);
+    char first[512];
+    snprintf(first, sizeof first, "%s", support_scratch_path("first"));
+    struct nvdp_pretrain_config config = rig_config(&text, first);
+    config.steps = 300;
+    config.batch = 32;
+    struct nvdp_pretrain_result before = run(ctx, &config);
+    config = rig_config(&text, support_scratch_path("second"));
+    config.init = first;
+    config.length = 40;
+    config.steps = 10;
+    config.lr = 1e-5;
+    config.dtype = NVDP_F16;
+    struct nvdp_pretrain_result after = run(ctx, &config);
+    cr_assert_eq(after.vocab_size, before.vocab_size);
+    cr_assert_eq(after.parameters, before.parameters);
+    cr_assert_lt(after.loss, before.loss + 0.5); /* untrained: log 47 = 3.9 */
+    cr_assert(rig_same_file(first, config.out, "vocab.txt"));
+    nvdp_context_free(ctx);
+}
+
+/* What is written is a BertForPreTraining directory: its tensors, its configuration, its types. */
+Test(pretrain, writes_a_hugging_face_directory) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 30, 1);
+    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("hf"));
+    config.steps = 2;
+    config.dtype = NVDP_F16;
+    run(ctx, &config);
+    struct nvdp_safetensors *file = NULL;
+    cr_assert_eq(nvdp_safetensors_open(ctx, support_scratch_path("hf/model.safetensors"), &file),
+                 NVDP_OK);
+    static const struct {
+        const char *name;
+        size_t rows, cols; /* 0: one dimension */
+    } want[] = {{"bert.embeddings.word_embeddings.weight", 0, 16},
+                {"bert.embeddings.position_embeddings.weight", 128, 16},
+                {"bert.pooler.dense.weight", 16, 16},
+                {"cls.predictions.transform.dense.weight", 16, 16},
+                {"cls.predictions.transform.dense.bias", 16, 0},
+                {"cls.predictions.transform.LayerNorm.weight", 16, 0},
+                {"cls.predictions.transform.LayerNorm.bias", 16, 0},
+                {"cls.predictions.bias", 0, 0},
+                {"cls.seq_relationship.weight", 2, 16},
+                {"cls.seq_relationship.bias", 2, 0}};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, want[i].name);
+        cr_assert_not_null(info, "%s", want[i].name);
+        cr_assert_eq(info->dtype, NVDP_F16);
+        cr_assert_eq(info->rank, want[i].cols > 0 ? 2 : 1);
+        if (want[i].rows > 0) cr_assert_eq(info->shape[0], want[i].rows);
+    }
+    cr_assert_str_eq(nvdp_safetensors_metadata(file, "format"), "pt");
+    nvdp_safetensors_close(file);
+    json_t *json = NULL;
+    cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("hf/config.json"), &json), NVDP_OK);
+    cr_assert_str_eq(json_string_value(json_array_get(json_object_get(json, "architectures"), 0)),
+                     "BertForPreTraining");
+    cr_assert_str_eq(json_string_value(json_object_get(json, "torch_dtype")), "float16");
+    const json_t *from = json_object_get(json, "nvdp_pretraining");
+    const json_t *source = json_array_get(json_object_get(from, "text"), 0);
+    char digest[65];
+    cr_assert_eq(nvdp__file_sha256(ctx, text, digest), NVDP_OK);
+    cr_assert_str_eq(json_string_value(json_object_get(source, "name")), "train.txt");
+    cr_assert_str_eq(json_string_value(json_object_get(source, "sha256")), digest);
+    cr_assert_eq(json_integer_value(json_object_get(from, "steps")), 2);
+    json_decref(json);
+    nvdp_context_free(ctx);
+}
+
+/* The draws depend on the seed alone, not on threads: the first step's loss is the same up to
+ * rounding, and so is which tokens were masked. */
+Test(pretrain, draws_the_same_on_one_thread_and_two) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 100, 1);
+    struct nvdp_pretrain_result result[2];
+    for (int i = 0; i < 2; i++) {
+        struct nvdp_pretrain_config config =
+            rig_config(&text, support_scratch_path(i == 0 ? "one" : "two"));
+        config.steps = 5;
+        nvdp_context_set_threads(ctx, i + 1);
+        result[i] = run(ctx, &config);
+    }
+    cr_assert_eq(result[0].tokens, result[1].tokens);
+    cr_assert_eq(result[0].masked, result[1].masked);
+    cr_assert_float_eq(result[0].loss, result[1].loss, 1e-4);
+    nvdp_context_free(ctx);
+}
+
+static void refused(struct nvdp_context *ctx, const struct nvdp_pretrain_config *config,
+                    nvdp_status status, const char *message) {
+    struct nvdp_pretrain_result result;
+    cr_assert_eq(nvdp_pretrain(ctx, config, &result), status, "%s", nvdp_context_error(ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
+}
+
+Test(pretrain, bad_configurations_are_refused) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 30, 1);
+    const struct nvdp_pretrain_config good = rig_config(&text, support_scratch_path("bad"));
+    struct nvdp_pretrain_config c = good;
+    c.mask_prob = NAN;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9");
+    c = good;
+    c.texts = 0;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "text: expected one file");
+    c = good;
+    c.heads = 3;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "num_attention_heads");
+    c = good;
+    c.max_positions = 20;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "length: expected at most max_positions 20, found 24");
+    c = good;
+    c.vocab_size = 10;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "vocab_size: expected at least");
+    c = good;
+    c.vocab = text;
+    refused(ctx, &c, NVDP_ERR_INPUT, "train.txt");
+    c = good;
+    c.vocab = text;
+    c.init = "x";
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "exclude each other");
+    const char *nowhere = "nowhere.txt";
+    c = good;
+    c.text = &nowhere;
+    refused(ctx, &c, NVDP_ERR_IO, "nowhere.txt");
+    cr_assert(!nvdp__exists(good.out));
+    c = good;
+    c.lr = 10; /* x -= 100 x at every step */
+    c.weight_decay = 10;
+    c.warmup = 0;
+    c.steps = 100;
+    refused(ctx, &c, NVDP_ERR_NUMERIC, "pretraining diverged");
+    nvdp_context_free(ctx);
+}
+
+/* Whatever allocation fails: an error, and nothing is lost. */
+Test(pretrain, without_memory) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 4, 1);
+    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("memory"));
+    nvdp_status status = NVDP_ERR_MEMORY;
+    config.overwrite = true;
+    config.steps = 1;
+    config.vocab = rig_vocabulary();
+    uint64_t k = 1;
+    for (; status != NVDP_OK && k < 4000; k += 1 + k / 24) {
+        struct nvdp_pretrain_result result;
+        nvdp_context_fail_allocation(ctx, k);
+        status = nvdp_pretrain(ctx, &config, &result);
+        nvdp_context_fail_allocation(ctx, 0);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "%d: %s", (int)status,
+                  nvdp_context_error(ctx));
+    }
+    cr_assert_eq(status, NVDP_OK);
+    cr_assert_gt(k, 30);
+    nvdp_context_free(ctx);
+}
