@@ -86,7 +86,7 @@ static nvdp_status take_sentence(struct worker *w, const char *text, size_t size
         nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(NULL, &w->sentence, &w->sentence_capacity, w->sentences + 1,
                                         sizeof *w->sentence));
-    memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
+    if (tokens > 0) memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
     w->ids += tokens;
     w->sentence[w->sentences++] = (struct sentence){tokens, begins};
     return NVDP_OK;
@@ -129,6 +129,7 @@ static nvdp_status tokenise_chunk(struct builder *b) {
 /* ---- writing ---- */
 
 static nvdp_status write_bytes(struct builder *b, const void *bytes, size_t size) {
+    if (size == 0) return NVDP_OK;
     crypto_generichash_update(&b->hash, bytes, size);
     return nvdp__output_write(&b->output, bytes, size);
 }

@@ -2,15 +2,25 @@
 
 #include "tensor/vector.h"
 
-enum { SUM_BLOCK = 256 }; /* summed in float, then in double */
+enum {
+    SUM_BLOCK = 256, /* summed in float, then in double */
+    LANES = 16       /* maxima kept side by side: no compiler vectorises a single one */
+};
 
 NVDP__CLONES
 static float largest_logit(size_t n, const float *x) {
-    float most = -INFINITY;
-#pragma omp simd reduction(max : most)
-    for (size_t i = 0; i < n; i++)
-        most = x[i] > most ? x[i] : most;
-    return most;
+    float most[LANES];
+    size_t i = 0;
+    for (size_t k = 0; k < LANES; k++)
+        most[k] = -INFINITY;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+    for (; i < n; i++)
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+    for (size_t k = 1; k < LANES; k++)
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+    return most[0];
 }
 
 NVDP__CLONES

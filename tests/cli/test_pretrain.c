@@ -114,8 +114,8 @@ Test(pretrain, killed_and_resumed) {
 }
 
 Test(pretrain, dry_run_writes_nothing) {
-    struct outcome o = rig_expect(0, "pretrain --text %s --arch mini --steps 10 --dry-run --json",
-                                  text_file());
+    struct outcome o =
+        rig_expect(0, "pretrain --text %s --arch mini --steps 10 --dry-run --json", text_file());
     json_t *object = rig_object(&o);
     const json_t *plan = json_object_get(object, "plan");
     cr_assert_eq(json_integer_value(json_object_get(plan, "vocab_size")), 8192);
