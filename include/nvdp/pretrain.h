@@ -3,6 +3,7 @@
 #define NVDP_PRETRAIN_H
 
 #include <nvdp/bert.h>
+#include <nvdp/precision.h>
 #include <nvdp/safetensors.h>
 
 #ifdef __cplusplus
@@ -39,8 +40,9 @@ struct nvdp_pretrain_config {
     size_t batch;   /* windows or pairs a step */
     size_t length;  /* tokens of a window or pair, special ones included */
     double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
-    double dropout;        /* hidden and attention dropout */
-    enum nvdp_dtype dtype; /* of the weights that are written: F32, F16 or BF16 */
+    double dropout;                /* hidden and attention dropout */
+    enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
+    enum nvdp_dtype dtype;         /* of the weights that are written: F32, F16 or BF16 */
     uint64_t seed;
     size_t log_every;          /* steps between lines in metrics.jsonl */
     size_t save_every;         /* steps between models written on the way; 0: only at the end */
@@ -115,7 +117,7 @@ struct nvdp_mlm_config {
 };
 struct nvdp_mlm_config nvdp_mlm_config_default(void);
 /* Scores a model on windows of the text, cut and masked as a function of text, length, share and
- * seed alone. */
+ * seed alone, in the context's precision. */
 nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_mlm_config *config,
                               struct nvdp_mlm_scores *out);
 

@@ -87,6 +87,8 @@ static const struct cli_option options[] = {
     CLI_OPTION("steps", "N", "optimiser steps; 0: write vocabulary and initial weights", CLI_SEED,
                AT(steps)),
     CLI_OPTION("batch", "N", "windows or pairs a step", CLI_SIZE, AT(batch)),
+    CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE, AT(precision),
+               .choices = cli_precisions),
     CLI_OPTION("lr", "X", "largest learning rate", CLI_REAL, AT(lr)),
     CLI_OPTION("warmup", "X", "share of the steps over which the learning rate rises", CLI_REAL,
                AT(warmup)),
@@ -123,7 +125,7 @@ static const struct cli_option options[] = {
     {.kind = CLI_HEADING, .help = "Evaluation of a model:"},
     CLI_OPTION("eval", NULL,
                "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
-               "--mask-prob, --whole-word, --seed, --limit, --out",
+               "--mask-prob, --whole-word, --seed, --limit, --precision, --out",
                CLI_FLAG, offsetof(struct values, eval)),
     CLI_OPTION("model", "DIR", "the model to score", CLI_TEXT, offsetof(struct values, model)),
     CLI_OPTION("limit", "N", "windows that are scored, evenly spread; 0: all", CLI_SIZE,
@@ -236,9 +238,9 @@ static json_t *scores_json(const struct nvdp_mlm_scores *scores) {
 }
 
 static int evaluate(struct cli *cli, const struct values *values) {
-    static const char *const allowed[] = {"eval",    "model", "text",      "length",     "batch",
-                                          "seed",    "limit", "mask-prob", "whole-word", "out",
-                                          "threads", "quiet", "json",      NULL};
+    static const char *const allowed[] = {"eval", "model",   "text",      "length",     "batch",
+                                          "seed", "limit",   "mask-prob", "whole-word", "precision",
+                                          "out",  "threads", "quiet",     "json",       NULL};
     struct nvdp_mlm_config config = nvdp_mlm_config_default();
     struct nvdp_mlm_scores scores;
     int code = only(cli, allowed, "not with --eval");
@@ -255,6 +257,7 @@ static int evaluate(struct cli *cli, const struct values *values) {
     config.seed = values->config.seed;
     config.limit = values->limit;
     config.positions = values->config.out;
+    nvdp_context_set_precision(cli->ctx, values->config.precision);
     nvdp_status status = nvdp_mlm_evaluate(cli->ctx, &config, &scores);
     if (status != NVDP_OK) return cli_fail(cli, status);
     if (cli->json) return cli_print_json(cli, scores_json(&scores));

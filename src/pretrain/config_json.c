@@ -51,6 +51,7 @@ json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config) {
     }
     json_object_set_new(object, "objective", json_string(nvdp_objective_name(config->objective)));
     json_object_set_new(object, "dtype", json_string(nvdp_dtype_name(config->dtype)));
+    json_object_set_new(object, "precision", json_string(nvdp_precision_name(config->precision)));
     for (size_t i = 0; i < COUNT(sizes); i++) {
         size_t value = *(const size_t *)at(config, sizes[i].offset);
         json_object_set_new(object, sizes[i].key, json_integer((json_int_t)value));
@@ -72,9 +73,11 @@ json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config) {
 
 static nvdp_status read_names(struct nvdp_context *ctx, const char *path, const json_t *object,
                               struct nvdp_pretrain_config *config) {
-    const char *objective = NULL, *dtype = NULL;
+    const char *objective = NULL, *dtype = NULL, *precision = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "objective", "mlm", &objective));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "dtype", "F32", &dtype));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "precision", "f32", &precision));
+    config->precision = strcmp(precision, "bf16") == 0 ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32;
     config->objective =
         strcmp(objective, "mlm+nsp") == 0 ? NVDP_OBJECTIVE_MLM_NSP : NVDP_OBJECTIVE_MLM;
     config->dtype = strcmp(dtype, "F16") == 0    ? NVDP_F16

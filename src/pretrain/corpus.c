@@ -1,34 +1,28 @@
 #include "pretrain/corpus.h"
 
-#include "base/file.h"
+#include "base/cache.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 8, NAME_DIGITS = 16 };
+enum { ALIGNMENT = 8 };
+static const char cache_kind[] = "corpus";
 
-void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer, const char (*file_digest)[NVDP__HEX],
-                      size_t files, unsigned char key[NVDP__DIGEST]) {
-    const struct nvdp__vocabulary *vocabulary = tokenizer->vocabulary;
-    const struct nvdp__normalization *rules = &tokenizer->rules.normalization;
-    const unsigned char flags[] = {rules->lower_case, rules->strip_accents,
-                                   rules->chinese_characters};
-    static const unsigned char format[] = "corpus/1";
-    crypto_hash_sha256_state state;
-    crypto_hash_sha256_init(&state);
-    crypto_hash_sha256_update(&state, format, sizeof format);
-    crypto_hash_sha256_update(&state, flags, sizeof flags);
-    crypto_hash_sha256_update(&state, (const unsigned char *)vocabulary->text,
-                              vocabulary->start[vocabulary->count]);
+void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
+                      const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
+                      char key[NVDP__DIGEST_HEX]) {
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_number(&digest, NVDP__CORPUS_VERSION);
+    nvdp__digest_text(&digest, tokenizer->digest);
     for (size_t i = 0; i < files; i++) {
-        crypto_hash_sha256_update(&state, (const unsigned char *)file_digest[i], NVDP__HEX);
+        nvdp__digest_text(&digest, file_digest[i]);
     }
-    crypto_hash_sha256_final(&state, key);
+    nvdp__digest_end(&digest, key);
 }
 
 void nvdp__corpus_close(struct nvdp__corpus *corpus) {
@@ -65,19 +59,19 @@ static nvdp_status map_file(struct opening *o) {
     return NVDP_OK;
 }
 
-static nvdp_status check_header(const struct opening *o, const unsigned char *key, size_t pieces) {
+static nvdp_status check_header(const struct opening *o, const char *key, size_t pieces) {
     const struct nvdp__corpus_header *h = o->header;
-    unsigned char digest[NVDP__DIGEST];
+    unsigned char digest[NVDP__DIGEST_BYTES];
     if (memcmp(h->magic, "NVDPTOKS", sizeof h->magic) != 0)
         return REFUSE(o, "%s: expected a corpus file, found other data", o->path);
-    if (h->version != 1)
-        return REFUSE(o, "%s: expected version 1 of corpus files, found %u", o->path, h->version);
-    crypto_generichash(digest, sizeof digest, (const unsigned char *)h,
-                       offsetof(struct nvdp__corpus_header, header), NULL, 0);
+    if (h->version != NVDP__CORPUS_VERSION)
+        return REFUSE(o, "%s: expected version %d of corpus files, found %u", o->path,
+                      NVDP__CORPUS_VERSION, h->version);
+    nvdp__checksum(h, offsetof(struct nvdp__corpus_header, header), digest);
     if (memcmp(digest, h->header, sizeof digest) != 0)
         return REFUSE(o, "%s: header: expected the checksum that it states, found another",
                       o->path);
-    if (key != NULL && memcmp(h->key, key, sizeof h->key) != 0)
+    if (key != NULL && strncmp(h->key, key, sizeof h->key) != 0)
         return REFUSE(o, "%s: expected the tokens of these texts, found those of others", o->path);
     if (h->pieces != pieces)
         return REFUSE(o, "%s: expected a vocabulary of %zu pieces, found %llu", o->path, pieces,
@@ -121,9 +115,8 @@ static bool is_table(size_t count, const uint64_t *start, size_t end) {
 static nvdp_status check_body(const struct opening *o) {
     const struct nvdp__corpus_header *h = o->header;
     const struct nvdp__corpus *c = &o->corpus;
-    unsigned char digest[NVDP__DIGEST];
-    crypto_generichash(digest, sizeof digest, (const unsigned char *)c->map + sizeof *h,
-                       c->map_size - sizeof *h, NULL, 0);
+    unsigned char digest[NVDP__DIGEST_BYTES];
+    nvdp__checksum((const unsigned char *)c->map + sizeof *h, c->map_size - sizeof *h, digest);
     if (memcmp(digest, h->body, sizeof digest) != 0)
         return REFUSE(o, "%s: expected the checksum that its header states, found another",
                       o->path);
@@ -143,7 +136,7 @@ static nvdp_status check_body(const struct opening *o) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const unsigned char *key,
+nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const char *key,
                               size_t pieces, struct nvdp__corpus *corpus) {
     nvdp_status status = NVDP_OK;
     struct opening o = {.ctx = ctx, .path = path};
@@ -160,33 +153,31 @@ cleanup:
 
 /* ---- the cache ---- */
 
-static char *cache_path(struct nvdp_context *ctx, const char *directory,
-                        const unsigned char key[NVDP__DIGEST]) {
-    char hex[NVDP__HEX];
-    sodium_bin2hex(hex, sizeof hex, key, NVDP__DIGEST);
-    if (directory != NULL)
-        return nvdp__format(ctx, "%s/corpus-%.*s.tokens", directory, NAME_DIGITS, hex);
+/* A name for a file that is unlinked as soon as it is open. */
+static char *temporary_path(struct nvdp_context *ctx, const char *key) {
     const char *folder = getenv("TMPDIR");
-    return nvdp__format(ctx, "%s/nvdp-corpus-%.*s-%ld.tokens", folder != NULL ? folder : "/tmp",
-                        NAME_DIGITS, hex, (long)getpid());
+    return nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld", folder != NULL ? folder : "/tmp", cache_kind,
+                        key, (long)getpid());
 }
 
 nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                const char *const *path, const char (*file_digest)[NVDP__HEX],
-                                size_t files, const char *directory, struct nvdp__corpus *corpus) {
+                                const char *const *path,
+                                const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
+                                const char *directory, struct nvdp__corpus *corpus) {
     nvdp_status status = NVDP_OK;
-    unsigned char key[NVDP__DIGEST];
+    char key[NVDP__DIGEST_HEX];
     size_t pieces = nvdp_tokenizer_size(tokenizer);
     char *file = NULL;
     nvdp__corpus_key(tokenizer, file_digest, files, key);
-    file = cache_path(ctx, directory, key);
+    file = directory != NULL ? nvdp__cache_path(ctx, directory, cache_kind, key)
+                             : temporary_path(ctx, key);
     if (file == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (directory != NULL && nvdp__exists(file)) {
         status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
         if (status != NVDP_ERR_INPUT) goto cleanup;
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokenising again", nvdp_context_error(ctx));
     }
-    if (directory != NULL) NVDP_TRY(nvdp__make_directory(ctx, directory));
+    if (directory != NULL) NVDP_TRY(nvdp__cache_make(ctx, directory));
     NVDP_TRY(nvdp__corpus_build(ctx, tokenizer, path, files, key, file));
     status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
     if (directory == NULL) unlink(file);

@@ -2,9 +2,13 @@
 #ifndef NVDP_SRC_PRETRAIN_CORPUS_H
 #define NVDP_SRC_PRETRAIN_CORPUS_H
 
+#include "base/digest.h"
 #include "text/tokenizer.h"
 
-enum { NVDP__DIGEST = 32, NVDP__HEX = 2 * NVDP__DIGEST + 1 };
+enum {
+    NVDP__CORPUS_VERSION = 1,
+    NVDP__CORPUS_KEY = 72 /* NVDP__DIGEST_HEX and NULs, a multiple of 8 */
+};
 
 /* The file's first bytes, little-endian as they are in memory. */
 struct nvdp__corpus_header {
@@ -13,9 +17,9 @@ struct nvdp__corpus_header {
     uint32_t id_size; /* bytes of an id: 2, or 4 where the vocabulary has over 65,536 pieces */
     uint64_t pieces;  /* of the vocabulary */
     uint64_t tokens, sentences, documents;
-    unsigned char key[NVDP__DIGEST];    /* of the texts and the vocabulary: nvdp__corpus_key */
-    unsigned char body[NVDP__DIGEST];   /* BLAKE2b-256 of all bytes behind the header */
-    unsigned char header[NVDP__DIGEST]; /* BLAKE2b-256 of the header up to here */
+    char key[NVDP__CORPUS_KEY];               /* of texts and vocabulary: nvdp__corpus_key */
+    unsigned char body[NVDP__DIGEST_BYTES];   /* BLAKE2b-256 of all bytes behind the header */
+    unsigned char header[NVDP__DIGEST_BYTES]; /* BLAKE2b-256 of the header up to here */
 };
 
 struct nvdp__corpus {
@@ -36,23 +40,25 @@ static inline size_t nvdp__corpus_document(const struct nvdp__corpus *corpus, si
     return (size_t)corpus->sentence[corpus->document[document]];
 }
 
-/* SHA-256 over the files' SHA-256 digests (hex, [files]) and the tokenizer's pieces and rules. */
-void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer, const char (*file_digest)[NVDP__HEX],
-                      size_t files, unsigned char key[NVDP__DIGEST]);
+/* Of the files' SHA-256 digests (hex, [files]) and of what the tokenizer does. */
+void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
+                      const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
+                      char key[NVDP__DIGEST_HEX]);
 /* Tokenises the files (plain_text.h) into a new corpus file; atomic.  On the context's threads; the
  * file does not depend on their number.  Texts of no token are NVDP_ERR_INPUT. */
 nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                               const char *const *path, size_t files,
-                               const unsigned char key[NVDP__DIGEST], const char *out);
+                               const char *const *path, size_t files, const char *key,
+                               const char *out);
 /* Maps a corpus file, after checking sizes, digests, ids and tables.  Another key (NULL: any), or a
  * vocabulary of another size, is NVDP_ERR_INPUT too. */
-nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const unsigned char *key,
+nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const char *key,
                               size_t pieces, struct nvdp__corpus *corpus);
 void nvdp__corpus_close(struct nvdp__corpus *corpus);
-/* Opens DIRECTORY/corpus-KEY.tokens, which is built first where it is missing or damaged.
+/* Opens DIRECTORY/corpus-KEY, which is built first where it is missing or damaged.
  * `directory` NULL: a temporary file that is gone once it is closed. */
 nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                const char *const *path, const char (*file_digest)[NVDP__HEX],
-                                size_t files, const char *directory, struct nvdp__corpus *corpus);
+                                const char *const *path,
+                                const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
+                                const char *directory, struct nvdp__corpus *corpus);
 
 #endif

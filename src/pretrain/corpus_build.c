@@ -184,8 +184,7 @@ static nvdp_status write_rest(struct builder *b) {
     NVDP_RETURN_IF_FAILED(write_bytes(b, b->sentence, (h->sentences + 1) * sizeof *b->sentence));
     NVDP_RETURN_IF_FAILED(write_bytes(b, b->document, (h->documents + 1) * sizeof *b->document));
     crypto_generichash_final(&b->hash, h->body, sizeof h->body);
-    crypto_generichash(h->header, sizeof h->header, (const unsigned char *)h,
-                       offsetof(struct nvdp__corpus_header, header), NULL, 0);
+    nvdp__checksum(h, offsetof(struct nvdp__corpus_header, header), h->header);
     if (fseek(b->output.file, 0, SEEK_SET) != 0)
         return nvdp__fail_errno(b->ctx, errno, "%s: cannot write", b->output.path);
     return nvdp__output_write(&b->output, h, sizeof *h);
@@ -193,8 +192,8 @@ static nvdp_status write_rest(struct builder *b) {
 
 /* ---- all of it ---- */
 
-static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokenizer,
-                         const unsigned char key[NVDP__DIGEST], const char *out) {
+static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokenizer, const char *key,
+                         const char *out) {
     b->workers = (size_t)nvdp_context_threads(b->ctx);
     b->worker = nvdp__calloc(b->ctx, b->workers, sizeof *b->worker);
     if (b->worker == NULL) return NVDP_ERR_MEMORY;
@@ -203,12 +202,12 @@ static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokeniz
     }
     size_t pieces = nvdp_tokenizer_size(tokenizer);
     b->header = (struct nvdp__corpus_header){.magic = "NVDPTOK",
-                                             .version = 1,
+                                             .version = NVDP__CORPUS_VERSION,
                                              .id_size = pieces <= NARROW_PIECES ? 2 : 4,
                                              .pieces = pieces};
     b->header.magic[sizeof b->header.magic - 1] = 'S';
-    memcpy(b->header.key, key, NVDP__DIGEST);
-    crypto_generichash_init(&b->hash, NULL, 0, NVDP__DIGEST);
+    memcpy(b->header.key, key, strnlen(key, sizeof b->header.key - 1));
+    crypto_generichash_init(&b->hash, NULL, 0, NVDP__DIGEST_BYTES);
     NVDP_RETURN_IF_FAILED(nvdp__output_open(b->ctx, out, &b->output));
     return nvdp__output_write(&b->output, &b->header, sizeof b->header);
 }
@@ -246,8 +245,8 @@ static nvdp_status take_all(struct builder *b) {
 }
 
 nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                               const char *const *path, size_t files,
-                               const unsigned char key[NVDP__DIGEST], const char *out) {
+                               const char *const *path, size_t files, const char *key,
+                               const char *out) {
     nvdp_status status = NVDP_OK;
     struct builder b = {.ctx = ctx};
     NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &b.plain));

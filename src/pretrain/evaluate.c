@@ -61,7 +61,8 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
         size_t n = e->count - first < e->batch ? e->count - first : e->batch;
         struct nvdp__pretrain_losses losses;
         nvdp__batcher_fill(&e->batcher, &e->windows, e->order + first, 0, n, &key);
-        nvdp__pretrain_model_step(model, e->batcher.batch, &e->batcher.masked, &pass, &losses);
+        NVDP_RETURN_IF_FAILED(
+            nvdp__pretrain_model_step(model, e->batcher.batch, &e->batcher.masked, &pass, &losses));
         sum.tokens += e->batcher.batch->tokens;
         sum.masked += e->batcher.masked.count;
         nll += losses.nll;
@@ -176,7 +177,7 @@ static void release_positions(struct positions *p) {
 struct evaluation {
     struct nvdp_context *ctx;
     const struct nvdp_mlm_config *config;
-    char (*digest)[NVDP__HEX];
+    char (*digest)[NVDP__DIGEST_HEX];
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pieces pieces;
     struct nvdp__corpus corpus;
@@ -208,8 +209,9 @@ static nvdp_status open_text(struct evaluation *e) {
     for (size_t i = 0; i < c->texts; i++) {
         NVDP_RETURN_IF_FAILED(nvdp__file_sha256(e->ctx, c->text[i], e->digest[i]));
     }
-    return nvdp__corpus_cached(e->ctx, e->tokenizer, c->text, (const char(*)[NVDP__HEX])e->digest,
-                               c->texts, NULL, &e->corpus);
+    return nvdp__corpus_cached(e->ctx, e->tokenizer, c->text,
+                               (const char(*)[NVDP__DIGEST_HEX])e->digest, c->texts, NULL,
+                               &e->corpus);
 }
 
 static nvdp_status open_model(struct evaluation *e) {

@@ -1,5 +1,6 @@
 #include "pretrain/heads.h"
 
+#include "tensor/operand.h"
 #include "tensor/ops_softmax.h"
 
 enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
@@ -30,20 +31,33 @@ void nvdp__heads_initialise(const struct nvdp__heads *heads, const struct nvdp_b
     nvdp__params_fill(dev, params, heads->next.bias, 0);
 }
 
+/* Rows of logits at a time, in whole blocks of rows where products want such. */
+static size_t block_rows(const struct nvdp__device *dev, size_t pieces) {
+    size_t unit = nvdp__operand_rows(dev, 1);
+    size_t units = BLOCK_FLOATS / pieces / unit;
+    return (units > 0 ? units : 1) * unit;
+}
+
 void nvdp__heads_plan(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
-                      size_t max_masked, size_t max_texts, struct nvdp__arena *arena) {
+                      const struct nvdp__device *dev, size_t max_masked, size_t max_texts,
+                      struct nvdp__arena *arena) {
     size_t dim = config->hidden_size;
-    size_t block = BLOCK_FLOATS / config->vocab_size;
-    if (block < 1) block = 1;
-    heads->block = block < max_masked ? block : max_masked;
-    heads->gathered = nvdp__arena_take(arena, max_masked * dim);
-    heads->inner = nvdp__arena_take(arena, max_masked * dim);
-    heads->activated = nvdp__arena_take(arena, max_masked * dim);
-    heads->normed = nvdp__arena_take(arena, max_masked * dim);
-    heads->d_normed = nvdp__arena_take(arena, max_masked * dim);
-    heads->mean = nvdp__arena_take(arena, max_masked);
-    heads->rstd = nvdp__arena_take(arena, max_masked);
+    size_t rows = nvdp__operand_rows(dev, max_masked);
+    size_t block = block_rows(dev, config->vocab_size);
+    heads->block = block < rows ? block : rows;
+    heads->gathered = nvdp__arena_take(arena, rows * dim);
+    heads->gathered_operand = nvdp__arena_take_copy(arena, dev, rows, dim, heads->gathered);
+    heads->inner = nvdp__arena_take(arena, rows * dim);
+    heads->activated = nvdp__arena_take(arena, rows * dim);
+    heads->normed = nvdp__arena_take(arena, rows * dim);
+    heads->normed_operand = nvdp__arena_take_copy(arena, dev, rows, dim, heads->normed);
+    heads->d_normed = nvdp__arena_take(arena, rows * dim);
+    heads->d_inner = nvdp__arena_take_copy(arena, dev, rows, dim, heads->d_normed);
+    heads->mean = nvdp__arena_take(arena, rows);
+    heads->rstd = nvdp__arena_take(arena, rows);
     heads->logits = nvdp__arena_take(arena, heads->block * config->vocab_size);
+    heads->d_logits =
+        nvdp__arena_take_copy(arena, dev, heads->block, config->vocab_size, heads->logits);
     heads->next_logits = nvdp__arena_take(arena, max_texts * NEXT_CLASSES);
     heads->d_next = nvdp__arena_take(arena, max_texts * NEXT_CLASSES);
     heads->d_pooled = nvdp__arena_take(arena, max_texts * dim);
@@ -53,65 +67,78 @@ static enum nvdp__act activation(const struct nvdp__heads_pass *pass) {
     return pass->bert->config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
 }
 
-/* heads->normed of the masked tokens. */
+/* heads->normed of the masked tokens, and its operand. */
 static void transform_forward(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
                               const struct nvdp__masked *masked) {
     const struct nvdp_bert_config *config = &pass->bert->config;
+    const struct nvdp__device *dev = pass->dev;
     const struct nvdp__params *params = pass->params;
     size_t dim = config->hidden_size;
     size_t rows = masked->count;
-    nvdp__rows_gather(pass->dev, rows, dim, masked->row,
-                      pass->cache->hidden[config->num_hidden_layers], heads->gathered);
-    nvdp__linear_forward(pass->dev, rows, dim, dim, heads->gathered,
-                         nvdp__value(params, heads->transform.weight),
-                         nvdp__value(params, heads->transform.bias), heads->inner);
-    nvdp__act_forward(pass->dev, activation(pass), rows * dim, heads->inner, heads->activated);
-    nvdp__layernorm_forward(pass->dev, rows, dim, (float)config->layer_norm_eps, heads->activated,
-                            NULL, nvdp__value(params, heads->norm.weight),
+    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->transform, rows);
+    nvdp__rows_gather(dev, rows, dim, masked->row, pass->cache->hidden[config->num_hidden_layers],
+                      heads->gathered);
+    nvdp__to_operand(dev, rows * dim, heads->gathered, heads->gathered_operand);
+    nvdp__linear_to_float(dev, &dense, heads->gathered_operand, heads->inner);
+    nvdp__act_forward(dev, activation(pass), rows * dim, heads->inner, heads->activated);
+    nvdp__layernorm_forward(dev, rows, dim, (float)config->layer_norm_eps, heads->activated, NULL,
+                            nvdp__value(params, heads->norm.weight),
                             nvdp__value(params, heads->norm.bias), NULL, heads->normed, heads->mean,
                             heads->rstd);
+    nvdp__to_operand(dev, rows * dim, heads->normed, heads->normed_operand);
 }
 
 /* From heads->d_normed to d_last and the transform's parameters. */
 static void transform_backward(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
                                const struct nvdp__masked *masked, float *d_last) {
+    const struct nvdp__device *dev = pass->dev;
     const struct nvdp__params *params = pass->params;
     size_t dim = pass->bert->config.hidden_size;
     size_t rows = masked->count;
     float *d = heads->d_normed;
-    nvdp__layernorm_backward(pass->dev, rows, dim, heads->activated,
+    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->transform, rows);
+    nvdp__layernorm_backward(dev, rows, dim, heads->activated,
                              nvdp__value(params, heads->norm.weight), heads->mean, heads->rstd, d,
                              d, nvdp__grad(params, heads->norm.weight),
                              nvdp__grad(params, heads->norm.bias));
-    nvdp__act_backward(pass->dev, activation(pass), rows * dim, heads->inner, d, d);
+    nvdp__act_backward(dev, activation(pass), rows * dim, heads->inner, d, d);
+    nvdp__to_operand(dev, rows * dim, d, heads->d_inner);
     float *d_gathered = heads->normed; /* which nobody reads any more */
-    nvdp__linear_backward(pass->dev, rows, dim, dim, heads->gathered,
-                          nvdp__value(params, heads->transform.weight), d, d_gathered, false,
-                          nvdp__grad(params, heads->transform.weight),
-                          nvdp__grad(params, heads->transform.bias));
-    nvdp__rows_scatter_add(pass->dev, rows, dim, masked->row, d_gathered, d_last);
+    nvdp__linear_back_to_float(dev, &dense, heads->d_inner, false, d_gathered);
+    nvdp__linear_params_backward(dev, &dense, heads->gathered_operand, heads->d_inner);
+    nvdp__rows_scatter_add(dev, rows, dim, masked->row, d_gathered, d_last);
+}
+
+/* Logits of `rows` masked tokens from `at` on, their losses and, where `scale` is not 0, the
+ * gradients. */
+static void one_block(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
+                      const struct nvdp__masked *masked, size_t at, size_t rows, double scale,
+                      double *nll, int32_t *best) {
+    const struct nvdp__device *dev = pass->dev;
+    size_t dim = pass->bert->config.hidden_size;
+    size_t pieces = pass->bert->config.vocab_size;
+    const struct nvdp__dense tied = {pass->bert->word, heads->bias};
+    struct nvdp__linear decoder = nvdp__dense_linear(pass->params, &tied, rows);
+    nvdp__operand *normed = nvdp__operand_at(dev, heads->normed_operand, at * dim);
+    nvdp__linear_to_float(dev, &decoder, normed, heads->logits);
+    nvdp__softmax_loss(dev, rows, pieces, heads->logits, masked->label + at, scale, nll + at,
+                       best + at);
+    if (scale == 0) return;
+    nvdp__to_operand(dev, rows * pieces, heads->logits, heads->d_logits);
+    /* May write past the block's end: what lies there is set by the next block. */
+    nvdp__linear_back_to_float(dev, &decoder, heads->d_logits, false, heads->d_normed + at * dim);
+    nvdp__linear_params_backward(dev, &decoder, normed, heads->d_logits);
 }
 
 void nvdp__mlm_loss(struct nvdp__heads *heads, const struct nvdp__heads_pass *pass,
                     const struct nvdp__masked *masked, float *d_last, double *nll, int32_t *best) {
-    const struct nvdp__params *params = pass->params;
-    size_t word = pass->bert->word;
-    size_t dim = pass->bert->config.hidden_size;
-    size_t pieces = pass->bert->config.vocab_size;
     if (masked->count == 0) return;
     double scale = d_last != NULL ? 1 / (double)masked->count : 0;
     transform_forward(heads, pass, masked);
     for (size_t at = 0; at < masked->count; at += heads->block) {
-        size_t rows = masked->count - at < heads->block ? masked->count - at : heads->block;
-        const float *normed = heads->normed + at * dim;
-        nvdp__linear_forward(pass->dev, rows, dim, pieces, normed, nvdp__value(params, word),
-                             nvdp__value(params, heads->bias), heads->logits);
-        nvdp__softmax_loss(pass->dev, rows, pieces, heads->logits, masked->label + at, scale,
-                           nll + at, best + at);
-        if (d_last == NULL) continue;
-        nvdp__linear_backward(pass->dev, rows, dim, pieces, normed, nvdp__value(params, word),
-                              heads->logits, heads->d_normed + at * dim, false,
-                              nvdp__grad(params, word), nvdp__grad(params, heads->bias));
+        size_t left = masked->count - at;
+        one_block(heads, pass, masked, at, left < heads->block ? left : heads->block, scale, nll,
+                  best);
     }
     if (d_last != NULL) transform_backward(heads, pass, masked, d_last);
 }

@@ -18,7 +18,9 @@ struct nvdp__heads {
     struct nvdp__dense next;
     /* planned, tensor memory: [masked, D], means and rstds [masked] */
     float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
-    float *logits; /* [block, V] */
+    nvdp__operand *gathered_operand, *normed_operand, *d_inner; /* the same, for products */
+    float *logits;                                              /* [block, V] */
+    nvdp__operand *d_logits;
     size_t block;
     float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
 };
@@ -30,7 +32,8 @@ void nvdp__heads_initialise(const struct nvdp__heads *heads, const struct nvdp_b
                             const struct nvdp__device *dev, struct nvdp__params *params,
                             uint64_t seed);
 void nvdp__heads_plan(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
-                      size_t max_masked, size_t max_texts, struct nvdp__arena *arena);
+                      const struct nvdp__device *dev, size_t max_masked, size_t max_texts,
+                      struct nvdp__arena *arena);
 
 /* What the heads work on: the last hidden states of a forward pass. */
 struct nvdp__heads_pass {

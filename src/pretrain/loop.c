@@ -65,7 +65,8 @@ static nvdp_status train_step(struct nvdp__pretrainer *t, struct step_report *r)
     r->lr = c->lr * factor;
     r->norm = NAN;
     r->masked = t->batcher.masked.count;
-    nvdp__pretrain_model_step(&t->model, t->batcher.batch, &t->batcher.masked, &pass, &r->losses);
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&t->model, t->batcher.batch, &t->batcher.masked,
+                                                    &pass, &r->losses));
     r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
     if (!isfinite(r->total)) return diverged(t, r);
     nvdp_status status =

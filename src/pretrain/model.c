@@ -15,8 +15,8 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     nvdp_status status = NVDP_OK;
     *model =
         (struct nvdp__pretrain_model){.ctx = ctx, .objective = objective, .training = training};
-    model->dev = nvdp__device_cpu(ctx);
     nvdp__params_init(&model->params, ctx);
+    NVDP_TRY(nvdp__bert_device(ctx, config, &model->dev));
     NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
     NVDP_TRY(nvdp__heads_declare(&model->heads, config, 0, &model->params));
     if (objective == NVDP_OBJECTIVE_MLM) {
@@ -34,6 +34,7 @@ void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model) {
     nvdp__bert_release(&model->bert);
     nvdp__params_release(&model->params);
     nvdp__arena_release(&model->arena);
+    nvdp__device_release(&model->dev);
     free(model->nll);
     free(model->best);
     *model = (struct nvdp__pretrain_model){0};
@@ -64,9 +65,10 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     size_t tokens = texts * longest;
     nvdp__bert_plan(&model->bert, &model->dev, tokens, texts, longest, &model->arena,
                     &model->cache);
-    nvdp__heads_plan(&model->heads, config, masked, texts, &model->arena);
-    if (model->training)
-        model->d_last = nvdp__arena_take(&model->arena, tokens * config->hidden_size);
+    nvdp__heads_plan(&model->heads, config, &model->dev, masked, texts, &model->arena);
+    if (!model->training) return;
+    size_t rows = nvdp__operand_rows(&model->dev, tokens);
+    model->d_last = nvdp__arena_take(&model->arena, rows * config->hidden_size);
 }
 
 nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t texts,
@@ -80,6 +82,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
         *floats = model->arena.used;
         return NVDP_OK;
     }
+    nvdp__weights_changed(&model->dev); /* a plan follows initialising and loading */
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &model->arena));
     carve(model, texts, longest, masked);
     free(model->nll);
@@ -97,15 +100,20 @@ static void add_up(const struct nvdp__pretrain_model *model, const struct nvdp__
     }
 }
 
-void nvdp__pretrain_model_step(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
-                               const struct nvdp__masked *masked, const struct nvdp__pass *pass,
-                               struct nvdp__pretrain_losses *losses) {
+nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
+                                      const struct nvdp__batch *batch,
+                                      const struct nvdp__masked *masked,
+                                      const struct nvdp__pass *pass,
+                                      struct nvdp__pretrain_losses *losses) {
     const struct nvdp__device *dev = &model->dev;
     const struct nvdp__heads_pass heads = {&model->bert, dev, &model->params, batch, &model->cache};
     bool training = pass->training;
     float *d_last = training ? model->d_last : NULL;
     *losses = (struct nvdp__pretrain_losses){0};
-    if (training) nvdp__zero(dev, model->params.total, model->params.grad);
+    if (training) {
+        nvdp__grad_begin(dev, &model->params);
+        nvdp__grad_rows(&model->params, 0, NULL); /* the decoder reads every row of the table */
+    }
     nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
     if (training && model->objective == NVDP_OBJECTIVE_MLM_NSP) {
         losses->next = nvdp__next_loss(&model->heads, &heads, d_last, &losses->next_accuracy);
@@ -116,4 +124,5 @@ void nvdp__pretrain_model_step(struct nvdp__pretrain_model *model, const struct 
     add_up(model, masked, losses);
     if (training)
         nvdp__bert_backward(&model->bert, dev, &model->params, batch, pass, &model->cache, d_last);
+    return nvdp__device_status(dev);
 }

@@ -20,8 +20,9 @@ struct nvdp__pretrain_model {
     bool training;
 };
 
-/* Declares and allocates the parameters.  Under NVDP_OBJECTIVE_MLM the pooler and the next-sentence
- * head are frozen: they are written as they were initialised or read. */
+/* Declares and allocates the parameters, for a device in the context's precision.  Under
+ * NVDP_OBJECTIVE_MLM the pooler and the next-sentence head are frozen: they are written as they
+ * were initialised or read. */
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
                                         enum nvdp_objective objective, bool training,
@@ -43,8 +44,10 @@ struct nvdp__pretrain_losses {
     size_t right; /* masked positions predicted right */
 };
 /* Loss and, in a training pass, gradients of mean nll + next-sentence loss (set, not added). */
-void nvdp__pretrain_model_step(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
-                               const struct nvdp__masked *masked, const struct nvdp__pass *pass,
-                               struct nvdp__pretrain_losses *losses);
+nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
+                                      const struct nvdp__batch *batch,
+                                      const struct nvdp__masked *masked,
+                                      const struct nvdp__pass *pass,
+                                      struct nvdp__pretrain_losses *losses);
 
 #endif

@@ -28,7 +28,7 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
 
 static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     const struct nvdp_pretrain_config *c = &t->config;
-    const char(*digest)[NVDP__HEX] = (const char(*)[NVDP__HEX])t->digest;
+    const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
     int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_UNK);
     char *cache =
         c->cache != NULL ? nvdp__strdup(t->ctx, c->cache) : nvdp__join(t->ctx, c->out, "cache");
@@ -76,6 +76,7 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     const struct nvdp_pretrain_config *c = &t->config;
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
+    nvdp_context_set_precision(t->ctx, c->precision);
     if (c->resume) {
         NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->out, &bert));
         NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));

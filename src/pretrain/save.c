@@ -18,7 +18,8 @@ static const char *base_name(const char *path) {
 }
 
 /* Names without their folders and SHA-256 digests of a list of files. */
-static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__HEX], size_t count) {
+static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__DIGEST_HEX],
+                          size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(
@@ -28,7 +29,7 @@ static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__HE
 }
 
 static json_t *run_texts_json(const struct nvdp__pretrainer *t) {
-    return texts_json(t->config.text, (const char(*)[NVDP__HEX])t->digest, t->config.texts);
+    return texts_json(t->config.text, (const char(*)[NVDP__DIGEST_HEX])t->digest, t->config.texts);
 }
 
 static json_t *coverage_json(const struct nvdp_coverage *coverage) {
@@ -58,7 +59,8 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
     if (c->eval_texts > 0 && t->eval.windows > 0) {
         json_object_set_new(object, "evaluation", nvdp__mlm_scores_json(&t->eval));
         json_object_set_new(object, "evaluation_text",
-                            texts_json(c->eval_text, (const char(*)[NVDP__HEX])t->digest + c->texts,
+                            texts_json(c->eval_text,
+                                       (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
                                        c->eval_texts));
     }
     return object;

@@ -63,6 +63,7 @@ nvdp_status nvdp__pretrain_state_load(struct nvdp__pretrainer *t) {
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
                             t->config.steps, state.step));
+    nvdp__weights_changed(&t->model.dev);
     t->state = state;
     t->optimizer.steps_taken = optimizer_steps;
 cleanup:

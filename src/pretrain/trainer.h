@@ -27,7 +27,7 @@ struct nvdp__pretrainer {
     struct nvdp_pretrain_config config; /* resolved */
     json_t *config_owner;               /* backs the strings after a resume, with `lists` */
     const char **lists;
-    char (*digest)[NVDP__HEX]; /* [texts + eval_texts] SHA-256 of the files */
+    char (*digest)[NVDP__DIGEST_HEX]; /* [texts + eval_texts] SHA-256 of the files */
     /* the vocabulary: vocab.txt, tokenizer_config.json, and what they make */
     char *vocabulary;
     size_t vocabulary_size;

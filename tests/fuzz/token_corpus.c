@@ -2,7 +2,6 @@
  * masked, to its last token.  The digests are mended first, or nothing would get past them. */
 #include "pretrain/batch.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,8 @@ static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nc\
 static void mend(uint8_t *bytes, size_t size) {
     struct nvdp__corpus_header *h = (struct nvdp__corpus_header *)(void *)bytes;
     if (size < sizeof *h) return;
-    crypto_generichash(h->body, sizeof h->body, bytes + sizeof *h, size - sizeof *h, NULL, 0);
-    crypto_generichash(h->header, sizeof h->header, bytes,
-                       offsetof(struct nvdp__corpus_header, header), NULL, 0);
+    nvdp__checksum(bytes + sizeof *h, size - sizeof *h, h->body);
+    nvdp__checksum(bytes, offsetof(struct nvdp__corpus_header, header), h->header);
 }
 
 static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,

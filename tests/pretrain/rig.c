@@ -64,7 +64,7 @@ struct rig rig_open(size_t documents) {
                  NVDP_OK, "%s", nvdp_context_error(rig.ctx));
     free(bytes);
     cr_assert_eq(nvdp__pieces_create(rig.ctx, rig.tokenizer, &rig.pieces), NVDP_OK);
-    const char digest[1][NVDP__HEX] = {"0"};
+    const char digest[1][NVDP__DIGEST_HEX] = {"0"};
     cr_assert_eq(
         nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, digest, 1, NULL, &rig.corpus),
         NVDP_OK, "%s", nvdp_context_error(rig.ctx));
@@ -98,7 +98,7 @@ struct nvdp_pretrain_config rig_config(const char *const *text, const char *out)
 
 bool rig_same_file(const char *directory_a, const char *directory_b, const char *name) {
     char path[2][1024];
-    char digest[2][NVDP__HEX];
+    char digest[2][NVDP__DIGEST_HEX];
     struct nvdp_context *ctx = support_context();
     const char *const directory[] = {directory_a, directory_b};
     for (int i = 0; i < 2; i++) {

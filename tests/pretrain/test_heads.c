@@ -97,7 +97,9 @@ static void close_bench(struct bench *b) {
 
 static double loss_of(struct bench *b) {
     struct nvdp__pretrain_losses losses;
-    nvdp__pretrain_model_step(&b->model, b->batch, &b->masked, &b->pass, &losses);
+    nvdp__weights_changed(&b->model.dev);
+    cr_assert_eq(nvdp__pretrain_model_step(&b->model, b->batch, &b->masked, &b->pass, &losses),
+                 NVDP_OK);
     return losses.nll / MASKED + losses.next;
 }
 
@@ -204,6 +206,45 @@ Test(heads, agree_with_the_plain_kernels) {
     free(want);
     close_bench(&fast);
     close_bench(&plain);
+}
+
+/* bfloat16 operands round by 2^-9 of a value: gradients within 3e-2 of their norm. */
+Test(heads, agree_in_bf16) {
+    if (nvdp_bf16_missing() != NULL) cr_skip_test("%s", nvdp_bf16_missing());
+    struct nvdp_bert_config config = small(NVDP_GELU);
+    config.hidden_size = 64;
+    config.num_attention_heads = 2;
+    config.initializer_range = 0.1;
+    float *gradient[2];
+    double loss[2];
+    size_t total = 0;
+    for (int i = 0; i < 2; i++) {
+        struct bench b = {.ctx = support_context(), .pass = {.training = true}};
+        nvdp_context_set_precision(b.ctx, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16);
+        cr_assert_eq(
+            nvdp__pretrain_model_create(b.ctx, &config, NVDP_OBJECTIVE_MLM_NSP, true, &b.model),
+            NVDP_OK);
+        cr_assert_eq(b.model.dev.half != NULL, i == 1);
+        nvdp__pretrain_model_initialise(&b.model, 3);
+        cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
+        cr_assert_eq(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch), NVDP_OK);
+        cr_assert_eq(nvdp__masked_create(b.ctx, MASKED, &b.masked), NVDP_OK);
+        fill_batch(&b);
+        loss[i] = loss_of(&b);
+        total = b.model.params.total;
+        gradient[i] = copy_of(total, b.model.params.grad);
+        close_bench(&b);
+    }
+    double *want = malloc(total * sizeof *want);
+    for (size_t i = 0; i < total; i++) {
+        want[i] = (double)gradient[0][i];
+    }
+    cr_expect_float_eq(loss[1], loss[0], 1e-2);
+    double error = support_norm_error(total, gradient[1], want);
+    cr_expect_leq(error, 3e-2, "%g", error);
+    free(want);
+    free(gradient[0]);
+    free(gradient[1]);
 }
 
 /* Blocks of logits change nothing but the order in which the decoder's gradient is summed. */
