@@ -170,12 +170,12 @@ Test(pretrain, learns_the_same_in_bf16) {
         config.precision = i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16;
         config.hidden = 64;
         config.intermediate = 128;
-        config.lr = 3e-3;
-        config.steps = 250;
+        config.lr = 2e-3;
+        config.steps = 400;
         result[i] = run(ctx, &config);
     }
     cr_assert_eq(result[0].tokens, result[1].tokens);
-    cr_assert_lt(result[0].loss, 2.5); /* word frequencies: about 3.2 */
+    cr_assert_lt(result[0].loss, 2.6, "%g", result[0].loss); /* word frequencies: about 3.2 */
     cr_assert_float_eq(result[1].loss / result[0].loss, 1, 0.05, "%g %g", result[0].loss,
                        result[1].loss);
     nvdp_context_free(ctx);
