@@ -26,7 +26,7 @@ struct nvdp_pretrain_config {
     const char *out;   /* output directory */
     const char *init;  /* directory to start from: its vocabulary, sizes, weights; NULL: none */
     const char *vocab; /* vocab.txt to use; NULL: one is trained */
-    const char *cache; /* folder for tokenised texts; NULL: `out`/cache */
+    const char *cache; /* folder for tokenised texts; NULL: they are not kept */
     size_t vocab_size; /* pieces of a vocabulary that is trained */
     size_t alphabet;   /* its most characters; 0: a 64th of vocab_size, at least 100 */
     bool cased;        /* keep capitals and accents */
@@ -113,6 +113,7 @@ struct nvdp_mlm_config {
     bool whole_word;
     uint64_t seed;         /* of the masks */
     size_t limit;          /* windows; 0: all */
+    const char *cache;     /* folder for tokenised texts; NULL: they are not kept */
     const char *positions; /* safetensors file of what was predicted; NULL: none */
 };
 struct nvdp_mlm_config nvdp_mlm_config_default(void);

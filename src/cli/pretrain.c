@@ -14,6 +14,8 @@ struct values {
     const char *arch;
     const char *resume;
     bool dry_run;
+    bool no_cache;
+    char usual_cache[CLI_PATH_ROOM];
     /* --eval */
     bool eval;
     const char *model;
@@ -45,8 +47,12 @@ static const struct cli_option options[] = {
         CLI_LIST, offsetof(struct values, text)),
     CLI_OPTION("eval-text", "FILE", "held-out text, more than one by repeating the option",
                CLI_LIST, offsetof(struct values, eval_text)),
-    CLI_OPTION("cache", "DIR", "folder for tokenised texts (default: cache in the output)",
-               CLI_TEXT, AT(cache)),
+    CLI_OPTION("cache", "DIR",
+               "folder for tokenised texts, shared between runs (default: $XDG_CACHE_HOME/nvdp or "
+               "~/.cache/nvdp); the texts can be read off it",
+               CLI_TEXT, AT(cache), .no_default = true),
+    CLI_OPTION("no-cache", NULL, "keep no tokenised texts", CLI_FLAG,
+               offsetof(struct values, no_cache)),
 
     {.kind = CLI_HEADING, .help = "Vocabulary:"},
     CLI_OPTION("vocab-size", "N", "word pieces of a vocabulary that is trained on the text",
@@ -125,7 +131,7 @@ static const struct cli_option options[] = {
     {.kind = CLI_HEADING, .help = "Evaluation of a model:"},
     CLI_OPTION("eval", NULL,
                "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
-               "--mask-prob, --whole-word, --seed, --limit, --precision, --out",
+               "--mask-prob, --whole-word, --seed, --limit, --precision, --cache, --out",
                CLI_FLAG, offsetof(struct values, eval)),
     CLI_OPTION("model", "DIR", "the model to score", CLI_TEXT, offsetof(struct values, model)),
     CLI_OPTION("limit", "N", "windows that are scored, evenly spread; 0: all", CLI_SIZE,
@@ -169,6 +175,15 @@ static int find_files(struct cli *cli, struct values *values) {
     return CLI_SUCCESS;
 }
 
+static int find_cache(struct cli *cli, struct values *values) {
+    struct nvdp_pretrain_config *config = &values->config;
+    if (values->no_cache && config->cache != NULL)
+        return cli_usage(cli, "options --cache and --no-cache exclude each other");
+    if (!values->no_cache && config->cache == NULL)
+        config->cache = cli_usual_cache(values->usual_cache);
+    return CLI_SUCCESS;
+}
+
 /* --- the configuration --- */
 
 static int only(struct cli *cli, const char *const *allowed, const char *why) {
@@ -184,7 +199,8 @@ static int only(struct cli *cli, const char *const *allowed, const char *why) {
 }
 
 static int resume_run(struct cli *cli, struct values *values) {
-    static const char *const allowed[] = {"resume", "threads", "quiet", "json", NULL};
+    static const char *const allowed[] = {"resume", "threads",  "quiet", "json",
+                                          "cache",  "no-cache", NULL};
     values->config.resume = true;
     values->config.out = values->resume;
     return only(cli, allowed, "a resumed run keeps its own configuration");
@@ -238,9 +254,10 @@ static json_t *scores_json(const struct nvdp_mlm_scores *scores) {
 }
 
 static int evaluate(struct cli *cli, const struct values *values) {
-    static const char *const allowed[] = {"eval", "model",   "text",      "length",     "batch",
-                                          "seed", "limit",   "mask-prob", "whole-word", "precision",
-                                          "out",  "threads", "quiet",     "json",       NULL};
+    static const char *const allowed[] = {
+        "eval",  "model",     "text",       "length",    "batch", "seed",
+        "limit", "mask-prob", "whole-word", "precision", "cache", "no-cache",
+        "out",   "threads",   "quiet",      "json",      NULL};
     struct nvdp_mlm_config config = nvdp_mlm_config_default();
     struct nvdp_mlm_scores scores;
     int code = only(cli, allowed, "not with --eval");
@@ -257,6 +274,7 @@ static int evaluate(struct cli *cli, const struct values *values) {
     config.seed = values->config.seed;
     config.limit = values->limit;
     config.positions = values->config.out;
+    config.cache = values->config.cache;
     nvdp_context_set_precision(cli->ctx, values->config.precision);
     nvdp_status status = nvdp_mlm_evaluate(cli->ctx, &config, &scores);
     if (status != NVDP_OK) return cli_fail(cli, status);
@@ -351,6 +369,7 @@ static int run(struct cli *cli) {
     struct values values = {.config = nvdp_pretrain_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = find_files(cli, &values);
+    if (code == CLI_SUCCESS) code = find_cache(cli, &values);
     if (code == CLI_SUCCESS) code = values.eval ? evaluate(cli, &values) : pretrain(cli, &values);
     free(values.texts);
     free(values.eval_texts);

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <nvdp/pretrain.h>
 
-/* Every field but resume and overwrite. */
+/* Every field but resume, overwrite and the cache folder, which are of the call. */
 json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config);
 /* The reverse, from `object` of the file `path`.  Strings stay owned by the object, the lists of
  * files by *lists (free()). */

@@ -21,7 +21,7 @@ static const struct field {
              FIELD(length),     FIELD(log_every),    FIELD(save_every),    FIELD(eval_every),
              FIELD(eval_limit)},
   wholes[] = {FIELD(steps), FIELD(seed)}, flags[] = {FIELD(cased), FIELD(whole_word)},
-  strings[] = {FIELD(out), FIELD(init), FIELD(vocab), FIELD(cache)};
+  strings[] = {FIELD(out), FIELD(init), FIELD(vocab)};
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static const void *at(const struct nvdp_pretrain_config *config, size_t offset) {

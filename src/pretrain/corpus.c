@@ -160,28 +160,55 @@ static char *temporary_path(struct nvdp_context *ctx, const char *key) {
                         key, (long)getpid());
 }
 
+struct texts {
+    const char *const *path;
+    size_t files;
+    char key[NVDP__DIGEST_HEX];
+};
+
+static nvdp_status build_temporary(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                   const struct texts *texts, struct nvdp__corpus *corpus) {
+    char *file = temporary_path(ctx, texts->key);
+    if (file == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status =
+        nvdp__corpus_build(ctx, tokenizer, texts->path, texts->files, texts->key, file);
+    if (status == NVDP_OK)
+        status = nvdp__corpus_open(ctx, file, texts->key, nvdp_tokenizer_size(tokenizer), corpus);
+    unlink(file);
+    free(file);
+    return status;
+}
+
+static nvdp_status find_or_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                 const struct texts *texts, const char *directory,
+                                 struct nvdp__corpus *corpus) {
+    nvdp_status status = NVDP_OK;
+    size_t pieces = nvdp_tokenizer_size(tokenizer);
+    char *file = nvdp__cache_path(ctx, directory, cache_kind, texts->key);
+    if (file == NULL) return NVDP_ERR_MEMORY;
+    if (nvdp__exists(file)) {
+        status = nvdp__corpus_open(ctx, file, texts->key, pieces, corpus);
+        if (status != NVDP_ERR_INPUT) goto cleanup;
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; it is made again", nvdp_context_error(ctx));
+    }
+    NVDP_TRY(nvdp__cache_make(ctx, directory));
+    NVDP_TRY(nvdp__corpus_build(ctx, tokenizer, texts->path, texts->files, texts->key, file));
+    NVDP_TRY(nvdp__corpus_open(ctx, file, texts->key, pieces, corpus));
+cleanup:
+    free(file);
+    return status;
+}
+
 nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 const char *const *path,
                                 const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
                                 const char *directory, struct nvdp__corpus *corpus) {
-    nvdp_status status = NVDP_OK;
-    char key[NVDP__DIGEST_HEX];
-    size_t pieces = nvdp_tokenizer_size(tokenizer);
-    char *file = NULL;
-    nvdp__corpus_key(tokenizer, file_digest, files, key);
-    file = directory != NULL ? nvdp__cache_path(ctx, directory, cache_kind, key)
-                             : temporary_path(ctx, key);
-    if (file == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (directory != NULL && nvdp__exists(file)) {
-        status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
-        if (status != NVDP_ERR_INPUT) goto cleanup;
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokenising again", nvdp_context_error(ctx));
+    struct texts texts = {.path = path, .files = files};
+    nvdp__corpus_key(tokenizer, file_digest, files, texts.key);
+    if (directory != NULL) {
+        nvdp_status status = find_or_build(ctx, tokenizer, &texts, directory, corpus);
+        if (status != NVDP_ERR_IO) return status;
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokens are not kept", nvdp_context_error(ctx));
     }
-    if (directory != NULL) NVDP_TRY(nvdp__cache_make(ctx, directory));
-    NVDP_TRY(nvdp__corpus_build(ctx, tokenizer, path, files, key, file));
-    status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
-    if (directory == NULL) unlink(file);
-cleanup:
-    free(file);
-    return status;
+    return build_temporary(ctx, tokenizer, &texts, corpus);
 }

@@ -55,7 +55,8 @@ nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const 
                               size_t pieces, struct nvdp__corpus *corpus);
 void nvdp__corpus_close(struct nvdp__corpus *corpus);
 /* Opens DIRECTORY/corpus-KEY, which is built first where it is missing or damaged.
- * `directory` NULL: a temporary file that is gone once it is closed. */
+ * `directory` NULL, or one that cannot be written (a notice): a temporary file that is gone once it
+ * is closed. */
 nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 const char *const *path,
                                 const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a run writes; --overwrite removes exactly these.  Tokenised texts stay: their names tell
- * what they are of. */
+/* What a run writes; --overwrite removes exactly these. */
 static const char *const files[] = {"pretrain.json", "metrics.jsonl",        "result.json",
                                     "state.ckpt",    "config.json",          "model.safetensors",
                                     "vocab.txt",     "tokenizer_config.json"};
@@ -30,16 +29,12 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     const struct nvdp_pretrain_config *c = &t->config;
     const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
     int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_UNK);
-    char *cache =
-        c->cache != NULL ? nvdp__strdup(t->ctx, c->cache) : nvdp__join(t->ctx, c->out, "cache");
-    if (cache == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status =
-        nvdp__corpus_cached(t->ctx, t->tokenizer, c->text, digest, c->texts, cache, &t->corpus);
-    if (status == NVDP_OK && c->eval_texts > 0)
-        status = nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text, digest + c->texts,
-                                     c->eval_texts, cache, &t->eval_corpus);
-    free(cache);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__corpus_cached(t->ctx, t->tokenizer, c->text, digest, c->texts, c->cache, &t->corpus));
+    if (c->eval_texts > 0)
+        NVDP_RETURN_IF_FAILED(nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text,
+                                                  digest + c->texts, c->eval_texts, c->cache,
+                                                  &t->eval_corpus));
     t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
     if (c->eval_texts > 0)
         t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);

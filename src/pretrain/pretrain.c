@@ -16,6 +16,7 @@ static nvdp_status take_config(struct nvdp__pretrainer *t,
         t->config.out = config->out;
         t->config.resume = true;
         t->config.overwrite = config->overwrite;
+        t->config.cache = config->cache;
     }
     nvdp__pretrain_config_resolve(&t->config);
     return nvdp_pretrain_config_check(t->ctx, &t->config);

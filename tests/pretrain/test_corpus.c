@@ -157,7 +157,14 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
         cr_assert_eq(stat(path, &after), 0);
         cr_assert_eq(before.st_ino == after.st_ino, round == 1);
     }
-    cr_assert_not_null(strstr(notice, "tokenising again"), "%s", notice);
+    cr_assert_not_null(strstr(notice, "it is made again"), "%s", notice);
+    /* A folder that cannot be: the tokens are not kept. */
+    cr_assert_eq(nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, &digest[0], 1, rig.text,
+                                     &corpus),
+                 NVDP_OK);
+    cr_assert_eq(corpus.tokens, rig.corpus.tokens);
+    nvdp__corpus_close(&corpus);
+    cr_assert_not_null(strstr(notice, "tokens are not kept"), "%s", notice);
     rig_close(&rig);
 }
 
