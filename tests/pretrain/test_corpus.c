@@ -159,9 +159,9 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
     }
     cr_assert_not_null(strstr(notice, "it is made again"), "%s", notice);
     /* A folder that cannot be: the tokens are not kept. */
-    cr_assert_eq(nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, &digest[0], 1, rig.text,
-                                     &corpus),
-                 NVDP_OK);
+    cr_assert_eq(
+        nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, &digest[0], 1, rig.text, &corpus),
+        NVDP_OK);
     cr_assert_eq(corpus.tokens, rig.corpus.tokens);
     nvdp__corpus_close(&corpus);
     cr_assert_not_null(strstr(notice, "tokens are not kept"), "%s", notice);
