@@ -47,17 +47,19 @@ struct nvdp__gaussian_plan nvdp__gaussian_plan(double order,
 }
 
 double nvdp__log_product(size_t n, const double *var) {
-    long double product = 1;
+    enum { CHAINS = 4, GROUP = 16 }; /* |log var| <= 300: a group stays in range */
+    long double whole = 1;
     long power = 0;
-    for (size_t k = 0; k < n; k++) {
-        product *= (long double)var[k];
-        if (k % 16 == 15 || k + 1 == n) {
-            int moved;
-            product = frexpl(product, &moved);
-            power += moved;
+    for (size_t first = 0; first < n; first += GROUP) {
+        long double chain[CHAINS] = {1, 1, 1, 1};
+        for (size_t k = first; k < n && k < first + GROUP; k++) {
+            chain[k % CHAINS] *= (long double)var[k];
         }
+        int moved;
+        whole = frexpl(whole * (chain[0] * chain[1]) * (chain[2] * chain[3]), &moved);
+        power += moved;
     }
-    return (double)(logl(product) + (long double)power * 0.693147180559945309417232121458176568L);
+    return (double)(logl(whole) + (long double)power * 0.693147180559945309417232121458176568L);
 }
 
 /* Whether the rounding of a value from products is small: that of n factors and of the logarithms,

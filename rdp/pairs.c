@@ -12,9 +12,16 @@
 #include "rdp/pair.h"
 #include <math.h>
 
-/* A tile has TILE x TILE pairs, taken GROUP rows at a time: GROUP blocks stay in the first cache,
- * 2 TILE blocks in the second. */
-enum { TILE = 32, GROUP = 2 };
+/* A tile has up to TILE x TILE pairs, taken GROUP rows at a time: GROUP blocks stay in the first
+ * cache, 2 TILE blocks in the second.  Of few texts tiles are smaller, so that there are enough of
+ * them for all threads. */
+enum { TILE = 32, FEWEST = 8, GROUP = 2 };
+
+static size_t tile_side(size_t texts) {
+    size_t side = texts / 8;
+    if (side < FEWEST) return FEWEST;
+    return side < TILE ? side : TILE;
+}
 
 bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency, size_t i,
                     size_t j) {
@@ -109,22 +116,24 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pass *p
 /* Tiles between two looks at the clock and at the wish to stop: about a tenth of a second. */
 static size_t tiles_a_round(const struct nvdp_posteriors *set, int threads) {
     double elements = (double)set->offset[set->texts] * (double)set->dim;
-    double tile = TILE * TILE * (1 + elements / (double)set->texts);
+    double side = (double)tile_side(set->texts);
+    double tile = side * side * (1 + elements / (double)set->texts);
     double tiles = 5e8 * threads / tile;
     double fewest = 4.0 * threads;
     return (size_t)fmin(fmax(tiles, fewest), 1e6);
 }
 
-/* Tile t of the upper triangle of side x side tiles, row by row. */
-static struct tile tile_of(size_t texts, size_t side, size_t t) {
+/* Tile t of the upper triangle of across x across tiles, row by row. */
+static struct tile tile_of(size_t texts, size_t across, size_t t) {
     size_t row = 0;
-    while (t >= side - row) {
-        t -= side - row;
+    while (t >= across - row) {
+        t -= across - row;
         row++;
     }
-    struct tile made = {.first_i = row * TILE, .first_j = (row + t) * TILE};
-    made.count_i = nvdp__least(TILE, texts - made.first_i);
-    made.count_j = nvdp__least(TILE, texts - made.first_j);
+    size_t side = tile_side(texts);
+    struct tile made = {.first_i = row * side, .first_j = (row + t) * side};
+    made.count_i = nvdp__least(side, texts - made.first_i);
+    made.count_j = nvdp__least(side, texts - made.first_j);
     return made;
 }
 
@@ -136,8 +145,8 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass 
     const struct nvdp__gaussian_plan plan = nvdp__gaussian_plan(pass->order, pass->arithmetic);
     nvdp__pairs_padding(pairs, &plan);
     const int threads = nvdp_context_threads(pairs->ctx);
-    const size_t side = (set->texts + TILE - 1) / TILE;
-    const size_t tiles = side * (side + 1) / 2;
+    const size_t across = (set->texts + tile_side(set->texts) - 1) / tile_side(set->texts);
+    const size_t tiles = across * (across + 1) / 2;
     const size_t round = tiles_a_round(set, threads);
     const double total = (double)set->texts * (double)(set->texts - 1);
     struct nvdp__meter meter;
@@ -153,7 +162,7 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass 
         }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t t = first; t < end; t++) {
-            struct tile tile = tile_of(set->texts, side, t);
+            struct tile tile = tile_of(set->texts, across, t);
             tile_run(pairs, &normal, &plan, &tile, matrix);
         }
         double done = total * ((double)end / (double)tiles);
