@@ -193,6 +193,10 @@ nvdp_status nvdp__pretrainer_run(struct nvdp__pretrainer *t) {
     t->saved_at = nvdp__now();
     NVDP_RETURN_IF_FAILED(train(t));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_state_save(t));
-    if (t->config.eval_texts > 0) NVDP_RETURN_IF_FAILED(evaluate(t));
+    if (t->config.eval_texts > 0) {
+        nvdp_status status = evaluate(t);
+        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+        NVDP_RETURN_IF_FAILED(status);
+    }
     return nvdp__pretrain_model_save(t);
 }

@@ -66,23 +66,33 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
                       c->max_positions, c->init, c->length);
 }
 
+nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
+                                   const struct nvdp_bert_config *bert) {
+    enum nvdp_precision callers = nvdp_context_precision(t->ctx);
+    nvdp_context_set_precision(t->ctx, t->config.precision);
+    nvdp_status status =
+        nvdp__pretrain_model_create(t->ctx, bert, t->config.objective, true, &t->model);
+    nvdp_context_set_precision(t->ctx, callers);
+    return status;
+}
+
 /* A resumed run's weights come from its state, its sizes from its own config.json. */
 static nvdp_status open_model(struct nvdp__pretrainer *t) {
     const struct nvdp_pretrain_config *c = &t->config;
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
-    nvdp_context_set_precision(t->ctx, c->precision);
     if (c->resume) {
         NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->out, &bert));
         NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
     } else {
         NVDP_RETURN_IF_FAILED(nvdp__pretrainer_bert(t, pieces, &bert));
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_create(t->ctx, &bert, c->objective, true, &t->model));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_model(t, &bert));
     if (c->resume) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
-    return c->init != NULL ? nvdp__pretrain_model_load(&t->model, c->init, false) : NVDP_OK;
+    if (c->init == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_init(t));
+    return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
 static nvdp_status allocate(struct nvdp__pretrainer *t) {
@@ -175,6 +185,7 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
     nvdp__pieces_release(&t->pieces);
     nvdp_tokenizer_free(t->tokenizer);
     json_decref(t->tokenizer_config);
+    json_decref(t->init_record);
     free(t->vocabulary);
     free(t->digest);
     free(t->lists);

@@ -82,7 +82,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_pretr
     NVDP_TRY(check_files(&t));
     NVDP_TRY(count_pieces(&t, &pieces));
     NVDP_TRY(nvdp__pretrainer_bert(&t, pieces, &plan.bert));
-    NVDP_TRY(nvdp__pretrain_model_create(ctx, &plan.bert, c->objective, true, &t.model));
+    NVDP_TRY(nvdp__pretrainer_model(&t, &plan.bert));
     NVDP_TRY(nvdp__pretrain_model_plan(&t.model, c->batch, c->length,
                                        nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
                                        &floats));

@@ -32,6 +32,18 @@ static json_t *run_texts_json(const struct nvdp__pretrainer *t) {
     return texts_json(t->config.text, (const char(*)[NVDP__DIGEST_HEX])t->digest, t->config.texts);
 }
 
+nvdp_status nvdp__pretrain_read_init(struct nvdp__pretrainer *t) {
+    json_t *config = NULL;
+    char *path = nvdp__join(t->ctx, t->config.init, "config.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__json_read(t->ctx, path, &config);
+    if (status == NVDP_OK)
+        t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
+    json_decref(config);
+    free(path);
+    return status;
+}
+
 static json_t *coverage_json(const struct nvdp_coverage *coverage) {
     return json_pack("{s:I, s:f, s:f}", "words", (json_int_t)coverage->words, "unknown",
                      coverage->unknown, "pieces_per_word", coverage->pieces_per_word);
@@ -55,7 +67,10 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
         "mask_prob", c->mask_prob, "whole_word", c->whole_word, "lr", c->lr, "warmup", c->warmup,
         "weight_decay", c->weight_decay, "dropout", c->dropout, "seed", (json_int_t)c->seed,
         "software", nvdp__software_json());
-    if (c->init != NULL) json_object_set_new(object, "init", json_string(base_name(c->init)));
+    if (c->init != NULL)
+        json_object_set_new(
+            object, "init",
+            json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
     if (c->eval_texts > 0 && t->eval.windows > 0) {
         json_object_set_new(object, "evaluation", nvdp__mlm_scores_json(&t->eval));
         json_object_set_new(object, "evaluation_text",
@@ -100,9 +115,9 @@ cleanup:
 nvdp_status nvdp__pretrain_write_run(struct nvdp__pretrainer *t) {
     return write_json(
         t, "pretrain.json",
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o}", "nvdp_format",
-                  "pretrain/1", "config", nvdp__pretrain_config_json(&t->config), "text",
-                  run_texts_json(t), "software", nvdp__software_json(), "hardware",
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
+                  "nvdp_format", "pretrain/1", "config", nvdp__pretrain_config_json(&t->config),
+                  "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
                   nvdp__hardware_json(t->ctx), "corpus", "documents",
                   (json_int_t)t->corpus.documents, "sentences", (json_int_t)t->corpus.sentences,
                   "tokens", (json_int_t)t->corpus.tokens, "coverage", coverage_json(&t->coverage),
@@ -120,6 +135,8 @@ nvdp_status nvdp__pretrain_read_run(struct nvdp__pretrainer *t, const char *dire
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: no 'config' object: not a run of nvdp pretrain", path));
     NVDP_TRY(nvdp__pretrain_config_from_json(t->ctx, path, object, &t->config, &t->lists));
+    const json_t *record = json_object_get(t->config_owner, "init_pretraining");
+    if (json_is_object(record)) t->init_record = json_incref((json_t *)record);
 cleanup:
     free(path);
     return status;

@@ -32,6 +32,7 @@ struct nvdp__pretrainer {
     char *vocabulary;
     size_t vocabulary_size;
     json_t *tokenizer_config;
+    json_t *init_record; /* how the model it starts from was pretrained; NULL: not known */
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pieces pieces;
     struct nvdp__corpus corpus, eval_corpus;
@@ -61,6 +62,8 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *t);
 /* BERT's configuration: from `init`, or from the options and a vocabulary of so many pieces. */
 nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
                                   struct nvdp_bert_config *bert);
+/* The model, in the run's precision; the context's stays the caller's. */
+nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t, const struct nvdp_bert_config *bert);
 
 /* loop.c: all steps from the present state on. */
 nvdp_status nvdp__pretrainer_run(struct nvdp__pretrainer *t);
@@ -74,6 +77,8 @@ nvdp_status nvdp__pretrain_config_save(struct nvdp__pretrainer *t); /* config.js
 nvdp_status nvdp__pretrain_model_save(struct nvdp__pretrainer *t);  /* weights and config.json */
 nvdp_status nvdp__pretrain_write_run(struct nvdp__pretrainer *t);
 nvdp_status nvdp__pretrain_read_run(struct nvdp__pretrainer *t, const char *directory);
+/* The "nvdp_pretraining" object of the model that `init` names, if there is one. */
+nvdp_status nvdp__pretrain_read_init(struct nvdp__pretrainer *t);
 /* The texts must still be those that pretrain.json names. */
 nvdp_status nvdp__pretrain_check_texts(struct nvdp__pretrainer *t);
 nvdp_status nvdp__pretrain_write_result(struct nvdp__pretrainer *t,

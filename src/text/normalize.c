@@ -33,6 +33,16 @@ int32_t nvdp__decode(const char *text, size_t size, size_t *bytes) {
     return step > 0 ? rune : -1;
 }
 
+bool nvdp__is_utf8(const char *text, size_t size) {
+    for (size_t at = 0; at < size;) {
+        size_t bytes = 1;
+        if ((unsigned char)text[at] >= 0x80 && nvdp__decode(text + at, size - at, &bytes) < 0)
+            return false;
+        at += bytes;
+    }
+    return true;
+}
+
 size_t nvdp__encode_rune(int32_t rune, char *bytes) {
     return (size_t)utf8proc_encode_char(rune, (utf8proc_uint8_t *)bytes);
 }

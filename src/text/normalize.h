@@ -21,6 +21,7 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
 /* The code point at text[0..size), size > 0, and its bytes; -1 and one byte where they are not
  * UTF-8. */
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes);
+bool nvdp__is_utf8(const char *text, size_t size);
 /* Writes up to 4 bytes; returns how many. */
 size_t nvdp__encode_rune(int32_t rune, char *bytes);
 

@@ -1,9 +1,9 @@
 #include "text/plain_text.h"
 
 #include "base/input.h"
+#include "text/normalize.h"
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 enum { READ_ROOM = 1 << 18, LONGEST_LINE = 1 << 26 };
 
@@ -152,25 +152,9 @@ static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_l
     return true;
 }
 
-static bool is_utf8(const char *text, size_t size) {
-    for (size_t at = 0; at < size;) {
-        if ((unsigned char)text[at] < 0x80) {
-            at++;
-            continue;
-        }
-        utf8proc_int32_t rune;
-        size_t left = size - at < 4 ? size - at : 4;
-        utf8proc_ssize_t step =
-            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left, &rune);
-        if (step <= 0) return false;
-        at += (size_t)step;
-    }
-    return true;
-}
-
 static void count_line(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
     plain->text_lines++;
-    if (is_utf8(line->text, line->size)) return;
+    if (nvdp__is_utf8(line->text, line->size)) return;
     if (plain->bad_lines++ == 0) plain->first_bad = plain->line;
 }
 

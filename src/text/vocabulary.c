@@ -1,9 +1,9 @@
 #include "text/vocabulary.h"
 
+#include "text/normalize.h"
 #include "text/quote.h"
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 enum { HASH_SHIFT = 32 };
 
@@ -33,29 +33,9 @@ int32_t nvdp__vocabulary_lookup(const struct nvdp__vocabulary *vocabulary, uint6
     }
 }
 
-static uint64_t hash_of(const char *piece, size_t size) {
-    uint64_t hash = NVDP__HASH_EMPTY;
-    for (size_t i = 0; i < size; i++) {
-        hash = nvdp__hash_byte(hash, piece[i]);
-    }
-    return hash;
-}
-
 int32_t nvdp__vocabulary_find(const struct nvdp__vocabulary *vocabulary, const char *piece,
                               size_t size) {
-    return nvdp__vocabulary_lookup(vocabulary, hash_of(piece, size), false, piece, size);
-}
-
-static bool is_utf8(const char *text, size_t size) {
-    size_t at = 0;
-    while (at < size) {
-        utf8proc_int32_t rune;
-        utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text + at,
-                                                 (utf8proc_ssize_t)(size - at), &rune);
-        if (step <= 0) return false;
-        at += (size_t)step;
-    }
-    return true;
+    return nvdp__vocabulary_lookup(vocabulary, nvdp__hash_bytes(piece, size), false, piece, size);
 }
 
 static nvdp_status check_piece(struct nvdp_context *ctx, const char *path, size_t line,
@@ -66,7 +46,7 @@ static nvdp_status check_piece(struct nvdp_context *ctx, const char *path, size_
     if (memchr(piece, '\0', size) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected text, found a NUL byte", path,
                           line);
-    if (!is_utf8(piece, size))
+    if (!nvdp__is_utf8(piece, size))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path, line,
                           nvdp__quote_field((struct nvdp__field){piece, size}).text);
     return NVDP_OK;
@@ -108,7 +88,7 @@ static nvdp_status fill_table(struct nvdp_context *ctx, const char *path,
     for (size_t id = 0; id < vocabulary->count; id++) {
         const char *piece = vocabulary->text + vocabulary->start[id];
         size_t size = piece_size(vocabulary, (int32_t)id);
-        uint64_t hash = hash_of(piece, size);
+        uint64_t hash = nvdp__hash_bytes(piece, size);
         int32_t same = nvdp__vocabulary_lookup(vocabulary, hash, false, piece, size);
         if (same >= 0)
             return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: piece %s is on line %d already", path,

@@ -31,6 +31,14 @@ static inline uint64_t nvdp__hash_byte(uint64_t hash, char byte) {
     return (hash ^ (unsigned char)byte) * UINT64_C(0x100000001B3);
 }
 
+static inline uint64_t nvdp__hash_bytes(const char *bytes, size_t size) {
+    uint64_t hash = NVDP__HASH_EMPTY;
+    for (size_t i = 0; i < size; i++) {
+        hash = nvdp__hash_byte(hash, bytes[i]);
+    }
+    return hash;
+}
+
 /* The id of the piece that is `bytes`, or with `tail` "##" and then `bytes`; `hash` is that of the
  * whole piece.  -1 where there is none. */
 int32_t nvdp__vocabulary_lookup(const struct nvdp__vocabulary *vocabulary, uint64_t hash, bool tail,

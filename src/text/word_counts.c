@@ -8,14 +8,6 @@
 
 enum { FIRST_SLOTS = 1 << 10, LINES_A_REPORT = 256 };
 
-static uint64_t hash_of(const char *bytes, size_t size) {
-    uint64_t hash = NVDP__HASH_EMPTY;
-    for (size_t i = 0; i < size; i++) {
-        hash = nvdp__hash_byte(hash, bytes[i]);
-    }
-    return hash ^ hash >> 32;
-}
-
 static bool is_string(const struct nvdp__strings *strings, size_t index, const char *bytes,
                       size_t size) {
     size_t have;
@@ -26,7 +18,8 @@ static bool is_string(const struct nvdp__strings *strings, size_t index, const c
 /* The slot of the string, or the free one where it belongs. */
 static size_t find_slot(const struct nvdp__strings *strings, const char *bytes, size_t size) {
     size_t mask = strings->slots - 1;
-    size_t at = hash_of(bytes, size) & mask;
+    uint64_t hash = nvdp__hash_bytes(bytes, size);
+    size_t at = (hash ^ hash >> 32) & mask;
     while (strings->slot[at] != 0 && !is_string(strings, strings->slot[at] - 1, bytes, size)) {
         at = (at + 1) & mask;
     }
