@@ -1,6 +1,7 @@
 /* nvdp pretrain: a vocabulary and a masked language model from plain text; with --eval, the scores
  * of one. */
 #include "common.h"
+#include "run_options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,15 +96,7 @@ static const struct cli_option options[] = {
     CLI_OPTION("batch", "N", "windows or pairs a step", CLI_SIZE, AT(batch)),
     CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE, AT(precision),
                .choices = cli_precisions),
-    CLI_OPTION("lr", "X", "largest learning rate", CLI_REAL, AT(lr)),
-    CLI_OPTION("warmup", "X", "share of the steps over which the learning rate rises", CLI_REAL,
-               AT(warmup)),
-    CLI_OPTION("weight-decay", "X", "decoupled weight decay", CLI_REAL, AT(weight_decay)),
-    CLI_OPTION("clip-norm", "X", "largest norm of the gradient; 0: no clipping", CLI_REAL,
-               AT(clip_norm)),
-    CLI_OPTION("beta1", "X", "Adam's first-moment decay", CLI_REAL, AT(beta1)),
-    CLI_OPTION("beta2", "X", "Adam's second-moment decay", CLI_REAL, AT(beta2)),
-    CLI_OPTION("adam-eps", "X", "Adam's epsilon", CLI_REAL, AT(adam_eps)),
+    CLI_ADAMW_OPTIONS(struct values),
     CLI_OPTION("seed", "N", "of everything random", CLI_SEED, AT(seed)),
 
     {.kind = CLI_HEADING, .help = "Output:"},

@@ -1,6 +1,22 @@
-/* Options of the subcommands that work on a finished run. */
+/* Options that several subcommands have. */
 #ifndef NVDP_CLI_RUN_OPTIONS_H
 #define NVDP_CLI_RUN_OPTIONS_H
+
+/* The optimiser's rows of a table; `type` is the subcommand's struct, whose member `config` has the
+ * values. */
+#define CLI_ADAMW_OPTIONS(type)                                                                    \
+    CLI_OPTION("lr", "X", "largest learning rate", CLI_REAL, offsetof(type, config.lr)),           \
+        CLI_OPTION("warmup", "X", "share of the steps over which the learning rate rises",         \
+                   CLI_REAL, offsetof(type, config.warmup)),                                       \
+        CLI_OPTION("weight-decay", "X", "decoupled weight decay", CLI_REAL,                        \
+                   offsetof(type, config.weight_decay)),                                           \
+        CLI_OPTION("clip-norm", "X", "largest norm of the gradient; 0: no clipping", CLI_REAL,     \
+                   offsetof(type, config.clip_norm)),                                              \
+        CLI_OPTION("beta1", "X", "Adam's first-moment decay", CLI_REAL,                            \
+                   offsetof(type, config.beta1)),                                                  \
+        CLI_OPTION("beta2", "X", "Adam's second-moment decay", CLI_REAL,                           \
+                   offsetof(type, config.beta2)),                                                  \
+        CLI_OPTION("adam-eps", "X", "Adam's epsilon", CLI_REAL, offsetof(type, config.adam_eps))
 
 #define CLI_RUN_SPLITS "train, validation, dev, test, dev-mismatched or test-mismatched"
 

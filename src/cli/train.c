@@ -1,5 +1,6 @@
 /* nvdp train: fine-tunes an encoder with a bottleneck; writes a run directory. */
 #include "common.h"
+#include "run_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -139,15 +140,7 @@ static const struct cli_option options[] = {
     {.kind = CLI_HEADING, .help = "Optimiser:"},
     CLI_OPTION("epochs", "N", "passes over the training texts", CLI_SIZE, AT(epochs)),
     CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, AT(batch)),
-    CLI_OPTION("lr", "X", "largest learning rate", CLI_REAL, AT(lr)),
-    CLI_OPTION("warmup", "X", "share of the steps over which the learning rate rises", CLI_REAL,
-               AT(warmup)),
-    CLI_OPTION("weight-decay", "X", "decoupled weight decay", CLI_REAL, AT(weight_decay)),
-    CLI_OPTION("clip-norm", "X", "largest norm of the gradient; 0: no clipping", CLI_REAL,
-               AT(clip_norm)),
-    CLI_OPTION("beta1", "X", "Adam's first-moment decay", CLI_REAL, AT(beta1)),
-    CLI_OPTION("beta2", "X", "Adam's second-moment decay", CLI_REAL, AT(beta2)),
-    CLI_OPTION("adam-eps", "X", "Adam's epsilon", CLI_REAL, AT(adam_eps)),
+    CLI_ADAMW_OPTIONS(struct values),
     CLI_OPTION("patience", "N", "epochs without improvement before stopping; 0: never", CLI_SIZE,
                AT(patience)),
     CLI_OPTION("seed", "N", "of everything random", CLI_SEED, AT(seed)),

@@ -1,36 +1,29 @@
 #include "base/json.h"
 #include "pretrain/config.h"
+#include "train/members.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields by kind: one table serves writing and reading. */
-#define FIELD(name)                                                                                \
-    { #name, offsetof(struct nvdp_pretrain_config, name) }
-static const struct field {
-    const char *key;
-    size_t offset;
-} reals[] = {FIELD(mask_prob), FIELD(lr),
-             FIELD(warmup),    FIELD(weight_decay),
-             FIELD(clip_norm), FIELD(beta1),
-             FIELD(beta2),     FIELD(adam_eps),
-             FIELD(dropout),   FIELD(checkpoint_seconds)},
-  sizes[] = {FIELD(vocab_size), FIELD(alphabet),     FIELD(hidden),        FIELD(layers),
-             FIELD(heads),      FIELD(intermediate), FIELD(max_positions), FIELD(batch),
-             FIELD(length),     FIELD(log_every),    FIELD(save_every),    FIELD(eval_every),
-             FIELD(eval_limit)},
-  wholes[] = {FIELD(steps), FIELD(seed)}, flags[] = {FIELD(cased), FIELD(whole_word)},
-  strings[] = {FIELD(out), FIELD(init), FIELD(vocab)};
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
-static const void *at(const struct nvdp_pretrain_config *config, size_t offset) {
-    return (const char *)config + offset;
-}
-
-static void *into(struct nvdp_pretrain_config *config, size_t offset) {
-    return (char *)config + offset;
-}
+#define MEMBER(name, kind) NVDP__MEMBER(struct nvdp_pretrain_config, name, kind)
+static const struct nvdp__member members[] = {
+    MEMBER(out, TEXT),          MEMBER(init, TEXT),
+    MEMBER(vocab, TEXT),        MEMBER(vocab_size, SIZE),
+    MEMBER(alphabet, SIZE),     MEMBER(hidden, SIZE),
+    MEMBER(layers, SIZE),       MEMBER(heads, SIZE),
+    MEMBER(intermediate, SIZE), MEMBER(max_positions, SIZE),
+    MEMBER(batch, SIZE),        MEMBER(length, SIZE),
+    MEMBER(log_every, SIZE),    MEMBER(save_every, SIZE),
+    MEMBER(eval_every, SIZE),   MEMBER(eval_limit, SIZE),
+    MEMBER(steps, WHOLE),       MEMBER(seed, WHOLE),
+    MEMBER(mask_prob, REAL),    MEMBER(lr, REAL),
+    MEMBER(warmup, REAL),       MEMBER(weight_decay, REAL),
+    MEMBER(clip_norm, REAL),    MEMBER(beta1, REAL),
+    MEMBER(beta2, REAL),        MEMBER(adam_eps, REAL),
+    MEMBER(dropout, REAL),      MEMBER(checkpoint_seconds, REAL),
+    MEMBER(cased, FLAG),        MEMBER(whole_word, FLAG)};
+enum { MEMBERS = sizeof members / sizeof members[0] };
 
 static json_t *list_json(const char *const *text, size_t count) {
     json_t *list = json_array();
@@ -44,30 +37,10 @@ json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config) {
     json_t *object = json_object();
     json_object_set_new(object, "text", list_json(config->text, config->texts));
     json_object_set_new(object, "eval_text", list_json(config->eval_text, config->eval_texts));
-    for (size_t i = 0; i < COUNT(strings); i++) {
-        const char *const *text = at(config, strings[i].offset);
-        json_object_set_new(object, strings[i].key,
-                            *text == NULL ? json_null() : json_string(*text));
-    }
     json_object_set_new(object, "objective", json_string(nvdp_objective_name(config->objective)));
     json_object_set_new(object, "dtype", json_string(nvdp_dtype_name(config->dtype)));
     json_object_set_new(object, "precision", json_string(nvdp_precision_name(config->precision)));
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        size_t value = *(const size_t *)at(config, sizes[i].offset);
-        json_object_set_new(object, sizes[i].key, json_integer((json_int_t)value));
-    }
-    for (size_t i = 0; i < COUNT(wholes); i++) {
-        uint64_t value = *(const uint64_t *)at(config, wholes[i].offset);
-        json_object_set_new(object, wholes[i].key, json_integer((json_int_t)value));
-    }
-    for (size_t i = 0; i < COUNT(reals); i++) {
-        json_object_set_new(object, reals[i].key,
-                            json_real(*(const double *)at(config, reals[i].offset)));
-    }
-    for (size_t i = 0; i < COUNT(flags); i++) {
-        json_object_set_new(object, flags[i].key,
-                            json_boolean(*(const bool *)at(config, flags[i].offset)));
-    }
+    nvdp__members_write(object, config, MEMBERS, members);
     return object;
 }
 
@@ -83,37 +56,6 @@ static nvdp_status read_names(struct nvdp_context *ctx, const char *path, const 
     config->dtype = strcmp(dtype, "F16") == 0    ? NVDP_F16
                     : strcmp(dtype, "BF16") == 0 ? NVDP_BF16
                                                  : NVDP_F32;
-    for (size_t i = 0; i < COUNT(strings); i++) {
-        const char **to = into(config, strings[i].offset);
-        NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, strings[i].key, NULL, to));
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, const json_t *object,
-                                struct nvdp_pretrain_config *config) {
-    int64_t value = 0;
-    for (size_t i = 0; i < COUNT(reals); i++) {
-        double *to = into(config, reals[i].offset);
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_real(ctx, path, object, reals[i].key, *to, -1e30, 1e30, to));
-    }
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        size_t *to = into(config, sizes[i].offset);
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_int(ctx, path, object, sizes[i].key, (int64_t)*to, 0, INT64_MAX, &value));
-        *to = (size_t)value;
-    }
-    for (size_t i = 0; i < COUNT(wholes); i++) {
-        uint64_t *to = into(config, wholes[i].offset);
-        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, object, wholes[i].key, (int64_t)*to,
-                                             INT64_MIN, INT64_MAX, &value));
-        *to = (uint64_t)value;
-    }
-    for (size_t i = 0; i < COUNT(flags); i++) {
-        bool *to = into(config, flags[i].offset);
-        NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, flags[i].key, *to, to));
-    }
     return NVDP_OK;
 }
 
@@ -146,7 +88,7 @@ nvdp_status nvdp__pretrain_config_from_json(struct nvdp_context *ctx, const char
     read.text = list;
     read.eval_text = list + read.texts;
     NVDP_TRY(read_names(ctx, path, object, &read));
-    NVDP_TRY(read_numbers(ctx, path, object, &read));
+    NVDP_TRY(nvdp__members_read(ctx, path, object, &read, MEMBERS, members));
     *config = read;
     *lists = list;
     list = NULL;
