@@ -113,7 +113,10 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     /* A layer reads one hidden state while it writes the next. */
     float *state[2] = {apart ? take(plan, plan->dim) : NULL, apart ? take(plan, plan->dim) : NULL};
     float *between = apart ? take(plan, plan->dim) : NULL;
-    nvdp__operand *activated = take_operand(plan, plan->wide);
+    /* One after the other: the forward pass's activated inner state, then the gradients of a
+     * layer's inner state and of its queries, keys and values. */
+    size_t widest = plan->wide > 3 * plan->dim ? plan->wide : 3 * plan->dim;
+    nvdp__operand *room = take_operand(plan, widest);
     if (cache->frozen > 0) {
         plan_shared(plan, cache->frozen, cache);
     } else {
@@ -124,13 +127,13 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
         cache->operands[0] = take_copy(plan, cache->hidden[0]);
     }
     for (size_t i = cache->frozen; i < bert->config.num_hidden_layers; i++) {
-        plan_training_layer(plan, between, activated, &cache->layer[i]);
+        plan_training_layer(plan, between, room, &cache->layer[i]);
         cache->hidden[i + 1] = take_state(plan, state[(i + 1) % 2]);
         cache->operands[i + 1] = take_copy(plan, cache->hidden[i + 1]);
     }
     cache->d_branch = take_operand(plan, plan->dim);
-    cache->d_wide = take_operand(plan, plan->wide);
-    cache->d_qkv = take_operand(plan, 3 * plan->dim);
+    cache->d_wide = room;
+    cache->d_qkv = room;
     cache->d_context = take_operand(plan, plan->dim);
 }
 
