@@ -17,7 +17,8 @@ struct nvdp__device {
     int threads;
     bool reference;          /* plain reference kernels instead of the fast ones */
     struct nvdp__half *half; /* products in bfloat16 (half.h); NULL: in float32 */
-    /* Dense layers forward whose rows do not depend on each other (rowwise.h); NULL: the fastest. */
+    /* Dense layers forward whose rows do not depend on each other (rowwise.h); NULL: the fastest.
+     */
     struct nvdp__rowwise *rowwise;
 };
 
