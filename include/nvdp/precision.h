@@ -10,9 +10,10 @@ extern "C" {
 
 enum nvdp_precision {
     NVDP_PRECISION_F32, /* float32 throughout */
-    /* The encoder's and the bottleneck's products take bfloat16 operands and sum in float32, and
-     * what only products and activations read again is kept as bfloat16; parameters, gradients of
-     * parameters, optimiser, residual stream, LayerNorm, softmax, losses and noise stay float32. */
+    /* The encoder's products, attention's among them, and the bottleneck's dense layers take
+     * bfloat16 operands and sum in float32; what in the encoder only products and activations read
+     * again is kept as bfloat16.  Parameters, their gradients, optimiser, residual stream,
+     * LayerNorm, softmax, the sealed block's attention, heads, losses and noise stay float32. */
     NVDP_PRECISION_BF16
 };
 const char *nvdp_precision_name(enum nvdp_precision precision); /* "f32", "bf16" */

@@ -209,6 +209,7 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
     if (loading.source == NULL || loading.used == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(load_all(&loading));
 cleanup:
+    nvdp__weights_changed(dev); /* also by a load that failed half-way */
     free(loading.source);
     free(loading.used);
     nvdp_safetensors_close(loading.file);

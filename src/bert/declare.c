@@ -42,7 +42,7 @@ struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
 
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm) {
-    unsigned no_decay = flags & ~(unsigned)NVDP__PARAM_DECAY;
+    unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
     NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 1, dim, 1, no_decay, &norm->weight));
     return add(params, prefix, "bias", 1, dim, 1, no_decay, &norm->bias);
 }

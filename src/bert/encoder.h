@@ -69,7 +69,8 @@ struct nvdp__bert_cache {
     size_t frozen;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
     /* Host arrays of layers+1; [0] is the embeddings' output.  After a training forward only the
-     * last hidden state is readable, and only the operands are kept; keep_hidden keeps all. */
+     * last hidden state is readable, and only the operands are kept; in inference keep_hidden keeps
+     * all. */
     float **hidden;           /* [T,D] */
     nvdp__operand **operands; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;

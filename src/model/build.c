@@ -100,7 +100,7 @@ static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dat
                    model->cache.hidden[model->info.bert.num_hidden_layers], hidden + *rows * width);
         *rows += batch->tokens;
     }
-    return NVDP_OK;
+    return nvdp__device_status(&model->dev);
 }
 
 static nvdp_status initialise_from_texts(struct nvdp_model *model,

@@ -210,7 +210,7 @@ static nvdp_status open_text(struct evaluation *e) {
         NVDP_RETURN_IF_FAILED(nvdp__file_sha256(e->ctx, c->text[i], e->digest[i]));
     }
     return nvdp__corpus_cached(e->ctx, e->tokenizer, c->text,
-                               (const char(*)[NVDP__DIGEST_HEX])e->digest, c->texts, NULL,
+                               (const char(*)[NVDP__DIGEST_HEX])e->digest, c->texts, c->cache,
                                &e->corpus);
 }
 

@@ -253,7 +253,7 @@ static nvdp_status write_batch(struct encode *encode, size_t first) {
 
 /* --- the pass --- */
 
-static void forward(struct encode *encode) {
+static nvdp_status forward(struct encode *encode) {
     const struct nvdp__pass pass = {.training = false};
     nvdp__bert_forward(&encode->bert, &encode->dev, &encode->params, encode->batch, &pass,
                        &encode->cache);
@@ -265,6 +265,7 @@ static void forward(struct encode *encode) {
                              encode->outputs, encode->cache.pooled,
                              nvdp__value(&encode->params, encode->classifier.weight),
                              nvdp__value(&encode->params, encode->classifier.bias), encode->logits);
+    return nvdp__device_status(&encode->dev);
 }
 
 static nvdp_status encode_all(struct encode *encode) {
@@ -277,7 +278,7 @@ static nvdp_status encode_all(struct encode *encode) {
         if (nvdp__cancelled(encode->ctx))
             return nvdp__fail(encode->ctx, NVDP_ERR_CANCELLED, "encode: cancelled");
         nvdp__batch_fill(encode->batch, data, NULL, first, n);
-        forward(encode);
+        NVDP_RETURN_IF_FAILED(forward(encode));
         NVDP_RETURN_IF_FAILED(write_batch(encode, first));
         nvdp__meter_update(&meter, first + n, (double)data->offset[first + n], "token", NAN);
     }

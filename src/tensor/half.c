@@ -7,9 +7,11 @@
 #include "tensor/half.h"
 
 #include <dnnl.h>
+#include <omp.h>
 #include <stdlib.h>
 
-enum { BUCKETS = 256 };
+/* Batches of texts of many lengths come in many shapes: past MOST_PRODUCTS all are made anew. */
+enum { BUCKETS = 256, MOST_PRODUCTS = 1024 };
 
 enum kind { FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT };
 
@@ -17,6 +19,7 @@ struct key {
     enum kind kind;
     struct nvdp__half_shape shape;
     bool single, add, bias;
+    int threads; /* oneDNN shares out the work when the primitive is made */
 };
 
 struct product {
@@ -45,6 +48,7 @@ struct nvdp__half {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     uint64_t version;
+    size_t products;
     struct product *product[BUCKETS];
     struct packed *packed[BUCKETS];
 };
@@ -58,7 +62,8 @@ const char *nvdp_bf16_missing(void) {
 static void fail(struct nvdp__half *half, dnnl_status_t code, const char *what) {
     if (half->status != NVDP_OK) return;
     if (code == dnnl_out_of_memory) {
-        half->status = NVDP_ERR_MEMORY;
+        half->status =
+            nvdp__fail(half->ctx, NVDP_ERR_MEMORY, "out of memory: bfloat16 products, at %s", what);
         return;
     }
     half->status = nvdp__fail(half->ctx, NVDP_ERR_UNSUPPORTED,
@@ -113,13 +118,21 @@ static void free_packed(struct packed *packed) {
     free(packed);
 }
 
-void nvdp__half_free(struct nvdp__half *half) {
-    if (half == NULL) return;
+static void free_products(struct nvdp__half *half) {
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct product *p = half->product[i], *next; p != NULL; p = next) {
             next = p->next;
             free_product(p);
         }
+        half->product[i] = NULL;
+    }
+    half->products = 0;
+}
+
+void nvdp__half_free(struct nvdp__half *half) {
+    if (half == NULL) return;
+    free_products(half);
+    for (size_t i = 0; i < BUCKETS; i++) {
         for (struct packed *p = half->packed[i], *next; p != NULL; p = next) {
             next = p->next;
             free_packed(p);
@@ -249,7 +262,7 @@ static size_t bucket(uint64_t bits) {
 static bool same_key(const struct key *a, const struct key *b) {
     return a->kind == b->kind && a->shape.rows == b->shape.rows && a->shape.in == b->shape.in &&
            a->shape.out == b->shape.out && a->single == b->single && a->add == b->add &&
-           a->bias == b->bias;
+           a->bias == b->bias && a->threads == b->threads;
 }
 
 /* NULL after a failure. */
@@ -259,6 +272,7 @@ static struct product *find_product(struct nvdp__half *half, const struct key *k
     struct product **at = &half->product[bucket(mixed * 4 + (uint64_t)key->kind)];
     for (struct product *p = *at; p != NULL; p = p->next)
         if (same_key(&p->key, key)) return p;
+    if (half->products >= MOST_PRODUCTS) free_products(half);
     struct product *made = nvdp__calloc(half->ctx, 1, sizeof *made);
     if (made == NULL) {
         half->status = NVDP_ERR_MEMORY;
@@ -272,6 +286,7 @@ static struct product *find_product(struct nvdp__half *half, const struct key *k
     }
     made->next = *at;
     *at = made;
+    half->products++;
     return made;
 }
 
@@ -366,7 +381,7 @@ static void dense(struct nvdp__half *half, const struct key *key, const nvdp__bf
 }
 
 static struct key key_of(enum kind kind, const struct nvdp__half_shape *shape) {
-    struct key key = {.kind = kind, .shape = *shape};
+    struct key key = {.kind = kind, .shape = *shape, .threads = omp_get_max_threads()};
     key.shape.rows = nvdp__half_rows(shape->rows);
     return key;
 }

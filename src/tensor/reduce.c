@@ -43,7 +43,7 @@ double nvdp__sum_squares(const struct nvdp__device *dev, size_t n, const float *
 double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
                                const struct nvdp__span *span, const float *x, double *part) {
     int team = nvdp__team(dev, spans * NVDP__SPAN);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
         const float *from = x + span[i].offset;
         part[i] = span[i].idle ? 0 : dot_chunk(span[i].count, from, from);

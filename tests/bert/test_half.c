@@ -1,5 +1,7 @@
 /* The encoder with bfloat16 products against the same in float32. */
+#include "bert/checkpoint.h"
 #include "rig.h"
+#include "support.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -159,6 +161,32 @@ Test(half, changed_weights_are_packed_again) {
     cr_assert_eq(rig_forward(rig, batch), before);
     nvdp__batch_free(batch);
     rig_free(rig);
+}
+
+/* A checkpoint read between passes counts as such a change, as after the last epoch of training. */
+Test(half, a_loaded_checkpoint_is_packed_again) {
+    if (skipped()) return;
+    struct nvdp_bert_config config = half_config();
+    struct nvdp__batch *batch[2];
+    struct rig *rig[2];
+    double loss[2];
+    for (int i = 0; i < 2; i++) {
+        rig[i] = rig_with_batch(NVDP_PRECISION_BF16, false, &config, &batch[i]);
+        if (i == 0) {
+            rig_randomise(rig[i], 0.2, 9);
+            cr_assert_eq(nvdp__checkpoint_save(&rig[i]->dev, support_scratch(), &rig[i]->params),
+                         NVDP_OK);
+        }
+        cr_assert_neq(rig_forward(rig[i], batch[i]), 0); /* the second packs its own weights */
+        cr_assert_eq(nvdp__checkpoint_load(&rig[i]->dev, support_scratch(), &rig[i]->params),
+                     NVDP_OK, "%s", nvdp_context_error(rig[i]->ctx));
+        loss[i] = rig_forward(rig[i], batch[i]);
+    }
+    cr_assert_eq(loss[0], loss[1], "expected %.9g, found %.9g", loss[0], loss[1]);
+    for (int i = 0; i < 2; i++) {
+        nvdp__batch_free(batch[i]);
+        rig_free(rig[i]);
+    }
 }
 
 /* Heads that do not suit are computed in float32. */

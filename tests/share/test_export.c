@@ -1,6 +1,6 @@
 /* Files that are given away: what is in them, what is not, who is refused. */
+#include "base/binary16.h"
 #include "base/file.h"
-#include "base/half.h"
 #include "model/model.h"
 #include "rig.h"
 #include "share/reader.h"
@@ -228,7 +228,7 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
         cr_assert_lt(fabs(whole - 1), 1e-2, "sample %zu: weights sum to %g", k, whole);
     }
     for (size_t i = 0; i < shape->rows * shape->dim; i++) {
-        cr_assert(isfinite(nvdp__half_to_float(file->z[i])));
+        cr_assert(isfinite(nvdp__binary16_to_float(file->z[i])));
     }
 }
 
@@ -334,7 +334,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     size_t values = a->shape.rows * a->shape.dim;
     size_t equal = 0;
     for (size_t i = 0; i < values; i++) {
-        float x = nvdp__half_to_float(a->z[i]), y = nvdp__half_to_float(b->z[i]);
+        float x = nvdp__binary16_to_float(a->z[i]), y = nvdp__binary16_to_float(b->z[i]);
         /* sums in another order may tip a value over to its neighbour on the grid */
         cr_assert_lt(fabsf(x - y), 2e-3F * fmaxf(1, fabsf(x)));
         equal += x == y;

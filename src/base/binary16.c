@@ -1,8 +1,8 @@
-#include "base/half.h"
+#include "base/binary16.h"
 
 #include <string.h>
 
-uint16_t nvdp__half_from_float(float value) {
+uint16_t nvdp__binary16_from_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
@@ -27,7 +27,7 @@ uint16_t nvdp__half_from_float(float value) {
     return (uint16_t)(sign | kept);
 }
 
-float nvdp__half_to_float(uint16_t half) {
+float nvdp__binary16_to_float(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t exponent = half >> 10 & 0x1F;
     uint32_t mantissa = half & 0x3FF;
