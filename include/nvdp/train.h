@@ -38,8 +38,8 @@ struct nvdp_train_config {
      * dropout; 0: everything is trained. */
     size_t freeze_layers;
     /* Folder that keeps tokenized files and the frozen layers' states between runs
-     * (docs/formats.md, Cache); NULL: none.  No result depends on it, and run.json does not name
-     * it. */
+     * (docs/formats.md, Cache); NULL: none.  In float32, on one kind of processor, no result
+     * depends on it, and run.json does not name it. */
     const char *cache;
     bool recompute_prefix; /* frozen layers' states are computed in each step, not kept */
     size_t patience;       /* epochs without improvement before stopping; 0: never */
