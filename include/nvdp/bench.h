@@ -47,6 +47,7 @@ struct nvdp_bench_result {
      * (frozen layers once); `encoder_flops` 12 D^2 layers weights a token instead, twice forward,
      * six times in training. Bottleneck and head are in the time and not in the count. */
     double flops, encoder_flops;
+    enum nvdp_precision precision; /* f32 where bf16 was asked for and is not to be had */
     double peak_flops; /* of large products in the same precision, measured after the steps */
     double dropout;    /* of the steps */
     size_t parameters;

@@ -123,13 +123,14 @@ static json_t *times_json(const struct nvdp_bench_times *times) {
 }
 
 /* What was asked for. */
-static json_t *config_json(const struct cli *cli, const struct values *values) {
+static json_t *config_json(const struct cli *cli, const struct values *values,
+                           enum nvdp_precision precision) {
     const struct nvdp_bench_config *config = &values->config;
     const struct nvdp_train_config *train = &config->train;
     return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
                      cli->arg[0], "method", nvdp_method_name(train->method), "arch", config->arch,
                      "batch", (json_int_t)train->batch, "length", (json_int_t)train->max_length,
-                     "precision", nvdp_precision_name(values->config.train.precision), "steps",
+                     "precision", nvdp_precision_name(precision), "steps",
                      (json_int_t)config->steps, "freeze_layers", (json_int_t)train->freeze_layers,
                      "threads", nvdp_context_threads(cli->ctx), "data", train->data, "task",
                      train->task, "model", train->model);
@@ -137,7 +138,7 @@ static json_t *config_json(const struct cli *cli, const struct values *values) {
 
 static json_t *result_json(const struct cli *cli, const struct values *values,
                            const struct nvdp_bench_result *r) {
-    json_t *object = config_json(cli, values);
+    json_t *object = config_json(cli, values, r->precision);
     json_t *measured = json_pack(
         "{s:f, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:f, s:s}", "dropout",
         r->dropout, "texts", (json_int_t)r->texts, "tokens", (json_int_t)r->tokens,
@@ -166,7 +167,7 @@ static void result_print(const struct cli *cli, const struct values *values,
     const struct nvdp_bench_config *config = &values->config;
     cli_row(stdout, "work", "%s, method %s, %zu parameters, %s", cli->arg[0],
             nvdp_method_name(config->train.method), r->parameters,
-            nvdp_precision_name(values->config.train.precision));
+            nvdp_precision_name(r->precision));
     cli_row(stdout, "texts", "%zu of %.1f tokens on average", r->texts,
             (double)r->tokens / (double)r->texts);
     times_print(&r->step, "step");

@@ -177,6 +177,8 @@ static nvdp_status conclude(struct bench *bench) {
         r->dropout = config->dropout >= 0 ? config->dropout : bert->hidden_dropout_prob;
     r->parameters = bench->trainer.model->info.parameters;
     r->peak_rss = nvdp__peak_rss();
+    r->precision =
+        bench->trainer.model->dev.half != NULL ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32;
     r->peak_flops = nvdp__gemm_peak(&bench->trainer.model->dev);
     nvdp__processor_name(sizeof r->machine, r->machine);
     return r->peak_flops > 0 ? NVDP_OK : NVDP_ERR_MEMORY;
