@@ -1,9 +1,10 @@
 #include "tensor/ops.h"
 
-#include "tensor/gemm_library.h"
+#include "tensor/gemm_onednn.h"
 #include "tensor/kernels.h"
 #include "tensor/reference.h"
 #include "tensor/vector.h"
+#include <cblas.h>
 
 static void scale_matrix(size_t m, size_t n, float beta, float *c, size_t ldc) {
     for (size_t i = 0; i < m; i++)
@@ -23,7 +24,10 @@ void nvdp__gemm(const struct nvdp__device *dev, bool trans_a, bool trans_b, size
         scale_matrix(m, n, beta, c, ldc);
         return;
     }
-    nvdp__library_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (nvdp__onednn_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) return;
+    cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans,
+                trans_b ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k, alpha, a,
+                (blasint)lda, b, (blasint)ldb, beta, c, (blasint)ldc);
 }
 
 static void repeat_row(const struct nvdp__device *dev, size_t rows, size_t dim, const float *row,
