@@ -211,11 +211,16 @@ static struct nvdp__attention attention_of(const struct nvdp__block *block,
                                     .out_stride = block->dim};
 }
 
-static void dense(const struct nvdp__block *block, const struct nvdp__device *dev,
-                  const struct nvdp__params *params, const struct nvdp__dense *index, size_t rows,
-                  const float *x, float *y) {
+/* A tensor as products read it; the next one takes its place. */
+static nvdp__operand *operand(const struct nvdp__block *block, const struct nvdp__device *dev,
+                              size_t rows, size_t width, const float *x) {
+    return nvdp__rounded(dev, rows * width, x, block->x_room);
+}
+
+static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,
+                  const struct nvdp__dense *index, size_t rows, const nvdp__operand *x, float *y) {
     struct nvdp__linear layer = nvdp__dense_linear(params, index, rows);
-    nvdp__linear_to_float(dev, &layer, nvdp__rounded(dev, rows * layer.in, x, block->x_room), y);
+    nvdp__linear_to_float(dev, &layer, x, y);
 }
 
 /* z, log pi -> context [Q, p]. */
@@ -230,9 +235,11 @@ static void attend(struct nvdp__block *block, const struct nvdp__device *dev,
         nvdp__rows_gather(dev, c->queries, p, c->index, from, c->input);
         c->query_input = c->input;
     }
-    dense(block, dev, params, &block->query, c->queries, c->query_input, c->query);
-    dense(block, dev, params, &block->key, sample->rows, sample->z, c->key);
-    dense(block, dev, params, &block->value, sample->rows, sample->z, c->value);
+    dense(dev, params, &block->query, c->queries,
+          operand(block, dev, c->queries, p, c->query_input), c->query);
+    const nvdp__operand *z = operand(block, dev, sample->rows, p, sample->z);
+    dense(dev, params, &block->key, sample->rows, z, c->key);
+    dense(dev, params, &block->value, sample->rows, z, c->value);
     nvdp__denoise_bias(dev, sample->rows, p, p / block->heads, sample->log_pi, sample->z, c->bias);
     struct nvdp__attention att = attention_of(block, sample);
     nvdp__attention_forward(dev, &att, c->query, c->key, c->value, c->bias, c->context, c->lse,
@@ -249,13 +256,16 @@ static void transform(struct nvdp__block *block, const struct nvdp__device *dev,
     struct nvdp__block_cache *c = block->cache;
     size_t q = c->queries;
     size_t p = block->dim;
-    dense(block, dev, params, &block->attention_output, q, c->context, c->attended);
+    dense(dev, params, &block->attention_output, q, operand(block, dev, q, p, c->context),
+          c->attended);
     nvdp__layernorm_forward(
         dev, q, p, block->eps, c->attended, NULL, nvdp__value(params, block->attention_norm.weight),
         nvdp__value(params, block->attention_norm.bias), NULL, c->attended_out, c->mean, c->rstd);
-    dense(block, dev, params, &block->intermediate, q, c->attended_out, c->inner);
+    dense(dev, params, &block->intermediate, q, operand(block, dev, q, p, c->attended_out),
+          c->inner);
     nvdp__act_forward(dev, act_of(block), q * block->inner, c->inner, c->activated);
-    dense(block, dev, params, &block->output, q, c->activated, c->sum);
+    dense(dev, params, &block->output, q, operand(block, dev, q, block->inner, c->activated),
+          c->sum);
     nvdp__layernorm_forward(dev, q, p, block->eps, c->sum, c->attended_out,
                             nvdp__value(params, block->output_norm.weight),
                             nvdp__value(params, block->output_norm.bias), c->sum, c->out,
@@ -288,12 +298,11 @@ nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__de
 /* dx (NULL: skip) set, or added to; the parameters' gradients added to. */
 static void dense_backward(const struct nvdp__block *block, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__dense *index,
-                           size_t rows, const float *x, const float *dy, float *dx,
+                           size_t rows, nvdp__operand *x, const float *dy, float *dx,
                            bool accumulate) {
     struct nvdp__linear layer = nvdp__dense_linear(params, index, rows);
     nvdp__operand *from = nvdp__rounded(dev, rows * layer.out, dy, block->dy_room);
-    nvdp__linear_params_backward(dev, &layer, nvdp__rounded(dev, rows * layer.in, x, block->x_room),
-                                 from);
+    nvdp__linear_params_backward(dev, &layer, x, from);
     if (dx != NULL) nvdp__linear_back_to_float(dev, &layer, from, accumulate, dx);
 }
 
@@ -325,14 +334,16 @@ static void transform_backward(struct nvdp__block *block, const struct nvdp__dev
     size_t p = block->dim;
     norm_backward(dev, params, &block->output_norm, q, p, c->sum, c->out_mean, c->out_rstd,
                   c->d_row);
-    dense_backward(block, dev, params, &block->output, q, c->activated, c->d_row, c->d_wide, false);
+    dense_backward(block, dev, params, &block->output, q,
+                   operand(block, dev, q, block->inner, c->activated), c->d_row, c->d_wide, false);
     nvdp__act_backward(dev, act_of(block), q * block->inner, c->inner, c->d_wide, c->d_wide);
-    dense_backward(block, dev, params, &block->intermediate, q, c->attended_out, c->d_wide,
-                   c->d_row, true); /* d_row already is the residual's gradient */
+    dense_backward(block, dev, params, &block->intermediate, q,
+                   operand(block, dev, q, p, c->attended_out), c->d_wide, c->d_row,
+                   true); /* d_row already is the residual's gradient */
     norm_backward(dev, params, &block->attention_norm, q, p, c->attended, c->mean, c->rstd,
                   c->d_row);
-    dense_backward(block, dev, params, &block->attention_output, q, c->context, c->d_row,
-                   c->d_other, false);
+    dense_backward(block, dev, params, &block->attention_output, q,
+                   operand(block, dev, q, p, c->context), c->d_row, c->d_other, false);
 }
 
 /* The queries' gradient goes to their rows of z, or to the clean queries. */
@@ -342,16 +353,16 @@ static void query_backward(struct nvdp__block *block, const struct nvdp__device 
     struct nvdp__block_cache *c = block->cache;
     size_t p = block->dim;
     float *to = block->clean_query ? block->d_clean : dz;
+    nvdp__operand *x = operand(block, dev, c->queries, p, c->query_input);
     bool fresh = block->clean_query && to != NULL; /* d_clean is set, dz added to */
     if (to == NULL || gathers(block)) {
-        dense_backward(block, dev, params, &block->query, c->queries, c->query_input, d_query,
+        dense_backward(block, dev, params, &block->query, c->queries, x, d_query,
                        to != NULL ? c->d_other : NULL, false);
         if (fresh) nvdp__zero(dev, sample->rows * p, to);
         if (to != NULL) nvdp__rows_scatter_add(dev, c->queries, p, c->index, c->d_other, to);
         return;
     }
-    dense_backward(block, dev, params, &block->query, c->queries, c->query_input, d_query, to,
-                   !fresh);
+    dense_backward(block, dev, params, &block->query, c->queries, x, d_query, to, !fresh);
 }
 
 void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
@@ -364,9 +375,9 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
     struct nvdp__attention att = attention_of(block, sample);
     nvdp__attention_backward(dev, &att, c->query, c->key, c->value, c->bias, c->context, c->lse,
                              c->d_other, c->d_row, c->d_key, c->d_value, c->d_bias, c->scratch);
-    dense_backward(block, dev, params, &block->key, sample->rows, sample->z, c->d_key, dz, false);
-    dense_backward(block, dev, params, &block->value, sample->rows, sample->z, c->d_value, dz,
-                   true);
+    nvdp__operand *z = operand(block, dev, sample->rows, p, sample->z);
+    dense_backward(block, dev, params, &block->key, sample->rows, z, c->d_key, dz, false);
+    dense_backward(block, dev, params, &block->value, sample->rows, z, c->d_value, dz, true);
     query_backward(block, dev, params, sample, c->d_row, dz);
     if (dz == NULL) return;
     nvdp__denoise_bias_backward(dev, sample->rows, p, p / block->heads, sample->z, c->d_bias, dz,
