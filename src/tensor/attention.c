@@ -5,7 +5,7 @@
  * dout_i.out_i dv_j = sum_i f_ij p_ij dout_i,  dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i
  * ds_ij q_i Threads share out the tiles; a tile is the work of one thread, so nothing depends on
  * their number. */
-#include "tensor/dropout.h"
+#include "tensor/attention_tile.h"
 
 #include "tensor/kernels.h"
 #include "tensor/reference.h"
@@ -14,47 +14,16 @@
 /* Rows up to which own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
 enum { SMALL = 128 };
 
-enum { LINE = 16 }; /* floats in 64 bytes */
-
-static size_t line_up(size_t n) {
-    return (n + LINE - 1) / LINE * LINE;
-}
-
-/* One (text, head): n_q rows of q against n_k rows of k and v. */
-struct tile {
-    size_t first_q, n_q;
-    size_t first_k, n_k;
-    size_t ld; /* row stride of the scores */
-    bool small;
-    size_t head;
-    size_t q_at, k_at, out_at; /* element offsets of the tile's corner */
-};
-
-static struct tile tile_of(const struct nvdp__attention *att, size_t group, size_t head) {
-    struct tile t = {.first_q = (size_t)att->q_offset[group],
-                     .first_k = (size_t)att->k_offset[group],
-                     .head = head};
-    t.n_q = (size_t)att->q_offset[group + 1] - t.first_q;
-    t.n_k = (size_t)att->k_offset[group + 1] - t.first_k;
-    t.ld = line_up(t.n_k);
-    t.small = t.n_q <= SMALL && t.n_k <= SMALL && att->head_dim % LINE == 0;
-    t.q_at = t.first_q * att->q_stride + head * att->head_dim;
-    t.k_at = t.first_k * att->kv_stride + head * att->head_dim;
-    t.out_at = t.first_q * att->out_stride + head * att->head_dim;
-    return t;
-}
-
-static size_t longest(size_t groups, const int32_t *offset) {
-    int32_t most = 0;
-    for (size_t g = 0; g < groups; g++)
-        if (offset[g + 1] - offset[g] > most) most = offset[g + 1] - offset[g];
-    return (size_t)most;
+/* Whether the tile is worked on by own kernels. */
+static bool is_small(const struct nvdp__tile *t, size_t dim) {
+    return t->n_q <= SMALL && t->n_k <= SMALL && dim % NVDP__LINE == 0;
 }
 
 /* A thread's share: two tiles of scores, and a short text's k or v transposed. */
 static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim) {
     size_t columns = longest_k < SMALL ? longest_k : SMALL;
-    return line_up(2 * longest_q * line_up(longest_k) + head_dim * line_up(columns));
+    return nvdp__line_up(2 * longest_q * nvdp__line_up(longest_k) +
+                         head_dim * nvdp__line_up(columns));
 }
 
 size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q, size_t longest_k,
@@ -64,17 +33,17 @@ size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q,
 
 /* This thread's share of the scratch. */
 static float *own_scratch(const struct nvdp__attention *att, float *scratch) {
-    size_t longest_q = longest(att->groups, att->q_offset);
-    size_t longest_k = longest(att->groups, att->k_offset);
+    size_t longest_q = nvdp__longest_group(att->groups, att->q_offset);
+    size_t longest_k = nvdp__longest_group(att->groups, att->k_offset);
     return scratch +
            (size_t)omp_get_thread_num() * thread_scratch(longest_q, longest_k, att->head_dim);
 }
 
 /* scores [n_q, n_k] = scale x y^T, x like q or out and y like k; spare: room for y^T. */
-static void score_product(const struct nvdp__device *dev, const struct tile *t, size_t dim,
+static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                           float scale, const float *x, size_t ldx, const float *y, size_t ldy,
                           float *spare, float *scores) {
-    if (t->small) {
+    if (is_small(t, dim)) {
         nvdp__small_transpose(t->n_k, dim, y, ldy, t->ld, spare);
         nvdp__small_product(t->n_q, t->ld, dim, scale, x, ldx, 1, spare, t->ld, scores, t->ld);
     } else {
@@ -83,29 +52,23 @@ static void score_product(const struct nvdp__device *dev, const struct tile *t, 
 }
 
 /* y [n_q, dim] = scale p x, p like scores, x like k. */
-static void row_product(const struct nvdp__device *dev, const struct tile *t, size_t dim,
+static void row_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                         float scale, const float *p, const float *x, size_t ldx, float *y,
                         size_t ldy) {
-    if (t->small)
+    if (is_small(t, dim))
         nvdp__small_product(t->n_q, dim, t->n_k, scale, p, t->ld, 1, x, ldx, y, ldy);
     else
         nvdp__gemm(dev, false, false, t->n_q, dim, t->n_k, scale, p, t->ld, x, ldx, 0, y, ldy);
 }
 
 /* y [n_k, dim] = scale p^T x, p like scores, x like q. */
-static void column_product(const struct nvdp__device *dev, const struct tile *t, size_t dim,
+static void column_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                            float scale, const float *p, const float *x, size_t ldx, float *y,
                            size_t ldy) {
-    if (t->small)
+    if (is_small(t, dim))
         nvdp__small_product(t->n_k, dim, t->n_q, scale, p, 1, t->ld, x, ldx, y, ldy);
     else
         nvdp__gemm(dev, true, false, t->n_k, dim, t->n_q, scale, p, t->ld, x, ldx, 0, y, ldy);
-}
-
-/* Rows are worked on in whole vectors, up to a stride that is a multiple of 16: past n_k they hold
- * the score -inf, hence the probability 0. */
-NVDP__INLINE size_t whole_lines(size_t ld) {
-    return ld / LINE * LINE; /* ld itself, said so that the compiler knows */
 }
 
 NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, float *restrict s) {
@@ -115,28 +78,13 @@ NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, 
         s[j] = -INFINITY;
 }
 
-/* Floats as integers of the same order (NaN outermost), and back: compilers vectorise only integer
- * maxima, because their order is free. */
-NVDP__INLINE int32_t ordered(int32_t bits) {
-    return bits ^ ((bits >> 31) & INT32_MAX);
-}
-
-NVDP__INLINE float row_max(size_t ld, const float *s) {
-    int32_t highest = INT32_MIN;
-    for (size_t j = 0; j < ld; j++) {
-        int32_t key = ordered((int32_t)nvdp__float_bits(s[j]));
-        highest = key > highest ? key : highest;
-    }
-    return nvdp__bits_float((uint32_t)ordered(highest));
-}
-
 /* s -> exp(s + bias - highest); returns log-sum-exp, and 1/sum in *inverse. */
 NVDP__CLONES
 static float softmax_row(size_t n, size_t ld, const float *restrict bias, float *restrict s,
                          float *inverse) {
     complete_row(n, ld, bias, s);
-    ld = whole_lines(ld);
-    float highest = row_max(ld, s);
+    ld = nvdp__whole_lines(ld);
+    float highest = nvdp__row_max(ld, s);
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < ld; j++) {
@@ -150,7 +98,7 @@ static float softmax_row(size_t n, size_t ld, const float *restrict bias, float 
 
 NVDP__CLONES
 static void scale_row(size_t ld, float a, float *p) {
-    ld = whole_lines(ld);
+    ld = nvdp__whole_lines(ld);
     for (size_t j = 0; j < ld; j++)
         p[j] *= a;
 }
@@ -158,22 +106,13 @@ static void scale_row(size_t ld, float a, float *p) {
 NVDP__CLONES
 static void scale_dropped_row(size_t ld, float a, struct nvdp__dropout_key key, int32_t threshold,
                               float factor, float *p) {
-    ld = whole_lines(ld);
+    ld = nvdp__whole_lines(ld);
     for (uint32_t j = 0; j < (uint32_t)ld; j++)
         p[j] *= a * nvdp__dropout_factor(key, threshold, factor, j);
 }
 
-static struct nvdp__dropout_key row_key(const struct nvdp__attention *att, const struct tile *t,
-                                        size_t i) {
-    return nvdp__dropout_key(&att->dropout, (t->first_q + i) * att->heads + t->head);
-}
-
-static float keep_scale(const struct nvdp__attention *att) {
-    return 1.0f / (1.0f - att->dropout.rate);
-}
-
 /* Without keys there is nothing to attend to: the sum is empty. */
-static void zero_tile(const struct nvdp__attention *att, const struct tile *t, float *out,
+static void zero_tile(const struct nvdp__attention *att, const struct nvdp__tile *t, float *out,
                       float *lse) {
     for (size_t i = 0; i < t->n_q; i++) {
         lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
@@ -182,7 +121,7 @@ static void zero_tile(const struct nvdp__attention *att, const struct tile *t, f
 }
 
 static void forward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                         const struct tile *t, const float *q, const float *k, const float *v,
+                         const struct nvdp__tile *t, const float *q, const float *k, const float *v,
                          const float *bias, float *out, float *lse, float *scores) {
     if (t->n_k == 0) {
         zero_tile(att, t, out, lse);
@@ -198,7 +137,8 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
         lse[(t->first_q + i) * att->heads + t->head] =
             softmax_row(t->n_k, t->ld, bias != NULL ? bias + t->first_k : NULL, row, &inverse);
         if (att->dropout.rate > 0)
-            scale_dropped_row(t->ld, inverse, row_key(att, t, i), threshold, keep_scale(att), row);
+            scale_dropped_row(t->ld, inverse, nvdp__tile_key(att, t, i), threshold,
+                              nvdp__keep_scale(att), row);
         else
             scale_row(t->ld, inverse, row);
     }
@@ -219,7 +159,7 @@ void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__
         float *own = own_scratch(att, scratch);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < tiles; i++) {
-            struct tile t = tile_of(att, i / att->heads, i % att->heads);
+            struct nvdp__tile t = nvdp__tile_of(att, i / att->heads, i % att->heads);
             forward_tile(dev, att, &t, q, k, v, bias, out, lse, own);
         }
     }
@@ -239,7 +179,7 @@ NVDP__CLONES
 static void scores_backward_row(size_t n, size_t ld, const float *restrict bias, float lse, float d,
                                 float *restrict s, float *restrict dp) {
     complete_row(n, ld, bias, s);
-    ld = whole_lines(ld);
+    ld = nvdp__whole_lines(ld);
     for (size_t j = 0; j < ld; j++) {
         float p = nvdp__fast_exp(s[j] - lse);
         s[j] = p;
@@ -253,7 +193,7 @@ static void scores_backward_dropped_row(size_t n, size_t ld, const float *restri
                                         float d, struct nvdp__dropout_key key, int32_t threshold,
                                         float factor, float *restrict s, float *restrict dp) {
     complete_row(n, ld, bias, s);
-    ld = whole_lines(ld);
+    ld = nvdp__whole_lines(ld);
     for (uint32_t j = 0; j < (uint32_t)ld; j++) {
         float p = nvdp__fast_exp(s[j] - lse);
         float f = nvdp__dropout_factor(key, threshold, factor, j);
@@ -267,7 +207,7 @@ struct backward {
     float *dq, *dk, *dv, *dbias;
 };
 
-static void backward_rows(const struct nvdp__attention *att, const struct tile *t,
+static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           const struct backward *b, float *p, float *ds) {
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     const float *bias = b->bias != NULL ? b->bias + t->first_k : NULL;
@@ -276,15 +216,16 @@ static void backward_rows(const struct nvdp__attention *att, const struct tile *
         float d = head_dot(att->head_dim, b->dout + at, b->out + at);
         float lse = b->lse[(t->first_q + i) * att->heads + t->head];
         if (att->dropout.rate > 0)
-            scores_backward_dropped_row(t->n_k, t->ld, bias, lse, d, row_key(att, t, i), threshold,
-                                        keep_scale(att), p + i * t->ld, ds + i * t->ld);
+            scores_backward_dropped_row(t->n_k, t->ld, bias, lse, d, nvdp__tile_key(att, t, i),
+                                        threshold, nvdp__keep_scale(att), p + i * t->ld,
+                                        ds + i * t->ld);
         else
             scores_backward_row(t->n_k, t->ld, bias, lse, d, p + i * t->ld, ds + i * t->ld);
     }
 }
 
 static void backward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                          const struct tile *t, const struct backward *b, float *scratch) {
+                          const struct nvdp__tile *t, const struct backward *b, float *scratch) {
     size_t dim = att->head_dim;
     size_t ldq = att->q_stride;
     size_t ldk = att->kv_stride;
@@ -325,7 +266,7 @@ void nvdp__attention_backward(const struct nvdp__device *dev, const struct nvdp_
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
             for (size_t j = i * together; j < (i + 1) * together; j++) {
-                struct tile t = tile_of(att, j / att->heads, j % att->heads);
+                struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
                 backward_tile(dev, att, &t, &b, own);
             }
     }

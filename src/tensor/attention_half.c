@@ -6,36 +6,15 @@
  * summed from the tile, not from the rounded output, so that each row of ds sums to 0. */
 #include "tensor/attention_half.h"
 
-#include "tensor/dropout.h"
+#include "tensor/attention_tile.h"
 #include "tensor/half_product.h"
 #include "tensor/kernels.h"
 #include "tensor/operand_access.h"
 #include <omp.h>
 
-enum { QUERIES = 128, LANES = NVDP__HALF_LANES };
-
-static size_t lanes_up(size_t n) {
-    return (n + LANES - 1) / LANES * LANES;
-}
-
-struct tile {
-    size_t first_q, n_q, first_k, n_k, head;
-    size_t ld;                 /* row stride of scores: n_k in whole vectors */
-    size_t q_at, k_at, out_at; /* element offsets of the tile's corner */
-};
-
-static struct tile tile_of(const struct nvdp__attention *att, size_t group, size_t head) {
-    struct tile t = {.first_q = (size_t)att->q_offset[group],
-                     .first_k = (size_t)att->k_offset[group],
-                     .head = head};
-    t.n_q = (size_t)att->q_offset[group + 1] - t.first_q;
-    t.n_k = (size_t)att->k_offset[group + 1] - t.first_k;
-    t.ld = lanes_up(t.n_k);
-    t.q_at = t.first_q * att->q_stride + head * att->head_dim;
-    t.k_at = t.first_k * att->kv_stride + head * att->head_dim;
-    t.out_at = t.first_q * att->out_stride + head * att->head_dim;
-    return t;
-}
+enum { QUERIES = 128 };
+_Static_assert((int)NVDP__LINE == (int)NVDP__HALF_LANES,
+               "rows of scores are whole vectors of products");
 
 /* A thread's scratch: [QUERIES] rows of queries, n_k keys in whole vectors. */
 struct room {
@@ -51,7 +30,7 @@ struct room {
 
 /* Carves the room from `base`, or only measures: returns floats. */
 static size_t carve(size_t longest_k, size_t dim, float *base, struct room *room) {
-    size_t ld = lanes_up(longest_k);
+    size_t ld = nvdp__line_up(longest_k);
     size_t sizes[] = {QUERIES * ld,     QUERIES * ld,      QUERIES * ld / 2,  QUERIES * ld / 2,
                       QUERIES / 2 * ld, ld * QUERIES / 2,  dim / 2 * ld,      dim / 2 * ld,
                       ld / 2 * dim,     QUERIES / 2 * dim, QUERIES / 2 * dim, QUERIES * dim,
@@ -60,7 +39,7 @@ static size_t carve(size_t longest_k, size_t dim, float *base, struct room *room
     size_t used = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         at[i] = base != NULL ? base + used : NULL;
-        used += lanes_up(sizes[i]);
+        used += nvdp__line_up(sizes[i]);
     }
     if (base == NULL) return used;
     *room = (struct room){.scores = at[0],
@@ -87,18 +66,11 @@ size_t nvdp__attention_half_scratch(const struct nvdp__device *dev, size_t longe
 }
 
 static struct room own_room(const struct nvdp__attention *att, float *scratch) {
-    int32_t longest = 0;
-    for (size_t g = 0; g < att->groups; g++)
-        if (att->k_offset[g + 1] - att->k_offset[g] > longest)
-            longest = att->k_offset[g + 1] - att->k_offset[g];
+    size_t longest = nvdp__longest_group(att->groups, att->k_offset);
     struct room room;
-    size_t size = carve((size_t)longest, att->head_dim, NULL, NULL);
-    carve((size_t)longest, att->head_dim, scratch + (size_t)omp_get_thread_num() * size, &room);
+    size_t size = carve(longest, att->head_dim, NULL, NULL);
+    carve(longest, att->head_dim, scratch + (size_t)omp_get_thread_num() * size, &room);
     return room;
-}
-
-NVDP__INLINE size_t whole(size_t ld) {
-    return ld / LANES * LANES; /* ld itself, said so that the compiler knows */
 }
 
 /* s = scale s + bias, -inf past n. */
@@ -114,24 +86,13 @@ NVDP__INLINE void finish_scores(size_t n, size_t ld, float scale, const float *r
         s[j] = -INFINITY;
 }
 
-/* A bound on the row's maximum that vectorises: an integer maximum over ordered bits (attention.c).
- */
-NVDP__INLINE int32_t ordered_bits(int32_t bits) {
-    return bits ^ ((bits >> 31) & INT32_MAX);
-}
-
 /* scores -> e^(s - highest); log-sum-exp, and 1/sum in *inverse. */
 NVDP__CLONES
 static float exp_row(size_t n, size_t ld, float scale, const float *restrict bias,
                      float *restrict s, float *inverse) {
     finish_scores(n, ld, scale, bias, s);
-    ld = whole(ld);
-    int32_t top = INT32_MIN;
-    for (size_t j = 0; j < ld; j++) {
-        int32_t key = ordered_bits((int32_t)nvdp__float_bits(s[j]));
-        top = key > top ? key : top;
-    }
-    float highest = nvdp__bits_float((uint32_t)ordered_bits(top));
+    ld = nvdp__whole_lines(ld);
+    float highest = nvdp__row_max(ld, s);
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < ld; j++) {
@@ -146,7 +107,7 @@ static float exp_row(size_t n, size_t ld, float scale, const float *restrict bia
 
 NVDP__CLONES
 static void round_scaled(size_t ld, float a, const float *restrict e, nvdp__bf16 *restrict p) {
-    ld = whole(ld);
+    ld = nvdp__whole_lines(ld);
     for (size_t j = 0; j < ld; j++)
         p[j] = nvdp__bfloat16_from_float(a * e[j]);
 }
@@ -154,20 +115,11 @@ static void round_scaled(size_t ld, float a, const float *restrict e, nvdp__bf16
 NVDP__CLONES
 static void round_dropped(size_t ld, float a, struct nvdp__dropout_key key, int32_t threshold,
                           const float *restrict e, nvdp__bf16 *restrict p) {
-    ld = whole(ld);
+    ld = nvdp__whole_lines(ld);
     for (uint32_t j = 0; j < (uint32_t)ld; j++) {
         float kept = nvdp__dropout_bits(key, j) >= threshold ? a * e[j] : 0.0f;
         p[j] = nvdp__bfloat16_from_float(kept);
     }
-}
-
-static struct nvdp__dropout_key row_key(const struct nvdp__attention *att, const struct tile *t,
-                                        size_t i) {
-    return nvdp__dropout_key(&att->dropout, (t->first_q + i) * att->heads + t->head);
-}
-
-static float keep_scale(const struct nvdp__attention *att) {
-    return 1.0f / (1.0f - att->dropout.rate);
 }
 
 static void round_rows(size_t rows, size_t dim, float scale, const float *x, size_t ldy,
@@ -177,8 +129,9 @@ static void round_rows(size_t rows, size_t dim, float scale, const float *x, siz
 }
 
 /* Queries [first, first + n) of a tile, keys and values packed. */
-static void forward_block(const struct nvdp__attention *att, const struct tile *t, size_t first,
-                          size_t n, const struct nvdp__attention_half *x, const struct room *room) {
+static void forward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                          size_t first, size_t n, const struct nvdp__attention_half *x,
+                          const struct room *room) {
     size_t dim = att->head_dim;
     nvdp__half_product(n, t->ld, dim, false, x->q + t->q_at + first * att->q_stride, att->q_stride,
                        room->key_t, t->ld, room->scores, t->ld);
@@ -190,8 +143,8 @@ static void forward_block(const struct nvdp__attention *att, const struct tile *
             exp_row(t->n_k, t->ld, att->scale, x->bias != NULL ? x->bias + t->first_k : NULL, row,
                     &inverse);
         if (att->dropout.rate > 0)
-            round_dropped(t->ld, inverse * keep_scale(att), row_key(att, t, first + i), threshold,
-                          row, room->rows + i * t->ld);
+            round_dropped(t->ld, inverse * nvdp__keep_scale(att), nvdp__tile_key(att, t, first + i),
+                          threshold, row, room->rows + i * t->ld);
         else
             round_scaled(t->ld, inverse, row, room->rows + i * t->ld);
     }
@@ -202,7 +155,7 @@ static void forward_block(const struct nvdp__attention *att, const struct tile *
 }
 
 /* Without keys there is nothing to attend to: the sum is empty. */
-static void zero_tile(const struct nvdp__attention *att, const struct tile *t,
+static void zero_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
                       const struct nvdp__attention_half *x) {
     for (size_t i = 0; i < t->n_q; i++) {
         x->lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
@@ -210,7 +163,7 @@ static void zero_tile(const struct nvdp__attention *att, const struct tile *t,
     }
 }
 
-static void forward_tile(const struct nvdp__attention *att, const struct tile *t,
+static void forward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
                          const struct nvdp__attention_half *x, const struct room *room) {
     if (t->n_k == 0) {
         zero_tile(att, t, x);
@@ -231,7 +184,7 @@ void nvdp__attention_half_forward(const struct nvdp__device *dev, const struct n
         struct room room = own_room(att, x->scratch);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < tiles; i++) {
-            struct tile t = tile_of(att, i / att->heads, i % att->heads);
+            struct nvdp__tile t = nvdp__tile_of(att, i / att->heads, i % att->heads);
             forward_tile(att, &t, x, &room);
         }
     }
@@ -243,7 +196,7 @@ static float probability_row(size_t n, size_t ld, float scale, const float *rest
                              float lse, bool drops, struct nvdp__dropout_key key, int32_t threshold,
                              float factor, float *restrict s, const float *restrict dp) {
     finish_scores(n, ld, scale, bias, s);
-    ld = whole(ld);
+    ld = nvdp__whole_lines(ld);
     float total = 0;
     if (drops) {
 #pragma omp simd reduction(+ : total)
@@ -270,7 +223,7 @@ NVDP__CLONES
 static void score_gradient_row(size_t ld, float factor, float d, const float *restrict s,
                                float *restrict dp, nvdp__bf16 *restrict p,
                                nvdp__bf16 *restrict ds) {
-    ld = whole(ld);
+    ld = nvdp__whole_lines(ld);
     for (size_t j = 0; j < ld; j++) {
         float kept = s[j] > 0 ? s[j] * factor : 0.0f;
         float gradient = kept * dp[j] - fabsf(s[j]) * d;
@@ -281,26 +234,27 @@ static void score_gradient_row(size_t ld, float factor, float d, const float *re
 }
 
 /* y [n_k, dim] += p^T x for p [n, ld] rounded and x [n, dim] packed in pairs of rows. */
-static void add_columns(const struct tile *t, size_t n, size_t dim, const nvdp__bf16 *p,
+static void add_columns(const struct nvdp__tile *t, size_t n, size_t dim, const nvdp__bf16 *p,
                         const uint32_t *x, const struct room *room, float *y) {
     size_t pairs = (n + 1) / 2;
-    size_t ld = lanes_up(pairs);
+    size_t ld = nvdp__line_up(pairs);
     nvdp__half_pack(n, t->ld, p, t->ld, room->pairs);
     nvdp__half_transpose(pairs, t->ld, room->pairs, ld, room->columns);
     nvdp__half_product(t->n_k, dim, n, true, (const nvdp__bf16 *)(const void *)room->columns,
                        2 * ld, x, dim, y, dim);
 }
 
-static void backward_rows(const struct nvdp__attention *att, const struct tile *t, size_t first,
-                          size_t n, const struct nvdp__attention_half *x, const struct room *room) {
+static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                          size_t first, size_t n, const struct nvdp__attention_half *x,
+                          const struct room *room) {
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     bool drops = att->dropout.rate > 0;
-    float factor = drops ? keep_scale(att) : 1.0f;
+    float factor = drops ? nvdp__keep_scale(att) : 1.0f;
     for (size_t i = 0; i < n; i++) {
         float *s = room->scores + i * t->ld;
         float *dp = room->d_scores + i * t->ld;
         struct nvdp__dropout_key key = {0};
-        if (drops) key = row_key(att, t, first + i);
+        if (drops) key = nvdp__tile_key(att, t, first + i);
         float d = probability_row(t->n_k, t->ld, att->scale,
                                   x->bias != NULL ? x->bias + t->first_k : NULL,
                                   x->lse[(t->first_q + first + i) * att->heads + t->head], drops,
@@ -309,15 +263,15 @@ static void backward_rows(const struct nvdp__attention *att, const struct tile *
     }
 }
 
-static void add_bias_gradient(const struct tile *t, size_t n, const struct room *room,
+static void add_bias_gradient(const struct nvdp__tile *t, size_t n, const struct room *room,
                               float *dbias) {
     for (size_t at = 0; at < t->n_k; at += NVDP__COLUMNS)
         nvdp__column_sums(n, t->ld, t->n_k - at < NVDP__COLUMNS ? t->n_k - at : NVDP__COLUMNS,
                           room->d_scores + at, dbias + t->first_k + at);
 }
 
-static void backward_block(const struct nvdp__attention *att, const struct tile *t, size_t first,
-                           size_t n, const struct nvdp__attention_half *x,
+static void backward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                           size_t first, size_t n, const struct nvdp__attention_half *x,
                            const struct room *room) {
     size_t dim = att->head_dim;
     const nvdp__bf16 *q = x->q + t->q_at + first * att->q_stride;
@@ -338,7 +292,7 @@ static void backward_block(const struct nvdp__attention *att, const struct tile 
     if (x->dbias != NULL) add_bias_gradient(t, n, room, x->dbias);
 }
 
-static void backward_tile(const struct nvdp__attention *att, const struct tile *t,
+static void backward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           const struct nvdp__attention_half *x, const struct room *room) {
     size_t dim = att->head_dim;
     nvdp__half_pack_transposed(t->n_k, dim, x->k + t->k_at, att->kv_stride, t->ld, room->key_t);
@@ -368,7 +322,7 @@ void nvdp__attention_half_backward(const struct nvdp__device *dev,
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
             for (size_t j = i * together; j < (i + 1) * together; j++) {
-                struct tile t = tile_of(att, j / att->heads, j % att->heads);
+                struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
                 backward_tile(att, &t, x, &room);
             }
     }
