@@ -309,6 +309,7 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
     struct nvdp_privacy_report report = {0};
     NVDP_TRY(nvdp__pairs_check(ctx, posteriors, &config->pairs));
     NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
+    NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
     NVDP_TRY(nvdp__pairs_is_sampled(ctx, posteriors, &config->pairs, &work.sampled));
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     *out = report;

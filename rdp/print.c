@@ -189,8 +189,26 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     }
 }
 
+/* One line about what stands behind the divergences. */
+static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to) {
+    char a[ROOM], b[ROOM], c[ROOM];
+    fprintf(to, "Posteriors of %zu tokens: mean |mu| %s, mean sigma %s", from->tokens,
+            number(a, from->mean_abs_mu), number(b, from->mean_sigma));
+    if (from->weighted) {
+        fprintf(to,
+                ";\n  effective number of vectors of a text (exp of the weights' entropy) %s on "
+                "average,\n  from %s (5 %%)",
+                number(a, from->vectors.mean), number(b, from->vectors.quantile[0]));
+        fprintf(to, " to %s (95 %%); tokens hold %s of the pseudo-counts",
+                number(b, from->vectors.quantile[NVDP_SPREAD_QUANTILES - 1]),
+                number(c, from->token_share.mean));
+    }
+    fputs(".\n", to);
+}
+
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
     print_head(report, to);
     print_divergences(report, to);
     print_bayesian(report, to);
+    print_posterior(&report->posterior, to);
 }

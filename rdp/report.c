@@ -138,6 +138,54 @@ static json_t *sample(const struct nvdp_pairs_sample *from) {
     return NULL;
 }
 
+static json_t *spread(const struct nvdp_spread *from, bool there) {
+    if (!there) return json_null();
+    json_t *quantile = json_object(), *object = json_object();
+    bool good = set_number(object, "mean", from->mean);
+    for (int level = 0; level < NVDP_SPREAD_QUANTILES; level++) {
+        char key[16];
+        snprintf(key, sizeof key, "%g", nvdp_spread_level[level]);
+        good = good && set_number(quantile, key, from->quantile[level]);
+    }
+    good = set(object, "quantiles", quantile) && good;
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *alpha_histogram(const struct nvdp_posterior_summary *from) {
+    if (!from->weighted) return json_null();
+    json_t *object = json_object(), *counts = json_array();
+    bool good = true;
+    for (int bin = 0; bin < NVDP_ALPHA_BINS; bin++) {
+        good = json_array_append_new(counts, json_integer((json_int_t)from->alpha_bin[bin])) == 0 &&
+               good;
+    }
+    good = set(object, "counts", counts) && good;
+    good = good && set_number(object, "first", nvdp_alpha_first);
+    good = good && set_number(object, "width", nvdp_alpha_width);
+    good = good && set_count(object, "below", from->alpha_below);
+    good = good && set_count(object, "above", from->alpha_above);
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *posterior(const struct nvdp_posterior_summary *from) {
+    json_t *object = json_object();
+    bool good = set_count(object, "texts", from->texts);
+    good = good && set_count(object, "tokens", from->tokens);
+    good = good && set(object, "effective_vectors", spread(&from->vectors, from->weighted));
+    good = good && set(object, "effective_vectors_l2", spread(&from->vectors_l2, from->weighted));
+    good = good && set(object, "token_share", spread(&from->token_share, from->weighted));
+    good = good && set_number(object, "mean_abs_mu", from->mean_abs_mu);
+    good = good && set_number(object, "mean_sigma", from->mean_sigma);
+    good = good && set(object, "log10_alpha", alpha_histogram(from));
+    if (good) return object;
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *whole(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     bool hidden = report->policy == NVDP_LENGTH_HIDDEN;
@@ -162,6 +210,7 @@ static json_t *whole(const struct nvdp_privacy_report *report) {
     good = good && set(object, "sample", sample(&pairs->sample));
     good = good && set(object, "rd", divergences(pairs));
     good = good && set(object, "bdp", bayesian(report));
+    good = good && set(object, "posterior", posterior(&report->posterior));
     if (good) return object;
     json_decref(object);
     return NULL;

@@ -57,8 +57,43 @@ struct nvdp_bdp_column {
     size_t infinite_texts;
 };
 
+/* Quantiles at these levels are in a spread. */
+#define NVDP_SPREAD_QUANTILES 5
+extern const double nvdp_spread_level[NVDP_SPREAD_QUANTILES]; /* .05 .25 .5 .75 .95 */
+
+/* Of a number that every text has; NaN where there is none. */
+struct nvdp_spread {
+    double mean;
+    double quantile[NVDP_SPREAD_QUANTILES]; /* nearest rank */
+};
+
+/* Bins of log10 of the tokens' pseudo-counts, 0.25 wide; bin b begins at -8 + b/4. */
+#define NVDP_ALPHA_BINS 48
+extern const double nvdp_alpha_first; /* -8 */
+extern const double nvdp_alpha_width; /* .25 */
+
+/* What posteriors look like, for people who train them: it promises nothing.  A sample has the
+ * vectors r = 1..R of all its components (prior, tokens, padding; kappa each) with the expected
+ * weights p_r = (alpha_i/kappa) / sum of all alpha. */
+struct nvdp_posterior_summary {
+    size_t texts, tokens;
+    bool weighted;              /* false: a Gaussian mechanism; what rests on alpha is NaN or 0 */
+    struct nvdp_spread vectors; /* exp(-sum p_r log p_r): 1 (one vector has all) to R (all alike) */
+    struct nvdp_spread vectors_l2;  /* 1 / sum p_r^2, the same bounds, at most `vectors` */
+    struct nvdp_spread token_share; /* the tokens' part of all alpha */
+    double mean_abs_mu;             /* over all entries of the tokens' means; NaN without tokens */
+    double mean_sigma;              /* likewise, of the standard deviations */
+    size_t alpha_bin[NVDP_ALPHA_BINS];
+    size_t alpha_below, alpha_above; /* tokens outside the bins */
+};
+/* O(rows x dim). Invalid posteriors give what they give: check them first. */
+nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
+                                      const struct nvdp_posteriors *posteriors,
+                                      struct nvdp_posterior_summary *out);
+
 struct nvdp_privacy_report {
     struct nvdp_pairs_summary pairs;
+    struct nvdp_posterior_summary posterior;
     struct nvdp_bdp_config bdp;
     struct nvdp_bdp_column published;
     struct nvdp_bdp_column best;
