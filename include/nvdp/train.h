@@ -57,6 +57,11 @@ struct nvdp_train_config {
     bool overwrite;            /* empty a non-empty `out` first */
 };
 struct nvdp_train_config nvdp_train_config_default(void);
+/* Sets the defaults that follow from config->method and config->nvib.regularizer; to be called when
+ * these two are set, before anything else is.
+ * - regulariser kl: kl_schedule warm-up, kl_delay 0.2, kl_ramp 0.5.  At full weight from the first
+ *   step it overwhelms an untrained classifier, and the posterior collapses to the prior. */
+void nvdp_train_config_imply(struct nvdp_train_config *config);
 /* One pass over the fields; names the field, the value, the allowed range. */
 nvdp_status nvdp_train_config_check(struct nvdp_context *ctx,
                                     const struct nvdp_train_config *config);

@@ -131,8 +131,8 @@ static const struct cli_option options[] = {
     CLI_OPTION("regularizer", "R", "published (the papers' means) or kl (exact, in nats)",
                CLI_CHOICE, NVIB(regularizer), .choices = regularizers),
     CLI_OPTION("kl-schedule", "S",
-               "constant, warmup or decay; kl implies warmup with delay .2, ramp .5", CLI_CHOICE,
-               AT(kl_schedule), .choices = schedules),
+               "constant, warmup or decay; regularizer kl implies warmup, delay 0.2, ramp 0.5",
+               CLI_CHOICE, AT(kl_schedule), .choices = schedules),
     CLI_OPTION("kl-delay", "X", "warmup: share of the steps with weight 0", CLI_REAL, AT(kl_delay)),
     CLI_OPTION("kl-ramp", "X", "warmup: share of the steps over which the weight rises to 1",
                CLI_REAL, AT(kl_ramp)),
@@ -191,6 +191,15 @@ static int resume_run(struct cli *cli, struct values *values) {
     return CLI_SUCCESS;
 }
 
+/* Defaults that follow from the method and the regulariser, where nothing else is asked for. */
+static void take_implied(const struct cli *cli, struct nvdp_train_config *config) {
+    struct nvdp_train_config implied = *config;
+    nvdp_train_config_imply(&implied);
+    if (!cli_given(cli, "kl-schedule")) config->kl_schedule = implied.kl_schedule;
+    if (!cli_given(cli, "kl-delay")) config->kl_delay = implied.kl_delay;
+    if (!cli_given(cli, "kl-ramp")) config->kl_ramp = implied.kl_ramp;
+}
+
 static int resolve(struct cli *cli, struct values *values) {
     struct nvdp_train_config *config = &values->config;
     if (values->no_cache && config->cache != NULL)
@@ -207,12 +216,7 @@ static int resolve(struct cli *cli, struct values *values) {
         return cli_usage(cli, "option --label-column is needed for --task tsv");
     if (config->out == NULL && values->dry_run) config->out = "run"; /* nothing is written */
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
-    /* The exact KL overwhelms an untrained classifier unless its weight rises late. */
-    if (config->nvib.regularizer == NVDP_REGULARIZER_KL && !cli_given(cli, "kl-schedule")) {
-        config->kl_schedule = NVDP_KL_WARMUP;
-        if (!cli_given(cli, "kl-delay")) config->kl_delay = 0.2;
-        if (!cli_given(cli, "kl-ramp")) config->kl_ramp = 0.5;
-    }
+    take_implied(cli, config);
     return CLI_SUCCESS;
 }
 

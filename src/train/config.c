@@ -37,6 +37,14 @@ struct nvdp_train_config nvdp_train_config_default(void) {
     };
 }
 
+void nvdp_train_config_imply(struct nvdp_train_config *config) {
+    if (config->nvib.regularizer == NVDP_REGULARIZER_KL) {
+        config->kl_schedule = NVDP_KL_WARMUP;
+        config->kl_delay = 0.2;
+        config->kl_ramp = 0.5;
+    }
+}
+
 const char *nvdp_protocol_name(enum nvdp_protocol protocol) {
     return protocol == NVDP_PROTOCOL_DEV ? "dev" : "holdout";
 }

@@ -94,12 +94,13 @@ nvdp_status nvdp__rundir_write_result(struct nvdp__trainer *t, const struct nvdp
     char *path = nvdp__join(t->ctx, t->config.out, "result.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     json_t *root = json_pack(
-        "{s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f}", "task", t->all->task.name,
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f}", "task", t->all->task.name,
         "method", nvdp_method_name(t->config.method), "protocol",
-        nvdp_protocol_name(t->config.protocol), "epochs", (json_int_t)r->epochs_run, "best_epoch",
-        (json_int_t)r->best_epoch, "steps", (json_int_t)r->steps, "validation", r->best_validation,
-        "early_stopped", r->early_stopped, "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g,
-        "loss_d", r->loss_d, "seconds", r->seconds, "tokens_per_second", r->tokens_per_second);
+        nvdp_protocol_name(t->config.protocol), "metric", nvdp_metric_name(r->test.metric[0]),
+        "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
+        (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
+        "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
+        r->seconds, "tokens_per_second", r->tokens_per_second);
     nvdp_status status = root == NULL ? nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory")
                                       : nvdp__json_write(t->ctx, path, root);
     json_decref(root);

@@ -106,24 +106,3 @@ Test(config_file, lambda_sets_both_weights_in_order) {
     lambdas("--lambda 0.5 --lambda-d 0.25", 0.5, 0.25);
     lambdas("--lambda-d 0.25 --lambda 0.5", 0.5, 0.5);
 }
-
-Test(config_file, kl_implies_a_late_rise_of_its_weight) {
-    struct outcome outcome = rig_expect(
-        0,
-        "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json --regularizer kl",
-        rig_task(), rig_model());
-    json_t *object = rig_object(&outcome);
-    const json_t *configuration = json_object_get(object, "configuration");
-    cr_assert_str_eq(json_string_value(json_object_get(configuration, "kl_schedule")), "warmup");
-    cr_assert_eq(json_number_value(json_object_get(configuration, "kl_delay")), 0.2);
-    cr_assert_eq(json_number_value(json_object_get(configuration, "kl_ramp")), 0.5);
-    json_decref(object);
-    rig_release(&outcome);
-    outcome = rig_expect(
-        0,
-        "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json --regularizer kl "
-        "--kl-schedule constant",
-        rig_task(), rig_model());
-    rig_contains(outcome.out, "\"constant\"");
-    rig_release(&outcome);
-}

@@ -35,7 +35,13 @@ Test(task, metrics) {
     cr_assert_eq(nvdp__task_layout(NVDP_TASK_COLA)->task.metric[0], NVDP_METRIC_MATTHEWS);
     cr_assert_eq(nvdp__task_layout(NVDP_TASK_STSB)->task.metric[0], NVDP_METRIC_PEARSON);
     cr_assert_eq(nvdp__task_layout(NVDP_TASK_STSB)->task.metric[1], NVDP_METRIC_SPEARMAN);
-    cr_assert_eq(nvdp__task_layout(NVDP_TASK_MRPC)->task.metrics, 2);
+    const enum nvdp_task_id both[] = {NVDP_TASK_MRPC, NVDP_TASK_QQP}; /* accuracy selects */
+    for (size_t i = 0; i < 2; i++) {
+        const struct nvdp_task *task = &nvdp__task_layout(both[i])->task;
+        cr_assert_eq(task->metrics, 2);
+        cr_assert_eq(task->metric[0], NVDP_METRIC_ACCURACY);
+        cr_assert_eq(task->metric[1], NVDP_METRIC_F1);
+    }
     cr_assert_eq(nvdp__task_layout(NVDP_TASK_QNLI)->task.metrics, 1);
 }
 

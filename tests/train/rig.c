@@ -87,6 +87,52 @@ struct nvdp_train_config rig_config(const struct rig *rig, enum nvdp_method meth
     return config;
 }
 
+struct nvdp_train_result rig_train(struct nvdp_context *ctx,
+                                   const struct nvdp_train_config *config) {
+    struct nvdp_train_result result;
+    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return result;
+}
+
+struct stop_after {
+    int calls;
+};
+
+static bool stop(void *user) {
+    struct stop_after *after = user;
+    return --after->calls < 0;
+}
+
+void rig_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config config) {
+    char whole[512], parts[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    config.out = whole;
+    config.epochs = 3;
+    config.checkpoint_seconds = 1e6;
+    struct nvdp_train_result expected = rig_train(ctx, &config), result;
+    struct stop_after after = {11};
+    nvdp_context_set_cancel(ctx, stop, &after);
+    config.out = parts;
+    nvdp_status status = nvdp_train(ctx, &config, &result);
+    config.resume = true;
+    int stops = 0;
+    while (status == NVDP_ERR_CANCELLED) {
+        cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"), "%s",
+                           nvdp_context_error(ctx));
+        cr_assert_lt(++stops, 100);
+        after.calls = 7 + stops;
+        status = nvdp_train(ctx, &config, &result);
+    }
+    /* the last stop may fall into the final score, where nothing is left to save */
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_gt(stops, 2);
+    cr_assert(rig_same_file(whole, parts, "model/model.safetensors"));
+    cr_assert_eq(result.test.mean[0], expected.test.mean[0]);
+    cr_assert_eq(result.best_validation, expected.best_validation);
+    cr_assert_eq(result.loss_g, expected.loss_g);
+}
+
 bool rig_same_file(const char *directory_a, const char *directory_b, const char *name) {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", directory_a, name);

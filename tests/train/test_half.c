@@ -15,11 +15,6 @@ static void listen(enum nvdp_log_level level, const char *message, void *user) {
     heard->notices += level == NVDP_LOG_NOTICE && strstr(message, "precision bf16") != NULL;
 }
 
-static bool stop(void *user) {
-    int *calls = user;
-    return --*calls < 0;
-}
-
 static struct nvdp_train_config config_in(const struct rig *rig, enum nvdp_precision precision,
                                           const char *out) {
     struct nvdp_train_config config = rig_config(rig, NVDP_METHOD_NVDP, out);
@@ -83,27 +78,7 @@ Test(half, resumes_exactly) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make_wide(ctx);
-    struct heard heard = {0};
-    char whole[512], parts[512];
-    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
-    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
-    struct nvdp_train_result expected = train_in(&rig, NVDP_PRECISION_BF16, 2, whole, &heard);
-    struct nvdp_train_config config = config_in(&rig, NVDP_PRECISION_BF16, parts);
-    config.checkpoint_seconds = 1e6;
-    struct nvdp_train_result result;
-    int calls = 13, stops = 0;
-    nvdp_context_set_cancel(ctx, stop, &calls);
-    nvdp_status status = nvdp_train(ctx, &config, &result);
-    for (; status == NVDP_ERR_CANCELLED && stops < 100; stops++) {
-        calls = 17 + stops;
-        config.resume = true;
-        status = nvdp_train(ctx, &config, &result);
-    }
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_gt(stops, 1);
-    cr_expect(rig_same_file(whole, parts, model));
-    cr_expect_eq(result.test.mean[0], expected.test.mean[0]);
-    cr_expect_eq(result.loss_g, expected.loss_g);
+    rig_resumes_exactly(ctx, config_in(&rig, NVDP_PRECISION_BF16, support_scratch_path("run")));
     nvdp_context_free(ctx);
 }
 

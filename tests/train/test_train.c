@@ -10,18 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct nvdp_train_result must_train(struct nvdp_context *ctx,
-                                           const struct nvdp_train_config *config) {
-    struct nvdp_train_result result;
-    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    return result;
-}
-
 static void learns(enum nvdp_method method) {
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make(ctx);
     struct nvdp_train_config config = rig_config(&rig, method, support_scratch_path("run"));
-    struct nvdp_train_result result = must_train(ctx, &config);
+    struct nvdp_train_result result = rig_train(ctx, &config);
     /* one word decides: far above the majority class, .5 */
     cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
@@ -55,53 +48,17 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
     config.nvib.delta = 1;
     config.kl_schedule = NVDP_KL_WARMUP;
     config.epochs = 20;
-    struct nvdp_train_result result = must_train(ctx, &config);
+    struct nvdp_train_result result = rig_train(ctx, &config);
     cr_assert_gt(result.test.mean[0], 0.8, "accuracy %g", result.test.mean[0]);
     nvdp_context_free(ctx);
 }
 
-struct stop_after {
-    int calls;
-};
-
-static bool stop(void *user) {
-    struct stop_after *after = user;
-    return --after->calls < 0;
-}
-
-/* Stopped again and again, at steps and inside validation, the run ends in the same bytes. */
 static void resumes_exactly(enum nvdp_method method, bool dropout) {
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make(ctx);
-    char whole[512], parts[512];
-    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
-    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
-    struct nvdp_train_config config = rig_config(&rig, method, whole);
-    config.epochs = 3;
-    config.checkpoint_seconds = 1e6;
+    struct nvdp_train_config config = rig_config(&rig, method, support_scratch_path("run"));
     config.dropout = dropout ? 0.1 : 0;
-    struct nvdp_train_result expected = must_train(ctx, &config);
-    struct nvdp_train_result result;
-    struct stop_after after = {11};
-    nvdp_context_set_cancel(ctx, stop, &after);
-    config.out = parts;
-    nvdp_status status = nvdp_train(ctx, &config, &result);
-    config.resume = true;
-    int stops = 0;
-    while (status == NVDP_ERR_CANCELLED) {
-        cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"), "%s",
-                           nvdp_context_error(ctx));
-        cr_assert_lt(++stops, 100);
-        after.calls = 7 + stops;
-        status = nvdp_train(ctx, &config, &result);
-    }
-    /* the last stop may fall into the final score, where nothing is left to save */
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_gt(stops, 2);
-    cr_assert(rig_same_file(whole, parts, "model/model.safetensors"));
-    cr_assert_eq(result.test.mean[0], expected.test.mean[0]);
-    cr_assert_eq(result.best_validation, expected.best_validation);
-    cr_assert_eq(result.loss_g, expected.loss_g);
+    rig_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
 }
 
@@ -122,12 +79,12 @@ Test(train, seeds_differ_and_repeat) {
     snprintf(c, sizeof c, "%s", support_scratch_path("c"));
     struct nvdp_train_config config = rig_config(&rig, NVDP_METHOD_NVDP, a);
     config.epochs = 1;
-    must_train(ctx, &config);
+    rig_train(ctx, &config);
     config.out = b;
-    must_train(ctx, &config);
+    rig_train(ctx, &config);
     config.out = c;
     config.seed = 2;
-    must_train(ctx, &config);
+    rig_train(ctx, &config);
     cr_assert(rig_same_file(a, b, "model/model.safetensors"));
     cr_assert_not(rig_same_file(a, c, "model/model.safetensors"));
     nvdp_context_free(ctx);
@@ -140,7 +97,7 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
         rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
     config.lr = 0; /* nothing improves */
     config.patience = 2;
-    struct nvdp_train_result result = must_train(ctx, &config);
+    struct nvdp_train_result result = rig_train(ctx, &config);
     cr_assert(result.early_stopped);
     cr_assert_eq(result.epochs_run, 3);
     cr_assert_eq(result.best_epoch, 1);
@@ -173,10 +130,10 @@ Test(train, a_directory_in_use_is_refused_then_overwritten) {
     struct nvdp_train_config config =
         rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
     config.epochs = 1;
-    must_train(ctx, &config);
+    rig_train(ctx, &config);
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "not empty");
     config.overwrite = true;
-    must_train(ctx, &config);
+    rig_train(ctx, &config);
     nvdp_context_free(ctx);
 }
 
