@@ -16,6 +16,18 @@ enum nvdp_objective {
 };
 const char *nvdp_objective_name(enum nvdp_objective objective); /* "mlm", "mlm+nsp" */
 
+enum nvdp_optimizer {
+    NVDP_OPTIMIZER_ADAMW,
+    NVDP_OPTIMIZER_MUON /* for the matrices of linear maps; AdamW for everything else */
+};
+const char *nvdp_optimizer_name(enum nvdp_optimizer optimizer); /* "adamw", "muon" */
+
+enum nvdp_start {
+    NVDP_START_NORMAL,    /* as BERT: everything normal, initializer_range wide */
+    NVDP_START_NEIGHBOURS /* heads of the first two layers attend to neighbouring tokens */
+};
+const char *nvdp_start_name(enum nvdp_start start); /* "normal", "neighbours" */
+
 /* Texts: UTF-8, plain or xz; documents between blank lines, or between lines <doc ...> and </doc>.
  */
 struct nvdp_pretrain_config {
@@ -32,14 +44,18 @@ struct nvdp_pretrain_config {
     bool cased;        /* keep capitals and accents */
     /* sizes, where there is no `init`; heads 0: hidden / 64; intermediate 0: 4 hidden */
     size_t hidden, layers, heads, intermediate;
-    size_t max_positions; /* 0: `length`, at least 128 */
+    size_t max_positions;  /* 0: `length`, at least 128 */
+    enum nvdp_start start; /* initial weights, where there is no `init` */
     enum nvdp_objective objective;
     double mask_prob; /* share of the tokens to predict */
     bool whole_word;
     uint64_t steps; /* 0: a vocabulary and random (or the initial) weights */
     size_t batch;   /* windows or pairs a step */
     size_t length;  /* tokens of a window or pair, special ones included */
-    double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
+    enum nvdp_optimizer optimizer;
+    double lr; /* 0: 3e-3 for muon, 5e-4 for adamw */
+    double warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
+    double momentum;               /* Muon's */
     double dropout;                /* hidden and attention dropout */
     enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
     enum nvdp_dtype dtype;         /* of the weights that are written: F32, F16 or BF16 */

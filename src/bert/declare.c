@@ -6,7 +6,7 @@
 
 enum { NAME_ROOM = 120 };
 /* A layer's weight matrices are used once a pass. */
-enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET };
+enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
 
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
                        int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
@@ -22,8 +22,8 @@ static nvdp_status add(struct nvdp__params *params, const char *prefix, const ch
 nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
                                 size_t in, unsigned flags, struct nvdp__dense *dense) {
     unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
-    NVDP_RETURN_IF_FAILED(
-        add(params, prefix, "weight", 2, out, in, flags | NVDP__PARAM_DECAY, &dense->weight));
+    NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 2, out, in,
+                              flags | NVDP__PARAM_DECAY | NVDP__PARAM_LINEAR, &dense->weight));
     return add(params, prefix, "bias", 1, out, 1, no_decay, &dense->bias);
 }
 

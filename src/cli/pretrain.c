@@ -30,6 +30,16 @@ static const struct cli_choice objectives[] = {
     {"mlm+nsp", NVDP_OBJECTIVE_MLM_NSP},
     {0},
 };
+static const struct cli_choice optimizers[] = {
+    {"adamw", NVDP_OPTIMIZER_ADAMW},
+    {"muon", NVDP_OPTIMIZER_MUON},
+    {0},
+};
+static const struct cli_choice starts[] = {
+    {"normal", NVDP_START_NORMAL},
+    {"neighbours", NVDP_START_NEIGHBOURS},
+    {0},
+};
 static const struct cli_choice dtypes[] = {
     {"f32", NVDP_F32},
     {"f16", NVDP_F16},
@@ -80,6 +90,10 @@ static const struct cli_option options[] = {
                CLI_SIZE, AT(intermediate)),
     CLI_OPTION("max-positions", "N", "longest text the model will take; 0: --length, at least 128",
                CLI_SIZE, AT(max_positions)),
+    CLI_OPTION("start", "S",
+               "initial weights: normal, or neighbours: heads of the first two layers attend to "
+               "neighbouring tokens",
+               CLI_CHOICE, AT(start), .choices = starts),
     CLI_OPTION("dropout", "X", "hidden and attention dropout", CLI_REAL, AT(dropout)),
 
     {.kind = CLI_HEADING, .help = "Objective:"},
@@ -96,7 +110,12 @@ static const struct cli_option options[] = {
     CLI_OPTION("batch", "N", "windows or pairs a step", CLI_SIZE, AT(batch)),
     CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE, AT(precision),
                .choices = cli_precisions),
+    CLI_OPTION("optimizer", "O",
+               "adamw, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
+               "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw",
+               CLI_CHOICE, AT(optimizer), .choices = optimizers),
     CLI_ADAMW_OPTIONS(struct values),
+    CLI_OPTION("momentum", "X", "Muon's momentum", CLI_REAL, AT(momentum)),
     CLI_OPTION("seed", "N", "of everything random", CLI_SEED, AT(seed)),
 
     {.kind = CLI_HEADING, .help = "Output:"},
@@ -379,7 +398,7 @@ const struct cli_command cli_command_pretrain = {
                    "Face layout (BertForPreTraining) that nvdp train starts from.",
     .examples = "Examples:\n"
                 "  nvdp pretrain --text wiki-*.txt.xz --out bert --arch mini --vocab-size 8192 \\\n"
-                "    --length 64 --batch 128 --steps 20000 --eval-text held-out.txt \\\n"
+                "    --length 64 --batch 64 --steps 20000 --eval-text held-out.txt \\\n"
                 "    --eval-every 1000\n"
                 "  nvdp pretrain --init bert --text wiki-*.txt.xz --out bert-128 --length 128 \\\n"
                 "    --steps 5000 --dtype f16\n"

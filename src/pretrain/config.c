@@ -13,8 +13,18 @@ enum {
     ALPHABET_PART = 64
 };
 
+static const double MUON_LR = 3e-3, ADAMW_LR = 5e-4;
+
 const char *nvdp_objective_name(enum nvdp_objective objective) {
     return objective == NVDP_OBJECTIVE_MLM_NSP ? "mlm+nsp" : "mlm";
+}
+
+const char *nvdp_optimizer_name(enum nvdp_optimizer optimizer) {
+    return optimizer == NVDP_OPTIMIZER_MUON ? "muon" : "adamw";
+}
+
+const char *nvdp_start_name(enum nvdp_start start) {
+    return start == NVDP_START_NEIGHBOURS ? "neighbours" : "normal";
 }
 
 struct nvdp_pretrain_config nvdp_pretrain_config_default(void) {
@@ -27,13 +37,15 @@ struct nvdp_pretrain_config nvdp_pretrain_config_default(void) {
         .steps = 10000,
         .batch = 64,
         .length = 128,
-        .lr = 5e-4,
+        .start = NVDP_START_NEIGHBOURS,
+        .optimizer = NVDP_OPTIMIZER_MUON,
         .warmup = 0.05,
         .weight_decay = 0.01,
         .clip_norm = 1,
         .beta1 = 0.9,
         .beta2 = 0.999,
         .adam_eps = 1e-6,
+        .momentum = 0.95,
         .dropout = 0,
         .dtype = NVDP_F32,
         .seed = 1,
@@ -63,6 +75,7 @@ nvdp_status nvdp_pretrain_arch(struct nvdp_context *ctx, const char *name,
 
 void nvdp__pretrain_config_resolve(struct nvdp_pretrain_config *c) {
     if (c->heads == 0) c->heads = c->hidden > HEAD_SIZE ? c->hidden / HEAD_SIZE : 1;
+    if (c->lr == 0) c->lr = c->optimizer == NVDP_OPTIMIZER_MUON ? MUON_LR : ADAMW_LR;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
     if (c->max_positions == 0)
         c->max_positions = c->length > LEAST_POSITIONS ? c->length : LEAST_POSITIONS;
@@ -98,6 +111,10 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp_pre
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "dtype: expected F32, F16 or BF16");
     if (c->objective != NVDP_OBJECTIVE_MLM && c->objective != NVDP_OBJECTIVE_MLM_NSP)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "objective: expected mlm or mlm+nsp");
+    if (c->optimizer != NVDP_OPTIMIZER_ADAMW && c->optimizer != NVDP_OPTIMIZER_MUON)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "optimizer: expected adamw or muon");
+    if (c->start != NVDP_START_NORMAL && c->start != NVDP_START_NEIGHBOURS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "start: expected normal or neighbours");
     return NVDP_OK;
 }
 

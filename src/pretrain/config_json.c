@@ -22,7 +22,8 @@ static const struct nvdp__member members[] = {
     MEMBER(clip_norm, REAL),    MEMBER(beta1, REAL),
     MEMBER(beta2, REAL),        MEMBER(adam_eps, REAL),
     MEMBER(dropout, REAL),      MEMBER(checkpoint_seconds, REAL),
-    MEMBER(cased, FLAG),        MEMBER(whole_word, FLAG)};
+    MEMBER(momentum, REAL),     MEMBER(cased, FLAG),
+    MEMBER(whole_word, FLAG)};
 enum { MEMBERS = sizeof members / sizeof members[0] };
 
 static json_t *list_json(const char *const *text, size_t count) {
@@ -38,6 +39,8 @@ json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config) {
     json_object_set_new(object, "text", list_json(config->text, config->texts));
     json_object_set_new(object, "eval_text", list_json(config->eval_text, config->eval_texts));
     json_object_set_new(object, "objective", json_string(nvdp_objective_name(config->objective)));
+    json_object_set_new(object, "start", json_string(nvdp_start_name(config->start)));
+    json_object_set_new(object, "optimizer", json_string(nvdp_optimizer_name(config->optimizer)));
     json_object_set_new(object, "dtype", json_string(nvdp_dtype_name(config->dtype)));
     json_object_set_new(object, "precision", json_string(nvdp_precision_name(config->precision)));
     nvdp__members_write(object, config, MEMBERS, members);
@@ -46,10 +49,15 @@ json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config) {
 
 static nvdp_status read_names(struct nvdp_context *ctx, const char *path, const json_t *object,
                               struct nvdp_pretrain_config *config) {
-    const char *objective = NULL, *dtype = NULL, *precision = NULL;
+    const char *objective = NULL, *dtype = NULL, *precision = NULL, *optimizer = NULL,
+               *start = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "objective", "mlm", &objective));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "dtype", "F32", &dtype));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "precision", "f32", &precision));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "optimizer", "adamw", &optimizer));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "start", "normal", &start));
+    config->start = strcmp(start, "neighbours") == 0 ? NVDP_START_NEIGHBOURS : NVDP_START_NORMAL;
+    config->optimizer = strcmp(optimizer, "muon") == 0 ? NVDP_OPTIMIZER_MUON : NVDP_OPTIMIZER_ADAMW;
     config->precision = strcmp(precision, "bf16") == 0 ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32;
     config->objective =
         strcmp(objective, "mlm+nsp") == 0 ? NVDP_OBJECTIVE_MLM_NSP : NVDP_OBJECTIVE_MLM;

@@ -1,5 +1,6 @@
 /* Opening a run: texts, vocabulary, model, directory, memory. */
 #include "base/file.h"
+#include "pretrain/neighbours.h"
 #include "pretrain/trainer.h"
 #include "train/metrics_file.h"
 #include "train/outdir.h"
@@ -90,7 +91,11 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_model(t, &bert));
     if (c->resume) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
-    if (c->init == NULL) return NVDP_OK;
+    if (c->init == NULL)
+        return c->start == NVDP_START_NEIGHBOURS
+                   ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
+                                                 c->seed)
+                   : NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_init(t));
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
@@ -104,6 +109,8 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
         .eps = c->adam_eps,
         .weight_decay = c->weight_decay,
         .clip_norm = c->clip_norm,
+        .muon = c->optimizer == NVDP_OPTIMIZER_MUON,
+        .momentum = c->momentum,
     };
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));
     NVDP_RETURN_IF_FAILED(

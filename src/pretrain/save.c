@@ -60,11 +60,13 @@ json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores) {
 static json_t *provenance(const struct nvdp__pretrainer *t) {
     const struct nvdp_pretrain_config *c = &t->config;
     json_t *object = json_pack(
-        "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:f, s:f, s:f, s:f, s:I, s:o}",
+        "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:s, s:f, s:f, s:f, s:f, s:I, "
+        "s:o}",
         "version", 1, "objective", nvdp_objective_name(c->objective), "text", run_texts_json(t),
         "steps", (json_int_t)t->state.step, "tokens", (json_int_t)t->state.tokens, "masked",
         (json_int_t)t->state.masked, "batch", (json_int_t)c->batch, "length", (json_int_t)c->length,
-        "mask_prob", c->mask_prob, "whole_word", c->whole_word, "lr", c->lr, "warmup", c->warmup,
+        "mask_prob", c->mask_prob, "whole_word", c->whole_word, "start", nvdp_start_name(c->start),
+        "optimizer", nvdp_optimizer_name(c->optimizer), "lr", c->lr, "warmup", c->warmup,
         "weight_decay", c->weight_decay, "dropout", c->dropout, "seed", (json_int_t)c->seed,
         "software", nvdp__software_json());
     if (c->init != NULL)

@@ -104,6 +104,7 @@ void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw 
     int team = nvdp__team(dev, spans * NVDP__SPAN);
 #pragma omp parallel for num_threads(team) schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
+        if (span[i].apart) continue;
         if (dev->reference)
             reference_span(opt, &span[i], g, m, v, x);
         else

@@ -146,6 +146,7 @@ struct nvdp__span {
     size_t offset, count; /* in all four vectors; count <= NVDP__SPAN */
     bool decays;          /* opt->weight_decay applies */
     bool idle;            /* gradient and moments are zero: decay alone */
+    bool apart;           /* some other rule steps it: not touched here */
 };
 void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
                        const struct nvdp__span *span, const float *g, float *m, float *v, float *x);

@@ -13,7 +13,8 @@ enum nvdp__param_flags {
     NVDP__PARAM_FROZEN = 4,   /* no update */
     NVDP__PARAM_JOINED = 8,   /* follows the tensor before it without padding */
     NVDP__PARAM_SET = 16,     /* each backward pass overwrites its gradient: never zeroed */
-    NVDP__PARAM_ROWS = 32     /* an embedding table: most rows have no gradient in a step */
+    NVDP__PARAM_ROWS = 32,    /* an embedding table: most rows have no gradient in a step */
+    NVDP__PARAM_LINEAR = 64   /* the matrix of a linear map */
 };
 
 struct nvdp__param {

@@ -3,6 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+static bool is_muons(const struct nvdp__optimizer *optimizer, const struct nvdp__param *tensor) {
+    return optimizer->muon && (tensor->flags & NVDP__PARAM_LINEAR) != 0;
+}
+
 static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
                              const struct nvdp__param *tensor, size_t piece) {
     for (size_t at = 0; at < tensor->count; at += piece) {
@@ -11,8 +15,21 @@ static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_cont
         optimizer->span[optimizer->spans++] =
             (struct nvdp__span){.offset = tensor->offset + at,
                                 .count = tensor->count - at < piece ? tensor->count - at : piece,
-                                .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0};
+                                .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0,
+                                .apart = is_muons(optimizer, tensor)};
     }
+    return NVDP_OK;
+}
+
+static nvdp_status add_matrix(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
+                              const struct nvdp__param *tensor) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &optimizer->matrix, &optimizer->matrix_capacity,
+                                        optimizer->matrices + 1, sizeof *optimizer->matrix));
+    optimizer->matrix[optimizer->matrices++] =
+        (struct nvdp__matrix){.offset = tensor->offset,
+                              .rows = tensor->shape[0],
+                              .cols = tensor->shape[1],
+                              .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0};
     return NVDP_OK;
 }
 
@@ -29,6 +46,7 @@ static nvdp_status make_spans(struct nvdp__optimizer *optimizer, struct nvdp_con
         }
         NVDP_RETURN_IF_FAILED(
             add_spans(optimizer, ctx, tensor, tracked ? tensor->shape[1] : (size_t)NVDP__SPAN));
+        if (is_muons(optimizer, tensor)) NVDP_RETURN_IF_FAILED(add_matrix(optimizer, ctx, tensor));
     }
     return NVDP_OK;
 }
@@ -38,13 +56,17 @@ nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__
     nvdp_status status = NVDP_ERR_MEMORY;
     optimizer->steps_taken = 0;
     optimizer->spans = 0;
+    optimizer->matrices = 0;
     optimizer->rows = 0;
     optimizer->m = nvdp__calloc(ctx, params->total, sizeof *optimizer->m);
     optimizer->v = nvdp__calloc(ctx, params->total, sizeof *optimizer->v);
     if (optimizer->m == NULL || optimizer->v == NULL) goto cleanup;
     NVDP_TRY(make_spans(optimizer, ctx, params));
+    size_t room = nvdp__muon_room(optimizer->matrices, optimizer->matrix);
     optimizer->part = nvdp__calloc(ctx, optimizer->spans, sizeof *optimizer->part);
-    if (optimizer->part != NULL) return NVDP_OK;
+    optimizer->room =
+        nvdp__calloc(ctx, room * (size_t)nvdp_context_threads(ctx) + 1, sizeof(float));
+    if (optimizer->part != NULL && optimizer->room != NULL) return NVDP_OK;
     status = NVDP_ERR_MEMORY;
 cleanup:
     nvdp__optimizer_release(optimizer);
@@ -56,11 +78,16 @@ void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->v);
     free(optimizer->span);
     free(optimizer->part);
+    free(optimizer->matrix);
+    free(optimizer->room);
     optimizer->m = NULL;
     optimizer->v = NULL;
     optimizer->span = NULL;
     optimizer->part = NULL;
+    optimizer->matrix = NULL;
+    optimizer->room = NULL;
     optimizer->capacity = 0;
+    optimizer->matrix_capacity = 0;
 }
 
 void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
@@ -118,6 +145,12 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     mark_rows(optimizer, params, true);
     nvdp__adamw_spans(dev, &step, optimizer->spans, optimizer->span, params->grad, optimizer->m,
                       optimizer->v, params->value);
+    struct nvdp__muon muon = {.lr = step.lr,
+                              .momentum = optimizer->momentum,
+                              .weight_decay = step.weight_decay,
+                              .grad_scale = step.grad_scale};
+    nvdp__muon_step(dev, &muon, optimizer->matrices, optimizer->matrix, optimizer->room,
+                    params->grad, optimizer->m, params->value);
     nvdp__weights_changed(dev);
     *norm = length;
     return NVDP_OK;

@@ -1,18 +1,25 @@
-/* AdamW over a parameter table, global-norm clipping, learning-rate and KL-weight schedules. */
+/* AdamW over a parameter table, or Muon for the matrices of linear maps and AdamW for the rest;
+ * global-norm clipping, learning-rate and KL-weight schedules. */
 #ifndef NVDP_SRC_TRAIN_OPTIMIZER_H
 #define NVDP_SRC_TRAIN_OPTIMIZER_H
 
+#include "tensor/muon.h"
 #include "tensor/ops.h"
 #include "tensor/params.h"
 
 struct nvdp__optimizer {
     double lr, beta1, beta2, eps, weight_decay, clip_norm; /* clip_norm 0: off */
+    bool muon;                                             /* before create */
+    double momentum;                                       /* Muon's */
     uint64_t steps_taken;
     float *m, *v; /* [params->total] */
     /* The table in pieces, frozen tensors left out; the tracked table's rows one by one. */
     struct nvdp__span *span;
     double *part; /* [spans] */
     size_t spans, capacity;
+    struct nvdp__matrix *matrix; /* Muon's */
+    size_t matrices, matrix_capacity;
+    float *room;
     size_t first_row, rows; /* spans of the tracked table; rows 0: none */
 };
 

@@ -428,3 +428,44 @@ Test(optimizer, survives_every_failed_allocation) {
     nvdp__params_release(&params);
     nvdp_context_free(ctx);
 }
+
+/* With Muon the matrices of linear maps take its step, everything else AdamW's as without it. */
+Test(optimizer, muon_for_linear_maps_alone) {
+    const struct setting s = {.weight_decay = 0.1, .clip_norm = 0, .threads = 1};
+    struct nvdp_context *ctx = support_context();
+    struct trainee with, without;
+    begin(&with, ctx, &s);
+    begin(&without, ctx, &s);
+    nvdp__optimizer_release(&with.optimizer);
+    with.params.entry[LONG].flags |= NVDP__PARAM_LINEAR;
+    with.optimizer.muon = true;
+    with.optimizer.momentum = 0.9;
+    cr_assert_eq(nvdp__optimizer_create(ctx, &with.params, &with.optimizer), NVDP_OK);
+    cr_assert_eq(with.optimizer.matrices, 1);
+    const struct nvdp__param *entry = &with.params.entry[LONG];
+    const struct nvdp__matrix matrix = {
+        .rows = entry->shape[0], .cols = entry->shape[1], .decays = true};
+    float *room = calloc(nvdp__muon_room(1, &matrix), sizeof *room);
+    float *m = calloc(entry->count, sizeof *m), *x = malloc(entry->count * sizeof *x);
+    cr_assert(room != NULL && m != NULL && x != NULL);
+    memcpy(x, nvdp__value(&with.params, LONG), entry->count * sizeof *x);
+    for (int step = 0; step < 3; step++) {
+        both_step(&with, &without, step);
+        const struct nvdp__muon opt = {.lr = with.optimizer.lr * factor_at(step),
+                                       .momentum = 0.9,
+                                       .weight_decay = 0.1,
+                                       .grad_scale = 1};
+        nvdp__muon_step(&with.dev, &opt, 1, &matrix, room, nvdp__grad(&with.params, LONG), m, x);
+        cr_assert_arr_eq(nvdp__value(&with.params, LONG), x, entry->count * sizeof *x);
+        for (size_t tensor = TABLE; tensor < TENSORS; tensor++)
+            cr_assert_arr_eq(nvdp__value(&with.params, tensor),
+                             nvdp__value(&without.params, tensor),
+                             with.params.entry[tensor].count * sizeof *x);
+    }
+    free(room);
+    free(m);
+    free(x);
+    end(&with);
+    end(&without);
+    nvdp_context_free(ctx);
+}
