@@ -1,7 +1,12 @@
+/* Rates and weights over the steps, exactly. */
+#include "rig.h"
+#include "support.h"
 #include "train/optimizer.h"
 #include "train/trainer.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
 
 Test(schedule, learning_rate_rises_then_falls_to_zero) {
     /* 20 steps, 4 of warm-up: the golden trace's schedule */
@@ -13,19 +18,110 @@ Test(schedule, learning_rate_rises_then_falls_to_zero) {
     cr_assert_float_eq(nvdp__lr_factor(0, 20, 0), 1, 0);
 }
 
-Test(schedule, kl_weight) {
+/* 20 steps, delay a fifth, ramp half: 0 up to step 4, then a tenth more each step, 1 from step 14.
+ */
+Test(schedule, warmup_waits_then_rises_then_stays) {
     struct nvdp_train_config config = nvdp_train_config_default();
-    cr_assert_eq(nvdp__kl_weight(&config, 0, 100), 1);
     config.kl_schedule = NVDP_KL_WARMUP;
     config.kl_delay = 0.2;
     config.kl_ramp = 0.5;
-    cr_assert_eq(nvdp__kl_weight(&config, 0, 100), 0);
-    cr_assert_eq(nvdp__kl_weight(&config, 19, 100), 0);
-    cr_assert_float_eq(nvdp__kl_weight(&config, 45, 100), 0.5, 1e-12);
-    cr_assert_float_eq(nvdp__kl_weight(&config, 70, 100), 1, 1e-12);
-    cr_assert_eq(nvdp__kl_weight(&config, 99, 100), 1);
-    config.kl_ramp = 0;
-    cr_assert_eq(nvdp__kl_weight(&config, 20, 100), 1);
-    config.kl_schedule = NVDP_KL_DECAY;
-    cr_assert_float_eq(nvdp__kl_weight(&config, 25, 100), 0.75, 1e-15);
+    for (uint64_t step = 0; step < 20; step++) {
+        double want = step <= 4 ? 0 : step >= 14 ? 1 : (double)(step - 4) / 10;
+        cr_expect_float_eq(nvdp__kl_weight(&config, step, 20), want, 1e-15, "step %d", (int)step);
+    }
+    cr_expect_eq(nvdp__kl_weight(&config, 3, 20), 0, "not even a rounding's worth");
+    cr_expect_eq(nvdp__kl_weight(&config, 15, 20), 1);
+    /* where shares of the steps fall between two: 7 steps, so step 2 is at 2/7 */
+    cr_expect_eq(nvdp__kl_weight(&config, 1, 7), 0);
+    cr_expect_float_eq(nvdp__kl_weight(&config, 2, 7), (2.0 / 7 - 0.2) / 0.5, 1e-15);
+    cr_expect_eq(nvdp__kl_weight(&config, 5, 7), 1);
+}
+
+Test(schedule, warmup_without_ramp_delay_or_end) {
+    struct nvdp_train_config config = nvdp_train_config_default();
+    config.kl_schedule = NVDP_KL_WARMUP;
+    config.kl_delay = 0.25;
+    config.kl_ramp = 0; /* a jump */
+    cr_expect_eq(nvdp__kl_weight(&config, 4, 20), 0);
+    cr_expect_eq(nvdp__kl_weight(&config, 5, 20), 1);
+    config.kl_delay = 0; /* from the first step on, which weighs nothing */
+    config.kl_ramp = 0.5;
+    cr_expect_eq(nvdp__kl_weight(&config, 0, 20), 0);
+    cr_expect_float_eq(nvdp__kl_weight(&config, 1, 20), 0.1, 1e-15);
+    cr_expect_float_eq(nvdp__kl_weight(&config, 10, 20), 1, 1e-15);
+    config.kl_delay = 0.8; /* training ends on the ramp */
+    cr_expect_float_eq(nvdp__kl_weight(&config, 19, 20), 0.3, 1e-15);
+    config.kl_delay = 1;
+    cr_expect_eq(nvdp__kl_weight(&config, 19, 20), 0);
+}
+
+Test(schedule, constant_and_decay) {
+    struct nvdp_train_config config = nvdp_train_config_default();
+    for (uint64_t step = 0; step < 20; step++) {
+        config.kl_schedule = NVDP_KL_CONSTANT;
+        cr_expect_eq(nvdp__kl_weight(&config, step, 20), 1);
+        config.kl_schedule = NVDP_KL_DECAY;
+        cr_expect_float_eq(nvdp__kl_weight(&config, step, 20), (double)(20 - step) / 20, 1e-15);
+    }
+}
+
+/* A run's lines of steps, with the weight the schedule says and the loss that follows from it. */
+static void check_run(enum nvdp_kl_schedule schedule) {
+    enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config =
+        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    config.epochs = 2;
+    config.log_every = 1;
+    config.kl_schedule = schedule;
+    config.lambda_g = 0.25;
+    config.lambda_d = 0.5;
+    rig_train(ctx, &config);
+    char path[600];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", config.out);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    uint64_t steps = 0;
+    json_t *line;
+    while ((line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
+        if (json_object_get(line, "kl_weight") != NULL) {
+            double value[5];
+            const char *const key[] = {"kl_weight", "loss", "task_loss", "loss_g", "loss_d"};
+            for (size_t i = 0; i < 5; i++)
+                value[i] = json_number_value(json_object_get(line, key[i]));
+            /* lines have 9 digits, and no part of the sum is negative */
+            double weight = nvdp__kl_weight(&config, steps, STEPS);
+            cr_assert_float_eq(value[0], weight, 1e-9);
+            double want = value[2] + value[0] * (0.25 * value[3] + 0.5 * value[4]);
+            cr_assert_float_eq(value[1], want, 2e-8 * fabs(want));
+            steps++;
+        }
+        json_decref(line);
+    }
+    cr_expect_eq(steps, STEPS);
+    fclose(file);
+    nvdp_context_free(ctx);
+}
+
+Test(schedule, a_run_follows_it) {
+    check_run(NVDP_KL_WARMUP);
+}
+
+Test(schedule, a_run_follows_its_decay) {
+    check_run(NVDP_KL_DECAY);
+}
+
+/* Full weight where it is the published losses' default, a late rise where it is the exact one's.
+ */
+Test(schedule, the_regularizer_implies_it) {
+    struct nvdp_train_config config = nvdp_train_config_default();
+    nvdp_train_config_imply(&config);
+    cr_expect_eq(config.nvib.regularizer, NVDP_REGULARIZER_PUBLISHED);
+    cr_expect_eq(config.kl_schedule, NVDP_KL_CONSTANT);
+    config.nvib.regularizer = NVDP_REGULARIZER_KL;
+    nvdp_train_config_imply(&config);
+    cr_expect_eq(config.kl_schedule, NVDP_KL_WARMUP);
+    cr_expect_eq(config.kl_delay, 0.2);
+    cr_expect_eq(config.kl_ramp, 0.5);
 }

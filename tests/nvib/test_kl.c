@@ -1,0 +1,98 @@
+/* The exact regulariser of whole texts is what the privacy reports measure at order 1: the
+ * divergence of a text's sample from that of an empty text with as many components. */
+#include "fixture.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/rdp.h>
+#include <string.h>
+
+enum { WIDTH = 8, HEADS = 2, INNER = 16, TEXTS = 3 };
+static const int32_t lengths[TEXTS] = {3, 1, 5};
+
+/* The fixture's posteriors, then one empty text for each: no tokens, all padding; where lengths are
+ * public as many tokens that are like the prior's conditional, (a_p + delta n)/(n + 1). */
+static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
+    const struct nvdp_nvib_config *config = &f->nvib->config;
+    struct nvdp_posteriors *all = NULL;
+    bool open = config->length_policy == NVDP_LENGTH_PUBLIC;
+    size_t tokens = f->batch.tokens, rows = open ? 2 * tokens : tokens;
+    cr_assert_eq(nvdp_posteriors_create(f->ctx, 2 * TEXTS, rows, f->nvib->dim, true, &all),
+                 NVDP_OK);
+    all->prior_alpha = config->prior_alpha;
+    all->pad_alpha = nvdp_nvib_pad_alpha(config);
+    all->kappa = config->kappa;
+    all->policy = config->length_policy;
+    all->length = config->length;
+    for (size_t i = 0; i < 2 * TEXTS; i++) {
+        size_t n = i < TEXTS || open ? (size_t)lengths[i % TEXTS] : 0;
+        all->offset[i + 1] = all->offset[i] + n;
+        for (size_t r = all->offset[i]; i >= TEXTS && r < all->offset[i + 1]; r++)
+            all->alpha[r] = (config->prior_alpha + config->delta * (double)n) / ((double)n + 1);
+    }
+    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f->nvib, &f->dev, &f->batch, 0, all), NVDP_OK, "%s",
+                 nvdp_context_error(f->ctx));
+    return all;
+}
+
+static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
+    struct fixture f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
+    double loss_g[TEXTS], loss_d[TEXTS];
+    float *pooled = NULL;
+    fixture_point(&f);
+    struct nvdp__draw draw = fixture_draw(seed, 0);
+    cr_assert_eq(
+        nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw, f.hidden, &pooled),
+        NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    nvdp__mechanism_nvdp.losses(f.nvib, &f.dev, loss_g, loss_d);
+    struct nvdp_posteriors *all = with_empty_texts(&f);
+    for (size_t i = 0; i < TEXTS; i++) {
+        double loss = loss_g[i] + loss_d[i];
+        double at_one = nvdp_renyi_texts(1, all, i, TEXTS + i);
+        cr_expect_gt(loss, 0.1);
+        /* both in double from the same numbers */
+        cr_expect_lt(support_relative(loss, at_one, 0), 1e-9, "text %zu: %.12g, %.12g", i, loss,
+                     at_one);
+        /* from above, its straight line in the order drawn on to 1: off by h^2 of some tens, and by
+         * roundings of 1e-14 over h */
+        const double h = 1e-5;
+        double limit = 2 * nvdp_renyi_texts(1 + h, all, i, TEXTS + i) -
+                       nvdp_renyi_texts(1 + 2 * h, all, i, TEXTS + i);
+        cr_expect_lt(support_relative(loss, limit, 1), 1e-7, "text %zu: %.12g, %.12g", i, loss,
+                     limit);
+    }
+    nvdp_posteriors_free(all);
+    fixture_free(&f);
+}
+
+static struct nvdp_nvib_config kl_config(enum nvdp_length_policy policy, int kappa) {
+    struct nvdp_nvib_config config = fixture_config(7);
+    config.regularizer = NVDP_REGULARIZER_KL;
+    config.latent_dim = 4;
+    config.prior_alpha = 1.25;
+    config.delta = 0.5;
+    config.kappa = kappa;
+    config.length_policy = policy;
+    return config;
+}
+
+Test(kl, is_the_divergence_from_an_empty_text) {
+    for (int kappa = 1; kappa <= 3; kappa++)
+        for (int policy = 0; policy < 2; policy++) {
+            struct nvdp_nvib_config config =
+                kl_config(policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC, kappa);
+            check(&config, 10 + (uint64_t)(2 * kappa + policy));
+        }
+}
+
+Test(kl, is_that_of_the_clipped_posterior) {
+    for (int kappa = 1; kappa <= 2; kappa++) {
+        struct nvdp_nvib_config config = kl_config(NVDP_LENGTH_HIDDEN, kappa);
+        config.clip = (struct nvdp_clip_config){.mu_radius = 1,
+                                                .logvar_min = -0.4,
+                                                .logvar_max = 0.3,
+                                                .alpha_min = 0.7,
+                                                .alpha_max = 1.8};
+        check(&config, 20 + (uint64_t)kappa);
+    }
+}
