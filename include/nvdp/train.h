@@ -18,6 +18,13 @@ const char *nvdp_protocol_name(enum nvdp_protocol protocol); /* "holdout", "dev"
 /* Weight s_t of the regularisers over training. */
 enum nvdp_kl_schedule { NVDP_KL_CONSTANT, NVDP_KL_WARMUP, NVDP_KL_DECAY };
 
+/* What weight decay pulls towards. */
+enum nvdp_decay_to {
+    NVDP_DECAY_TO_ZERO,
+    NVDP_DECAY_TO_PRETRAINED /* the checkpoint's value; 0 for what the checkpoint lacks, such as
+                                the classifier */
+};
+
 struct nvdp_train_config {
     const char *task;  /* "sst2", ..., "tsv" */
     const char *data;  /* folder with train.tsv, dev.tsv */
@@ -32,6 +39,12 @@ struct nvdp_train_config {
     double kl_ramp;  /* warm-up: fraction over which the weight rises to 1 */
     size_t epochs, batch, max_length;
     double lr, weight_decay, warmup, clip_norm, beta1, beta2, adam_eps;
+    /* Decay is apart from the gradient, as in AdamW: a step at rate lr moves the weights w of
+     * matrices and embeddings, not biases and LayerNorm, by -lr weight_decay (w - w0).  That is a
+     * step down the penalty lambda |w - w0|^2 with lambda = weight_decay / 2, for each weight
+     * alike: in the gradient, Adam would divide it by the size of the weight's gradients, and
+     * clipping would shrink it with them. */
+    enum nvdp_decay_to decay_to;
     double dropout; /* hidden and attention dropout; negative: the checkpoint's */
     double classifier_dropout;
     /* The embeddings and so many of the first layers keep the checkpoint's weights and run without
@@ -59,6 +72,7 @@ struct nvdp_train_config {
 struct nvdp_train_config nvdp_train_config_default(void);
 /* Sets the defaults that follow from config->method and config->nvib.regularizer; to be called when
  * these two are set, before anything else is.
+ * - method reg: dropout and classifier_dropout 0.1, weight_decay 0.01, decay_to pretrained;
  * - regulariser kl: kl_schedule warm-up, kl_delay 0.2, kl_ramp 0.5.  At full weight from the first
  *   step it overwhelms an untrained classifier, and the posterior collapses to the prior. */
 void nvdp_train_config_imply(struct nvdp_train_config *config);

@@ -79,7 +79,10 @@ struct loading {
     const struct nvdp__device *dev;
     const char *path;
     struct nvdp_safetensors *file;
-    struct nvdp__params *params;
+    const struct nvdp__params *params;
+    float *to;                              /* [params->total] */
+    unsigned skip;                          /* tensors with one of these flags are not read */
+    bool quiet;                             /* no notices */
     const struct nvdp_tensor_info **source; /* [params->count], NULL where the file has none */
     bool *used;                             /* [tensors of the file] */
     struct list missing, unknown;
@@ -157,7 +160,7 @@ static nvdp_status match(struct loading *loading, size_t index) {
 
 static nvdp_status load_tensor(struct loading *loading, size_t index, float *piece) {
     const struct nvdp_tensor_info *from = loading->source[index];
-    float *to = nvdp__value(loading->params, index);
+    float *to = loading->to + loading->params->entry[index].offset;
     for (size_t first = 0; first < from->count; first += PIECE) {
         struct nvdp_tensor_info part = *from;
         part.count = from->count - first < PIECE ? from->count - first : PIECE;
@@ -184,12 +187,14 @@ static nvdp_status load_all(struct loading *loading) {
         NVDP_TRY(match(loading, i)); /* all, before a value changes */
     }
     for (size_t i = 0; i < loading->params->count; i++) {
-        if (loading->source[i] != NULL) NVDP_TRY(load_tensor(loading, i, piece));
+        bool skip = (loading->params->entry[i].flags & loading->skip) != 0;
+        if (loading->source[i] != NULL && !skip) NVDP_TRY(load_tensor(loading, i, piece));
     }
     for (size_t i = 0; i < nvdp_safetensors_count(loading->file); i++) {
         if (!loading->used[i])
             list_add(&loading->unknown, nvdp_safetensors_at(loading->file, i)->name);
     }
+    if (loading->quiet) goto cleanup;
     list_notice(ctx, &loading->missing, loading->path, "not there, initialised");
     list_notice(ctx, &loading->unknown, loading->path, "not used");
 cleanup:
@@ -197,22 +202,27 @@ cleanup:
     return status;
 }
 
+static nvdp_status read_file(struct loading *loading) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = loading->params->ctx;
+    NVDP_TRY(nvdp_safetensors_open(ctx, loading->path, &loading->file));
+    size_t tensors = nvdp_safetensors_count(loading->file);
+    loading->source = nvdp__calloc(ctx, loading->params->count, sizeof *loading->source);
+    loading->used = nvdp__calloc(ctx, tensors, sizeof *loading->used);
+    if (loading->source == NULL || loading->used == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(load_all(loading));
+cleanup:
+    free(loading->source);
+    free(loading->used);
+    nvdp_safetensors_close(loading->file);
+    return status;
+}
+
 nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const char *path,
                                        struct nvdp__params *params) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_context *ctx = params->ctx;
-    struct loading loading = {.dev = dev, .path = path, .params = params};
-    NVDP_TRY(nvdp_safetensors_open(ctx, path, &loading.file));
-    size_t tensors = nvdp_safetensors_count(loading.file);
-    loading.source = nvdp__calloc(ctx, params->count, sizeof *loading.source);
-    loading.used = nvdp__calloc(ctx, tensors, sizeof *loading.used);
-    if (loading.source == NULL || loading.used == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(load_all(&loading));
-cleanup:
+    struct loading loading = {.dev = dev, .path = path, .params = params, .to = params->value};
+    nvdp_status status = read_file(&loading);
     nvdp__weights_changed(dev); /* also by a load that failed half-way */
-    free(loading.source);
-    free(loading.used);
-    nvdp_safetensors_close(loading.file);
     return status;
 }
 
@@ -240,12 +250,38 @@ static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
                       directory, found);
 }
 
+/* The path of a directory's weights; free(). */
+static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
+    char *found = nvdp__join(ctx, directory, WEIGHTS);
+    if (found == NULL) return NVDP_ERR_MEMORY;
+    if (!nvdp__exists(found)) {
+        free(found);
+        return no_weights(ctx, directory);
+    }
+    *path = found;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
                                   struct nvdp__params *params) {
-    char *path = nvdp__join(params->ctx, directory, WEIGHTS);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__exists(path) ? nvdp__checkpoint_load_file(dev, path, params)
-                                            : no_weights(params->ctx, directory);
+    char *path = NULL;
+    NVDP_RETURN_IF_FAILED(find_weights(params->ctx, directory, &path));
+    nvdp_status status = nvdp__checkpoint_load_file(dev, path, params);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__checkpoint_values(const struct nvdp__device *dev, const char *directory,
+                                    const struct nvdp__params *params, float *to) {
+    char *path = NULL;
+    NVDP_RETURN_IF_FAILED(find_weights(params->ctx, directory, &path));
+    struct loading loading = {.dev = dev,
+                              .path = path,
+                              .params = params,
+                              .to = to,
+                              .skip = NVDP__PARAM_FROZEN,
+                              .quiet = true};
+    nvdp_status status = read_file(&loading);
     free(path);
     return status;
 }

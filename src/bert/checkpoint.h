@@ -17,6 +17,11 @@ nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *di
 /* The same for one named file. */
 nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const char *path,
                                        struct nvdp__params *params);
+/* The same values into `to` [params->total], and no notices: what the checkpoint says of the
+ * tensors that are trained.  The rest of `to` stays: frozen tensors, and those that the file lacks.
+ */
+nvdp_status nvdp__checkpoint_values(const struct nvdp__device *dev, const char *directory,
+                                    const struct nvdp__params *params, float *to);
 /* Writes DIR/model.safetensors (float32) with all declared parameters; atomic. */
 nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
                                   const struct nvdp__params *params);

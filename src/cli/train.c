@@ -42,6 +42,11 @@ static const struct cli_choice regularizers[] = {
     {"kl", NVDP_REGULARIZER_KL},
     {0},
 };
+static const struct cli_choice anchors[] = {
+    {"zero", NVDP_DECAY_TO_ZERO},
+    {"pretrained", NVDP_DECAY_TO_PRETRAINED},
+    {0},
+};
 static const struct cli_choice schedules[] = {
     {"constant", NVDP_KL_CONSTANT},
     {"warmup", NVDP_KL_WARMUP},
@@ -80,10 +85,11 @@ static const struct cli_option options[] = {
                AT(model)),
     CLI_OPTION("method", "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", CLI_CHOICE,
                AT(method), .choices = cli_methods),
-    CLI_OPTION("dropout", "X", "hidden and attention dropout; negative: the checkpoint's", CLI_REAL,
-               AT(dropout)),
-    CLI_OPTION("classifier-dropout", "X", "dropout before the classifier", CLI_REAL,
-               AT(classifier_dropout)),
+    CLI_OPTION("dropout", "X",
+               "hidden and attention dropout; negative: the checkpoint's; reg implies 0.1",
+               CLI_REAL, AT(dropout)),
+    CLI_OPTION("classifier-dropout", "X", "dropout before the classifier; reg implies 0.1",
+               CLI_REAL, AT(classifier_dropout)),
     CLI_OPTION(
         "freeze-layers", "K",
         "the embeddings and the first K layers keep the checkpoint's weights and run without "
@@ -141,6 +147,10 @@ static const struct cli_option options[] = {
     CLI_OPTION("epochs", "N", "passes over the training texts", CLI_SIZE, AT(epochs)),
     CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, AT(batch)),
     CLI_ADAMW_OPTIONS(struct values),
+    CLI_OPTION("decay-to", "W",
+               "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it "
+               "lacks, as the classifier, towards 0); reg implies pretrained and weight decay 0.01",
+               CLI_CHOICE, AT(decay_to), .choices = anchors),
     CLI_OPTION("patience", "N", "epochs without improvement before stopping; 0: never", CLI_SIZE,
                AT(patience)),
     CLI_OPTION("seed", "N", "of everything random", CLI_SEED, AT(seed)),
@@ -195,6 +205,11 @@ static int resume_run(struct cli *cli, struct values *values) {
 static void take_implied(const struct cli *cli, struct nvdp_train_config *config) {
     struct nvdp_train_config implied = *config;
     nvdp_train_config_imply(&implied);
+    if (!cli_given(cli, "dropout")) config->dropout = implied.dropout;
+    if (!cli_given(cli, "classifier-dropout"))
+        config->classifier_dropout = implied.classifier_dropout;
+    if (!cli_given(cli, "weight-decay")) config->weight_decay = implied.weight_decay;
+    if (!cli_given(cli, "decay-to")) config->decay_to = implied.decay_to;
     if (!cli_given(cli, "kl-schedule")) config->kl_schedule = implied.kl_schedule;
     if (!cli_given(cli, "kl-delay")) config->kl_delay = implied.kl_delay;
     if (!cli_given(cli, "kl-ramp")) config->kl_ramp = implied.kl_ramp;

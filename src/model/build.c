@@ -27,7 +27,7 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_
     const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(info->method);
     if (mechanism == NULL) {
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "method '%s' is not in this version: base and nvdp are",
+                          "method '%s' is not in this version: base, reg and nvdp are",
                           nvdp_method_name(info->method));
     }
     struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);

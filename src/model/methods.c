@@ -10,7 +10,7 @@ static const struct {
     const struct nvdp__mechanism *mechanism; /* NULL: known, not in this version */
 } table[] = {
     [NVDP_METHOD_BASE] = {"base", &nvdp__mechanism_none},
-    [NVDP_METHOD_REG] = {"reg", NULL},
+    [NVDP_METHOD_REG] = {"reg", &nvdp__mechanism_none},
     [NVDP_METHOD_VIB_FIXED] = {"vib-fixed", NULL},
     [NVDP_METHOD_VIB_LEARNED] = {"vib-learned", NULL},
     [NVDP_METHOD_VTDP] = {"vtdp", NULL},

@@ -149,7 +149,8 @@ struct nvdp__span {
     bool apart;           /* some other rule steps it: not touched here */
 };
 void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
-                       const struct nvdp__span *span, const float *g, float *m, float *v, float *x);
+                       const struct nvdp__span *span, const float *g, const float *anchor, float *m,
+                       float *v, float *x);
 /* Sum of squares of all spans' elements, each span in double, in order; idle ones count as 0.
  * `part` has room for one double a span. */
 double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,

@@ -38,6 +38,12 @@ struct nvdp_train_config nvdp_train_config_default(void) {
 }
 
 void nvdp_train_config_imply(struct nvdp_train_config *config) {
+    if (config->method == NVDP_METHOD_REG) {
+        config->dropout = 0.1;
+        config->classifier_dropout = 0.1;
+        config->weight_decay = 0.01;
+        config->decay_to = NVDP_DECAY_TO_PRETRAINED;
+    }
     if (config->nvib.regularizer == NVDP_REGULARIZER_KL) {
         config->kl_schedule = NVDP_KL_WARMUP;
         config->kl_delay = 0.2;

@@ -40,7 +40,8 @@ static const struct nvdp__member members[] = {MEMBER(task, TEXT),
                                               MEMBER(skip_bad_rows, FLAG)};
 enum { MEMBERS = sizeof members / sizeof members[0] };
 
-static const char *const schedule_name[] = {"constant", "warmup", "decay"};
+static const char *const schedule_name[] = {"constant", "warmup", "decay", NULL};
+static const char *const anchor_name[] = {"zero", "pretrained", NULL};
 
 static json_t *columns_json(const struct nvdp_task_options *columns) {
     return json_pack("{s:s?,s:s?,s:s?,s:b}", "text", columns->text_column, "pair",
@@ -54,10 +55,24 @@ json_t *nvdp__train_config_json(const struct nvdp_train_config *config) {
     json_object_set_new(object, "method", json_string(nvdp_method_name(config->method)));
     json_object_set_new(object, "protocol", json_string(nvdp_protocol_name(config->protocol)));
     json_object_set_new(object, "kl_schedule", json_string(schedule_name[config->kl_schedule]));
+    json_object_set_new(object, "decay_to", json_string(anchor_name[config->decay_to]));
     json_object_set_new(object, "precision", json_string(nvdp_precision_name(config->precision)));
     json_object_set_new(object, "columns", columns_json(&config->columns));
     json_object_set_new(object, "nvib", nvdp__nvib_config_json(&config->nvib));
     return object;
+}
+
+/* A word of a NULL-ended list as its index; the first one where the key is missing. */
+static nvdp_status read_word(struct nvdp_context *ctx, const char *path, const json_t *object,
+                             const char *key, const char *const *words, size_t *index) {
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, key, words[0], &text));
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        *index = i;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': unknown value '%s'", path, key, text);
 }
 
 static nvdp_status read_precision(struct nvdp_context *ctx, const char *path, const json_t *object,
@@ -74,21 +89,18 @@ static nvdp_status read_precision(struct nvdp_context *ctx, const char *path, co
 
 static nvdp_status read_enums(struct nvdp_context *ctx, const char *path, const json_t *object,
                               struct nvdp_train_config *config) {
-    const char *method = NULL, *protocol = NULL, *schedule = NULL;
+    const char *method = NULL, *protocol = NULL;
+    size_t schedule = 0, decay_to = 0;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "method", "nvdp", &method));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "protocol", "holdout", &protocol));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(ctx, path, object, "kl_schedule", "constant", &schedule));
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "kl_schedule", schedule_name, &schedule));
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "decay_to", anchor_name, &decay_to));
     NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, method, &config->method));
     NVDP_RETURN_IF_FAILED(read_precision(ctx, path, object, config));
     config->protocol = strcmp(protocol, "dev") == 0 ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT;
-    for (size_t i = 0; i < sizeof schedule_name / sizeof schedule_name[0]; i++) {
-        if (strcmp(schedule, schedule_name[i]) != 0) continue;
-        config->kl_schedule = (enum nvdp_kl_schedule)i;
-        return NVDP_OK;
-    }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'kl_schedule': unknown value '%s'", path,
-                      schedule);
+    config->kl_schedule = (enum nvdp_kl_schedule)schedule;
+    config->decay_to = (enum nvdp_decay_to)decay_to;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__train_config_from_json(struct nvdp_context *ctx, const char *path,

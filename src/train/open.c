@@ -105,6 +105,22 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+/* The optimiser's anchor, the same in every part of a resumed run: state.c compares the digests. */
+static nvdp_status read_anchor(struct nvdp__trainer *t) {
+    struct nvdp__optimizer *optimizer = &t->optimizer;
+    const struct nvdp__params *params = &t->model->params;
+    struct nvdp__digest digest;
+    if (t->config.decay_to == NVDP_DECAY_TO_ZERO) return NVDP_OK;
+    optimizer->anchor = nvdp__calloc(t->ctx, params->total, sizeof *optimizer->anchor);
+    if (optimizer->anchor == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__checkpoint_values(&t->model->dev, t->config.model, params, optimizer->anchor));
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, optimizer->anchor, params->total * sizeof *optimizer->anchor);
+    nvdp__digest_end(&digest, t->anchor);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
     size_t texts = larger(t->config.batch, t->config.eval_batch);
@@ -117,8 +133,10 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
         .weight_decay = t->config.weight_decay,
         .clip_norm = t->config.clip_norm,
     };
-    if (training)
+    if (training) {
         NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));
+        NVDP_RETURN_IF_FAILED(read_anchor(t));
+    }
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, t->config.batch, longest, &t->batch));
     t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);

@@ -76,12 +76,14 @@ cleanup:
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->m);
     free(optimizer->v);
+    free(optimizer->anchor);
     free(optimizer->span);
     free(optimizer->part);
     free(optimizer->matrix);
     free(optimizer->room);
     optimizer->m = NULL;
     optimizer->v = NULL;
+    optimizer->anchor = NULL;
     optimizer->span = NULL;
     optimizer->part = NULL;
     optimizer->matrix = NULL;
@@ -143,8 +145,8 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
         step.grad_scale = optimizer->clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
     }
     mark_rows(optimizer, params, true);
-    nvdp__adamw_spans(dev, &step, optimizer->spans, optimizer->span, params->grad, optimizer->m,
-                      optimizer->v, params->value);
+    nvdp__adamw_spans(dev, &step, optimizer->spans, optimizer->span, params->grad,
+                      optimizer->anchor, optimizer->m, optimizer->v, params->value);
     struct nvdp__muon muon = {.lr = step.lr,
                               .momentum = optimizer->momentum,
                               .weight_decay = step.weight_decay,

@@ -1,5 +1,5 @@
 /* AdamW over a parameter table, or Muon for the matrices of linear maps and AdamW for the rest;
- * global-norm clipping, learning-rate and KL-weight schedules. */
+ * global-norm clipping, the learning rate's schedule. */
 #ifndef NVDP_SRC_TRAIN_OPTIMIZER_H
 #define NVDP_SRC_TRAIN_OPTIMIZER_H
 
@@ -12,7 +12,9 @@ struct nvdp__optimizer {
     bool muon;                                             /* before create */
     double momentum;                                       /* Muon's */
     uint64_t steps_taken;
-    float *m, *v; /* [params->total] */
+    float *m, *v;  /* [params->total] */
+    float *anchor; /* [params->total] what AdamW's decay pulls towards; NULL: 0, as Muon's. Released
+                      with the rest */
     /* The table in pieces, frozen tensors left out; the tracked table's rows one by one. */
     struct nvdp__span *span;
     double *part; /* [spans] */

@@ -5,6 +5,7 @@
 #include "train/trainer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { COUNTERS = 7, QUANTITIES = 8 };
 
@@ -44,6 +45,7 @@ nvdp_status nvdp__state_save(struct nvdp__trainer *t) {
     json_t *object = nvdp__state_object(&table);
     json_object_set_new(object, "finished", json_boolean(t->state.finished));
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
+    json_object_set_new(object, "anchor", json_string(t->anchor));
     nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
     if (status == NVDP_OK) t->saved_at = nvdp__now();
     free(path);
@@ -59,6 +61,14 @@ static nvdp_status read_state(struct nvdp__trainer *t, const char *path, const j
     NVDP_RETURN_IF_FAILED(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
     NVDP_RETURN_IF_FAILED(
         nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
+    const char *anchor = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, "anchor", "", &anchor));
+    if (strcmp(anchor, t->anchor) != 0) {
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: expected the weights that the run decays towards, found others in "
+                          "%s: the checkpoint changed since",
+                          path, t->config.model);
+    }
     if (s.step > t->steps || s.epoch_step > t->epoch_steps) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: expected at most %llu steps, found %llu: the data changed since",

@@ -122,6 +122,7 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
     size_t vectors = 4; /* values, gradients, two moments */
     /* bfloat16 copies of the weights in two layouts: together as large as the values */
     if (t.model->dev.half != NULL) vectors++;
+    if (t.config.decay_to == NVDP_DECAY_TO_PRETRAINED) vectors++;
     *out = (struct nvdp_train_plan){
         .train_texts = t.train->count,
         .validation_texts = t.validation->count,

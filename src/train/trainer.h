@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_TRAIN_TRAINER_H
 #define NVDP_SRC_TRAIN_TRAINER_H
 
+#include "base/digest.h"
 #include "model/model.h"
 #include "text/batch.h"
 #include "train/optimizer.h"
@@ -33,6 +34,7 @@ struct nvdp__trainer {
     struct nvdp_model *model;
     struct nvdp__prefix *prefix, *validation_prefix; /* NULL: nothing frozen; the same for both */
     struct nvdp__optimizer optimizer;
+    char anchor[NVDP__DIGEST_HEX]; /* digest of what decay pulls towards; "": 0 */
     struct nvdp__batch *batch;
     int64_t *order;
     uint64_t epoch_steps, steps;

@@ -14,6 +14,38 @@ static json_t *resolved(const char *args, json_t **root) {
     return json_object_get(*root, "configuration");
 }
 
+static void numbers(const char *args, double dropout, double classifier_dropout,
+                    double weight_decay, const char *decay_to) {
+    json_t *root, *config = resolved(args, &root);
+    cr_expect_eq(json_number_value(json_object_get(config, "dropout")), dropout, "%s", args);
+    cr_expect_eq(json_number_value(json_object_get(config, "classifier_dropout")),
+                 classifier_dropout, "%s", args);
+    cr_expect_eq(json_number_value(json_object_get(config, "weight_decay")), weight_decay, "%s",
+                 args);
+    cr_expect_str_eq(json_string_value(json_object_get(config, "decay_to")), decay_to, "%s", args);
+    json_decref(root);
+}
+
+Test(implied, by_reg_where_nothing_else_is_asked_for) {
+    numbers("--method base", 0, 0, 0.01, "zero");
+    numbers("--method reg", 0.1, 0.1, 0.01, "pretrained");
+    numbers("--dropout 0.2 --method reg", 0.2, 0.1, 0.01, "pretrained");
+    numbers("--method reg --classifier-dropout 0", 0.1, 0, 0.01, "pretrained");
+    numbers("--method reg --weight-decay 0.3 --decay-to zero", 0.1, 0.1, 0.3, "zero");
+    numbers("--method base --decay-to pretrained", 0, 0, 0.01, "pretrained");
+    numbers("--method nvdp --decay-to pretrained", 0, 0, 0.01, "pretrained");
+}
+
+Test(implied, by_reg_in_a_file_too) {
+    const char *config = support_scratch_path("config.json");
+    char args[600];
+    support_write_text(config, "{\"method\": \"reg\", \"dropout\": 0, \"decay_to\": \"zero\"}");
+    snprintf(args, sizeof args, "--config %s", config);
+    numbers(args, 0, 0.1, 0.01, "zero");
+    snprintf(args, sizeof args, "--config %s --decay-to pretrained --weight-decay 0", config);
+    numbers(args, 0, 0.1, 0, "pretrained");
+}
+
 static void schedule(const char *args, const char *name, double delay, double ramp) {
     json_t *root, *config = resolved(args, &root);
     cr_expect_str_eq(json_string_value(json_object_get(config, "kl_schedule")), name, "%s", args);
@@ -34,6 +66,23 @@ Test(implied, by_the_regularizer) {
 
 Test(implied, help_says_so) {
     struct outcome outcome = rig_expect(0, "train --help");
+    rig_contains(outcome.out, "--decay-to");
+    rig_contains(outcome.out, "reg implies 0.1");
     rig_contains(outcome.out, "regularizer kl implies");
+    rig_release(&outcome);
+}
+
+/* Nothing is private about it, and everything that takes a model with a classifier takes it. */
+Test(implied, a_run_of_reg_is_scored_and_predicts) {
+    const char *run = support_scratch_path("run");
+    struct outcome outcome =
+        rig_expect(0, "train %s --method reg --out %s", rig_train_options(), run);
+    rig_release(&outcome);
+    outcome = rig_expect(0, "eval %s --json", run);
+    rig_release(&outcome);
+    outcome = rig_expect(0, "predict %s --split test", run);
+    rig_release(&outcome);
+    outcome = rig_expect(2, "privacy %s", run);
+    rig_contains(outcome.err, "method 'reg' has no bottleneck");
     rig_release(&outcome);
 }

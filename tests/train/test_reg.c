@@ -1,0 +1,314 @@
+/* Weight decay towards the checkpoint, and the method that is made of it. */
+#include "bert/checkpoint.h"
+#include "rig.h"
+#include "support.h"
+#include "train/trainer.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp_train_config reg_config(const struct rig *rig, const char *out) {
+    struct nvdp_train_config config = rig_config(rig, NVDP_METHOD_REG, out);
+    nvdp_train_config_imply(&config);
+    return config;
+}
+
+Test(reg, implies_dropout_and_decay_towards_the_checkpoint) {
+    struct nvdp_train_config config = nvdp_train_config_default();
+    nvdp_train_config_imply(&config);
+    cr_expect_eq(config.dropout, 0);
+    cr_expect_eq(config.decay_to, NVDP_DECAY_TO_ZERO);
+    cr_expect_eq(config.kl_schedule, NVDP_KL_CONSTANT);
+    config.method = NVDP_METHOD_REG;
+    config.weight_decay = 0;
+    nvdp_train_config_imply(&config);
+    cr_expect_eq(config.dropout, 0.1);
+    cr_expect_eq(config.classifier_dropout, 0.1);
+    cr_expect_eq(config.weight_decay, 0.01);
+    cr_expect_eq(config.decay_to, NVDP_DECAY_TO_PRETRAINED);
+    cr_expect_eq(config.kl_schedule, NVDP_KL_CONSTANT);
+}
+
+Test(reg, learns) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct nvdp_train_result result = rig_train(ctx, &config);
+    cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
+    cr_expect_eq(result.test.draws, 1); /* no noise */
+    nvdp_context_free(ctx);
+}
+
+/* --- several steps against a plain loop in double --- */
+
+struct plain {
+    double *x, *m, *v;
+    float *anchor;
+};
+
+/* The checkpoint's values by name, straight from the file; 0 where it has none. */
+static float *anchor_of(struct nvdp_context *ctx, const char *directory,
+                        const struct nvdp__params *params) {
+    struct nvdp_safetensors *file = NULL;
+    float *anchor = calloc(params->total, sizeof *anchor);
+    char path[600];
+    size_t lacking = 0;
+    snprintf(path, sizeof path, "%s/model.safetensors", directory);
+    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK);
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, params->entry[i].name);
+        lacking += info == NULL;
+        if (info != NULL) nvdp_safetensors_read_f32(info, anchor + params->entry[i].offset);
+    }
+    cr_assert_eq(lacking, 2, "all but the classifier"); /* its weight and bias */
+    nvdp_safetensors_close(file);
+    return anchor;
+}
+
+static void plain_begin(struct plain *p, struct nvdp_context *ctx, const struct nvdp__trainer *t) {
+    const struct nvdp__params *params = &t->model->params;
+    p->x = calloc(params->total, sizeof *p->x);
+    p->m = calloc(params->total, sizeof *p->m);
+    p->v = calloc(params->total, sizeof *p->v);
+    p->anchor = anchor_of(ctx, t->config.model, params);
+    for (size_t i = 0; i < params->total; i++)
+        p->x[i] = params->value[i];
+}
+
+/* Clip, Adam with bias correction, decay towards the anchor; gradients are the trainer's. */
+static void plain_step(struct plain *p, const struct nvdp__trainer *t,
+                       const struct nvdp__step_report *report, int step) {
+    const struct nvdp__params *params = &t->model->params;
+    const struct nvdp_train_config *c = &t->config;
+    double scale = report->norm > c->clip_norm ? c->clip_norm / (report->norm + 1e-6) : 1;
+    for (size_t k = 0; k < params->count; k++) {
+        const struct nvdp__param *entry = &params->entry[k];
+        double decay = entry->flags & NVDP__PARAM_DECAY ? c->weight_decay : 0;
+        for (size_t i = entry->offset; i < entry->offset + entry->count; i++) {
+            double g = scale * (double)params->grad[i];
+            p->m[i] = c->beta1 * p->m[i] + (1 - c->beta1) * g;
+            p->v[i] = c->beta2 * p->v[i] + (1 - c->beta2) * g * g;
+            double first = p->m[i] / (1 - pow(c->beta1, step));
+            double second = p->v[i] / (1 - pow(c->beta2, step));
+            double pull = decay * (p->x[i] - (double)p->anchor[i]);
+            p->x[i] -= report->lr * (pull + first / (sqrt(second) + c->adam_eps));
+        }
+    }
+}
+
+static void plain_end(struct plain *p) {
+    free(p->x);
+    free(p->m);
+    free(p->v);
+    free(p->anchor);
+}
+
+static void open_trainer(struct nvdp__trainer *t) {
+    struct nvdp_model *model = NULL;
+    cr_assert_eq(nvdp__trainer_open(t), NVDP_OK, "%s", nvdp_context_error(t->ctx));
+    cr_assert_eq(nvdp__trainer_allocate(t, true), NVDP_OK, "%s", nvdp_context_error(t->ctx));
+    model = t->model;
+    nvdp__model_initialise(model, t->config.seed);
+    cr_assert_eq(nvdp__checkpoint_load(&model->dev, t->config.model, &model->params), NVDP_OK);
+    nvdp__epoch_order(t->config.seed, 0, t->train->count, t->order);
+}
+
+/* Ten steps.  Adam's first steps have the size of the rate whatever the gradient: where that is
+ * near the smallest float the quotient's error is large, so elements whose gradient is that small
+ * are not compared; the others err by float32's roundings of x (6e-8 of weights near 1) and of the
+ * quotient, 1e-6 of a rate of 1e-2 in each of ten steps. */
+Test(reg, steps_are_those_of_a_plain_loop) {
+    enum { STEPS = 10 };
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(&rig, support_scratch_path("run"))};
+    struct plain plain;
+    t.config.weight_decay = 3; /* so that decay is a large part of a step */
+    t.config.warmup = 0;
+    open_trainer(&t);
+    plain_begin(&plain, ctx, &t);
+    for (int step = 1; step <= STEPS; step++) {
+        struct nvdp__step_report report;
+        cr_assert_eq(nvdp__train_step(&t, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+        plain_step(&plain, &t, &report, step);
+        t.state.step++;
+        t.state.epoch_step++;
+    }
+    const struct nvdp__params *params = &t.model->params;
+    size_t compared = 0, moved = 0;
+    for (size_t k = 0; k < params->count; k++) {
+        const struct nvdp__param *entry = &params->entry[k];
+        for (size_t i = entry->offset; i < entry->offset + entry->count; i++) {
+            bool tiny = plain.v[i] > 0 && plain.v[i] < 1e-18;
+            if (tiny) continue;
+            compared++;
+            moved += fabs(plain.x[i] - (double)plain.anchor[i]) > 1e-3;
+            cr_assert_float_eq(params->value[i], plain.x[i], 2e-6, "%s[%zu]: %.9g, %.9g",
+                               entry->name, i - entry->offset, (double)params->value[i],
+                               plain.x[i]);
+        }
+    }
+    cr_expect_gt(compared, params->total * 9 / 10);
+    cr_expect_gt(moved, params->total / 2);
+    plain_end(&plain);
+    nvdp__trainer_close(&t);
+    nvdp_context_free(ctx);
+}
+
+/* --- resuming --- */
+
+Test(reg, resumes_exactly) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    rig_resumes_exactly(ctx, reg_config(&rig, support_scratch_path("run")));
+    nvdp_context_free(ctx);
+}
+
+Test(reg, resumes_exactly_in_bfloat16) {
+    if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make_wide(ctx);
+    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    config.precision = NVDP_PRECISION_BF16;
+    rig_resumes_exactly(ctx, config);
+    nvdp_context_free(ctx);
+}
+
+/* Where weights decay to is an option of every method. */
+Test(reg, nvdp_that_decays_towards_the_checkpoint_resumes_exactly) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    config.method = NVDP_METHOD_NVDP;
+    config.weight_decay = 0.5;
+    rig_resumes_exactly(ctx, config);
+    nvdp_context_free(ctx);
+}
+
+static bool stop(void *user) {
+    int *calls = user;
+    return --*calls < 0;
+}
+
+/* The last number of the file, which is one of a weight. */
+static void change_a_weight(const char *directory) {
+    char path[600];
+    const float other = 0.5f;
+    snprintf(path, sizeof path, "%s/model.safetensors", directory);
+    FILE *file = fopen(path, "r+b");
+    cr_assert_not_null(file);
+    cr_assert_eq(fseek(file, -(long)sizeof other, SEEK_END), 0);
+    cr_assert_eq(fwrite(&other, sizeof other, 1, file), 1);
+    fclose(file);
+}
+
+Test(reg, another_checkpoint_cannot_be_decayed_to) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct nvdp_train_result result;
+    int calls = 11;
+    nvdp_context_set_cancel(ctx, stop, &calls);
+    cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    change_a_weight(rig.model);
+    config.resume = true;
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_ERR_INPUT);
+    const char *message = nvdp_context_error(ctx);
+    cr_expect_not_null(strstr(message, "state.ckpt: expected the weights"), "%s", message);
+    cr_expect_not_null(strstr(message, rig.model), "%s", message);
+    nvdp_context_free(ctx);
+}
+
+/* --- what it comes to --- */
+
+/* A tensor of a directory's weights; free(). */
+static float *read_tensor(struct nvdp_context *ctx, const char *directory, const char *name,
+                          size_t *count) {
+    struct nvdp_safetensors *file = NULL;
+    char path[1100];
+    snprintf(path, sizeof path, "%s/model.safetensors", directory);
+    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    cr_assert_not_null(info, "%s", name);
+    float *value = malloc(info->count * sizeof *value);
+    cr_assert_not_null(value);
+    nvdp_safetensors_read_f32(info, value);
+    *count = info->count;
+    nvdp_safetensors_close(file);
+    return value;
+}
+
+/* Largest distance of a run's tensor from `scale` times the checkpoint's (NULL: from 0). */
+static double distance(struct nvdp_context *ctx, const char *run, const char *checkpoint,
+                       double scale, const char *name) {
+    char model[1024];
+    double largest = 0;
+    size_t count, same;
+    snprintf(model, sizeof model, "%s/model", run);
+    float *value = read_tensor(ctx, model, name, &count);
+    float *from = checkpoint != NULL ? read_tensor(ctx, checkpoint, name, &same) : NULL;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)value[i] - (from != NULL ? scale * from[i] : 0)));
+    free(value);
+    free(from);
+    return largest;
+}
+
+static const char query[] = "bert.encoder.layer.0.attention.self.query.weight";
+static const char pooler[] = "bert.pooler.dense.weight";
+static const char norm[] = "bert.encoder.layer.0.output.LayerNorm.weight";
+
+/* Rate times decay is 1 in the first step, and gradients are clipped to nothing (1e-6, over Adam's
+ * epsilon of 1, at a rate of 0.1 in 14 steps): weights are where decay pulls them to. */
+static void pulls(enum nvdp_decay_to to, size_t freeze_layers) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const double rest = 2e-6, kept = to == NVDP_DECAY_TO_PRETRAINED ? 1 : 0;
+    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    config.decay_to = to;
+    config.weight_decay = 10;
+    config.lr = 0.1;
+    config.clip_norm = 1e-6;
+    config.adam_eps = 1;
+    config.warmup = 0;
+    config.epochs = 1;
+    config.freeze_layers = freeze_layers;
+    rig_train(ctx, &config);
+    double query_kept = freeze_layers > 0 ? 1 : kept;
+    cr_expect_lt(distance(ctx, config.out, rig.model, query_kept, query), rest);
+    cr_expect_lt(distance(ctx, config.out, rig.model, kept, pooler), rest);
+    cr_expect_lt(distance(ctx, config.out, rig.model, 1, norm), rest, "LayerNorm does not decay");
+    cr_expect_lt(distance(ctx, config.out, NULL, 0, "classifier.weight"), rest);
+    if (freeze_layers > 0) cr_expect_eq(distance(ctx, config.out, rig.model, 1, query), 0);
+    nvdp_context_free(ctx);
+}
+
+Test(reg, decay_pulls_to_the_checkpoint_and_the_classifier_to_zero) {
+    pulls(NVDP_DECAY_TO_PRETRAINED, 0);
+}
+
+Test(reg, decay_pulls_to_zero_where_it_is_told_to) {
+    pulls(NVDP_DECAY_TO_ZERO, 0);
+}
+
+Test(reg, frozen_layers_stay) {
+    pulls(NVDP_DECAY_TO_PRETRAINED, 1);
+}
+
+Test(reg, a_plan_counts_the_anchor) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct nvdp_train_plan plan[2];
+    for (int to = 0; to < 2; to++) {
+        config.decay_to = to == 0 ? NVDP_DECAY_TO_ZERO : NVDP_DECAY_TO_PRETRAINED;
+        cr_assert_eq(nvdp_train_plan(ctx, &config, &plan[to]), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+    }
+    cr_expect_geq(plan[1].memory_bytes - plan[0].memory_bytes, 4 * plan[0].parameters);
+    nvdp_context_free(ctx);
+}
