@@ -216,6 +216,7 @@ Test(train, every_failed_allocation_is_reported) {
         rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
     struct nvdp_train_result result;
     config.epochs = 1;
+    config.decay_to = NVDP_DECAY_TO_PRETRAINED;
     config.overwrite = true;
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 4000; k += 1 + k / 16) {
