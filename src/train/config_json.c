@@ -4,6 +4,7 @@
 #include "train/members.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,12 @@ static const struct nvdp__member members[] = {MEMBER(task, TEXT),
                                               MEMBER(freeze_layers, SIZE),
                                               MEMBER(seed, WHOLE),
                                               MEMBER(skip_bad_rows, FLAG)};
-enum { MEMBERS = sizeof members / sizeof members[0] };
+enum { MEMBERS = sizeof members / sizeof members[0], WORDS_ROOM = 128 };
 
 static const char *const schedule_name[] = {"constant", "warmup", "decay", NULL};
 static const char *const anchor_name[] = {"zero", "pretrained", NULL};
+static const char *const protocol_name[] = {"holdout", "dev", NULL};
+static const char *const precision_name[] = {"f32", "bf16", NULL};
 
 static json_t *columns_json(const struct nvdp_task_options *columns) {
     return json_pack("{s:s?,s:s?,s:s?,s:b}", "text", columns->text_column, "pair",
@@ -66,40 +69,34 @@ json_t *nvdp__train_config_json(const struct nvdp_train_config *config) {
 static nvdp_status read_word(struct nvdp_context *ctx, const char *path, const json_t *object,
                              const char *key, const char *const *words, size_t *index) {
     const char *text = NULL;
+    char known[WORDS_ROOM] = "";
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, key, words[0], &text));
     for (size_t i = 0; words[i] != NULL; i++) {
-        if (strcmp(text, words[i]) != 0) continue;
-        *index = i;
-        return NVDP_OK;
+        if (strcmp(text, words[i]) == 0) {
+            *index = i;
+            return NVDP_OK;
+        }
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", words[i]);
     }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': unknown value '%s'", path, key, text);
-}
-
-static nvdp_status read_precision(struct nvdp_context *ctx, const char *path, const json_t *object,
-                                  struct nvdp_train_config *config) {
-    const char *name = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "precision", "f32", &name));
-    config->precision = NVDP_PRECISION_F32;
-    if (strcmp(name, nvdp_precision_name(NVDP_PRECISION_F32)) == 0) return NVDP_OK;
-    config->precision = NVDP_PRECISION_BF16;
-    if (strcmp(name, nvdp_precision_name(NVDP_PRECISION_BF16)) == 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'precision': expected f32 or bf16, found '%s'",
-                      path, name);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected one of %s, found '%s'", path,
+                      key, known, text);
 }
 
 static nvdp_status read_enums(struct nvdp_context *ctx, const char *path, const json_t *object,
                               struct nvdp_train_config *config) {
-    const char *method = NULL, *protocol = NULL;
-    size_t schedule = 0, decay_to = 0;
+    const char *method = NULL;
+    size_t schedule = 0, decay_to = 0, protocol = 0, precision = 0;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "method", "nvdp", &method));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "protocol", "holdout", &protocol));
     NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "kl_schedule", schedule_name, &schedule));
     NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "decay_to", anchor_name, &decay_to));
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "protocol", protocol_name, &protocol));
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "precision", precision_name, &precision));
     NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, method, &config->method));
-    NVDP_RETURN_IF_FAILED(read_precision(ctx, path, object, config));
-    config->protocol = strcmp(protocol, "dev") == 0 ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT;
     config->kl_schedule = (enum nvdp_kl_schedule)schedule;
     config->decay_to = (enum nvdp_decay_to)decay_to;
+    config->protocol = (enum nvdp_protocol)protocol;
+    config->precision = (enum nvdp_precision)precision;
     return NVDP_OK;
 }
 
