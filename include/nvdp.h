@@ -17,6 +17,7 @@
 #include <nvdp/safetensors.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>
+#include <nvdp/sweep.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/train.h>
 #include <nvdp/version.h>

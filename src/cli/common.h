@@ -46,6 +46,7 @@ struct cli_command {
 struct cli_meter {
     bool terminal;
     bool drawn;         /* a bar is on the terminal's current line */
+    int lines;          /* of a table drawn above the current line; 0: none */
     double last_update; /* seconds on a monotonic clock */
 };
 
@@ -86,12 +87,20 @@ const char *cli_usual_cache(char path[CLI_PATH_ROOM]);
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 
+/* --- sweep_table.c --- */
+/* Shows a sweep's state: a table that stays in its place on a terminal, a line every half a minute
+ * elsewhere. */
+void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state);
+
 /* --- progress.c --- */
 void cli_meter_open(struct cli_meter *meter);
 void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
                     const struct nvdp_progress *progress);
-/* Takes the bar off the line so that a message can stand there. */
+/* Takes the bar, or the table, off the screen so that a message can stand there. */
 void cli_meter_clear(struct cli_meter *meter);
+/* "1:02:03", "2:03" */
+enum { CLI_DURATION_ROOM = 32 };
+void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 
 /* --- output.c --- */
 /* Prints the one object of --json and releases it (NULL: out of memory); returns the exit code. */
@@ -116,6 +125,7 @@ extern const struct cli_command cli_command_predict;
 extern const struct cli_command cli_command_privacy;
 extern const struct cli_command cli_command_export;
 extern const struct cli_command cli_command_reuse;
+extern const struct cli_command cli_command_sweep;
 extern const struct cli_command cli_command_encode;
 extern const struct cli_command cli_command_tokenize;
 extern const struct cli_command cli_command_info;

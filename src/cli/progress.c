@@ -27,8 +27,9 @@ void cli_meter_open(struct cli_meter *meter) {
 }
 
 void cli_meter_clear(struct cli_meter *meter) {
-    if (!meter->drawn) return;
-    fputs("\r\033[K", stderr);
+    if (meter->lines > 0) fprintf(stderr, "\033[%dA\r\033[J", meter->lines);
+    if (meter->drawn) fputs("\r\033[K", stderr);
+    meter->lines = 0;
     meter->drawn = false;
 }
 
@@ -41,13 +42,20 @@ static void append(char *line, const char *format, ...) {
     va_end(args);
 }
 
-static void append_duration(char *line, double seconds) {
+void cli_duration(double seconds, char text[CLI_DURATION_ROOM]) {
     unsigned long whole = (unsigned long)fmin(fmax(seconds, 0), 1e9);
     if (whole >= 3600) {
-        append(line, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60, whole % 60);
+        snprintf(text, CLI_DURATION_ROOM, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60,
+                 whole % 60);
     } else {
-        append(line, "%lu:%02lu", whole / 60, whole % 60);
+        snprintf(text, CLI_DURATION_ROOM, "%lu:%02lu", whole / 60, whole % 60);
     }
+}
+
+static void append_duration(char *line, double seconds) {
+    char text[CLI_DURATION_ROOM];
+    cli_duration(seconds, text);
+    append(line, "%s", text);
 }
 
 /* Everything but the bar: "540/1200 steps  812 token/s  loss 0.3122  ETA 1:02". */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const commands[] = {"train", "eval",   "predict",  "privacy", "export",
-                                       "reuse", "encode", "tokenize", "info",    "bench"};
+static const char *const commands[] = {"train", "eval",   "predict",  "privacy", "export", "reuse",
+                                       "sweep", "encode", "tokenize", "info",    "bench"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 Test(usage, help_lists_every_subcommand_with_a_line) {

@@ -1,0 +1,215 @@
+/* Every choice of values of one task with one method, as runs. */
+#include "grid.h"
+#include "model/model.h"
+#include "options.h"
+#include "train/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RUNS = 10000 };
+
+/* One task with one method: what all its runs share. */
+struct part {
+    struct nvdp_context *ctx;
+    const char *path, *task;
+    const json_t *root, *method;
+    json_t *options; /* name: list of values */
+    bool private_;
+};
+
+/* --- options that do not matter --- */
+
+/* A model without a bottleneck has neither its options nor its weight in the loss: it is run once
+ * a seed. */
+static void drop_private(json_t *options, const json_t *defaults) {
+    void *next;
+    void *at = json_object_iter(options);
+    for (; at != NULL; at = next) {
+        next = json_object_iter_next(options, at);
+        const char *name = json_object_iter_key(at);
+        if (nvdp__option_is_private(defaults, name)) json_object_del(options, name);
+    }
+}
+
+/* --- one run --- */
+
+/* A path for all tasks, or one of its own. */
+static json_t *path_of(const json_t *root, const char *key, const char *task) {
+    json_t *paths = json_object_get(root, key);
+    return json_is_object(paths) ? json_object_get(paths, task) : paths;
+}
+
+/* The defaults that follow from method and regulariser, as `nvdp train` has them. */
+static struct nvdp_train_config usual(const struct part *part, const json_t *chosen) {
+    struct nvdp_train_config config = nvdp_train_config_default();
+    const char *regularizer = json_string_value(json_object_get(chosen, "regularizer"));
+    (void)nvdp_method_find(NULL, nvdp__grid_method(part->method), &config.method);
+    if (regularizer != NULL && strcmp(regularizer, "kl") == 0)
+        config.nvib.regularizer = NVDP_REGULARIZER_KL;
+    nvdp_train_config_imply(&config);
+    config.task = part->task;
+    if (!part->private_) {
+        config.lambda_g = 0;
+        config.lambda_d = 0;
+    }
+    return config;
+}
+
+/* What no default can stand for. */
+static nvdp_status check_needed(const struct part *part, const struct nvdp_train_config *config) {
+    struct nvdp_context *ctx = part->ctx;
+    if (config->data == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'data': expected a folder for task '%s', found none", part->path,
+                          part->task);
+    if (config->model == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'model': expected the directory of a BERT, found none",
+                          part->path);
+    if (strcmp(part->task, "tsv") == 0 &&
+        (config->columns.text_column == NULL || config->columns.label_column == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: task 'tsv' needs the keys 'text_column' and 'label_column'",
+                          part->path);
+    struct nvdp_train_config whole = *config;
+    whole.out = "runs";
+    nvdp_status status = nvdp_train_config_check(ctx, &whole);
+    if (status != NVDP_ERR_ARGUMENT) return status;
+    nvdp__fail_prefix(ctx, status, part->path);
+    return NVDP_ERR_INPUT;
+}
+
+static nvdp_status resolve(const struct part *part, const json_t *chosen,
+                           struct nvdp__sweep_run *run) {
+    struct nvdp_train_config config = usual(part, chosen);
+    const char *name;
+    json_t *value;
+    run->object = nvdp__train_config_json(&config);
+    if (run->object == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    json_object_set(run->object, "data", path_of(part->root, "data", part->task));
+    /* first, so that lambda_g and lambda_d can have the last word */
+    value = json_object_get(chosen, "lambda");
+    if (value != NULL) nvdp__option_set(run->object, "lambda", value);
+    json_object_foreach((json_t *)chosen, name, value) {
+        if (strcmp(name, "lambda") != 0) nvdp__option_set(run->object, name, value);
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp__train_config_from_json(part->ctx, part->path, run->object, &run->config));
+    return check_needed(part, &run->config);
+}
+
+static nvdp_status describe(const struct part *part, const json_t *chosen,
+                            struct nvdp__sweep_run *run) {
+    const char *name;
+    json_t *list;
+    run->private_ = part->private_;
+    run->attack = json_string_value(path_of(part->root, "attack", part->task));
+    run->label = nvdp__strdup(part->ctx, nvdp__grid_label(part->method));
+    run->varied = json_object();
+    if (run->label == NULL || run->varied == NULL) return NVDP_ERR_MEMORY;
+    json_object_foreach(part->options, name, list) {
+        bool listed = json_array_size(list) > 1 && strncmp(name, "lambda", 6) != 0 &&
+                      strcmp(name, "seed") != 0;
+        if (listed) json_object_set(run->varied, name, json_object_get(chosen, name));
+    }
+    return nvdp__sweep_name(part->ctx, run);
+}
+
+static bool is_known(const struct nvdp__grid *grid, const struct nvdp__sweep_run *run) {
+    for (size_t i = 0; i < grid->count; i++) {
+        if (strcmp(grid->run[i].name, run->name) == 0) return true;
+    }
+    return false;
+}
+
+static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t round,
+                           struct nvdp__grid *grid) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__sweep_run run = {.round = round, .position = grid->count};
+    NVDP_TRY(resolve(part, chosen, &run));
+    NVDP_TRY(describe(part, chosen, &run));
+    if (is_known(grid, &run)) goto cleanup;
+    if (grid->count == MOST_RUNS)
+        NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
+                            part->path, MOST_RUNS));
+    NVDP_TRY(
+        nvdp__reserve(part->ctx, &grid->run, &grid->capacity, grid->count + 1, sizeof *grid->run));
+    grid->run[grid->count++] = run;
+    return NVDP_OK;
+cleanup:
+    nvdp__sweep_run_release(&run);
+    return status;
+}
+
+/* --- all choices --- */
+
+/* The n-th choice, the last option changing fastest; *round is the place of its seed. */
+static json_t *choose(const json_t *options, size_t n, size_t *round) {
+    json_t *chosen = json_object();
+    const char *name;
+    json_t *list;
+    size_t total = 1;
+    json_object_foreach((json_t *)options, name, list) {
+        total *= json_array_size(list);
+    }
+    json_object_foreach((json_t *)options, name, list) {
+        total /= json_array_size(list);
+        size_t digit = n / total % json_array_size(list);
+        json_object_set(chosen, name, json_array_get(list, digit));
+        if (strcmp(name, "seed") == 0) *round = digit;
+    }
+    return chosen;
+}
+
+static nvdp_status count_choices(const struct part *part, size_t *total) {
+    const char *name;
+    const json_t *list;
+    *total = 1;
+    json_object_foreach(part->options, name, list) {
+        *total *= json_array_size(list);
+        if (*total > MOST_RUNS)
+            return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
+                              "%s: expected at most %d runs, found more for task '%s', method '%s'",
+                              part->path, MOST_RUNS, part->task, nvdp__grid_label(part->method));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status add_choices(const struct part *part, struct nvdp__grid *grid) {
+    size_t total = 0;
+    NVDP_RETURN_IF_FAILED(count_choices(part, &total));
+    for (size_t i = 0; i < total; i++) {
+        size_t round = 0;
+        json_t *chosen = choose(part->options, i, &round);
+        if (chosen == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+        nvdp_status status = add_run(part, chosen, round, grid);
+        json_decref(chosen);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const char *task,
+                              const json_t *method, struct nvdp__grid *grid) {
+    nvdp_status status = NVDP_OK;
+    enum nvdp_method id = NVDP_METHOD_BASE;
+    struct nvdp_train_config config = nvdp_train_config_default();
+    struct part part = {
+        .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};
+    json_t *defaults = nvdp__train_config_json(&config);
+    if (defaults == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(nvdp_method_find(ctx, nvdp__grid_method(method), &id));
+    NVDP_TRY(nvdp__grid_options(ctx, path, grid->root, task, method, defaults, &part.options));
+    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(id);
+    if (mechanism == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: method '%s' is not in this version", path,
+                            nvdp__grid_method(method)));
+    part.private_ = mechanism->private_;
+    if (!part.private_) drop_private(part.options, defaults);
+    NVDP_TRY(add_choices(&part, grid));
+cleanup:
+    json_decref(part.options);
+    json_decref(defaults);
+    return status;
+}

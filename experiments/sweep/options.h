@@ -1,0 +1,24 @@
+/* Training options of a grid: named as on the command line, with '-' or '_', and kept as in
+ * run.json.  The one table is run.json's own writer and reader: what it knows can be swept. */
+#ifndef NVDP_EXPERIMENTS_SWEEP_OPTIONS_H
+#define NVDP_EXPERIMENTS_SWEEP_OPTIONS_H
+
+#include "base/base.h"
+#include <jansson.h>
+
+/* "max-length" as "max_length", "lambdas" as "lambda"; false where the name is too long for any. */
+enum { NVDP__OPTION_ROOM = 64 };
+bool nvdp__option_name(const char *given, char name[NVDP__OPTION_ROOM]);
+
+/* Where the value stands in a configuration of run.json's form; NULL: no such option.  "lambda",
+ * which stands for two, is at lambda_g. */
+const json_t *nvdp__option_value(const json_t *config, const char *name);
+/* Whether it tells the bottleneck or its weight in the loss, which models without one have not. */
+bool nvdp__option_is_private(const json_t *config, const char *name);
+/* Whether `value` has the kind of the option's default; `where` and the name are for the message.
+ */
+nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *where, const json_t *defaults,
+                               const char *name, const json_t *value);
+void nvdp__option_set(json_t *config, const char *name, json_t *value);
+
+#endif

@@ -1,0 +1,154 @@
+/* nvdp_sweep_plan: the runs of a grid, how far they are, what they cost. */
+#include "base/file.h"
+#include "ledger.h"
+#include "sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The plan and what its texts stand in. */
+struct holder {
+    struct nvdp_sweep_plan plan; /* first: the user's pointer */
+    struct nvdp_sweep_plan_run *run;
+    struct nvdp__grid grid;
+    char **owned; /* [2 plan.runs]: `varied`, then `message` */
+};
+
+const char *nvdp_sweep_run_state_name(enum nvdp_sweep_run_state state) {
+    static const char *const names[] = {"waiting", "running", "done", "failed"};
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
+}
+
+static enum nvdp_sweep_run_state state_of(const struct nvdp__entry *entry) {
+    switch (entry->state) {
+    case NVDP__ENTRY_WAITING:
+        return NVDP_SWEEP_WAITING;
+    case NVDP__ENTRY_DONE:
+        return NVDP_SWEEP_DONE;
+    case NVDP__ENTRY_FAILED:
+        return NVDP_SWEEP_FAILED;
+    default:
+        return NVDP_SWEEP_RUNNING;
+    }
+}
+
+/* "latent_dim=8, lr=0.001" */
+static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
+    char *text = nvdp__strdup(ctx, "");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)varied, key, value) {
+        char *word = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        char *longer = NULL;
+        if (text != NULL && word != NULL)
+            longer = nvdp__format(ctx, "%s%s%s=%s", text, text[0] != '\0' ? ", " : "", key, word);
+        free(word);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static nvdp_status fill(struct nvdp_context *ctx, const struct nvdp__ledger *ledger, size_t i,
+                        struct holder *holder) {
+    const struct nvdp__sweep_run *run = &holder->grid.run[i];
+    char **varied = &holder->owned[2 * i], **message = &holder->owned[2 * i + 1];
+    *varied = varied_text(ctx, run->varied);
+    if (*varied == NULL) return NVDP_ERR_MEMORY;
+    if (ledger->entry[i].state == NVDP__ENTRY_FAILED)
+        (void)nvdp__sweep_failures(ctx, ledger->directory, run->name, message);
+    holder->run[i] = (struct nvdp_sweep_plan_run){
+        .name = run->name,
+        .task = run->config.task,
+        .label = run->label,
+        .varied = *varied,
+        .method = run->config.method,
+        .lambda_g = run->config.lambda_g,
+        .lambda_d = run->config.lambda_d,
+        .seed = run->config.seed,
+        .state = state_of(&ledger->entry[i]),
+        .message = *message,
+    };
+    return NVDP_OK;
+}
+
+/* What what waits takes, one after the other. */
+static double waiting_seconds(struct nvdp__ledger *ledger) {
+    struct nvdp_sweep_state state;
+    double sum = 0;
+    nvdp__ledger_count(ledger, &state);
+    for (size_t i = 0; i < ledger->grid->count; i++) {
+        if (ledger->entry[i].state == NVDP__ENTRY_WAITING)
+            sum += nvdp__ledger_usual_seconds(ledger, ledger->entry[i].group);
+    }
+    return sum;
+}
+
+/* --- cost --- */
+
+/* Whether two runs have the same steps and the same memory: all is equal but lambda and seed. */
+static bool same_cost(const struct nvdp__sweep_run *a, const struct nvdp__sweep_run *b) {
+    return strcmp(a->config.task, b->config.task) == 0 && strcmp(a->label, b->label) == 0 &&
+           json_equal(a->varied, b->varied);
+}
+
+static nvdp_status add_costs(struct nvdp_context *ctx, struct holder *holder) {
+    for (size_t i = 0; i < holder->grid.count; i++) {
+        const struct nvdp__sweep_run *run = &holder->grid.run[i];
+        struct nvdp_train_plan plan;
+        struct nvdp_train_config config = run->config;
+        size_t k = 0;
+        while (k < i && !same_cost(run, &holder->grid.run[k])) {
+            k++;
+        }
+        if (k == i) {
+            config.out = "runs";
+            NVDP_RETURN_IF_FAILED(nvdp_train_plan(ctx, &config, &plan));
+            holder->run[i].steps = plan.steps;
+            holder->run[i].memory_bytes = plan.memory_bytes;
+        } else {
+            holder->run[i].steps = holder->run[k].steps;
+            holder->run[i].memory_bytes = holder->run[k].memory_bytes;
+        }
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_sweep_plan(struct nvdp_context *ctx, const struct nvdp_sweep_config *config,
+                            bool cost, struct nvdp_sweep_plan **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger ledger = {0};
+    struct holder *holder = nvdp__calloc(ctx, 1, sizeof *holder);
+    if (holder == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__sweep_read_grid(ctx, config, &holder->grid));
+    NVDP_TRY(nvdp__ledger_open(ctx, config->out, &holder->grid, config->retry_failed, &ledger));
+    size_t count = holder->grid.count;
+    holder->run = nvdp__calloc(ctx, count, sizeof *holder->run);
+    holder->owned = nvdp__calloc(ctx, 2 * count, sizeof *holder->owned);
+    if (holder->run == NULL || holder->owned == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < count; i++) {
+        NVDP_TRY(fill(ctx, &ledger, i, holder));
+    }
+    if (cost) NVDP_TRY(add_costs(ctx, holder));
+    holder->plan = (struct nvdp_sweep_plan){
+        .runs = count, .run = holder->run, .seconds = waiting_seconds(&ledger)};
+    *out = &holder->plan;
+    holder = NULL;
+cleanup:
+    nvdp__ledger_close(&ledger);
+    if (holder != NULL) nvdp_sweep_plan_free(&holder->plan);
+    return status;
+}
+
+void nvdp_sweep_plan_free(struct nvdp_sweep_plan *plan) {
+    struct holder *holder = (struct holder *)plan;
+    if (holder == NULL) return;
+    for (size_t i = 0; holder->owned != NULL && i < 2 * holder->grid.count; i++) {
+        free(holder->owned[i]);
+    }
+    nvdp__grid_release(&holder->grid);
+    free(holder->run);
+    free(holder->owned);
+    free(holder);
+}

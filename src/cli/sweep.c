@@ -1,0 +1,220 @@
+/* nvdp sweep: every run of a grid, resumable, by any number of processes. */
+#include "common.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    struct nvdp_sweep_config config;
+    bool dry_run;
+    bool no_cache;
+    char usual_cache[CLI_PATH_ROOM];
+};
+
+#define AT(field) offsetof(struct values, config.field)
+
+static const struct cli_option options[] = {
+    {.kind = CLI_HEADING, .help = "Sweep:"},
+    CLI_OPTION("out", "DIR", "directory of the sweep; several processes may work on one", CLI_TEXT,
+               AT(out)),
+    CLI_OPTION("jobs", "N", "runs at a time, each with its share of the threads", CLI_INT,
+               AT(jobs)),
+    CLI_OPTION("retry-failed", NULL,
+               "try again what failed before; the states that are there count", CLI_FLAG,
+               AT(retry_failed)),
+    CLI_OPTION("no-wait", NULL,
+               "end when there is nothing to begin, though other processes still work", CLI_FLAG,
+               AT(leave)),
+    CLI_OPTION("stale-after", "X",
+               "seconds of silence after which a process on another machine counts as dead and its "
+               "run is taken over",
+               CLI_REAL, AT(stale_seconds)),
+    CLI_OPTION("cache", "DIR",
+               "folder that keeps tokens and frozen layers' states between runs (default "
+               "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
+               CLI_TEXT, AT(cache), .no_default = true),
+    CLI_OPTION("no-cache", NULL, "keep nothing between runs", CLI_FLAG,
+               offsetof(struct values, no_cache)),
+    CLI_OPTION("dry-run", NULL, "print the runs, their steps and memory; run nothing", CLI_FLAG,
+               offsetof(struct values, dry_run)),
+    {0},
+};
+
+/* --- --dry-run --- */
+
+static json_t *run_json(const struct nvdp_sweep_plan_run *run) {
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:s, s:I, s:I}", "run", run->name, "task",
+        run->task, "label", run->label, "method", nvdp_method_name(run->method), "varied",
+        run->varied, "lambda_g", cli_number(run->lambda_g), "lambda_d", cli_number(run->lambda_d),
+        "seed", (json_int_t)run->seed, "state", nvdp_sweep_run_state_name(run->state), "steps",
+        (json_int_t)run->steps, "memory_bytes", (json_int_t)run->memory_bytes);
+    if (object != NULL && run->message != NULL)
+        json_object_set_new(object, "message", json_string(run->message));
+    return object;
+}
+
+static int plan_json(struct cli *cli, const struct nvdp_sweep_plan *plan) {
+    json_t *runs = json_array();
+    for (size_t i = 0; i < plan->runs; i++) {
+        json_array_append_new(runs, run_json(&plan->run[i]));
+    }
+    return cli_print_json(
+        cli, json_pack("{s:o, s:o}", "runs", runs, "seconds", cli_number(plan->seconds)));
+}
+
+static void plan_print(const struct nvdp_sweep_plan *plan) {
+    size_t count[NVDP_SWEEP_FAILED + 1] = {0};
+    uint64_t steps = 0;
+    size_t memory = 0;
+    printf("%-8s %10s %8s  %-20s %-20s %s\n", "state", "steps", "MiB", "method", "varied", "run");
+    for (size_t i = 0; i < plan->runs; i++) {
+        const struct nvdp_sweep_plan_run *run = &plan->run[i];
+        printf("%-8s %10" PRIu64 " %8.0f  %-20s %-20s %s\n", nvdp_sweep_run_state_name(run->state),
+               run->steps, (double)run->memory_bytes / (1 << 20), run->label, run->varied,
+               run->name);
+        count[run->state]++;
+        if (run->state == NVDP_SWEEP_WAITING) steps += run->steps;
+        if (run->memory_bytes > memory) memory = run->memory_bytes;
+    }
+    cli_row(stdout, "runs", "%zu: %zu waiting, %zu running, %zu done, %zu failed", plan->runs,
+            count[NVDP_SWEEP_WAITING], count[NVDP_SWEEP_RUNNING], count[NVDP_SWEEP_DONE],
+            count[NVDP_SWEEP_FAILED]);
+    cli_row(stdout, "steps to do", "%" PRIu64, steps);
+    cli_row(stdout, "memory", "%.0f MiB for the largest run; --jobs takes several at a time",
+            (double)memory / (1 << 20));
+    if (isnan(plan->seconds)) return;
+    char time[CLI_DURATION_ROOM];
+    cli_duration(plan->seconds, time);
+    cli_row(stdout, "time", "%s, one run after the other, going by the finished ones", time);
+}
+
+static int dry_run(struct cli *cli, const struct values *values) {
+    struct nvdp_sweep_plan *plan = NULL;
+    nvdp_status status = nvdp_sweep_plan(cli->ctx, &values->config, true, &plan);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    int code = CLI_SUCCESS;
+    if (cli->json) {
+        code = plan_json(cli, plan);
+    } else {
+        plan_print(plan);
+    }
+    nvdp_sweep_plan_free(plan);
+    return code;
+}
+
+/* --- the result --- */
+
+/* The runs that failed, with their messages, as a list; the object is printed with --json. */
+static json_t *failures_json(const struct nvdp_sweep_plan *plan) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < plan->runs; i++) {
+        const struct nvdp_sweep_plan_run *run = &plan->run[i];
+        if (run->state != NVDP_SWEEP_FAILED) continue;
+        json_array_append_new(list, json_pack("{s:s, s:s}", "run", run->name, "message",
+                                              run->message != NULL ? run->message : ""));
+    }
+    return list;
+}
+
+static void print(const struct values *values, const struct nvdp_sweep_result *result,
+                  const json_t *failures) {
+    size_t i;
+    const json_t *failure;
+    char time[CLI_DURATION_ROOM];
+    if (result->done == result->runs && result->made == 0) {
+        cli_row(stdout, "nothing to do", "all %zu runs are finished", result->runs);
+        return;
+    }
+    cli_duration(result->seconds, time);
+    cli_row(stdout, "runs", "%zu", result->runs);
+    cli_row(stdout, "done", "%zu, %zu of them now", result->done, result->made);
+    if (result->done + result->failed < result->runs)
+        cli_row(stdout, "elsewhere", "%zu", result->runs - result->done - result->failed);
+    if (result->failed > 0) cli_row(stdout, "failed", "%zu", result->failed);
+    json_array_foreach(failures, i, failure) {
+        printf("  %s: %s\n", json_string_value(json_object_get(failure, "run")),
+               json_string_value(json_object_get(failure, "message")));
+    }
+    cli_row(stdout, "time", "%s", time);
+    cli_row(stdout, "sweep", "%s", values->config.out);
+}
+
+static int show(struct cli *cli, const struct values *values,
+                const struct nvdp_sweep_result *result) {
+    struct nvdp_sweep_plan *plan = NULL;
+    struct nvdp_sweep_config config = values->config;
+    config.grid = NULL; /* the one kept in the directory */
+    config.retry_failed = false;
+    json_t *failures = NULL;
+    int code = CLI_SUCCESS;
+    if (result->failed > 0 && nvdp_sweep_plan(cli->ctx, &config, false, &plan) == NVDP_OK)
+        failures = failures_json(plan);
+    nvdp_sweep_plan_free(plan);
+    if (cli->json) {
+        code = cli_print_json(
+            cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "out", config.out, "runs",
+                           (json_int_t)result->runs, "done", (json_int_t)result->done, "made",
+                           (json_int_t)result->made, "failed", (json_int_t)result->failed,
+                           "failures", failures != NULL ? failures : json_array(), "seconds",
+                           cli_number(result->seconds)));
+        failures = NULL;
+    } else {
+        print(values, result, failures);
+    }
+    json_decref(failures);
+    return code == CLI_SUCCESS && result->failed > 0 ? CLI_FAILURE : code;
+}
+
+static void on_report(const struct nvdp_sweep_state *state, void *user) {
+    cli_sweep_show(user, state);
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.config = nvdp_sweep_config_default()};
+    struct nvdp_sweep_config *config = &values.config;
+    int code = cli_begin(cli, &values);
+    if (code != CLI_SUCCESS) return code;
+    if (config->out == NULL) return cli_usage(cli, "option --out is needed");
+    if (values.no_cache && config->cache != NULL)
+        return cli_usage(cli, "options --cache and --no-cache exclude each other");
+    if (!values.no_cache && config->cache == NULL)
+        config->cache = cli_usual_cache(values.usual_cache);
+    if (cli->args > 0) config->grid = cli->arg[0];
+    if (values.dry_run) return dry_run(cli, &values);
+    config->report = on_report;
+    config->user = cli;
+    struct nvdp_sweep_result result;
+    nvdp_status status = nvdp_sweep(cli->ctx, config, &result);
+    cli_meter_clear(&cli->meter);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    return show(cli, &values, &result);
+}
+
+const struct cli_command cli_command_sweep = {
+    .name = "sweep",
+    .summary = "train and measure every run of a grid, by any number of processes",
+    .args = "[GRID.json]",
+    .args_max = 1,
+    .description =
+        "Trains, measures and, where asked for, shares every run that a grid names: tasks x "
+        "methods "
+        "x lambdas x seeds x any option of nvdp train that has a list. May be killed at any moment "
+        "and started again: what is done stays done, what was begun continues, nothing is run "
+        "twice. Without GRID.json: the grid that was last used in --out.",
+    .examples =
+        "Examples:\n"
+        "  nvdp sweep grid.json --out sweep --dry-run\n"
+        "  nvdp sweep grid.json --out sweep --jobs 4\n"
+        "  nvdp sweep --out sweep --retry-failed\n"
+        "\n"
+        "A grid:\n"
+        "  {\"tasks\": [\"rte\"], \"data\": {\"rte\": \"glue/RTE\"}, \"model\": \"bert\",\n"
+        "   \"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-2], \"seeds\": [1, 2, 3],\n"
+        "   \"epochs\": 3, \"max_length\": 64}\n",
+    .options = options,
+    .takes = CLI_TAKES_JSON,
+    .run = run,
+};

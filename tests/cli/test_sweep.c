@@ -1,0 +1,158 @@
+/* nvdp sweep as its users meet it. */
+#include "experiments/sweep/options.h"
+#include "rig.h"
+#include "train/config.h"
+
+#include <criterion/criterion.h>
+#include <nvdp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A grid of the tiny task with these members beside the usual ones. */
+static const char *write_grid(const char *members) {
+    const char *path = support_scratch_path("grid.json");
+    char *text = NULL;
+    cr_assert_gt(
+        asprintf(&text,
+                 "{\"tasks\": [\"sst2\"], \"data\": {\"sst2\": \"%s\"}, \"model\": \"%s\", "
+                 "\"max-length\": 12, \"batch\": 16, \"lr\": 3e-3, \"alpha-tau\": 0, "
+                 "\"eval-draws\": 2, %s}",
+                 rig_task(), rig_model(), members),
+        0);
+    support_write_text(path, text);
+    free(text);
+    return path;
+}
+
+static json_int_t number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    cr_assert(json_is_integer(value), "key '%s' is no whole number", key);
+    return json_integer_value(value);
+}
+
+Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
+    const char *out = support_scratch_path("sweep");
+    const char *grid = write_grid("\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1, 2], "
+                                  "\"seeds\": [1, 2], \"latent_dim\": [4, 8], \"epochs\": 2");
+    struct stat info;
+    struct outcome outcome = rig_expect(0, "sweep %s --out %s --dry-run", grid, out);
+    rig_contains(outcome.out, "runs              10: 10 waiting, 0 running, 0 done, 0 failed");
+    rig_contains(outcome.out, "latent_dim=8");
+    rig_contains(outcome.out, "sst2-nvdp-p4-l2-s1-");
+    cr_assert_neq(stat(out, &info), 0);
+    rig_release(&outcome);
+    outcome = rig_expect(0, "sweep %s --out %s --dry-run --json", grid, out);
+    json_t *object = rig_object(&outcome);
+    const json_t *runs = json_object_get(object, "runs");
+    cr_assert_eq(json_array_size(runs), 10);
+    cr_assert_eq(number(json_array_get(runs, 0), "steps"), 2 * 9); /* 144 texts, batches of 16 */
+    cr_assert_gt(number(json_array_get(runs, 9), "memory_bytes"), 0);
+    json_decref(object);
+    rig_release(&outcome);
+}
+
+Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
+    const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
+    char members[4096], path[4096];
+    mkdir(bad, 0777);
+    snprintf(path, sizeof path, "%.3000s/train.tsv", bad);
+    support_write_text(path, "sentence\tlabel\nfilm\tperhaps\n");
+    snprintf(path, sizeof path, "%.3000s/dev.tsv", bad);
+    support_write_text(path, "sentence\tlabel\nfilm\t1\n");
+    snprintf(members, sizeof members,
+             "\"epochs\": 1, \"methods\": [\"base\", {\"name\": \"broken\", \"method\": \"nvdp\", "
+             "\"data\": \"%.3000s\"}]",
+             bad);
+    const char *grid = write_grid(members);
+    struct outcome outcome = rig_expect(1, "sweep %s --out %s --json", grid, out);
+    rig_contains(outcome.err, "nvdp sweep: warning: ");
+    rig_contains(outcome.err, ": failed: ");
+    json_t *object = rig_object(&outcome);
+    cr_assert_eq(number(object, "runs"), 2);
+    cr_assert_eq(number(object, "done"), 1);
+    cr_assert_eq(number(object, "failed"), 1);
+    const json_t *failure = json_array_get(json_object_get(object, "failures"), 0);
+    rig_contains(json_string_value(json_object_get(failure, "message")), "train.tsv:2");
+    json_decref(object);
+    rig_release(&outcome);
+    support_write_text(grid, "{\"tasks\": [\"sst2\"], \"methods\": [\"base\"], \"sedes\": [1]}");
+    outcome = rig_expect(3, "sweep %s --out %s", grid, out);
+    rig_contains(outcome.err, "grid.json: unknown key 'sedes'");
+    rig_release(&outcome);
+    outcome = rig_expect(2, "sweep %s", grid);
+    rig_contains(outcome.err, "option --out is needed");
+    rig_release(&outcome);
+    outcome = rig_expect(2, "sweep %s --out %s --jobs 0", grid, out);
+    rig_contains(outcome.err, "jobs: expected 1 to 1024, found 0");
+    rig_release(&outcome);
+}
+
+Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
+    const char *out = support_scratch_path("sweep");
+    const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 120, "
+                                  "\"patience\": 0, \"checkpoint_seconds\": 0");
+    char program[4096], state[4096];
+    snprintf(program, sizeof program, "%s/nvdp", NVDP_BINARY_DIR);
+    snprintf(state, sizeof state, "ls %.3000s/runs/*/state.ckpt >%.500s 2>&1", out,
+             support_scratch_path("list"));
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        execl(program, "nvdp", "sweep", grid, "--out", out, "--quiet", "--no-cache", "--threads",
+              "1", (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 2000 && system(state) != 0; i++) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
+    cr_assert_eq(kill(child, SIGINT), 0);
+    int raw = 0;
+    cr_assert_eq(waitpid(child, &raw, 0), child);
+    cr_assert(WIFEXITED(raw));
+    cr_assert_eq(WEXITSTATUS(raw), 130);
+    struct outcome outcome = rig_expect(0, "sweep --out %s --no-cache --json", out);
+    json_t *object = rig_object(&outcome);
+    cr_assert_eq(number(object, "done"), 2);
+    json_decref(object);
+    rig_release(&outcome);
+    outcome = rig_expect(0, "sweep --out %s --no-cache", out);
+    rig_contains(outcome.out, "nothing to do");
+    rig_release(&outcome);
+}
+
+/* Options of the call, or of the sweep: no grid has them. */
+static bool is_of_the_call(const char *name) {
+    static const char *const names[] = {
+        "task",    "data",  "method", "out",     "resume",   "overwrite",
+        "dry-run", "cache", "quiet",  "threads", "no-cache", "no-prefix-cache",
+        "config",  "json",  "help",   "usage",   "version"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+Test(sweep, a_grid_knows_every_option_of_train) {
+    struct nvdp_train_config config = nvdp_train_config_default();
+    json_t *defaults = nvdp__train_config_json(&config);
+    struct outcome help = rig_expect(0, "train --help");
+    int options = 0;
+    for (char *at = strstr(help.out, "  --"); at != NULL; at = strstr(at + 1, "  --")) {
+        char given[NVDP__OPTION_ROOM], name[NVDP__OPTION_ROOM];
+        size_t length = strspn(at + 4, "abcdefghijklmnopqrstuvwxyz0123456789-");
+        snprintf(given, sizeof given, "%.*s", (int)length, at + 4);
+        if (length == 0 || is_of_the_call(given)) continue;
+        cr_assert(nvdp__option_name(given, name));
+        cr_expect_not_null(nvdp__option_value(defaults, name), "--%s is unknown to grids", given);
+        options++;
+    }
+    cr_assert_gt(options, 45, "only %d options in the help", options);
+    json_decref(defaults);
+    rig_release(&help);
+}

@@ -1,0 +1,260 @@
+/* Claims between processes of one machine, and those of machines that are only heard of. */
+#include "base/file.h"
+#include "experiments/sweep/claim.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double TIMEOUT = 60;
+
+static const char *sweep_directory(void) {
+    const char *directory = support_scratch_path("sweep");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/claims", directory);
+    cr_assert_eq(nvdp__make_directory(NULL, path), NVDP_OK);
+    return directory;
+}
+
+static enum nvdp__claim_state look(const char *directory, struct nvdp__claim *claim) {
+    enum nvdp__claim_state state;
+    struct nvdp__holder self = nvdp__holder_self();
+    cr_assert_eq(nvdp__claim_look(NULL, directory, "run", &self, claim, &state), NVDP_OK);
+    return state;
+}
+
+static bool take(const char *directory, struct nvdp__claim *claim) {
+    bool won = false;
+    struct nvdp__holder self = nvdp__holder_self();
+    cr_assert_eq(nvdp__claim_take(NULL, directory, "run", &self, TIMEOUT, claim, &won), NVDP_OK);
+    return won;
+}
+
+static void rest(double seconds) {
+    nanosleep(
+        &(struct timespec){(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))},
+        NULL);
+}
+
+/* Starts a process that takes the claim, says so, and lives until it is killed.  With `heir` it
+ * leaves a child behind that holds the lock, and dies. */
+static pid_t start_holder(const char *directory, bool heir, pid_t *child) {
+    int ends[2];
+    pid_t said = 0;
+    cr_assert_eq(pipe(ends), 0);
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        struct nvdp__claim claim = {0};
+        enum nvdp__claim_state state;
+        bool won = false;
+        struct nvdp__holder self = nvdp__holder_self();
+        (void)nvdp__claim_look(NULL, directory, "run", &self, &claim, &state);
+        (void)nvdp__claim_take(NULL, directory, "run", &self, TIMEOUT, &claim, &won);
+        pid_t own = heir ? fork() : getpid();
+        if (own == 0) {
+            close(ends[1]);
+            pause();
+            _exit(0);
+        }
+        if (write(ends[1], &own, sizeof own) != sizeof own || heir) _exit(won ? 0 : 1);
+        pause();
+        _exit(0);
+    }
+    close(ends[1]);
+    cr_assert_eq(read(ends[0], &said, sizeof said), sizeof said);
+    close(ends[0]);
+    if (child != NULL) *child = said;
+    return pid;
+}
+
+static void end_process(pid_t pid) {
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+Test(claim, one_s_own_keeps_others_out_until_it_is_given_back) {
+    const char *directory = sweep_directory();
+    struct nvdp__holder self = nvdp__holder_self();
+    struct nvdp__claim mine = {0}, other = {0};
+    cr_assert_eq(look(directory, &mine), NVDP__CLAIM_FREE);
+    cr_assert(take(directory, &mine));
+    cr_assert_eq(look(directory, &other), NVDP__CLAIM_HELD);
+    cr_assert_eq(nvdp__claim_release(NULL, directory, "run", &self, "failed", &mine), NVDP_OK);
+    cr_assert_eq(look(directory, &other), NVDP__CLAIM_FREE);
+    cr_assert(take(directory, &other));
+    cr_assert_eq(other.number, 2);
+    nvdp__claim_forget(&other);
+}
+
+Test(claim, a_dead_process_of_this_machine_is_noticed_at_once) {
+    const char *directory = sweep_directory();
+    struct nvdp__claim claim = {0};
+    pid_t pid = start_holder(directory, false, NULL);
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_HELD);
+    end_process(pid);
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_FREE);
+    cr_assert(take(directory, &claim));
+    cr_assert_eq(claim.number, 2);
+    nvdp__claim_forget(&claim);
+}
+
+Test(claim, a_worker_that_outlives_its_process_keeps_the_run) {
+    const char *directory = sweep_directory();
+    struct nvdp__claim claim = {0};
+    pid_t heir = 0;
+    pid_t pid = start_holder(directory, true, &heir);
+    cr_assert_eq(waitpid(pid, NULL, 0), pid);
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_HELD);
+    kill(heir, SIGKILL);
+    for (int i = 0; i < 500 && look(directory, &claim) != NVDP__CLAIM_FREE; i++) {
+        rest(0.01);
+    }
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_FREE);
+}
+
+/* Both saw the same dead claim; the second one's decision comes late. */
+Test(claim, of_two_takers_one_wins) {
+    const char *directory = sweep_directory();
+    struct nvdp__holder self = nvdp__holder_self();
+    struct nvdp__claim a = {0}, b = {0};
+    end_process(start_holder(directory, false, NULL));
+    cr_assert_eq(look(directory, &a), NVDP__CLAIM_FREE);
+    cr_assert_eq(look(directory, &b), NVDP__CLAIM_FREE);
+    cr_assert(take(directory, &b));
+    cr_assert_not(take(directory, &a));
+    cr_assert_eq(look(directory, &a), NVDP__CLAIM_HELD);
+    /* even after the winner has gone */
+    struct nvdp__claim late = {.number = 1};
+    cr_assert_eq(nvdp__claim_release(NULL, directory, "run", &self, "done", &b), NVDP_OK);
+    cr_assert_not(take(directory, &late));
+}
+
+Test(claim, of_many_processes_at_once_one_wins) {
+    enum { PROCESSES = 12, ROUNDS = 10 };
+    const char *directory = sweep_directory();
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t pid[PROCESSES];
+        int ends[2], winners = 0;
+        cr_assert_eq(pipe(ends), 0);
+        for (int i = 0; i < PROCESSES; i++) {
+            pid[i] = fork();
+            cr_assert_geq(pid[i], 0);
+            if (pid[i] > 0) continue;
+            char go;
+            struct nvdp__claim claim = {0};
+            enum nvdp__claim_state state;
+            struct nvdp__holder self = nvdp__holder_self();
+            bool won = false;
+            close(ends[1]);
+            (void)!read(ends[0], &go, 1); /* ends for all at once */
+            (void)nvdp__claim_look(NULL, directory, "run", &self, &claim, &state);
+            if (state == NVDP__CLAIM_FREE && claim.number == (uint64_t)round)
+                (void)nvdp__claim_take(NULL, directory, "run", &self, TIMEOUT, &claim, &won);
+            _exit(won ? 1 : 0); /* dies as the holder: free for the next round */
+        }
+        close(ends[0]);
+        close(ends[1]);
+        for (int i = 0; i < PROCESSES; i++) {
+            int raw = 0;
+            cr_assert_eq(waitpid(pid[i], &raw, 0), pid[i]);
+            cr_assert(WIFEXITED(raw));
+            winners += WEXITSTATUS(raw);
+        }
+        cr_assert_eq(winners, 1, "round %d: %d winners", round, winners);
+    }
+}
+
+/* --- other machines --- */
+
+static void write_remote(const char *directory, const char *timeout) {
+    char path[4096], text[512];
+    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    snprintf(text, sizeof text,
+             "{\"host\": \"far\", \"boot\": \"another\", \"pid\": 1, \"started\": 1%s%s}",
+             timeout != NULL ? ", \"timeout\": " : "", timeout != NULL ? timeout : "");
+    support_write_text(path, text);
+}
+
+static void touch(const char *directory, long second) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    const struct timespec times[2] = {{second, 0}, {second, 0}};
+    cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+Test(claim, one_of_another_machine_is_held_while_it_is_renewed) {
+    const char *directory = sweep_directory();
+    struct nvdp__claim claim = {0};
+    write_remote(directory, "0.3");
+    touch(directory, 1000000); /* its clock may be wrong: only changes count */
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_SILENT);
+    for (int i = 1; i <= 4; i++) {
+        rest(0.12);
+        touch(directory, 1000000 + i);
+        cr_assert_eq(look(directory, &claim), NVDP__CLAIM_HELD);
+    }
+    rest(0.35);
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_FREE);
+}
+
+Test(claim, a_silent_one_is_free_after_its_own_timeout) {
+    const char *directory = sweep_directory();
+    struct nvdp__claim claim = {0};
+    write_remote(directory, "0.2");
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_SILENT);
+    rest(0.25);
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_FREE);
+    cr_assert(take(directory, &claim));
+    cr_assert_eq(claim.number, 2);
+    nvdp__claim_forget(&claim);
+}
+
+Test(claim, a_damaged_record_is_somebody_elsewhere) {
+    const char *directory = sweep_directory();
+    char path[4096];
+    struct nvdp__claim claim = {0};
+    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    support_write_text(path, "{\"host\":");
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_SILENT);
+    write_remote(directory, NULL);
+    cr_assert_eq(look(directory, &claim), NVDP__CLAIM_HELD, "rewritten: renewed");
+}
+
+Test(claim, who_was_taken_over_learns_it) {
+    const char *directory = sweep_directory();
+    struct nvdp__claim mine = {0}, other = {.number = 1};
+    bool lost = true;
+    cr_assert(take(directory, &mine));
+    cr_assert_eq(nvdp__claim_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert_not(lost);
+    cr_assert(take(directory, &other)); /* as one does for whom this process is silent */
+    cr_assert_eq(nvdp__claim_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert(lost);
+    nvdp__claim_forget(&mine);
+    nvdp__claim_forget(&other);
+}
+
+Test(claim, renewing_changes_the_file_s_time) {
+    const char *directory = sweep_directory();
+    struct nvdp__claim mine = {0};
+    struct stat before, after;
+    char path[4096];
+    bool lost;
+    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    cr_assert(take(directory, &mine));
+    cr_assert_eq(stat(path, &before), 0);
+    rest(0.02);
+    cr_assert_eq(nvdp__claim_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert_eq(stat(path, &after), 0);
+    cr_assert(after.st_mtim.tv_nsec != before.st_mtim.tv_nsec ||
+              after.st_mtim.tv_sec != before.st_mtim.tv_sec);
+    nvdp__claim_forget(&mine);
+}

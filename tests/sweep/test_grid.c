@@ -1,0 +1,270 @@
+/* grid.json: what it expands to, and what is said of one that is wrong. */
+#include "experiments/sweep/grid.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp__grid read_grid(struct nvdp_context *ctx, const char *text) {
+    struct nvdp__grid grid;
+    const char *path = support_scratch_path("grid.json");
+    support_write_text(path, text);
+    cr_assert_eq(nvdp__grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return grid;
+}
+
+/* A grid of one task with these members beside it. */
+static struct nvdp__grid read_members(struct nvdp_context *ctx, const char *members) {
+    char text[4096];
+    snprintf(text, sizeof text, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", %s}",
+             members);
+    return read_grid(ctx, text);
+}
+
+static size_t count_label(const struct nvdp__grid *grid, const char *label) {
+    size_t count = 0;
+    for (size_t i = 0; i < grid->count; i++) {
+        count += strcmp(grid->run[i].label, label) == 0;
+    }
+    return count;
+}
+
+static const struct nvdp__sweep_run *first(const struct nvdp__grid *grid, const char *label) {
+    for (size_t i = 0; i < grid->count; i++) {
+        if (strcmp(grid->run[i].label, label) == 0) return &grid->run[i];
+    }
+    cr_assert_fail("no run of %s", label);
+    return NULL;
+}
+
+Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_members(
+        ctx, "\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-2, 1], \"seeds\": [1, 2], "
+             "\"lr\": [1e-3, 2e-3], \"latent-dim\": [8, 16], \"max-length\": 64, \"epochs\": 1");
+    cr_assert_eq(count_label(&grid, "base"), 2 * 2);         /* seeds, lr */
+    cr_assert_eq(count_label(&grid, "nvdp"), 3 * 2 * 2 * 2); /* lambdas, seeds, lr, width */
+    for (size_t i = 0; i < grid.count; i++) {
+        const struct nvdp_train_config *config = &grid.run[i].config;
+        cr_assert_eq(config->lambda_g, config->lambda_d);
+        cr_assert_eq(config->max_length, 64);
+        cr_assert_eq(config->epochs, 1);
+        cr_assert_str_eq(config->data, "d");
+        cr_assert_eq(config->seed, i < grid.count / 2 ? 1 : 2, "all of a seed, then the next");
+        for (size_t k = 0; k < i; k++) {
+            cr_assert_str_neq(grid.run[i].name, grid.run[k].name);
+        }
+    }
+    const struct nvdp__sweep_run *base = first(&grid, "base"), *nvdp = first(&grid, "nvdp");
+    cr_assert_not(base->private_);
+    cr_assert_eq(base->config.lambda_g, 0);
+    cr_assert_null(json_object_get(base->varied, "latent_dim"));
+    cr_assert(nvdp->private_);
+    cr_assert_eq(json_integer_value(json_object_get(nvdp->varied, "latent_dim")), 8);
+    cr_assert_not_null(json_object_get(nvdp->varied, "lr"));
+    cr_assert_eq(json_object_size(nvdp->varied), 2);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+Test(grid, lambdas_may_be_a_full_grid) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_members(
+        ctx, "\"methods\": [\"nvdp\", \"base\"], \"lambda_g\": [0.1, 1], \"lambda_d\": [1, 2, 3]");
+    cr_assert_eq(count_label(&grid, "nvdp"), 6);
+    cr_assert_eq(count_label(&grid, "base"), 1);
+    cr_assert_eq(grid.run[0].config.lambda_g, 0.1);
+    cr_assert_eq(grid.run[2].config.lambda_d, 3);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+Test(grid, what_is_more_specific_wins) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_grid(
+        ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": {\"rte\": \"R\", \"mrpc\": \"M\"}, "
+             "\"model\": \"m\", \"seeds\": [1], \"lambdas\": [1, 2], \"epochs\": 1, \"batch\": 8, "
+             "\"per_task\": {\"mrpc\": {\"epochs\": 2, \"data\": \"other\"}}, "
+             "\"per_method\": {\"nvdp\": {\"epochs\": 3, \"lambda_g\": 5, \"lambda_d\": 6}, "
+             "\"narrow\": {\"batch\": 16}}, "
+             "\"methods\": [\"base\", \"nvdp\", {\"name\": \"narrow\", \"method\": \"nvdp\", "
+             "\"regularizer\": \"kl\", \"latent_dim\": [8, 0], \"epochs\": 4, \"lambdas\": 7}]}");
+    cr_assert_eq(count_label(&grid, "base"), 2);
+    cr_assert_eq(count_label(&grid, "nvdp"), 2, "one lambda for each task");
+    cr_assert_eq(count_label(&grid, "narrow"), 4);
+    for (size_t i = 0; i < grid.count; i++) {
+        const struct nvdp__sweep_run *run = &grid.run[i];
+        bool mrpc = strcmp(run->config.task, "mrpc") == 0;
+        cr_assert_str_eq(run->config.data, mrpc ? "other" : "R");
+        if (strcmp(run->label, "base") == 0) {
+            cr_assert_eq(run->config.epochs, mrpc ? 2 : 1);
+        } else if (strcmp(run->label, "nvdp") == 0) {
+            cr_assert_eq(run->config.epochs, 3);
+            cr_assert_eq(run->config.lambda_g, 5);
+            cr_assert_eq(run->config.lambda_d, 6);
+            cr_assert_eq(run->config.kl_schedule, NVDP_KL_CONSTANT);
+            cr_assert_eq(run->config.batch, 8);
+        } else {
+            cr_assert_eq(run->config.epochs, 4);
+            cr_assert_eq(run->config.lambda_g, 7);
+            cr_assert_eq(run->config.lambda_d, 7);
+            cr_assert_eq(run->config.kl_schedule, NVDP_KL_WARMUP, "as the regulariser implies");
+            cr_assert_eq(run->config.batch, 16);
+        }
+    }
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+Test(grid, equal_runs_stand_once) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_members(
+        ctx, "\"methods\": [\"base\", \"nvdp\"], \"seeds\": [1, 1], \"lambdas\": [1, 1.0]");
+    cr_assert_eq(grid.count, 2);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+/* A run that two grids name has one name, so that a changed grid keeps it. */
+Test(grid, names_follow_from_the_resolved_options_alone) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid one =
+        read_members(ctx, "\"methods\": [\"nvdp\"], \"lambdas\": [1e-3], \"log_every\": 3");
+    struct nvdp__grid many = read_members(
+        ctx, "\"methods\": [{\"name\": \"mine\", \"method\": \"nvdp\", \"lambda-g\": 0.001, "
+             "\"lambda_d\": 0.001, \"kappa\": [1, 2]}], \"seeds\": [1, 5], \"lr\": 2e-5");
+    cr_assert_eq(one.count, 1);
+    cr_assert_eq(many.count, 4);
+    cr_assert_str_eq(one.run[0].name, many.run[0].name, "the defaults said aloud");
+    cr_assert_eq(strncmp(one.run[0].name, "rte-nvdp-l0.001-s1-", 19), 0, "%s", one.run[0].name);
+    cr_assert_str_neq(many.run[0].name, many.run[1].name);
+    nvdp__grid_release(&one);
+    nvdp__grid_release(&many);
+    nvdp_context_free(ctx);
+}
+
+Test(grid, measures_are_read) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_members(
+        ctx, "\"methods\": [\"nvdp\"], \"keep\": \"results\", \"attack\": {\"rte\": \"names\"}, "
+             "\"privacy\": {\"max_pairs\": 50, \"order\": 2, \"split\": \"train\", \"limit\": 9, "
+             "\"seed\": 4, \"releases\": 3, \"arithmetic\": \"exact\"}, "
+             "\"share\": {\"limit\": 10, \"epochs\": 2}");
+    cr_assert_eq(grid.keep, NVDP__KEEP_RESULTS);
+    cr_assert_eq(grid.privacy.pairs.max_pairs, 50);
+    cr_assert_eq(grid.privacy.pairs.order, 2);
+    cr_assert_eq(grid.privacy.pairs.seed, 4);
+    cr_assert_eq(grid.privacy.pairs.arithmetic, NVDP_PAIRS_EXACT);
+    cr_assert_eq(grid.privacy.bdp.releases, 3);
+    cr_assert_str_eq(grid.measured.split, "train");
+    cr_assert_eq(grid.measured.limit, 9);
+    cr_assert(grid.share);
+    cr_assert_eq(grid.exported.limit, 10);
+    cr_assert_eq(grid.reuse.epochs, 2);
+    cr_assert_str_eq(grid.run[0].attack, "names");
+    nvdp__grid_release(&grid);
+    grid = read_members(ctx, "\"methods\": [\"nvdp\"]");
+    cr_assert_eq(grid.keep, NVDP__KEEP_MODEL);
+    cr_assert_eq(grid.privacy.pairs.order, nvdp_privacy_config_default().pairs.order);
+    cr_assert_not(grid.share);
+    cr_assert_null(grid.run[0].attack);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+/* --- grids that are wrong --- */
+
+#define HEAD "\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
+#define NVDP "\"methods\": [\"nvdp\"]"
+
+static const struct {
+    const char *grid, *message;
+} wrong[] = {
+    {"[]", "expected a JSON object"},
+    {"{\"tasks\": [\"rte\"]", "line 1: expected JSON"},
+    {"{" NVDP "}", "key 'tasks': expected a list of task names"},
+    {"{\"tasks\": \"rte\", " NVDP "}", "key 'tasks': expected a list of task names"},
+    {"{\"tasks\": [\"rtee\"], " NVDP "}", "rtee"},
+    {"{" HEAD "\"methods\": []}", "key 'methods': expected a list of method names"},
+    {"{" HEAD "\"methods\": [\"nvdb\"]}", "method 'nvdb': expected base, reg"},
+    {"{" HEAD "\"methods\": [{\"name\": \"x\"}]}", "methods[0]: expected texts as 'method'"},
+    {"{" HEAD "\"methods\": [\"nvdp\", \"nvdp\"]}", "methods[1]: expected a 'name' of its own"},
+    {"{" HEAD NVDP ", \"epoch\": 3}", "unknown key 'epoch'"},
+    {"{" HEAD NVDP ", \"out\": \"o\"}", "unknown key 'out'"},
+    {"{" HEAD NVDP ", \"method\": \"base\"}", "unknown key 'method'"},
+    {"{" HEAD NVDP ", \"epochs\": []}", "key 'epochs': expected a value or a list"},
+    {"{" HEAD NVDP ", \"epochs\": \"3\"}", "key 'epochs': expected a whole number, found \"3\""},
+    {"{" HEAD NVDP ", \"epochs\": [1, 2.5]}", "key 'epochs': expected a whole number, found 2.5"},
+    {"{" HEAD NVDP ", \"epochs\": -1}", "'epochs': expected an integer from 0"},
+    {"{" HEAD NVDP ", \"epochs\": 0}", "epochs: expected 1 to 10000, found 0"},
+    {"{" HEAD NVDP ", \"lr\": \"fast\"}", "key 'lr': expected a number, found \"fast\""},
+    {"{" HEAD NVDP ", \"lr\": -1}", "lr: expected"},
+    {"{" HEAD NVDP ", \"lr\": null}", "key 'lr': expected a number, found null"},
+    {"{" HEAD NVDP ", \"skip_bad_rows\": 1}", "key 'skip_bad_rows': expected true or false"},
+    {"{" HEAD NVDP ", \"regularizer\": \"rdp\"}", "'regularizer'"},
+    {"{" HEAD NVDP ", \"protocol\": \"test\"}",
+     "key 'protocol': expected one of holdout, dev, found 'test'"},
+    {"{" HEAD NVDP ", \"kl_schedule\": [\"warmup\", \"never\"]}",
+     "expected one of constant, warmup, decay, found 'never'"},
+    {"{" HEAD NVDP ", \"seeds\": [1], \"seed\": 2}", "key 'seed': given twice"},
+    {"{" HEAD NVDP ", \"lambdas\": [1], \"lambda_g\": 2}", "expected either 'lambdas' or"},
+    {"{" HEAD NVDP ", \"per_task\": {\"rt\": {}}}", "key 'per_task': expected a task, found 'rt'"},
+    {"{" HEAD NVDP ", \"per_task\": [1]}", "key 'per_task': expected an object with tasks as keys"},
+    {"{" HEAD NVDP ", \"per_task\": {\"rte\": 1}}", "'rte': expected an object of options"},
+    {"{" HEAD NVDP ", \"per_task\": {\"rte\": {\"lrr\": 1}}}", "per_task.rte: unknown key 'lrr'"},
+    {"{" HEAD NVDP ", \"per_method\": {\"kl\": {}}}", "key 'per_method': expected a method"},
+    {"{" HEAD "\"methods\": [{\"name\": \"a\", \"method\": \"nvdp\", \"beta\": 1}]}",
+     "method 'a': unknown key 'beta'"},
+    {"{\"tasks\": [\"rte\"], \"model\": \"m\", " NVDP "}", "key 'data': expected a folder"},
+    {"{\"tasks\": [\"rte\"], \"model\": \"m\", \"data\": {\"mrpc\": \"d\"}, " NVDP "}",
+     "key 'data': expected a folder for task 'rte'"},
+    {"{\"tasks\": [\"rte\"], \"model\": \"m\", \"data\": [\"d\"], " NVDP "}",
+     "key 'data': expected a path"},
+    {"{\"tasks\": [\"rte\"], \"data\": \"d\", " NVDP "}", "key 'model': expected the directory"},
+    {"{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", " NVDP "}", "'text_column'"},
+    {"{" HEAD NVDP ", \"keep\": \"some\"}", "key 'keep': expected all, model or results"},
+    {"{" HEAD NVDP ", \"privacy\": true}", "key 'privacy': expected an object"},
+    {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
+    {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "'order': expected a number from"},
+    {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected all or same-length"},
+    {"{" HEAD NVDP ", \"share\": 1}", "key 'share': expected true, false or an object"},
+    {"{" HEAD NVDP ", \"share\": {\"file\": \"x\"}}", "share: unknown key 'file'"},
+    {"{" HEAD NVDP ", \"attack\": \"names\"}", "key 'attack': needs \"share\""},
+};
+
+Test(grid, errors_name_file_key_and_what_was_expected) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("grid.json");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct nvdp__grid grid;
+        support_write_text(path, wrong[i].grid);
+        cr_expect_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "%s", wrong[i].grid);
+        const char *message = nvdp_context_error(ctx);
+        cr_expect_eq(strncmp(message, path, strlen(path)), 0, "%s: %s", wrong[i].grid, message);
+        cr_expect_not_null(strstr(message, wrong[i].message), "%s: %s", wrong[i].grid, message);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(grid, too_many_runs_are_refused_before_they_are_made) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid;
+    const char *path = support_scratch_path("grid.json");
+    char text[8192] = "{" HEAD NVDP;
+    static const char *const keys[] = {"lr", "warmup", "beta1", "dropout"};
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", \"%s\": [0.1", keys[i]);
+        for (int k = 0; k < 11; k++) {
+            snprintf(text + strlen(text), sizeof text - strlen(text), ", 0.2%02d", k);
+        }
+        strcat(text, "]");
+    }
+    strcat(text, "}");
+    support_write_text(path, text);
+    cr_assert_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "at most 10000 runs"), "%s",
+                       nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}

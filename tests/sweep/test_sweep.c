@@ -1,0 +1,494 @@
+/* Whole sweeps on a tiny task: every run once, whoever works and whatever is killed. */
+#include "../train/rig.h"
+#include "experiments/sweep/claim.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <jansson.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* printf into a text; too long a one fails the test. */
+static void fill(char text[PATH_ROOM], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void fill(char text[PATH_ROOM], const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, PATH_ROOM, format, args);
+    va_end(args);
+    cr_assert(length > 0 && length < PATH_ROOM);
+}
+
+/* Writes a grid of the tiny task with these members beside the usual ones; returns its path. */
+static const char *write_grid(const struct rig *rig, const char *members) {
+    const char *path = support_scratch_path("grid.json");
+    char text[PATH_ROOM];
+    fill(text,
+         "{\"tasks\": [\"sst2\"], \"data\": \"%s\", \"model\": \"%s\", \"batch\": 8, "
+         "\"lr\": 1e-2, \"max_length\": 10, \"alpha_tau\": 0, \"eval_draws\": 2, %s}",
+         rig->data, rig->model, members);
+    support_write_text(path, text);
+    return path;
+}
+
+static struct nvdp_sweep_config config_of(const char *grid, const char *out) {
+    struct nvdp_sweep_config config = nvdp_sweep_config_default();
+    config.grid = grid;
+    config.out = out;
+    return config;
+}
+
+static struct nvdp_sweep_result must_sweep(struct nvdp_context *ctx,
+                                           const struct nvdp_sweep_config *config) {
+    struct nvdp_sweep_result result;
+    cr_assert_eq(nvdp_sweep(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return result;
+}
+
+static bool exists(const char *directory, const char *name) {
+    char path[PATH_ROOM];
+    struct stat info;
+    fill(path, "%s/%s", directory, name);
+    return stat(path, &info) == 0;
+}
+
+/* The names in a folder, in order; returns their number. */
+static int names_in(const char *directory, const char *folder, struct dirent ***entries) {
+    char path[PATH_ROOM];
+    fill(path, "%s/%s", directory, folder);
+    int count = scandir(path, entries, NULL, alphasort);
+    cr_assert_geq(count, 2, "no folder %s", path);
+    return count;
+}
+
+static void free_names(int count, struct dirent **entries) {
+    for (int i = 0; i < count; i++) {
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static int count_in(const char *directory, const char *folder) {
+    struct dirent **entries;
+    int count = names_in(directory, folder, &entries);
+    free_names(count, entries);
+    return count - 2; /* . and .. */
+}
+
+static json_t *read_object(const char *directory, const char *run, const char *file) {
+    char path[PATH_ROOM];
+    json_error_t error;
+    fill(path, "%s/runs/%s/%s", directory, run, file);
+    json_t *object = json_load_file(path, 0, &error);
+    cr_assert_not_null(object, "%s: %s", path, error.text);
+    return object;
+}
+
+static void same_value(const json_t *a, const json_t *b, const char *key, const char *run) {
+    cr_assert(json_equal(json_object_get(a, key), json_object_get(b, key)), "%s: %s differs", run,
+              key);
+}
+
+/* Both directories hold the same runs with the same results, to the bit. */
+static void same_results(const char *a, const char *b) {
+    static const char *const keys[] = {"validation", "test",   "best_epoch", "epochs",
+                                       "steps",      "loss_g", "loss_d"};
+    struct dirent **entries;
+    int count = names_in(a, "runs", &entries);
+    cr_assert_eq(count_in(b, "runs"), count - 2);
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        if (name[0] == '.') continue;
+        json_t *x = read_object(a, name, "result.json"), *y = read_object(b, name, "result.json");
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+            same_value(x, y, keys[k], name);
+        }
+        json_decref(x);
+        json_decref(y);
+        char dir_a[PATH_ROOM], dir_b[PATH_ROOM];
+        fill(dir_a, "%s/runs/%s", a, name);
+        fill(dir_b, "%s/runs/%s", b, name);
+        cr_assert(rig_same_file(dir_a, dir_b, "model/model.safetensors"), "%s", name);
+        bool private_ = strstr(name, "nvdp") != NULL;
+        cr_assert_eq(exists(dir_a, "privacy.json"), private_);
+        if (private_) cr_assert(rig_same_file(dir_a, dir_b, "privacy.json"), "%s", name);
+    }
+    free_names(count, entries);
+}
+
+#define SMALL "\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-1], \"epochs\": 1"
+
+Test(sweep, makes_every_run_with_its_results) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep");
+    const char *grid = write_grid(&rig, SMALL ", \"seeds\": [1, 2]");
+    struct nvdp_sweep_config config = config_of(grid, out);
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert_eq(result.runs, 6);
+    cr_assert_eq(result.done, 6);
+    cr_assert_eq(result.made, 6);
+    cr_assert_eq(result.failed, 0);
+    cr_assert_eq(count_in(out, "runs"), 6);
+    cr_assert_eq(count_in(out, "claims"), 6);
+    cr_assert_eq(count_in(out, "failed"), 0);
+    struct dirent **entries;
+    int count = names_in(out, "runs", &entries);
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] == '.') continue;
+        char run[PATH_ROOM];
+        fill(run, "%s/runs/%s", out, entries[i]->d_name);
+        cr_assert(exists(run, "model/model.safetensors"));
+        cr_assert_not(exists(run, "state.ckpt"), "dropped: keep is \"model\"");
+        cr_assert(exists(run, "log.txt"));
+        json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
+        cr_assert_str_eq(json_string_value(json_object_get(label, "label")),
+                         exists(run, "privacy.json") ? "nvdp" : "base");
+        json_decref(label);
+    }
+    free_names(count, entries);
+    /* once more: there is nothing to do, with the grid that it kept */
+    config.grid = NULL;
+    result = must_sweep(ctx, &config);
+    cr_assert_eq(result.done, 6);
+    cr_assert_eq(result.made, 0);
+    nvdp_context_free(ctx);
+}
+
+Test(sweep, several_jobs_give_the_same_results) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *grid = write_grid(&rig, SMALL ", \"seeds\": [1, 2]");
+    struct nvdp_sweep_config one = config_of(grid, support_scratch_path("one"));
+    struct nvdp_sweep_config three = config_of(grid, support_scratch_path("three"));
+    three.jobs = 3;
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* bits follow from a run's threads */
+    cr_assert_eq(must_sweep(ctx, &one).made, 6);
+    cr_assert_eq(must_sweep(ctx, &three).made, 6);
+    same_results(one.out, three.out);
+    nvdp_context_free(ctx);
+}
+
+Test(sweep, a_changed_grid_keeps_what_still_fits) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep");
+    struct nvdp_sweep_config config = config_of(write_grid(&rig, SMALL), out);
+    cr_assert_eq(must_sweep(ctx, &config).made, 3);
+    config.grid = write_grid(&rig, "\"methods\": [\"base\", {\"name\": \"mine\", \"method\": "
+                                   "\"nvdp\"}], \"lambdas\": [1e-1, 1], \"epochs\": 1");
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert_eq(result.runs, 3);
+    cr_assert_eq(result.made, 1);
+    cr_assert_eq(count_in(out, "runs"), 4, "what the grid has lost stays");
+    struct dirent **entries;
+    int count = names_in(out, "runs", &entries), mine = 0;
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] == '.') continue;
+        json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
+        mine += strcmp(json_string_value(json_object_get(label, "label")), "mine") == 0;
+        json_decref(label);
+    }
+    cr_assert_eq(mine, 2, "the finished run has the new label too");
+    free_names(count, entries);
+    nvdp_context_free(ctx);
+}
+
+/* --- several processes --- */
+
+/* Runs the sweep in a process of its own, which dies with this one. */
+static pid_t start_sweep(const struct nvdp_sweep_config *config) {
+    (void)omp_pause_resource_all(omp_pause_hard); /* a child has none of its parent's threads */
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid > 0) return pid;
+    struct nvdp_context *ctx = NULL;
+    struct nvdp_sweep_result result = {0};
+    if (nvdp_context_create(&ctx) != NVDP_OK) _exit(100);
+    (void)nvdp_context_set_threads(ctx, 1);
+    nvdp_status status = nvdp_sweep(ctx, config, &result);
+    _exit(status == NVDP_OK ? (int)result.made : 101);
+}
+
+static int exit_code(pid_t pid) {
+    int raw = 0;
+    cr_assert_eq(waitpid(pid, &raw, 0), pid);
+    cr_assert(WIFEXITED(raw), "died of signal %d", WTERMSIG(raw));
+    return WEXITSTATUS(raw);
+}
+
+Test(sweep, two_processes_on_one_directory_run_each_run_once) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep");
+    struct nvdp_sweep_config config =
+        config_of(write_grid(&rig, SMALL ", \"seeds\": [1, 2, 3, 4]"), out);
+    pid_t a = start_sweep(&config), b = start_sweep(&config);
+    int made_a = exit_code(a), made_b = exit_code(b);
+    cr_assert_eq(made_a + made_b, 12, "%d and %d", made_a, made_b);
+    cr_assert_gt(made_a, 0);
+    cr_assert_gt(made_b, 0);
+    cr_assert_eq(count_in(out, "runs"), 12);
+    cr_assert_eq(count_in(out, "claims"), 12, "no run was claimed twice");
+    nvdp_context_free(ctx);
+}
+
+static void rest(long milliseconds) {
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000L}, NULL);
+}
+
+/* Whether some run has a state to resume from. */
+static bool has_state(const char *out) {
+    struct dirent **entries;
+    bool found = false;
+    if (!exists(out, "runs")) return false;
+    int count = names_in(out, "runs", &entries);
+    for (int i = 0; i < count && !found; i++) {
+        char path[PATH_ROOM];
+        fill(path, "runs/%s/state.ckpt", entries[i]->d_name);
+        found = entries[i]->d_name[0] != '.' && exists(out, path);
+    }
+    free_names(count, entries);
+    return found;
+}
+
+Test(sweep, killed_again_and_again_ends_in_the_same_results) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *grid =
+        write_grid(&rig, SMALL ", \"per_method\": {\"nvdp\": {\"epochs\": 3}}, \"seeds\": [1, 2], "
+                               "\"checkpoint_seconds\": 0");
+    struct nvdp_sweep_config whole = config_of(grid, support_scratch_path("whole"));
+    struct nvdp_sweep_config parts = config_of(grid, support_scratch_path("parts"));
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
+    must_sweep(ctx, &whole);
+    int kills = 0;
+    for (int i = 0; i < 6; i++) {
+        pid_t pid = start_sweep(&parts);
+        for (int k = 0; k < 2000 && !has_state(parts.out) && waitpid(pid, NULL, WNOHANG) == 0;
+             k++) {
+            rest(2);
+        }
+        rest(37 * i % 90); /* somewhere in training, measuring or between */
+        kills += kill(pid, SIGKILL) == 0;
+        waitpid(pid, NULL, 0);
+    }
+    cr_assert_gt(kills, 2);
+    struct nvdp_sweep_result result = must_sweep(ctx, &parts);
+    cr_assert_eq(result.done, 6);
+    cr_assert_eq(result.failed, 0);
+    cr_assert_gt(count_in(parts.out, "claims"), 6, "claims of the dead were taken over");
+    same_results(whole.out, parts.out);
+    nvdp_context_free(ctx);
+}
+
+/* --- what goes wrong --- */
+
+static void write_task(const char *directory, const char *label) {
+    char path[PATH_ROOM], text[PATH_ROOM];
+    mkdir(directory, 0777);
+    fill(text,
+         "sentence\tlabel\ngood cat\t1\nbad cat\t0\ngood sun\t1\nbad sun\t0\ngood sea\t1\n"
+         "bad sea\t%s\n",
+         label);
+    fill(path, "%s/train.tsv", directory);
+    support_write_text(path, text);
+    fill(path, "%s/dev.tsv", directory);
+    support_write_text(path, text);
+}
+
+Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
+    char members[PATH_ROOM];
+    write_task(bad, "many");
+    fill(members,
+         "\"methods\": [{\"name\": \"broken\", \"method\": \"base\", \"data\": \"%s\", "
+         "\"seed\": 7, \"holdout\": 0.4}, \"base\", \"nvdp\"], \"epochs\": 1",
+         bad);
+    struct nvdp_sweep_config config = config_of(write_grid(&rig, members), out);
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert_eq(result.done, 2);
+    cr_assert_eq(result.failed, 1);
+    struct nvdp_sweep_plan *plan = NULL;
+    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    cr_assert_eq(plan->run[0].state, NVDP_SWEEP_FAILED);
+    cr_assert_not_null(strstr(plan->run[0].message, "train.tsv:7"), "%s", plan->run[0].message);
+    nvdp_sweep_plan_free(plan);
+    /* again: it stays failed; with retry it fails again, and repaired it is done */
+    result = must_sweep(ctx, &config);
+    cr_assert_eq(result.failed, 1);
+    cr_assert_eq(result.made, 0);
+    config.retry_failed = true;
+    cr_assert_eq(must_sweep(ctx, &config).failed, 1);
+    write_task(bad, "0");
+    result = must_sweep(ctx, &config);
+    cr_assert_eq(result.failed, 0);
+    cr_assert_eq(result.made, 1);
+    cr_assert_eq(count_in(out, "failed"), 0);
+    nvdp_context_free(ctx);
+}
+
+/* Called in workers as well, and only they die of it. */
+static bool crash(void *user) {
+    const pid_t *parent = user;
+    if (getpid() != *parent && getppid() == *parent) (void)raise(SIGABRT);
+    return false;
+}
+
+Test(sweep, a_worker_that_crashes_is_a_failed_run) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_sweep_config config = config_of(
+        write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 1"), support_scratch_path("sweep"));
+    pid_t self = getpid();
+    nvdp_context_set_cancel(ctx, crash, &self);
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert_eq(result.failed, 1);
+    struct nvdp_sweep_plan *plan = NULL;
+    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    cr_assert_not_null(strstr(plan->run[0].message, "signal 6"), "%s", plan->run[0].message);
+    nvdp_sweep_plan_free(plan);
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    config.retry_failed = true;
+    cr_assert_eq(must_sweep(ctx, &config).done, 1);
+    nvdp_context_free(ctx);
+}
+
+struct stop_when {
+    pid_t parent;
+    const char *out;
+};
+
+/* The parent's wish alone, once a worker has something to save. */
+static bool stop(void *user) {
+    const struct stop_when *when = user;
+    return getpid() == when->parent && has_state(when->out);
+}
+
+Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_sweep_config config =
+        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 200, \"patience\": 0, "
+                                   "\"checkpoint_seconds\": 0"),
+                  support_scratch_path("sweep"));
+    struct stop_when when = {getpid(), config.out};
+    struct nvdp_sweep_result result;
+    nvdp_context_set_cancel(ctx, stop, &when);
+    cr_assert_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "continues"), "%s", nvdp_context_error(ctx));
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    struct nvdp_sweep_plan *plan = NULL;
+    cr_assert_eq(nvdp_sweep_plan(ctx, &config, true, &plan), NVDP_OK);
+    cr_assert_eq(plan->run[0].state, NVDP_SWEEP_WAITING, "%s",
+                 nvdp_sweep_run_state_name(plan->run[0].state));
+    cr_assert_eq(plan->run[0].steps, 200 * 14); /* 108 texts in batches of 8 */
+    cr_assert_gt(plan->run[0].memory_bytes, 0);
+    nvdp_sweep_plan_free(plan);
+    nvdp_context_free(ctx);
+}
+
+Test(sweep, sharing_leaves_readers_scores) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep"), *names = support_scratch_path("names");
+    char members[PATH_ROOM], text[4 * 160 + 1] = "";
+    for (int i = 0; i < 160; i++) {
+        strcat(text, i % 3 == 0 ? "0\n" : "1\n");
+    }
+    support_write_text(names, text);
+    fill(members,
+         "\"methods\": [\"base\", \"nvdp\"], \"epochs\": 1, \"keep\": \"results\", \"share\": "
+         "{\"epochs\": 1}, \"attack\": \"%s\", \"privacy\": {\"order\": 2}",
+         names);
+    struct nvdp_sweep_config config = config_of(write_grid(&rig, members), out);
+    cr_assert_eq(must_sweep(ctx, &config).done, 2);
+    struct dirent **entries;
+    int count = names_in(out, "runs", &entries);
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] == '.') continue;
+        char run[PATH_ROOM];
+        fill(run, "%s/runs/%s", out, entries[i]->d_name);
+        bool private_ = strstr(run, "nvdp-l") != NULL;
+        cr_assert_eq(exists(run, "reuse.json"), private_);
+        cr_assert_eq(exists(run, "attack.json"), private_);
+        cr_assert_not(exists(run, "model"));
+        cr_assert_not(exists(run, "shared.h5"));
+        cr_assert(exists(run, "result.json"));
+        if (!private_) continue;
+        json_t *reuse = read_object(out, entries[i]->d_name, "attack.json");
+        cr_assert_not_null(json_object_get(json_object_get(reuse, "metrics"), "accuracy"));
+        json_decref(reuse);
+        json_t *privacy = read_object(out, entries[i]->d_name, "privacy.json");
+        cr_assert_eq(json_number_value(json_object_get(privacy, "order")), 2);
+        json_decref(privacy);
+    }
+    free_names(count, entries);
+    nvdp_context_free(ctx);
+}
+
+Test(sweep, one_who_does_not_wait_leaves_runs_to_their_holders) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep");
+    struct nvdp_sweep_config config = config_of(write_grid(&rig, SMALL), out);
+    struct nvdp_sweep_plan *plan = NULL;
+    struct nvdp__claim held = {0};
+    char path[PATH_ROOM];
+    bool won = false;
+    struct nvdp__holder self = nvdp__holder_self();
+    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    fill(path, "%s/claims", out);
+    mkdir(out, 0777);
+    mkdir(path, 0777);
+    cr_assert_eq(nvdp__claim_take(ctx, out, plan->run[1].name, &self, 60, &held, &won), NVDP_OK);
+    cr_assert(won);
+    nvdp_sweep_plan_free(plan);
+    config.leave = true;
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert_eq(result.runs, 3);
+    cr_assert_eq(result.done, 2);
+    nvdp__claim_forget(&held);
+    nvdp_context_free(ctx);
+}
+
+Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    const char *out = support_scratch_path("sweep");
+    static const struct {
+        const char *members, *message;
+    } wrong[] = {
+        {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"data\": \"/nowhere\"}]",
+         "/nowhere/train.tsv: cannot read"},
+        {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"model\": \"/nowhere\"}]", "/nowhere"},
+        {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"max_length\": 17}]",
+         "'max_length': expected at most 16"},
+        {"\"methods\": [\"base\"], \"freeze_layers\": 2", "'freeze_layers': expected at most"},
+        {"\"methods\": [\"nvdp\"], \"latent_dim\": 7, \"latent_heads\": 2", "latent"},
+        {"\"methods\": [\"nvdp\"], \"share\": true, \"attack\": \"/nowhere\"", "'attack'"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct nvdp_sweep_result result;
+        const char *grid = write_grid(&rig, wrong[i].members);
+        struct nvdp_sweep_config config = config_of(grid, out);
+        cr_expect_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_INPUT, "%s", wrong[i].members);
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), wrong[i].message), "%s: %s",
+                           wrong[i].members, nvdp_context_error(ctx));
+        cr_expect_not(exists(out, "runs"));
+    }
+    nvdp_context_free(ctx);
+}
