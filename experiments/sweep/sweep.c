@@ -1,10 +1,8 @@
-/* nvdp_sweep: claims runs, gives them to workers, records how they end. */
-#include <nvdp/sweep.h>
+/* nvdp_sweep: opens the directory, keeps the workers busy until all is settled, reports. */
+#include "sweep.h"
 
 #include "base/file.h"
-#include "ledger.h"
-#include "sweep.h"
-#include "worker.h"
+#include "seats.h"
 
 #include <math.h>
 #include <omp.h>
@@ -13,64 +11,35 @@
 #include <time.h>
 
 enum { MOST_JOBS = 1024, PAUSE_MILLISECONDS = 20 };
-static const double LOOK_INTERVAL = 0.5; /* seconds between looks for something to begin */
-static const double BUSY_INTERVAL = 5;   /* the same, while every worker has work: for the counts */
-static const double REPORT_INTERVAL = 0.2;
-static const double RENEWALS = 8; /* of a claim within its timeout */
+static const double REPORT_INTERVAL = 0.2; /* seconds */
 
 struct nvdp_sweep_config nvdp_sweep_config_default(void) {
     return (struct nvdp_sweep_config){.jobs = 1, .stale_seconds = NVDP__CLAIM_TIMEOUT};
 }
 
-/* A worker and what it works on. */
-struct seat {
-    struct nvdp__worker worker;
-    bool taken;
-    size_t run;   /* its index */
-    double begun; /* on the monotonic clock */
-};
-
-struct sweep {
-    struct nvdp_context *ctx;
-    const struct nvdp_sweep_config *config;
-    struct nvdp__grid grid;
-    struct nvdp__ledger ledger;
-    struct nvdp__workplace place;
-    struct seat *seat;          /* [config->jobs] */
-    struct nvdp_sweep_job *job; /* the same number, for reports */
-    size_t made;
-    double started, looked, renewed, reported;
-    bool stopping;
-};
-
-static const char *name_of(const struct sweep *sweep, size_t i) {
-    return sweep->grid.run[i].name;
-}
-
-static size_t seats(const struct sweep *sweep) {
-    return (size_t)sweep->config->jobs;
-}
-
 /* --- reports --- */
 
 /* What the runs that are not settled still take, shared among all who work. */
-static double remaining_seconds(const struct sweep *sweep, const struct nvdp_sweep_state *state) {
+static double remaining_seconds(const struct nvdp__sweep *sweep, size_t elsewhere) {
+    const struct nvdp__ledger *ledger = &sweep->ledger;
     double sum = 0;
-    size_t hands = seats(sweep) + state->elsewhere;
     for (size_t i = 0; i < sweep->grid.count; i++) {
-        const struct nvdp__entry *entry = &sweep->ledger.entry[i];
-        if (!nvdp__entry_is_settled(entry))
-            sum += nvdp__ledger_usual_seconds(&sweep->ledger, entry->group);
+        if (!nvdp__entry_is_settled(&ledger->entry[i]))
+            sum += nvdp__ledger_usual_seconds(ledger, ledger->entry[i].group);
     }
-    for (size_t k = 0; k < state->jobs; k++) {
-        sum -= fmin(state->job[k].seconds, sum / fmax((double)state->jobs, 1));
+    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
+        const struct nvdp__seat *seat = &sweep->seat[k];
+        if (!seat->taken) continue;
+        double usual = nvdp__ledger_usual_seconds(ledger, ledger->entry[seat->run].group);
+        sum -= fmin(nvdp__now() - seat->begun, usual);
     }
-    return sum / (double)hands;
+    return sum / (double)(nvdp__seats(sweep) + elsewhere);
 }
 
-static struct nvdp_sweep_job describe(const struct sweep *sweep, const struct seat *seat) {
+static struct nvdp_sweep_job describe(const struct nvdp__sweep *sweep,
+                                      const struct nvdp__seat *seat) {
     const struct nvdp__board *board = seat->worker.board;
-    struct nvdp_sweep_job job = {.run = name_of(sweep, seat->run),
+    struct nvdp_sweep_job job = {.run = sweep->grid.run[seat->run].name,
                                  .done = atomic_load(&board->done),
                                  .total = atomic_load(&board->total),
                                  .seconds = nvdp__now() - seat->begun};
@@ -79,17 +48,17 @@ static struct nvdp_sweep_job describe(const struct sweep *sweep, const struct se
     return job;
 }
 
-static void fill_state(struct sweep *sweep, struct nvdp_sweep_state *state) {
+static void fill_state(struct nvdp__sweep *sweep, struct nvdp_sweep_state *state) {
     nvdp__ledger_count(&sweep->ledger, state);
     state->job = sweep->job;
-    for (size_t k = 0; k < seats(sweep); k++) {
+    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
         if (sweep->seat[k].taken) sweep->job[state->jobs++] = describe(sweep, &sweep->seat[k]);
     }
     state->elapsed_seconds = nvdp__now() - sweep->started;
-    state->eta_seconds = remaining_seconds(sweep, state);
+    state->eta_seconds = remaining_seconds(sweep, state->elsewhere);
 }
 
-static void report(struct sweep *sweep, bool now) {
+static void report(struct nvdp__sweep *sweep, bool now) {
     struct nvdp_sweep_state state;
     if (sweep->config->report == NULL) return;
     if (!now && nvdp__now() - sweep->reported < REPORT_INTERVAL) return;
@@ -98,155 +67,15 @@ static void report(struct sweep *sweep, bool now) {
     sweep->config->report(&state, sweep->config->user);
 }
 
-/* --- beginning and ending a run --- */
-
-static nvdp_status begin(struct sweep *sweep, struct seat *seat, size_t i) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__worker_start(sweep->ctx, &sweep->place, &sweep->grid.run[i], &seat->worker));
-    seat->taken = true;
-    seat->run = i;
-    seat->begun = nvdp__now();
-    return NVDP_OK;
-}
-
-static void say(struct sweep *sweep, size_t i, double seconds,
-                const struct nvdp__failure *outcome) {
-    struct nvdp_sweep_state state;
-    nvdp__ledger_count(&sweep->ledger, &state);
-    if (outcome->status == NVDP_OK) {
-        nvdp__log(sweep->ctx, NVDP_LOG_INFO, "%zu of %zu: %s: done in %.1f s",
-                  state.done + state.failed, state.runs, name_of(sweep, i), seconds);
-    } else {
-        nvdp__log(sweep->ctx, NVDP_LOG_WARNING, "%zu of %zu: %s: failed: %s",
-                  state.done + state.failed, state.runs, name_of(sweep, i), outcome->message);
-    }
-}
-
-static nvdp_status settle_done(struct sweep *sweep, size_t i) {
-    struct nvdp__entry *entry = &sweep->ledger.entry[i];
-    entry->state = NVDP__ENTRY_DONE;
-    (void)nvdp__sweep_is_done(sweep->ctx, sweep->config->out, name_of(sweep, i), &entry->seconds);
-    sweep->made++;
-    return nvdp__sweep_forget_failure(sweep->ctx, sweep->config->out, name_of(sweep, i));
-}
-
-static nvdp_status settle_failed(struct sweep *sweep, size_t i,
-                                 const struct nvdp__failure *outcome) {
-    int64_t attempts =
-        1 + nvdp__sweep_failures(sweep->ctx, sweep->config->out, name_of(sweep, i), NULL);
-    sweep->ledger.entry[i].state = NVDP__ENTRY_FAILED;
-    return nvdp__sweep_write_failure(sweep->ctx, sweep->config->out, &sweep->grid.run[i],
-                                     &sweep->ledger.self, attempts, outcome);
-}
-
-/* A worker stopped on request, by its parent or by the user's own signal, has failed in nothing. */
-static bool was_stopped(const struct sweep *sweep, const struct nvdp__failure *outcome) {
-    if (outcome->status == NVDP_ERR_CANCELLED) return true;
-    return sweep->stopping && outcome->status == NVDP_STATUS_COUNT;
-}
-
-static nvdp_status end(struct sweep *sweep, struct seat *seat,
-                       const struct nvdp__failure *outcome) {
-    size_t i = seat->run;
-    double seconds = nvdp__now() - seat->begun;
-    const char *word = "interrupted";
-    seat->taken = false;
-    sweep->looked = 0;
-    if (was_stopped(sweep, outcome)) {
-        sweep->stopping = true;
-        sweep->ledger.entry[i].state = NVDP__ENTRY_WAITING;
-    } else if (outcome->status == NVDP_OK) {
-        word = "done";
-        NVDP_RETURN_IF_FAILED(settle_done(sweep, i));
-        say(sweep, i, seconds, outcome);
-    } else {
-        word = "failed";
-        NVDP_RETURN_IF_FAILED(settle_failed(sweep, i, outcome));
-        say(sweep, i, seconds, outcome);
-    }
-    return nvdp__claim_release(sweep->ctx, sweep->config->out, name_of(sweep, i),
-                               &sweep->ledger.self, word, &sweep->ledger.entry[i].claim);
-}
-
-/* --- between --- */
-
-static nvdp_status reap(struct sweep *sweep) {
-    for (size_t k = 0; k < seats(sweep); k++) {
-        bool ended = false;
-        struct nvdp__failure outcome;
-        struct seat *seat = &sweep->seat[k];
-        if (!seat->taken) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__worker_poll(sweep->ctx, &seat->worker, &ended, &outcome));
-        if (ended) NVDP_RETURN_IF_FAILED(end(sweep, seat, &outcome));
-    }
-    return NVDP_OK;
-}
-
-/* Somebody has taken this process for dead, after its machine slept, say: the run is theirs. */
-static nvdp_status give_up(struct sweep *sweep, struct seat *seat) {
-    size_t i = seat->run;
-    nvdp__worker_free(&seat->worker);
-    nvdp__claim_forget(&sweep->ledger.entry[i].claim);
-    sweep->ledger.entry[i].state = NVDP__ENTRY_ELSEWHERE;
-    seat->taken = false;
-    nvdp__log(sweep->ctx, NVDP_LOG_WARNING,
-              "%s: another process has taken it over, as this one was silent for too long",
-              name_of(sweep, i));
-    return nvdp__worker_create(sweep->ctx, &seat->worker);
-}
-
-static nvdp_status renew(struct sweep *sweep) {
-    double interval = fmin(10, sweep->config->stale_seconds / RENEWALS);
-    if (nvdp__now() - sweep->renewed < interval) return NVDP_OK;
-    sweep->renewed = nvdp__now();
-    for (size_t k = 0; k < seats(sweep); k++) {
-        bool lost = false;
-        size_t i = sweep->seat[k].run;
-        if (!sweep->seat[k].taken) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__claim_renew(sweep->ctx, sweep->config->out, name_of(sweep, i),
-                                                &sweep->ledger.entry[i].claim, &lost));
-        if (lost) NVDP_RETURN_IF_FAILED(give_up(sweep, &sweep->seat[k]));
-    }
-    return NVDP_OK;
-}
-
-/* NULL where all workers are busy. */
-static struct seat *free_seat(const struct sweep *sweep) {
-    for (size_t k = 0; k < seats(sweep); k++) {
-        if (!sweep->seat[k].taken) return &sweep->seat[k];
-    }
-    return NULL;
-}
-
-/* Looks at what is not settled and begins what is free, while a worker is. */
-static nvdp_status look(struct sweep *sweep) {
-    struct seat *seat = free_seat(sweep);
-    double interval = seat != NULL ? LOOK_INTERVAL : BUSY_INTERVAL;
-    if (sweep->looked > 0 && nvdp__now() - sweep->looked < interval) return NVDP_OK;
-    for (size_t i = 0; i < sweep->grid.count; i++) {
-        struct nvdp__entry *entry = &sweep->ledger.entry[i];
-        if (entry->state == NVDP__ENTRY_HERE || nvdp__entry_is_settled(entry)) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__ledger_look(sweep->ctx, &sweep->ledger, i));
-        if (entry->state != NVDP__ENTRY_WAITING || seat == NULL) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__ledger_take(sweep->ctx, &sweep->ledger, i, sweep->config->stale_seconds));
-        if (entry->state != NVDP__ENTRY_HERE) continue;
-        NVDP_RETURN_IF_FAILED(begin(sweep, seat, i));
-        seat = free_seat(sweep);
-    }
-    sweep->looked = nvdp__now();
-    return NVDP_OK;
-}
-
-static bool is_working(const struct sweep *sweep) {
-    for (size_t k = 0; k < seats(sweep); k++) {
+static bool is_working(const struct nvdp__sweep *sweep) {
+    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
         if (sweep->seat[k].taken) return true;
     }
     return false;
 }
 
 /* Nothing more to do for this process. */
-static bool is_over(const struct sweep *sweep) {
+static bool is_over(const struct nvdp__sweep *sweep) {
     if (is_working(sweep)) return false;
     if (sweep->stopping) return true;
     for (size_t i = 0; i < sweep->grid.count; i++) {
@@ -257,20 +86,20 @@ static bool is_over(const struct sweep *sweep) {
     return true;
 }
 
-static void stop_workers(struct sweep *sweep) {
+static void stop_workers(struct nvdp__sweep *sweep) {
     sweep->stopping = true;
-    for (size_t k = 0; k < seats(sweep); k++) {
+    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
         nvdp__worker_stop(&sweep->seat[k].worker);
     }
 }
 
-static nvdp_status run(struct sweep *sweep) {
+static nvdp_status run(struct nvdp__sweep *sweep) {
     const struct timespec pause = {.tv_nsec = PAUSE_MILLISECONDS * 1000000L};
     for (;;) {
-        NVDP_RETURN_IF_FAILED(reap(sweep));
+        NVDP_RETURN_IF_FAILED(nvdp__seats_reap(sweep));
         if (sweep->stopping || nvdp__cancelled(sweep->ctx)) stop_workers(sweep);
-        if (!sweep->stopping) NVDP_RETURN_IF_FAILED(look(sweep));
-        NVDP_RETURN_IF_FAILED(renew(sweep));
+        if (!sweep->stopping) NVDP_RETURN_IF_FAILED(nvdp__seats_fill(sweep));
+        NVDP_RETURN_IF_FAILED(nvdp__seats_renew(sweep));
         report(sweep, false);
         if (is_over(sweep)) break;
         nanosleep(&pause, NULL);
@@ -321,7 +150,7 @@ cleanup:
 }
 
 /* Finished runs get the labels that the grid gives them now. */
-static nvdp_status label_finished(const struct sweep *sweep) {
+static nvdp_status label_finished(const struct nvdp__sweep *sweep) {
     for (size_t i = 0; i < sweep->grid.count; i++) {
         if (sweep->ledger.entry[i].state != NVDP__ENTRY_DONE) continue;
         NVDP_RETURN_IF_FAILED(
@@ -330,7 +159,7 @@ static nvdp_status label_finished(const struct sweep *sweep) {
     return NVDP_OK;
 }
 
-static nvdp_status open_sweep(struct sweep *sweep) {
+static nvdp_status open_sweep(struct nvdp__sweep *sweep) {
     const struct nvdp_sweep_config *config = sweep->config;
     struct nvdp_context *ctx = sweep->ctx;
     size_t jobs = (size_t)config->jobs;
@@ -354,12 +183,12 @@ static nvdp_status open_sweep(struct sweep *sweep) {
     return NVDP_OK;
 }
 
-static void close_sweep(struct sweep *sweep) {
-    for (size_t k = 0; sweep->seat != NULL && k < seats(sweep); k++) {
-        struct seat *seat = &sweep->seat[k];
+static void close_sweep(struct nvdp__sweep *sweep) {
+    for (size_t k = 0; sweep->seat != NULL && k < nvdp__seats(sweep); k++) {
+        struct nvdp__seat *seat = &sweep->seat[k];
         nvdp__worker_free(&seat->worker);
         if (!seat->taken) continue; /* after a failure of the sweep itself */
-        (void)nvdp__claim_release(NULL, sweep->config->out, name_of(sweep, seat->run),
+        (void)nvdp__claim_release(NULL, sweep->config->out, sweep->grid.run[seat->run].name,
                                   &sweep->ledger.self, "interrupted",
                                   &sweep->ledger.entry[seat->run].claim);
     }
@@ -373,7 +202,7 @@ nvdp_status nvdp_sweep(struct nvdp_context *ctx, const struct nvdp_sweep_config 
                        struct nvdp_sweep_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_sweep_state state;
-    struct sweep sweep = {.ctx = ctx, .config = config, .started = nvdp__now()};
+    struct nvdp__sweep sweep = {.ctx = ctx, .config = config, .started = nvdp__now()};
     NVDP_TRY(nvdp__sweep_read_grid(ctx, config, &sweep.grid));
     NVDP_TRY(open_sweep(&sweep));
     NVDP_TRY(run(&sweep));

@@ -56,7 +56,7 @@ struct nvdp_sweep_result {
 };
 /* Does what is to be done.  Checks the whole grid before anything is run; a malformed one is
  * NVDP_ERR_INPUT.  Runs that fail are recorded in OUT/failed and do not stop the others: the call
- * is NVDP_OK.  On cancel states are saved and NVDP_ERR_CANCELLED returned.  Progress, cancel and
+ * is NVDP_OK.  On cancel states are saved and NVDP_ERR_CANCELLED returned.  Messages, cancel and
  * the threads are the context's.  Forks, after it has ended this process's idle OpenMP threads. */
 nvdp_status nvdp_sweep(struct nvdp_context *ctx, const struct nvdp_sweep_config *config,
                        struct nvdp_sweep_result *out);

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,45 @@ Test(grid, measures_are_read) {
     cr_assert_eq(grid.privacy.pairs.order, nvdp_privacy_config_default().pairs.order);
     cr_assert_not(grid.share);
     cr_assert_null(grid.run[0].attack);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+Test(grid, options_have_their_names_of_the_command_line) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_grid(
+        ctx, "{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", \"methods\": [\"nvdp\"], "
+             "\"text-column\": \"review\", \"label-column\": \"stars\", \"regression\": true, "
+             "\"clip-mu\": 3, \"clip_logvar_max\": \"inf\", \"skip-bad-rows\": true, "
+             "\"decay-to\": \"pretrained\", \"delta\": 1}");
+    const struct nvdp_train_config *config = &grid.run[0].config;
+    cr_assert_str_eq(config->columns.text_column, "review");
+    cr_assert_str_eq(config->columns.label_column, "stars");
+    cr_assert(config->columns.regression);
+    cr_assert_eq(config->nvib.clip.mu_radius, 3);
+    cr_assert_eq(config->nvib.clip.logvar_max, INFINITY);
+    cr_assert_eq(config->nvib.delta, 1);
+    cr_assert(config->skip_bad_rows);
+    cr_assert_eq(config->decay_to, NVDP_DECAY_TO_PRETRAINED);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+Test(grid, failed_allocations_are_told_and_leak_nothing) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid;
+    const char *path = support_scratch_path("grid.json");
+    support_write_text(path, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
+                             "\"methods\": [\"base\", \"nvdp\"], \"seeds\": [1, 2]}");
+    nvdp_status status = NVDP_ERR_MEMORY;
+    uint64_t k = 0;
+    while (status == NVDP_ERR_MEMORY && k < 1000) {
+        nvdp_context_fail_allocation(ctx, ++k);
+        status = nvdp__grid_read(ctx, path, &grid);
+    }
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_gt(k, 5);
+    nvdp_context_fail_allocation(ctx, 0);
     nvdp__grid_release(&grid);
     nvdp_context_free(ctx);
 }
