@@ -130,5 +130,6 @@ extern const struct cli_command cli_command_encode;
 extern const struct cli_command cli_command_tokenize;
 extern const struct cli_command cli_command_info;
 extern const struct cli_command cli_command_bench;
+extern const struct cli_command cli_command_report;
 
 #endif

@@ -1,0 +1,281 @@
+/* Tasks, families of methods, and groups of runs that differ in their seed only. */
+#include "experiments/report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const method_order[] = {"base",        "reg",  "vib-fixed",
+                                           "vib-learned", "vtdp", "nvdp"};
+enum { METHODS = sizeof method_order / sizeof *method_order };
+
+static int method_place(const char *method) {
+    for (int i = 0; i < METHODS; i++) {
+        if (strcmp(method, method_order[i]) == 0) return i;
+    }
+    return METHODS;
+}
+
+bool nvdp__is_reference(const char *method) {
+    return method_place(method) < 2;
+}
+
+struct nvdp__stat nvdp__stat_of(size_t n, const double *values) {
+    struct nvdp__stat stat = {.n = n, .mean = NAN, .sd = NAN};
+    if (n == 0) return stat;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += values[i];
+    }
+    stat.mean = sum / (double)n;
+    if (n < 2 || !isfinite(stat.mean)) return stat;
+    for (size_t i = 0; i < n; i++) {
+        squares += (values[i] - stat.mean) * (values[i] - stat.mean);
+    }
+    stat.sd = sqrt(squares / (double)(n - 1));
+    return stat;
+}
+
+/* --- tasks --- */
+
+static size_t find_task(const struct nvdp_report *report, const struct nvdp__report_run *run) {
+    size_t at = 0;
+    while (at < report->tasks && (strcmp(report->task[at].task, run->task) != 0 ||
+                                  strcmp(report->task[at].data, run->data) != 0)) {
+        at++;
+    }
+    return at;
+}
+
+/* Tasks of one name are told apart by their data's folder. */
+static nvdp_status name_task(struct nvdp_context *ctx, struct nvdp_report *report, size_t at) {
+    struct nvdp__task_rows *task = &report->task[at];
+    size_t same = 0;
+    for (size_t i = 0; i < report->tasks; i++) {
+        same += strcmp(report->task[i].task, task->task) == 0;
+    }
+    task->label = same > 1 ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
+                           : nvdp__strdup(ctx, task->task);
+    return task->label != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+static nvdp_status list_tasks(struct nvdp_context *ctx, struct nvdp_report *report) {
+    report->task = nvdp__calloc(ctx, report->runs, sizeof *report->task);
+    if (report->task == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct nvdp__report_run *run = &report->run[i];
+        if (find_task(report, run) < report->tasks) continue;
+        report->task[report->tasks++] =
+            (struct nvdp__task_rows){.task = run->task, .data = run->data, .first = run};
+    }
+    for (size_t i = 0; i < report->tasks; i++) {
+        NVDP_RETURN_IF_FAILED(name_task(ctx, report, i));
+    }
+    return NVDP_OK;
+}
+
+/* --- families --- */
+
+static int by_method(const void *a, const void *b) {
+    const struct nvdp__family *x = a, *y = b;
+    int difference = method_place(x->method) - method_place(y->method);
+    if (difference == 0) difference = strcmp(x->method, y->method);
+    return difference != 0 ? difference : strcmp(x->label, y->label);
+}
+
+static size_t find_family(const struct nvdp_report *report, const char *method, const char *label) {
+    size_t at = 0;
+    while (at < report->families && (strcmp(report->family[at].label, label) != 0 ||
+                                     strcmp(report->family[at].method, method) != 0)) {
+        at++;
+    }
+    return at;
+}
+
+static nvdp_status list_families(struct nvdp_context *ctx, struct nvdp_report *report,
+                                 char **label) {
+    report->family = nvdp__calloc(ctx, report->runs, sizeof *report->family);
+    if (report->family == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < report->runs; i++) {
+        const char *method = report->run[i].method;
+        if (find_family(report, method, label[i]) < report->families) continue;
+        char *copy = nvdp__strdup(ctx, label[i]);
+        if (copy == NULL) return NVDP_ERR_MEMORY;
+        report->family[report->families++] = (struct nvdp__family){
+            .label = copy, .method = method, .reference = nvdp__is_reference(method)};
+    }
+    qsort(report->family, report->families, sizeof *report->family, by_method);
+    for (size_t f = 1; f < report->families; f++) {
+        if (strcmp(report->family[f].method, report->family[f - 1].method) == 0)
+            report->family[f].same = report->family[f - 1].same + 1;
+    }
+    return NVDP_OK;
+}
+
+/* --- groups --- */
+
+/* Equal, or both without one. */
+static bool same_number(double a, double b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static size_t find_group(const struct nvdp_report *report, size_t task, size_t family,
+                         const struct nvdp__report_run *run) {
+    size_t at = 0;
+    for (; at < report->groups; at++) {
+        const struct nvdp__group *group = &report->group[at];
+        if (group->task == task && group->family == family &&
+            same_number(group->lambda_g, run->lambda_g) &&
+            same_number(group->lambda_d, run->lambda_d))
+            break;
+    }
+    return at;
+}
+
+/* Keeps a group's runs in the order of their seeds; a seed counts once. */
+static nvdp_status add_to_group(struct nvdp_context *ctx, struct nvdp_report *report,
+                                struct nvdp__group *group, const struct nvdp__report_run *run) {
+    size_t at = 0;
+    while (at < group->runs && group->run[at]->seed < run->seed) {
+        at++;
+    }
+    if (at < group->runs && group->run[at]->seed == run->seed)
+        return nvdp__report_note(ctx, report, run->name,
+                                 "not counted: the same configuration and seed as %s",
+                                 group->run[at]->name);
+    memmove(group->run + at + 1, group->run + at, (group->runs - at) * sizeof(group->run[0]));
+    group->run[at] = run;
+    group->runs++;
+    return NVDP_OK;
+}
+
+static nvdp_status make_groups(struct nvdp_context *ctx, struct nvdp_report *report, char **label) {
+    report->group = nvdp__calloc(ctx, report->runs, sizeof *report->group);
+    if (report->group == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct nvdp__report_run *run = &report->run[i];
+        size_t task = find_task(report, run);
+        size_t family = find_family(report, run->method, label[i]);
+        size_t at = find_group(report, task, family, run);
+        struct nvdp__group *group = &report->group[at];
+        if (at == report->groups) {
+            *group = (struct nvdp__group){.task = task,
+                                          .family = family,
+                                          .lambda_g = run->lambda_g,
+                                          .lambda_d = run->lambda_d};
+            group->run = nvdp__calloc(ctx, report->runs, sizeof(group->run[0]));
+            report->groups++;
+            if (group->run == NULL) return NVDP_ERR_MEMORY;
+        }
+        NVDP_RETURN_IF_FAILED(add_to_group(ctx, report, group, run));
+    }
+    return NVDP_OK;
+}
+
+static int by_number(double x, double y) {
+    return (x > y) - (x < y);
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct nvdp__group *x = a, *y = b;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    if (x->family != y->family) return x->family < y->family ? -1 : 1;
+    int difference = by_number(x->lambda_g, y->lambda_g);
+    return difference != 0 ? difference : by_number(x->lambda_d, y->lambda_d);
+}
+
+/* --- statistics --- */
+
+/* Of what `read` finds in the runs; runs without it are left out. */
+static struct nvdp__stat over_seeds(const struct nvdp__group *group, double *room,
+                                    double (*read)(const struct nvdp__report_run *, int), int k) {
+    size_t n = 0;
+    for (size_t i = 0; i < group->runs; i++) {
+        double value = read(group->run[i], k);
+        if (!isnan(value)) room[n++] = value;
+    }
+    return nvdp__stat_of(n, room);
+}
+
+static double read_score(const struct nvdp__report_run *run, int k) {
+    return k < run->metrics ? run->score[k] : NAN;
+}
+
+static double read_validation(const struct nvdp__report_run *run, int k) {
+    (void)k;
+    return run->validation;
+}
+
+static double read_quantity(const struct nvdp__report_run *run, int k) {
+    return run->quantity[k];
+}
+
+/* The test score has no say in this. */
+static const struct nvdp__report_run *best_run(const struct nvdp__group *group) {
+    const struct nvdp__report_run *best = group->run[0];
+    for (size_t i = 1; i < group->runs; i++) {
+        double value = group->run[i]->validation;
+        if (value > best->validation || (isnan(best->validation) && !isnan(value)))
+            best = group->run[i];
+    }
+    return best;
+}
+
+static void summarize(struct nvdp__group *group, double *room) {
+    for (int k = 0; k < NVDP__REPORT_METRICS; k++) {
+        group->score[k] = over_seeds(group, room, read_score, k);
+    }
+    group->validation = over_seeds(group, room, read_validation, 0);
+    for (int k = 0; k < NVDP__QUANTITIES; k++) {
+        group->quantity[k] = over_seeds(group, room, read_quantity, k);
+    }
+    group->best = best_run(group);
+}
+
+/* Groups of a family come with rising lambda, so that the later of two equals is the larger. */
+static void select_lambdas(struct nvdp_report *report) {
+    struct nvdp__group *chosen = NULL;
+    for (size_t i = 0; i < report->groups; i++) {
+        struct nvdp__group *group = &report->group[i];
+        bool other =
+            chosen == NULL || chosen->task != group->task || chosen->family != group->family;
+        if (!other && !(group->validation.mean >= chosen->validation.mean) &&
+            !isnan(chosen->validation.mean))
+            continue;
+        if (!other) chosen->selected = false;
+        group->selected = true;
+        chosen = group;
+    }
+}
+
+const struct nvdp__group *nvdp__selected(const struct nvdp_report *report, size_t task,
+                                         size_t family) {
+    for (size_t i = 0; i < report->groups; i++) {
+        const struct nvdp__group *group = &report->group[i];
+        if (group->task == task && group->family == family && group->selected) return group;
+    }
+    return NULL;
+}
+
+nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *report) {
+    nvdp_status status = NVDP_OK;
+    double *room = nvdp__calloc(ctx, report->runs, sizeof *room);
+    char **label = nvdp__calloc(ctx, report->runs, sizeof *label);
+    if (room == NULL || label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__report_labels(ctx, report, label));
+    NVDP_TRY(list_tasks(ctx, report));
+    NVDP_TRY(list_families(ctx, report, label));
+    NVDP_TRY(make_groups(ctx, report, label));
+    qsort(report->group, report->groups, sizeof *report->group, by_place);
+    for (size_t i = 0; i < report->groups; i++) {
+        summarize(&report->group[i], room);
+    }
+    select_lambdas(report);
+cleanup:
+    for (size_t i = 0; label != NULL && i < report->runs; i++) {
+        free(label[i]);
+    }
+    free(label);
+    free(room);
+    return status;
+}

@@ -1,0 +1,203 @@
+#include "experiments/report/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- numbers --- */
+
+const char *nvdp__say_number(char text[NVDP__NUMBER_ROOM], double value) {
+    double size = fabs(value);
+    if (isnan(value)) {
+        snprintf(text, NVDP__NUMBER_ROOM, "-");
+    } else if (isinf(value)) {
+        snprintf(text, NVDP__NUMBER_ROOM, value > 0 ? "inf" : "-inf");
+    } else if (size != 0 && (size < 9.995e-5 || size >= 1e7)) {
+        snprintf(text, NVDP__NUMBER_ROOM, "%.2e", value);
+    } else {
+        int decimals = 0; /* three digits in all */
+        for (double least = 99.95; size != 0 && size < least; least /= 10) {
+            decimals++;
+        }
+        snprintf(text, NVDP__NUMBER_ROOM, "%.*f", decimals, value);
+    }
+    return text;
+}
+
+const char *nvdp__say_score(char text[NVDP__NUMBER_ROOM], double value) {
+    if (isnan(value)) return nvdp__say_number(text, value);
+    snprintf(text, NVDP__NUMBER_ROOM, "%.1f", 100 * value);
+    return text;
+}
+
+const char *nvdp__say_score_stat(char text[NVDP__NUMBER_ROOM], const struct nvdp__stat *stat) {
+    if (stat->n < 2 || isnan(stat->sd)) return nvdp__say_score(text, stat->mean);
+    snprintf(text, NVDP__NUMBER_ROOM, "%.1f +- %.1f", 100 * stat->mean, 100 * stat->sd);
+    return text;
+}
+
+const char *nvdp__say_share(char text[NVDP__NUMBER_ROOM], double share) {
+    if (share > 0 && share < .001) {
+        snprintf(text, NVDP__NUMBER_ROOM, "<0.1 %%");
+    } else if (share < 1 && share > .999) {
+        snprintf(text, NVDP__NUMBER_ROOM, ">99.9 %%");
+    } else if (share == 0 || share == 1) {
+        snprintf(text, NVDP__NUMBER_ROOM, "%.0f %%", 100 * share);
+    } else {
+        snprintf(text, NVDP__NUMBER_ROOM, "%.1f %%", 100 * share);
+    }
+    return text;
+}
+
+const char *nvdp__say_divergence(char text[NVDP__NUMBER_ROOM], double value, double share) {
+    if (!isinf(value) || isnan(share)) return nvdp__say_number(text, value);
+    char part[NVDP__NUMBER_ROOM];
+    snprintf(text, NVDP__NUMBER_ROOM, "inf (%.40s)", nvdp__say_share(part, share));
+    return text;
+}
+
+/* 0.001 is 1e-3, 0.0025 is 2.5e-3. */
+const char *nvdp__say_lambda(char text[NVDP__NUMBER_ROOM], double lambda) {
+    if (!isfinite(lambda)) return nvdp__say_number(text, lambda);
+    if (lambda == 0 || (fabs(lambda) >= .1 && fabs(lambda) < 1e5)) {
+        snprintf(text, NVDP__NUMBER_ROOM, "%g", lambda);
+        return text;
+    }
+    char parts[NVDP__NUMBER_ROOM];
+    snprintf(parts, sizeof parts, "%.5e", lambda);
+    char *power = strchr(parts, 'e');
+    *power = '\0';
+    snprintf(text, NVDP__NUMBER_ROOM, "%ge%d", strtod(parts, NULL), atoi(power + 1));
+    return text;
+}
+
+const char *nvdp__say_lambdas(char text[NVDP__NUMBER_ROOM], double lambda_g, double lambda_d) {
+    if (lambda_g == lambda_d || isnan(lambda_g)) return nvdp__say_lambda(text, lambda_g);
+    char g[NVDP__NUMBER_ROOM], d[NVDP__NUMBER_ROOM];
+    snprintf(text, NVDP__NUMBER_ROOM, "G %.20s, D %.20s", nvdp__say_lambda(g, lambda_g),
+             nvdp__say_lambda(d, lambda_d));
+    return text;
+}
+
+const char *nvdp__say_p(char text[NVDP__NUMBER_ROOM], double p) {
+    if (isnan(p)) return nvdp__say_number(text, p);
+    if (p < .001) {
+        snprintf(text, NVDP__NUMBER_ROOM, "<0.001");
+    } else {
+        snprintf(text, NVDP__NUMBER_ROOM, "%.3f", p);
+    }
+    return text;
+}
+
+void nvdp__put_real(FILE *to, double value) {
+    char number[NVDP__NUMBER_ROOM] = "nan";
+    for (int digits = 6; digits <= 17 && !isnan(value); digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value);
+        if (strtod(number, NULL) == value) break;
+    }
+    fputs(number, to);
+}
+
+/* --- formats --- */
+
+struct replacement {
+    const char *from, *to;
+};
+
+static void put(FILE *to, const char *text, const struct replacement *list) {
+    while (*text != '\0') {
+        const struct replacement *found = list;
+        while (found->from != NULL && strncmp(text, found->from, strlen(found->from)) != 0)
+            found++;
+        if (found->from != NULL) {
+            fputs(found->to, to);
+            text += strlen(found->from);
+        } else {
+            fputc(*text++, to);
+        }
+    }
+}
+
+void nvdp__put_html(FILE *to, const char *text) {
+    static const struct replacement list[] = {{"&", "&amp;"},   {"<", "&lt;"},  {">", "&gt;"},
+                                              {"\"", "&quot;"}, {"'", "&#39;"}, {"+-", "±"},
+                                              {NULL, NULL}};
+    put(to, text, list);
+}
+
+void nvdp__put_latex(FILE *to, const char *text) {
+    static const struct replacement list[] = {{"\\", "\\textbackslash{}"},
+                                              {"{", "\\{"},
+                                              {"}", "\\}"},
+                                              {"$", "\\$"},
+                                              {"&", "\\&"},
+                                              {"#", "\\#"},
+                                              {"%", "\\%"},
+                                              {"_", "\\_"},
+                                              {"^", "\\textasciicircum{}"},
+                                              {"~", "\\textasciitilde{}"},
+                                              {"<", "$<$"},
+                                              {">", "$>$"},
+                                              {"|", "$|$"},
+                                              {"\"", "''"},
+                                              {"+-", "$\\pm$"},
+                                              {NULL, NULL}};
+    put(to, text, list);
+}
+
+void nvdp__put_markdown(FILE *to, const char *text) {
+    static const struct replacement list[] = {
+        {"\\", "\\\\"}, {"|", "\\|"}, {"*", "\\*"},  {"_", "\\_"},  {"`", "\\`"},
+        {"[", "\\["},   {"]", "\\]"}, {"<", "&lt;"}, {">", "&gt;"}, {"&", "&amp;"},
+        {"#", "\\#"},   {"~", "\\~"}, {"+-", "±"},   {NULL, NULL}};
+    put(to, text, list);
+}
+
+void nvdp__put_csv(FILE *to, const char *text) {
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, to);
+        return;
+    }
+    static const struct replacement list[] = {{"\"", "\"\""}, {NULL, NULL}};
+    fputc('"', to);
+    put(to, text, list);
+    fputc('"', to);
+}
+
+void nvdp__put_gnuplot(FILE *to, const char *text) {
+    /* Back-quotes would run a command. */
+    static const struct replacement list[] = {
+        {"\\", "\\\\"}, {"\"", "\\\""}, {"`", "'"}, {"\n", " "}, {NULL, NULL}};
+    fputc('"', to);
+    put(to, text, list);
+    fputc('"', to);
+}
+
+void nvdp__put_shell(FILE *to, const char *text) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    if (*text != '\0' && text[strspn(text, plain)] == '\0') {
+        fputs(text, to);
+        return;
+    }
+    static const struct replacement list[] = {{"'", "'\\''"}, {NULL, NULL}};
+    fputc('\'', to);
+    put(to, text, list);
+    fputc('\'', to);
+}
+
+char *nvdp__plain_copy(struct nvdp_context *ctx, const char *text) {
+    char *copy = nvdp__strdup(ctx, text);
+    for (char *c = copy; c != NULL && *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
+    }
+    return copy;
+}
+
+size_t nvdp__text_width(const char *text) {
+    size_t width = 0;
+    for (; *text != '\0'; text++) {
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return width;
+}

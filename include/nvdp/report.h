@@ -1,0 +1,44 @@
+/* Reports: the tables and figures of a folder of runs (docs/report.md). */
+#ifndef NVDP_REPORT_H
+#define NVDP_REPORT_H
+
+#include <nvdp/context.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct nvdp_report_config {
+    const char *directory; /* run directories are in it, or in its runs/, or it is one itself */
+    const char *out;       /* folder to write; NULL: DIRECTORY/report */
+    bool figures;          /* default true */
+    const char *gnuplot;   /* the program that draws; default "gnuplot", looked up in PATH */
+};
+struct nvdp_report_config nvdp_report_config_default(void);
+
+struct nvdp_report;
+
+/* Reads every run under config->directory and groups those that differ in their seed only.  Runs
+ * that are unfinished or cannot be read are kept in a list, not fatal; NVDP_ERR_INPUT where there
+ * is no finished one. */
+nvdp_status nvdp_report_create(struct nvdp_context *ctx, const struct nvdp_report_config *config,
+                               struct nvdp_report **out);
+void nvdp_report_free(struct nvdp_report *report);
+
+/* Writes tables (text, CSV, LaTeX, Markdown), the numbers behind them, figures (gnuplot scripts,
+ * their data; SVG, PNG and PDF where gnuplot is there, else a notice) and index.html.  Every file
+ * appears under its name when it is complete. */
+nvdp_status nvdp_report_write(struct nvdp_context *ctx, struct nvdp_report *report);
+/* The tables for a terminal. */
+nvdp_status nvdp_report_print(struct nvdp_context *ctx, const struct nvdp_report *report, FILE *to);
+/* Everything as one JSON object (docs/formats.md); free() the text. */
+nvdp_status nvdp_report_json(struct nvdp_context *ctx, const struct nvdp_report *report,
+                             char **out);
+/* The folder that nvdp_report_write writes. */
+const char *nvdp_report_directory(const struct nvdp_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,70 @@
+/* nvdp report: tables and figures of a folder of runs. */
+#include "common.h"
+
+#include <stdlib.h>
+
+struct values {
+    struct nvdp_report_config config;
+    bool no_figures;
+};
+
+static const struct cli_option options[] = {
+    CLI_OPTION("out", "FOLDER", "where the report is written (default DIR/report)", CLI_TEXT,
+               offsetof(struct values, config.out), .no_default = true),
+    CLI_OPTION("no-figures", NULL, "write the figures' scripts and data, draw nothing", CLI_FLAG,
+               offsetof(struct values, no_figures)),
+    CLI_OPTION("gnuplot", "PROGRAM", "what draws the figures", CLI_TEXT,
+               offsetof(struct values, config.gnuplot)),
+    {0},
+};
+
+static nvdp_status show(struct cli *cli, const struct nvdp_report *report) {
+    if (!cli->json) {
+        nvdp_status status = nvdp_report_print(cli->ctx, report, stdout);
+        if (status == NVDP_OK)
+            printf("\nWritten to %s: index.html, tables/, figures/, data/\n",
+                   nvdp_report_directory(report));
+        return status;
+    }
+    char *text = NULL;
+    nvdp_status status = nvdp_report_json(cli->ctx, report, &text);
+    if (status == NVDP_OK) puts(text);
+    free(text);
+    return status;
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.config = nvdp_report_config_default()};
+    int code = cli_begin(cli, &values);
+    if (code != CLI_SUCCESS) return code;
+    values.config.directory = cli->arg[0];
+    values.config.figures = !values.no_figures;
+    struct nvdp_report *report = NULL;
+    nvdp_status status = nvdp_report_create(cli->ctx, &values.config, &report);
+    if (status == NVDP_OK) status = nvdp_report_write(cli->ctx, report);
+    if (status == NVDP_OK) status = show(cli, report);
+    nvdp_report_free(report);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+}
+
+const struct cli_command cli_command_report = {
+    .name = "report",
+    .summary = "tables and figures of a folder of runs",
+    .args = "DIR",
+    .args_min = 1,
+    .args_max = 1,
+    .description =
+        "Reads the runs in DIR, or in DIR/runs, groups those that differ in their seed only, and "
+        "writes tables (text, CSV, LaTeX, Markdown), figures (SVG, PNG, PDF through gnuplot, with "
+        "scripts and data) and one HTML page. Lambdas and seeds are chosen by the validation "
+        "score. "
+        "Runs that are unfinished or broken are named, and left out.",
+    .examples = "Examples:\n"
+                "  nvdp report sweep\n"
+                "  nvdp report runs --out paper --no-figures\n"
+                "  nvdp report sweep --json >report.json\n"
+                "  cd sweep/report/figures && gnuplot -e \"format='png'\" rd_mean_sum.gp\n",
+    .options = options,
+    .takes = CLI_TAKES_JSON,
+    .run = run,
+};

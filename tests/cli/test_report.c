@@ -1,0 +1,88 @@
+/* nvdp report on runs that the program made. */
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *make_runs(void) {
+    static char folder[4096];
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("runs of 'mine'"));
+    cr_assert_eq(mkdir(folder, 0777), 0);
+    for (int seed = 1; seed <= 2; seed++) {
+        struct outcome outcome =
+            rig_expect(0, "train %s --method reg --seed %d --out \"%s\"/reg%d --quiet",
+                       rig_train_options(), seed, folder, seed);
+        rig_release(&outcome);
+    }
+    struct outcome outcome = rig_expect(
+        0,
+        "train %s --regularizer kl --latent-dim 8 --kl-ramp 0.25 --clip-mu 4 --clip-logvar-max 0 "
+        "--seed 7 --skip-bad-rows --lambda-d 0.5 --out \"%s\"/kl --quiet",
+        rig_train_options(), folder);
+    rig_release(&outcome);
+    outcome = rig_expect(0, "privacy \"%s\"/kl --quiet", folder);
+    rig_release(&outcome);
+    return folder;
+}
+
+/* The command line that the report gives makes the configuration again. */
+static void check_command(const char *folder, const json_t *run) {
+    const char *command = json_string_value(json_object_get(run, "command"));
+    cr_assert_eq(strncmp(command, "nvdp ", 5), 0);
+    struct outcome outcome = rig_expect(0, "%s --dry-run --json", command + 5);
+    json_t *root = rig_object(&outcome);
+    rig_release(&outcome);
+    char path[8192];
+    snprintf(path, sizeof path, "%s/%s/run.json", folder,
+             json_string_value(json_object_get(run, "run")));
+    json_t *file = json_load_file(path, 0, NULL);
+    json_t *made = json_object_get(file, "config");
+    json_t *again = json_object_get(root, "configuration");
+    const char *key;
+    json_t *value;
+    cr_assert_gt(json_object_size(made), 20);
+    json_object_foreach(made, key, value) {
+        bool reference = strcmp(key, "nvib") == 0 || strncmp(key, "lambda", 6) == 0;
+        if (reference && strstr(command, "--method reg") != NULL)
+            continue; /* means nothing there */
+        cr_expect(json_equal(value, json_object_get(again, key)), "'%s' in: %s", key, command);
+    }
+    json_decref(file);
+    json_decref(root);
+}
+
+Test(report, of_trained_runs) {
+    const char *folder = make_runs();
+    struct outcome outcome = rig_expect(0, "report \"%s\" --no-figures", folder);
+    rig_contains(outcome.out, "Table 1. Utility and privacy");
+    rig_contains(outcome.out, "sst2 (accuracy)");
+    rig_contains(outcome.out, "G 1e-3, D 0.5");
+    rig_contains(outcome.out, "report: index.html, tables/, figures/, data/");
+    rig_release(&outcome);
+    outcome = rig_expect(0, "report \"%s\" --no-figures --json --out %s", folder,
+                         support_scratch_path("elsewhere"));
+    json_t *root = rig_object(&outcome);
+    rig_release(&outcome);
+    const json_t *groups = json_object_get(root, "groups");
+    cr_assert_eq(json_array_size(groups), 2);
+    const json_t *quantities = json_object_get(json_array_get(groups, 1), "quantities");
+    const json_t *vectors = json_object_get(quantities, "effective_vectors");
+    cr_expect_gt(json_number_value(json_object_get(vectors, "mean")), 1);
+    check_command(folder, json_array_get(json_object_get(json_array_get(groups, 0), "runs"), 1));
+    check_command(folder, json_array_get(json_object_get(json_array_get(groups, 1), "runs"), 0));
+    json_decref(root);
+    char *page = support_read(support_scratch_path("elsewhere/index.html"));
+    rig_contains(page, "</html>");
+    free(page);
+}
+
+Test(report, wrong_use) {
+    struct outcome outcome = rig_expect(3, "report %s", support_scratch_path("nowhere"));
+    rig_contains(outcome.err, "nvdp report: ");
+    rig_contains(outcome.err, "expected a directory of runs, found none");
+    rig_release(&outcome);
+    outcome = rig_expect(2, "report");
+    rig_release(&outcome);
+}

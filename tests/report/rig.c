@@ -1,0 +1,147 @@
+#include "rig.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *rig_folder(const char *folder) {
+    const char *path = support_scratch_path(folder);
+    mkdir(path, 0777);
+    return path;
+}
+
+void rig_file(const char *folder, const char *run, const char *file, const char *text) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", rig_folder(folder), run);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/%s", rig_folder(folder), run, file);
+    support_write_text(path, text);
+}
+
+/* JSON's number, or the string "inf". */
+static const char *number(char text[32], double value) {
+    snprintf(text, 32, isinf(value) ? "\"inf\"" : "%.17g", value);
+    return text;
+}
+
+static void write_run(const char *folder, const struct made *run) {
+    char text[4096];
+    double lambda_d = run->lambda_d > 0 ? run->lambda_d : run->lambda;
+    snprintf(text, sizeof text,
+             "{\"nvdp_format\": \"run/1\", \"config\": {\"task\": \"%s\", \"data\": \"%s\", "
+             "\"model\": \"bert\", \"out\": \"runs/%s\", \"method\": \"%s\", \"lambda_g\": %.17g, "
+             "\"lambda_d\": %.17g, \"seed\": %u, \"nvib\": {%s}%s%s}, \"software\": {\"nvdp\": "
+             "\"0.1.0\"}, \"hardware\": {\"processor\": \"Abacus <1>\"}, \"data\": "
+             "{\"train_texts\": 90, \"validation_texts\": 10, \"test_texts\": 40}}",
+             run->task != NULL ? run->task : "sst2", run->data != NULL ? run->data : "glue",
+             run->name, run->method != NULL ? run->method : "nvdp", run->lambda, lambda_d,
+             run->seed, run->nvib != NULL ? run->nvib : "", run->options != NULL ? ", " : "",
+             run->options != NULL ? run->options : "");
+    rig_file(folder, run->name, "run.json", text);
+}
+
+static void write_result(const char *folder, const struct made *run) {
+    char text[1024], second[128] = "";
+    if (run->f1 > 0)
+        snprintf(second, sizeof second, ", \"f1\": {\"mean\": %.17g, \"sd\": 0.0}", run->f1);
+    snprintf(text, sizeof text,
+             "{\"task\": \"x\", \"validation\": %.17g, \"seconds\": 36.0, \"test\": {\"n\": 40, "
+             "\"draws\": 5, \"metrics\": {\"accuracy\": {\"mean\": %.17g, \"sd\": 0.001}%s}, "
+             "\"majority\": 0.5}}",
+             run->validation, run->score, second);
+    rig_file(folder, run->name, "result.json", text);
+    snprintf(text, sizeof text,
+             "{\"event\":\"step\",\"step\":50}\n{\"event\":\"epoch\",\"epoch\":1,\"task_loss\":0.5,"
+             "\"validation\":{\"metrics\":{\"accuracy\":{\"mean\":%.17g}}}}\n{\"event\":\"ep",
+             run->validation);
+    rig_file(folder, run->name, "metrics.jsonl", text);
+}
+
+/* All tokens in two bins of log10 alpha, [-1, -.75) and [0, .25): a quarter, three quarters. */
+static void append_posterior(char *text, size_t room, const struct made *run) {
+    size_t used = strlen(text);
+    used += (size_t)snprintf(text + used, room - used,
+                             ", \"posterior\": {\"effective_vectors\": {\"mean\": %.17g, "
+                             "\"quantiles\": {\"0.05\": %.17g, \"0.95\": %.17g}}, "
+                             "\"token_share\": {\"mean\": 0.5}, \"mean_abs_mu\": 0.25, "
+                             "\"mean_sigma\": \"nan\", \"log10_alpha\": {\"first\": -8, "
+                             "\"width\": 0.25, \"counts\": [",
+                             run->vectors, run->vectors / 2, run->vectors * 2);
+    for (int bin = 0; bin < NVDP_ALPHA_BINS; bin++) {
+        int count = bin == 28 ? 10 : bin == 32 ? 30 : 0;
+        used += (size_t)snprintf(text + used, room - used, "%s%d", bin > 0 ? "," : "", count);
+    }
+    snprintf(text + used, room - used, "]}}");
+}
+
+/* Per component and dimension: a hundredth of the sum. */
+static void write_privacy(const char *folder, const struct made *run) {
+    char text[4096], a[32], b[32], c[32], d[32], e[32], f[32];
+    snprintf(text, sizeof text,
+             "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": %.17g, "
+             "\"sample\": null, \"rd\": {\"sum\": {\"max\": %s, \"mean\": %s}, "
+             "\"per_component_dim\": {\"max\": %s, \"mean\": %s}}, \"bdp\": {\"delta\": 1e-5, "
+             "\"releases\": 1, \"best\": {\"epsilon\": %s}, \"published\": {\"epsilon\": %s}}",
+             run->share, number(a, run->rd_max), number(b, run->rd_mean),
+             number(c, run->rd_max / 100), number(d, run->rd_mean / 100), number(e, run->bdp_best),
+             number(f, run->bdp_published));
+    if (run->vectors > 0) append_posterior(text, sizeof text - 2, run);
+    strcat(text, "}");
+    rig_file(folder, run->name, "privacy.json", text);
+}
+
+void rig_run(const char *folder, const struct made *run) {
+    char text[512];
+    write_run(folder, run);
+    write_result(folder, run);
+    if (run->rd_max > 0) write_privacy(folder, run);
+    if (run->label == NULL) return;
+    snprintf(text, sizeof text, "{\"label\": \"%s\"}", run->label);
+    rig_file(folder, run->name, "sweep.json", text);
+}
+
+struct nvdp_report *rig_report(struct nvdp_context *ctx, const char *folder) {
+    struct nvdp_report_config config = nvdp_report_config_default();
+    struct nvdp_report *report = NULL;
+    config.directory = rig_folder(folder);
+    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    return report;
+}
+
+char *rig_written(const char *folder, const char *file) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_report *report = rig_report(ctx, folder);
+    char path[4096];
+    report->figures = false;
+    cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(path, sizeof path, "%s/%s", nvdp_report_directory(report), file);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+    return support_read(path);
+}
+
+const struct nvdp__group *rig_selected(const struct nvdp_report *report, const char *label) {
+    for (size_t f = 0; f < report->families; f++) {
+        if (strcmp(report->family[f].label, label) == 0) return nvdp__selected(report, 0, f);
+    }
+    cr_assert(false, "no method is called '%s'", label);
+    return NULL;
+}
+
+const char *rig_note(const struct nvdp_report *report, const char *run) {
+    for (size_t i = 0; i < report->notes; i++) {
+        if (strcmp(report->note[i].name, run) == 0) return report->note[i].text;
+    }
+    return "";
+}
+
+void rig_contains(const char *text, const char *part) {
+    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
+}
+
+void rig_lacks(const char *text, const char *part) {
+    cr_assert_null(strstr(text, part), "'%s' is in: %s", part, text);
+}

@@ -1,0 +1,44 @@
+/* Made-up run directories: the numbers are fabricated here, no training is done. */
+#ifndef NVDP_TESTS_REPORT_RIG_H
+#define NVDP_TESTS_REPORT_RIG_H
+
+#include "experiments/report/report.h"
+#include "support.h"
+
+/* What of a run the tests set; zeros: method "nvdp", task "sst2", one epoch. */
+struct made {
+    const char *name;
+    const char *method, *task, *data;
+    double lambda;
+    double lambda_d; /* 0: lambda */
+    unsigned seed;
+    double validation, score;
+    double f1;              /* 0: the task has one metric */
+    double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
+    double share;           /* of infinite pairs */
+    double bdp_best, bdp_published;
+    const char *options; /* members more of run.json's config: "\"epochs\": 3" */
+    const char *nvib;    /* members of its nvib: "\"latent_dim\": 16" */
+    const char *label;   /* of sweep.json */
+    double vectors;      /* effective ones; 0: no posterior section */
+};
+/* Writes SCRATCH/folder/name. */
+void rig_run(const char *folder, const struct made *run);
+/* SCRATCH/folder, made where it is not there. */
+const char *rig_folder(const char *folder);
+/* One file of a run. */
+void rig_file(const char *folder, const char *run, const char *file, const char *text);
+
+/* Reads SCRATCH/folder; fails the test where that fails. */
+struct nvdp_report *rig_report(struct nvdp_context *ctx, const char *folder);
+/* The same without figures, written; returns one file of it, free(). */
+char *rig_written(const char *folder, const char *file);
+/* The row of the label at its selected lambda in the report's first task. */
+const struct nvdp__group *rig_selected(const struct nvdp_report *report, const char *label);
+/* The text of the note on a run; "" where there is none. */
+const char *rig_note(const struct nvdp_report *report, const char *run);
+
+void rig_contains(const char *text, const char *part);
+void rig_lacks(const char *text, const char *part);
+
+#endif

@@ -1,0 +1,207 @@
+/* Figures' scripts and data, the page, and what happens where gnuplot is missing or fails. */
+#include "rig.h"
+
+#include "experiments/report/write.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct made runs[] = {
+    {.name = "base", .method = "base", .seed = 1, .validation = .9, .score = .9},
+    {.name = "a",
+     .lambda = 1e-3,
+     .seed = 1,
+     .validation = .8,
+     .score = .8,
+     .rd_max = INFINITY,
+     .rd_mean = INFINITY,
+     .share = .5,
+     .bdp_best = INFINITY,
+     .bdp_published = INFINITY,
+     .vectors = 8},
+    {.name = "b1",
+     .lambda = 1e-2,
+     .seed = 1,
+     .validation = .7,
+     .score = .6,
+     .rd_max = 100,
+     .rd_mean = 10,
+     .bdp_best = 5,
+     .bdp_published = 11,
+     .vectors = 4},
+    {.name = "b2",
+     .lambda = 1e-2,
+     .seed = 2,
+     .validation = .7,
+     .score = .8,
+     .rd_max = 200,
+     .rd_mean = 30,
+     .bdp_best = 7,
+     .bdp_published = 13,
+     .vectors = 6},
+    {.name = "c",
+     .lambda = .1,
+     .seed = 1,
+     .validation = .5,
+     .score = .5,
+     .rd_max = 1,
+     .rd_mean = .2,
+     .bdp_best = 1,
+     .bdp_published = 10.5,
+     .vectors = 2},
+};
+
+static void make(const char *folder) {
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        rig_run(folder, &runs[i]);
+}
+
+static char *read_in(const char *folder, const char *file) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/report/%s", rig_folder(folder), file);
+    return support_read(path);
+}
+
+static bool exists_in(const char *folder, const char *file) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/report/%s", rig_folder(folder), file);
+    return access(path, F_OK) == 0;
+}
+
+/* The edge for what is infinite lies .22 of the logarithm's span right of the largest: 20 *
+ * 100^.22.
+ */
+Test(figures, data) {
+    make("data");
+    char *text = rig_written("data", "figures/rd_mean_sum.dat");
+    rig_contains(text, "# index 0: sst2, nvdp\n");
+    rig_contains(text, "0.001\t0.001\t1\t80\tnan\tinf\t55.0845");
+    rig_contains(text, "0.01\t0.01\t2\t70\t14.142");
+    rig_contains(text, "\t20\t20\t1\t1e-2\n");
+    rig_contains(text, "0.1\t0.1\t1\t50\tnan\t0.2\t0.2\t1\t0.1\n");
+    free(text);
+    text = read_in("data", "figures/rd_mean_sum.gp");
+    rig_contains(text, "set logscale x");
+    rig_contains(text, "'inf' 55.08");
+    rig_contains(text, "plot 90 with lines"); /* base */
+    free(text);
+    text = read_in("data", "figures/vectors.dat");
+    rig_contains(text, "0.01\t0.01\t0.01\t5\t2.5\t10\n");
+    free(text);
+    text = read_in("data", "figures/alpha.dat");
+    rig_contains(text, "-0.875\t20\t25\n"); /* two seeds */
+    rig_contains(text, "0.125\t60\t75\n");
+    free(text);
+    text = read_in("data", "figures/training.dat");
+    rig_contains(text, "# index 1: a\n# epoch\tvalidation x 100\ttask loss, mean\n1\t80\t0.5\n");
+    rig_lacks(text, ": b1"); /* another lambda */
+    free(text);
+}
+
+/* Nothing private: no figure of privacy, and still a report. */
+Test(figures, none_without_numbers) {
+    static const struct made run = {.name = "base", .method = "base", .score = .5};
+    rig_run("bare", &run);
+    char *page = rig_written("bare", "index.html");
+    rig_contains(page, "No figures were asked for");
+    free(page);
+    cr_expect(!exists_in("bare", "figures/fig2_bdp.gp"));
+    cr_expect(exists_in("bare", "figures/training.gp"));
+}
+
+struct heard {
+    char text[1024];
+};
+
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    struct heard *heard = user;
+    if (level == NVDP_LOG_WARNING) snprintf(heard->text, sizeof heard->text, "%s", message);
+}
+
+/* Writes a report with the program given; returns the warning. */
+static struct heard write_with(const char *folder, const char *program) {
+    struct heard heard = {""};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_report_config config = nvdp_report_config_default();
+    struct nvdp_report *report = NULL;
+    nvdp_context_set_log(ctx, hear, &heard);
+    config.directory = rig_folder(folder);
+    config.gnuplot = program;
+    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK);
+    cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+    return heard;
+}
+
+Test(figures, gnuplot_missing) {
+    make("missing");
+    struct heard heard = write_with("missing", "no-such-gnuplot");
+    rig_contains(heard.text, "no figures: no-such-gnuplot cannot be run: No such file");
+    rig_contains(heard.text, "install gnuplot");
+    cr_expect(exists_in("missing", "tables/table1.txt"));
+    cr_expect(exists_in("missing", "figures/rd_mean_sum.gp"));
+    cr_expect(!exists_in("missing", "figures/gnuplot.log"));
+    char *page = read_in("missing", "index.html");
+    rig_contains(page, "The figures were not drawn: no-such-gnuplot cannot be run");
+    free(page);
+}
+
+/* A drawing of an earlier report does not stay where this one's failed. */
+Test(figures, gnuplot_fails) {
+    make("fails");
+    const char *program = support_scratch_path("broken-gnuplot");
+    support_write_text(program, "#!/bin/sh\necho 'line 3: no such terminal'\nexit 1\n");
+    cr_assert_eq(chmod(program, 0755), 0);
+    mkdir(support_scratch_path("fails/report"), 0777);
+    mkdir(support_scratch_path("fails/report/figures"), 0777);
+    support_write_text(support_scratch_path("fails/report/figures/fig2_bdp.svg"), "old");
+    struct heard heard = write_with("fails", program);
+    rig_contains(heard.text, "failed on fig2_bdp: line 3: no such terminal");
+    cr_expect(!exists_in("fails", "figures/fig2_bdp.svg"));
+}
+
+Test(figures, drawn) {
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) cr_skip("gnuplot is not installed");
+    make("drawn");
+    struct heard heard = write_with("drawn", "gnuplot");
+    cr_expect_str_eq(heard.text, "");
+    static const char *const names[] = {"fig2_bdp",        "fig2_bdp_best", "fig3_rd_max",
+                                        "fig3_rd_max_sum", "rd_mean_sum",   "vectors",
+                                        "alpha",           "training"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "figures/%s.svg", names[i]);
+        char *bytes = read_in("drawn", file);
+        rig_contains(bytes, "</svg>");
+        free(bytes);
+        snprintf(file, sizeof file, "figures/%s.png", names[i]);
+        bytes = read_in("drawn", file);
+        cr_expect_eq(memcmp(bytes, "\x89PNG", 4), 0);
+        free(bytes);
+        snprintf(file, sizeof file, "figures/%s.pdf", names[i]);
+        bytes = read_in("drawn", file);
+        cr_expect_eq(memcmp(bytes, "%PDF", 4), 0);
+        free(bytes);
+    }
+    char *page = read_in("drawn", "index.html");
+    rig_contains(page, "<figure id=\"rd_mean_sum\">\n<svg");
+    rig_contains(page, "rd_mean_sum-gpPt");
+    rig_lacks(page, "<?xml");
+    rig_lacks(page, "<script");
+    rig_lacks(page, "src=");
+    rig_lacks(page, "href=\"http");
+    free(page);
+}
+
+Test(figures, a_drawing_among_others) {
+    struct nvdp_context *ctx = support_context();
+    char *text = nvdp__inline_svg(
+        ctx, "<?xml?>\n<svg><circle id='gpDot'/><use xlink:href='#gpPt6'/></svg>\n", "fig");
+    cr_expect_str_eq(text, "<svg><circle id='fig-gpDot'/><use xlink:href='#fig-gpPt6'/></svg>\n");
+    free(text);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,307 @@
+/* The tables' exact texts. */
+#include "rig.h"
+
+#include "experiments/report/table.h"
+#include "experiments/report/text.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two seeds of most; one of vtdp, whose divergences are infinite; a tie of two best scores. */
+static const struct made runs[] = {
+    {.name = "base1", .method = "base", .seed = 1, .validation = .9, .score = .91, .f1 = .8},
+    {.name = "base2", .method = "base", .seed = 2, .validation = .8, .score = .93, .f1 = .9},
+    {.name = "nvdp1",
+     .lambda = 1e-3,
+     .seed = 1,
+     .validation = .8,
+     .score = .85,
+     .f1 = .7,
+     .rd_max = 60,
+     .rd_mean = 12,
+     .bdp_best = 30,
+     .bdp_published = 11.5},
+    {.name = "nvdp2",
+     .lambda = 1e-3,
+     .seed = 2,
+     .validation = .9,
+     .score = .87,
+     .f1 = .72,
+     .rd_max = 80,
+     .rd_mean = 16,
+     .bdp_best = 34,
+     .bdp_published = 12.5},
+    {.name = "strong1",
+     .lambda = .1,
+     .seed = 1,
+     .validation = .6,
+     .score = .62,
+     .f1 = .1,
+     .rd_max = .004,
+     .rd_mean = .0012,
+     .bdp_best = 1.5,
+     .bdp_published = 10.6},
+    {.name = "vtdp1",
+     .method = "vtdp",
+     .lambda = 1e-3,
+     .lambda_d = 1e-2,
+     .seed = 1,
+     .validation = .85,
+     .score = .86,
+     .f1 = .75,
+     .rd_max = INFINITY,
+     .rd_mean = INFINITY,
+     .share = .25,
+     .bdp_best = INFINITY,
+     .bdp_published = INFINITY},
+};
+
+static void make(const char *folder) {
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        rig_run(folder, &runs[i]);
+}
+
+/* The file up to its notes. */
+static void expect_body(char *text, const char *want) {
+    char *end = strstr(text, "\n\nscore: ");
+    if (end == NULL) end = strstr(text, "\n\nlambda: ");
+    if (end != NULL) end[1] = '\0';
+    cr_expect_str_eq(text, want, "%s", text);
+    free(text);
+}
+
+Test(tables, first) {
+    make("first");
+    expect_body(
+        rig_written("first", "tables/table1.txt"),
+        "Table 1. Utility and privacy at the lambda chosen on validation; sums in nats\n"
+        "\n"
+        "method                  lambda   seeds                       score       best of   "
+        "      RD max        RD mean      BDP     BDP\n"
+        "                                                                           seeds   "
+        "      [nats]         [nats]   best k   k=1.1\n"
+        "\n"
+        "sst2 (accuracy / f1)\n"
+        "majority class               -       -                        50.0          50.0   "
+        "           -              -        -       -\n"
+        "base                         -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0   "
+        "           -              -        -       -\n"
+        "vtdp            G 1e-3, D 1e-2       1                 86.0 / 75.0*  86.0 / 75.0   "
+        "inf (25.0 %)   inf (25.0 %)      inf     inf\n"
+        "nvdp                      1e-3       2   86.0 +- 1.4 / 71.0 +- 1.4*  87.0 / 72.0*  "
+        "        70.0*          14.0*    32.0*   12.0*\n");
+}
+
+Test(tables, as_published) {
+    make("published");
+    expect_body(
+        rig_written("published", "tables/table1_published.csv"),
+        "task,method,lambda,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.\r\n"
+        "sst2 (accuracy / f1),majority class,-,50.0,-,-,-\r\n"
+        "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-\r\n"
+        "sst2 (accuracy / f1),vtdp,\"G 1e-3, D 1e-2\",86.0 / 75.0,inf,inf,inf\r\n"
+        "sst2 (accuracy / f1),nvdp,1e-3,87.0 / 72.0,12.5,0.800,0.160\r\n");
+}
+
+Test(tables, every_lambda_in_markdown) {
+    make("second");
+    char *text = rig_written("second", "tables/table2.md");
+    rig_contains(text, "| nvdp | 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
+                       "70.0 | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
+    rig_contains(text, "| nvdp | 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | 0.00120 | "
+                       "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
+    rig_contains(text, "| **sst2 (accuracy / f1)** |");
+    rig_lacks(text, "effective");
+    free(text);
+}
+
+Test(tables, latex) {
+    make("latex");
+    char *text = rig_written("latex", "tables/table1.tex");
+    rig_contains(text, "\\caption{Utility and privacy at the lambda");
+    rig_contains(text, "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmethod & lambda & seeds & ");
+    rig_contains(text,
+                 "vtdp & G 1e-3, D 1e-2 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
+                 "$\\infty$ (25.0 \\%) & $\\infty$ (25.0 \\%) & $\\infty$ & $\\infty$ \\\\\n");
+    rig_contains(
+        text,
+        "nvdp & 1e-3 & 2 & \\textbf{86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4} & \\textbf{87.0 / 72.0}");
+    rig_contains(text, "\\bottomrule\n\\end{tabular}}");
+    free(text);
+    text = rig_written("latex", "tables/all.tex");
+    rig_contains(text, "\\input{table1}");
+    free(text);
+}
+
+/* Two private methods that print alike are both the best; one alone is not marked. */
+Test(tables, marks) {
+    static const struct made few[] = {
+        {.name = "a",
+         .lambda = 1,
+         .score = .70004,
+         .rd_max = 3,
+         .rd_mean = 1,
+         .bdp_best = 1,
+         .bdp_published = 1},
+        {.name = "b",
+         .method = "vtdp",
+         .lambda = 1,
+         .score = .7,
+         .rd_max = 2,
+         .rd_mean = 1,
+         .bdp_best = 1,
+         .bdp_published = 1},
+        {.name = "c",
+         .task = "rte",
+         .lambda = 1,
+         .score = .6,
+         .rd_max = 2,
+         .rd_mean = 1,
+         .bdp_best = 1,
+         .bdp_published = 1},
+    };
+    for (size_t i = 0; i < 3; i++)
+        rig_run("marks", &few[i]);
+    char *text = rig_written("marks", "tables/table1.tex");
+    rig_contains(text, "vtdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & \\textbf{2.00} &");
+    rig_contains(text, "nvdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & 3.00 &");
+    rig_contains(text, "nvdp & 1 & 1 & 60.0 & 60.0 & 2.00 &");
+    free(text);
+}
+
+/* The test of three seeds, by hand: differences .01, .02, .03 have mean .02 and t = 2 sqrt 3. */
+Test(tables, significance) {
+    static const double score[2][3] = {{.81, .83, .85}, {.80, .81, .82}};
+    for (unsigned s = 0; s < 3; s++) {
+        struct made run = {.name = (const char *[]){"a0", "a1", "a2"}[s],
+                           .method = "base",
+                           .seed = s,
+                           .score = score[0][s]};
+        rig_run("significance", &run);
+        run = (struct made){.name = (const char *[]){"b0", "b1", "b2"}[s],
+                            .seed = s,
+                            .lambda = 1,
+                            .score = score[1][s],
+                            .rd_max = 1};
+        rig_run("significance", &run);
+    }
+    char *text = rig_written("significance", "tables/significance.csv");
+    cr_expect_str_eq(text,
+                     "task,method,against,seeds,difference,95 % interval,t,p,p (Holm)\r\n"
+                     "sst2,base,nvdp,3,+2.00,-0.48 to +4.48,3.46,0.074,0.074\r\n",
+                     "%s", text);
+    free(text);
+    make("one_seed");
+    text = rig_written("one_seed", "tables/significance.txt");
+    rig_contains(text, "base    nvdp         2        +6.00");
+    rig_lacks(text, "vtdp"); /* one seed */
+    free(text);
+}
+
+/* A warning where divergences of different orders stand side by side. */
+Test(tables, cautions) {
+    make("cautions");
+    char *text = rig_written("cautions", "tables/table1.txt");
+    rig_contains(text, "Order of the divergences 1.1, delta 1e-05, 1 release of a text.");
+    rig_lacks(text, "CAUTION");
+    free(text);
+    rig_file("cautions", "vtdp1", "privacy.json",
+             "{\"order\": 2, \"n\": 4, \"adjacency\": \"same-length\", \"infinite_share\": 0, "
+             "\"sample\": {\"drawn\": 9}, \"rd\": {\"sum\": {\"max\": 1, \"mean\": 1}, "
+             "\"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": 1e-5, "
+             "\"best\": {\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}");
+    struct made dev = {
+        .name = "dev", .method = "base", .seed = 3, .options = "\"protocol\": \"dev\""};
+    rig_run("cautions", &dev);
+    text = rig_written("cautions", "tables/table1.md");
+    rig_contains(text, "CAUTION: the runs were not measured alike (order 1.1 to 2, ");
+    rig_contains(text, "1 of 4 over pairs of one length only");
+    rig_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
+    rig_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
+    free(text);
+}
+
+/* A label with every character that means something somewhere. */
+Test(tables, escapes) {
+    static const struct made run = {
+        .name = "a", .lambda = 1, .rd_max = 1, .label = "a&b_<c>\\\"$%#{}~^|*`\\\\"};
+    rig_run("escapes", &run);
+    char *text = rig_written("escapes", "tables/table2.csv");
+    rig_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",1,1,");
+    free(text);
+    text = rig_written("escapes", "tables/table2.tex");
+    rig_contains(text, "a\\&b\\_$<$c$>$''\\$\\%\\#\\{\\}\\textasciitilde{}\\textasciicircum{}$|$*`"
+                       "\\textbackslash{} & 1");
+    free(text);
+    text = rig_written("escapes", "tables/table2.md");
+    rig_contains(text, "| a&amp;b\\_&lt;c&gt;\"$%\\#{}\\~^\\|\\*\\`\\\\ | 1 |");
+    free(text);
+    text = rig_written("escapes", "index.html");
+    rig_contains(text, "<td>a&amp;b_&lt;c&gt;&quot;$%#{}~^|*`\\</td>");
+    rig_contains(text, "Processor: Abacus &lt;1&gt;.");
+    rig_lacks(text, "<c>");
+    free(text);
+}
+
+Test(tables, numbers) {
+    char text[NVDP__NUMBER_ROOM];
+    static const struct {
+        double value;
+        const char *want;
+    } cases[] = {{0, "0"},
+                 {1.25e-6, "1.25e-06"},
+                 {.00123456, "0.00123"},
+                 {.0999, "0.0999"},
+                 {.09996, "0.100"},
+                 {9.994, "9.99"},
+                 {9.996, "10.0"},
+                 {392488.4, "392488"},
+                 {INFINITY, "inf"},
+                 {-INFINITY, "-inf"},
+                 {NAN, "-"},
+                 {-66.14, "-66.1"},
+                 {2e7, "2.00e+07"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cr_expect_str_eq(nvdp__say_number(text, cases[i].value), cases[i].want);
+    }
+    cr_expect_str_eq(nvdp__say_share(text, .00001), "<0.1 %");
+    cr_expect_str_eq(nvdp__say_share(text, .99999), ">99.9 %");
+    cr_expect_str_eq(nvdp__say_share(text, 1), "100 %");
+    cr_expect_str_eq(nvdp__say_lambda(text, .0025), "2.5e-3");
+    cr_expect_str_eq(nvdp__say_lambda(text, .1), "0.1");
+    cr_expect_str_eq(nvdp__say_lambda(text, 0), "0");
+    cr_expect_str_eq(nvdp__say_p(text, .00001), "<0.001");
+}
+
+Test(tables, numbers_in_full) {
+    make("full");
+    char *text = rig_written("full", "data/groups.csv");
+    rig_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,2,1,accuracy,");
+    rig_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
+    free(text);
+    text = rig_written("full", "data/runs.csv");
+    rig_contains(text, "strong1,sst2,nvdp,nvdp,0.1,0.1,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
+    rig_contains(text, "nvdp train --task sst2 ");
+    free(text);
+}
+
+Test(tables, json) {
+    make("json");
+    char *text = rig_written("json", "report.json");
+    json_t *root = json_loads(text, 0, NULL);
+    cr_assert_not_null(root);
+    cr_expect_str_eq(json_string_value(json_object_get(root, "nvdp_format")), "report/1");
+    const json_t *groups = json_object_get(root, "groups");
+    cr_assert_eq(json_array_size(groups), 4);
+    const json_t *base = json_array_get(groups, 0), *vtdp = json_array_get(groups, 1);
+    cr_expect(json_is_null(json_object_get(base, "lambda_g")));
+    const json_t *score = json_object_get(json_object_get(base, "scores"), "accuracy");
+    cr_expect_float_eq(json_real_value(json_object_get(score, "mean")), .92, 1e-15);
+    cr_expect_float_eq(json_real_value(json_object_get(score, "best_seed")), .91, 1e-15);
+    const json_t *max = json_object_get(json_object_get(vtdp, "quantities"), "rd_sum_max");
+    cr_expect_str_eq(json_string_value(json_object_get(max, "mean")), "inf");
+    cr_expect(json_is_null(json_object_get(max, "sd")));
+    json_decref(root);
+    free(text);
+}
