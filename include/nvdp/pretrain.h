@@ -50,8 +50,11 @@ struct nvdp_pretrain_config {
     double mask_prob; /* share of the tokens to predict */
     bool whole_word;
     uint64_t steps; /* 0: a vocabulary and random (or the initial) weights */
-    size_t batch;   /* windows or pairs a step */
-    size_t length;  /* tokens of a window or pair, special ones included */
+    /* The run ends after so many, with the learning rate that the schedule over all steps has
+     * there; 0: after the last. */
+    uint64_t stop_after;
+    size_t batch;  /* windows or pairs a step */
+    size_t length; /* tokens of a window or pair, special ones included */
     enum nvdp_optimizer optimizer;
     double lr; /* 0: 3e-3 for muon, 5e-4 for adamw */
     double warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;

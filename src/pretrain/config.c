@@ -76,6 +76,7 @@ nvdp_status nvdp_pretrain_arch(struct nvdp_context *ctx, const char *name,
 void nvdp__pretrain_config_resolve(struct nvdp_pretrain_config *c) {
     if (c->heads == 0) c->heads = c->hidden > HEAD_SIZE ? c->hidden / HEAD_SIZE : 1;
     if (c->lr == 0) c->lr = c->optimizer == NVDP_OPTIMIZER_MUON ? MUON_LR : ADAMW_LR;
+    if (c->stop_after == 0 || c->stop_after > c->steps) c->stop_after = c->steps;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
     if (c->max_positions == 0)
         c->max_positions = c->length > LEAST_POSITIONS ? c->length : LEAST_POSITIONS;
@@ -127,6 +128,7 @@ nvdp_status nvdp_pretrain_config_check(struct nvdp_context *ctx,
         {"alphabet", (double)c->alphabet, 0, 1 << 20},
         {"mask_prob", c->mask_prob, 0.001, 0.9},
         {"steps", (double)c->steps, 0, 4e9},
+        {"stop_after", (double)c->stop_after, 0, 4e9},
         {"batch", (double)c->batch, 1, 65536},
         {"length", (double)c->length, least_length, 4096},
         NVDP__ADAMW_RANGES(c),

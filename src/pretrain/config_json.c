@@ -22,8 +22,8 @@ static const struct nvdp__member members[] = {
     MEMBER(clip_norm, REAL),    MEMBER(beta1, REAL),
     MEMBER(beta2, REAL),        MEMBER(adam_eps, REAL),
     MEMBER(dropout, REAL),      MEMBER(checkpoint_seconds, REAL),
-    MEMBER(momentum, REAL),     MEMBER(cased, FLAG),
-    MEMBER(whole_word, FLAG)};
+    MEMBER(momentum, REAL),     MEMBER(stop_after, WHOLE),
+    MEMBER(cased, FLAG),        MEMBER(whole_word, FLAG)};
 enum { MEMBERS = sizeof members / sizeof members[0] };
 
 static json_t *list_json(const char *const *text, size_t count) {

@@ -115,8 +115,8 @@ static nvdp_status evaluate(struct nvdp__pretrainer *t) {
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
               "(%.4f nats) after %.1f M tokens",
-              t->state.step, t->config.steps, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
-              (double)t->state.tokens / 1e6);
+              t->state.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity,
+              t->eval.nll, (double)t->state.tokens / 1e6);
     json_t *line = nvdp__mlm_scores_json(&t->eval);
     json_object_set_new(line, "event", json_string("evaluation"));
     json_object_set_new(line, "step", json_integer((json_int_t)t->state.step));
@@ -126,7 +126,7 @@ static nvdp_status evaluate(struct nvdp__pretrainer *t) {
 }
 
 static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
-    return every > 0 && t->state.step % every == 0 && t->state.step < t->config.steps;
+    return every > 0 && t->state.step % every == 0 && t->state.step < t->config.stop_after;
 }
 
 static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
@@ -134,7 +134,7 @@ static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
     return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
                       "interrupted after step %" PRIu64 " of %" PRIu64
                       "; continue with: nvdp pretrain --resume %s",
-                      t->state.step, t->config.steps, t->config.out);
+                      t->state.step, t->config.stop_after, t->config.out);
 }
 
 /* Between steps: what is due, and stop when asked. */
@@ -165,8 +165,8 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
     struct recent recent = {0};
     uint64_t tokens_before = t->state.tokens;
     bool loaded = false;
-    nvdp__meter_begin(&meter, t->ctx, "pretrain", "step", t->state.step, t->config.steps);
-    while (t->state.step < t->config.steps) {
+    nvdp__meter_begin(&meter, t->ctx, "pretrain", "step", t->state.step, t->config.stop_after);
+    while (t->state.step < t->config.stop_after) {
         struct step_report r;
         if (loaded && t->state.epoch_row == t->examples.count) {
             t->state.epoch++;
@@ -179,7 +179,7 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
         double start = nvdp__now();
         NVDP_RETURN_IF_FAILED(train_step(t, &r));
         count_step(t, &r, nvdp__now() - start);
-        bool last = t->state.step == t->config.steps;
+        bool last = t->state.step == t->config.stop_after;
         if (last || t->state.step % t->config.log_every == 0)
             NVDP_RETURN_IF_FAILED(log_step(t, &r));
         report(&meter, &recent, t->state.step, (double)(t->state.tokens - tokens_before), &r);

@@ -87,7 +87,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_pretr
                                        nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
                                        &floats));
     plan.parameters = nvdp__params_trainable(&t.model.params);
-    plan.tokens = c->steps * c->batch * c->length;
+    plan.tokens = c->stop_after * c->batch * c->length;
     size_t vectors = 4; /* values, gradients, two moments */
     plan.memory_bytes = (vectors * t.model.params.total + floats) * sizeof(float);
     *out = plan;

@@ -364,3 +364,41 @@ Test(pretrain, without_memory) {
     cr_assert_gt(k, 30);
     nvdp_context_free(ctx);
 }
+
+/* Member `key` of the line of `directory`'s metrics.jsonl, lines counted from 0. */
+static double logged(const char *directory, size_t number, const char *key) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", directory);
+    char *text = support_read(path);
+    char *line = text;
+    for (size_t i = 0; i < number; i++)
+        line = strchr(line, '\n') + 1;
+    *strchr(line, '\n') = '\0';
+    json_t *object = json_loads(line, 0, NULL);
+    cr_assert_not_null(object);
+    double value = json_number_value(json_object_get(object, key));
+    json_decref(object);
+    free(text);
+    return value;
+}
+
+/* A run that ends early went the way of the one that goes on: the schedule is of all steps. */
+Test(pretrain, ends_early_where_asked) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = rig_text("train.txt", 50, 1);
+    char early[512], late[512];
+    snprintf(early, sizeof early, "%s", support_scratch_path("early"));
+    snprintf(late, sizeof late, "%s", support_scratch_path("late"));
+    struct nvdp_pretrain_config config = rig_config(&text, late);
+    config.steps = 40;
+    cr_assert_eq(run(ctx, &config).steps, 40);
+    config.out = early;
+    config.stop_after = 20;
+    cr_assert_eq(run(ctx, &config).steps, 20);
+    for (size_t line = 0; line < 2; line++) { /* of steps 10 and 20 */
+        cr_assert_eq(logged(early, line, "loss"), logged(late, line, "loss"));
+        cr_assert_eq(logged(early, line, "lr"), logged(late, line, "lr"));
+    }
+    cr_assert_gt(logged(early, 1, "lr"), config.lr / 3);
+    nvdp_context_free(ctx);
+}
