@@ -21,6 +21,7 @@ struct nvdp_nvib_config nvdp_nvib_config_default(void) {
                  .logvar_max = INFINITY,
                  .alpha_min = 0,
                  .alpha_max = INFINITY},
+        .vib = {.sigma = 0.55, .vtdp_pool = NVDP_VTDP_POOL_LAST},
     };
 }
 
@@ -51,6 +52,7 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_nvi
         {"prior_alpha", config->prior_alpha, 1e-5, 1e5},
         {"delta", config->delta, 0, 1e5},
         {"kappa", config->kappa, 1, KAPPA_MAX},
+        {"vib.sigma", config->vib.sigma, 1e-9, 1e6},
         {"clip.mu_radius", clip->mu_radius, 1e-6, INFINITY},
         {"clip.logvar_max", clip->logvar_max, -DBL_MAX, INFINITY},
         {"clip.logvar_min", clip->logvar_min, -INFINITY, fmin(clip->logvar_max, DBL_MAX)},
@@ -71,6 +73,7 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp_nvi
         {"pool", (int)config->pool, NVDP_POOL_WEIGHTED + 1},
         {"query", (int)config->query, NVDP_QUERY_CLEAN + 1},
         {"regularizer", (int)config->regularizer, NVDP_REGULARIZER_KL + 1},
+        {"vib.vtdp_pool", (int)config->vib.vtdp_pool, NVDP_VTDP_POOL_FIRST + 1},
     };
     for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++) {
         if (choice[i].value >= 0 && choice[i].value < choice[i].count) continue;

@@ -47,8 +47,8 @@ static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__bert *ber
     nvib->config = resolved;
     nvib->hidden_size = d;
     nvib->dim = p;
-    nvib->clip = nvdp__nvib_clip(&resolved.clip);
-    nvib->clips = nvdp__nvib_clips(&resolved.clip);
+    nvib->clip = nvdp__clip_set(&resolved.clip);
+    nvib->clips = nvdp__clips(&resolved.clip);
     nvib->block = (struct nvdp__block){.dim = p,
                                        .heads = resolved.latent_heads,
                                        .inner = p == d ? bert->config.intermediate_size : 4 * p,
@@ -275,22 +275,24 @@ static nvdp_status posterior(const void *self, const struct nvdp__device *dev,
     const struct nvdp__nvib *nvib = self;
     (void)batch;
     NVDP_RETURN_IF_FAILED(check_posteriors(nvib, first_row, out));
-    size_t p = nvib->dim;
     for (size_t t = 0; t < nvib->tokens; t++) {
-        size_t at = (first_row + t) * p;
         float log_alpha;
         nvdp__download(dev, 1, nvib->log_alpha + t, &log_alpha);
         out->alpha[first_row + t] = exp((double)log_alpha);
-        nvdp__download(dev, p, nvib->mu_out + t * p, nvib->stage);
-        for (size_t i = 0; i < p; i++) {
-            out->mu[at + i] = nvib->stage[i];
-        }
-        nvdp__download(dev, p, nvib->logvar_out + t * p, nvib->stage);
-        for (size_t i = 0; i < p; i++) {
-            out->logvar[at + i] = nvib->stage[i];
-        }
     }
+    nvdp__copy_gaussians(dev, nvib->tokens, nvib->mu_out, nvib->logvar_out, nvib->stage, first_row,
+                         out);
     return NVDP_OK;
+}
+
+static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
+                           struct nvdp_nvib_config *config) {
+    return nvdp_nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
+}
+
+static struct nvdp__form form(const void *self) {
+    (void)self;
+    return (struct nvdp__form){.weights = true};
 }
 
 /* A narrow latent starts from the principal directions of what the encoder says. */
@@ -302,12 +304,14 @@ static bool wants_hidden(const void *self) {
 const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .name = "nvdp",
     .private_ = true,
+    .resolve = resolve,
     .create = create,
     .release = release,
     .wants_hidden = wants_hidden,
     .initialise = nvdp__nvib_initialise,
     .plan = plan,
     .width = width,
+    .form = form,
     .forward = forward,
     .infer = infer,
     .forward_sample = forward_sample,

@@ -6,7 +6,7 @@
 #ifndef NVDP_NVIB_NVIB_H
 #define NVDP_NVIB_NVIB_H
 
-#include "bottleneck/bottleneck.h"
+#include "bottleneck/gaussian.h"
 #include "nvib/block.h"
 
 extern const struct nvdp__mechanism nvdp__mechanism_nvdp;
@@ -61,14 +61,5 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__d
 nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden);
-/* principal.c: `map` [p, D] (host), rows orthonormal: the leading principal directions of `hidden`
- * [rows, D] (host) about its mean, largest first; a random orthonormal map from `seed` where rows <
- * p. */
-nvdp_status nvdp__principal_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
-                                const float *hidden, uint64_t seed, float *map);
-
-/* clip.c: the clip set in float, its bounds rounded inwards. */
-struct nvdp__clip nvdp__nvib_clip(const struct nvdp_clip_config *config);
-bool nvdp__nvib_clips(const struct nvdp_clip_config *config);
 
 #endif

@@ -37,7 +37,21 @@ struct nvdp_clip_config {
     double alpha_min, alpha_max;   /* 0, INFINITY: off */
 };
 
-/* The NVIB bottleneck. Units: pseudo-counts and nats. */
+enum nvdp_vtdp_pool {
+    NVDP_VTDP_POOL_LAST, /* every token is noised and shared; then they are pooled */
+    NVDP_VTDP_POOL_FIRST /* the tokens are pooled; the one vector is noised and shared */
+};
+
+/* What the mechanisms without weights (vib-fixed, vib-learned, vtdp; docs/vib.md) have of their
+ * own. */
+struct nvdp_vib_config {
+    double sigma;                  /* 0.55: the standard deviation of vib-fixed */
+    enum nvdp_vtdp_pool vtdp_pool; /* last */
+};
+
+/* A bottleneck: NVIB's, and with it what the mechanisms without weights share (latent_dim, mu_tau,
+ * stdev_tau, length, pool, regularizer, the clip set's mu and logvar).  Units: pseudo-counts and
+ * nats. */
 struct nvdp_nvib_config {
     size_t latent_dim;   /* p; 0: the encoder's width */
     size_t latent_heads; /* 0: the encoder's, or the largest divisor of p below it */
@@ -53,6 +67,7 @@ struct nvdp_nvib_config {
     enum nvdp_query query;
     enum nvdp_regularizer regularizer;
     struct nvdp_clip_config clip;
+    struct nvdp_vib_config vib;
 };
 struct nvdp_nvib_config nvdp_nvib_config_default(void);
 /* NVDP_ERR_ARGUMENT naming the field, the value, the allowed range; hidden_size and heads are the

@@ -16,7 +16,7 @@ struct nvdp_model;
 struct nvdp_model_info {
     struct nvdp_bert_config bert;
     enum nvdp_method method;
-    struct nvdp_nvib_config nvib;     /* resolved; meaningful for NVDP_METHOD_NVDP */
+    struct nvdp_nvib_config nvib;     /* resolved; meaningful for private methods */
     struct nvdp_task task;            /* labels owned by the model */
     struct nvdp_task_options columns; /* of a "tsv" task; owned by the model */
     size_t max_length;

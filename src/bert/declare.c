@@ -27,6 +27,14 @@ nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix,
     return add(params, prefix, "bias", 1, out, 1, no_decay, &dense->bias);
 }
 
+void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
+                      const struct nvdp__dense *from, const struct nvdp__dense *to) {
+    nvdp__copy(dev, params->entry[to->weight].count, nvdp__value(params, from->weight),
+               nvdp__value(params, to->weight));
+    nvdp__copy(dev, params->entry[to->bias].count, nvdp__value(params, from->bias),
+               nvdp__value(params, to->bias));
+}
+
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows) {
     const struct nvdp__param *weight = &params->entry[dense->weight];
@@ -69,7 +77,7 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
 
 /* The weights of query, key and value end to end, then their biases: one product of 3D outputs. */
 static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char *prefix, size_t d,
-                                     struct nvdp__params *params) {
+                                     unsigned flags, struct nvdp__params *params) {
     struct {
         const char *name;
         struct nvdp__dense *dense;
@@ -79,7 +87,7 @@ static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char 
         bool weight = i < PARTS;
         char part[2 * NAME_ROOM];
         snprintf(part, sizeof part, "%s.attention.self.%s", prefix, table[i % PARTS].name);
-        unsigned joined = i % PARTS > 0 ? NVDP__PARAM_JOINED : 0;
+        unsigned joined = flags | (i % PARTS > 0 ? NVDP__PARAM_JOINED : 0);
         struct nvdp__dense *dense = table[i % PARTS].dense;
         NVDP_RETURN_IF_FAILED(
             weight ? add(params, part, "weight", 2, d, d, joined | LAYER_WEIGHT, &dense->weight)
@@ -88,11 +96,11 @@ static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char 
     return NVDP_OK;
 }
 
-static nvdp_status declare_layer(struct nvdp__bert *bert, size_t index,
-                                 struct nvdp__params *params) {
-    struct nvdp__bert_layer *layer = &bert->layer[index];
-    size_t d = bert->config.hidden_size;
-    size_t wide = bert->config.intermediate_size;
+nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
+                                const struct nvdp_bert_config *config, const char *prefix,
+                                unsigned flags, struct nvdp__params *params) {
+    size_t d = config->hidden_size;
+    size_t wide = config->intermediate_size;
     struct {
         const char *name;
         size_t out, in; /* in 0: a LayerNorm */
@@ -104,15 +112,25 @@ static nvdp_status declare_layer(struct nvdp__bert *bert, size_t index,
         {"output.dense", d, wide, &layer->output},
         {"output.LayerNorm", d, 0, &layer->output_norm},
     };
-    char prefix[NAME_ROOM];
-    snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu", index);
-    NVDP_RETURN_IF_FAILED(declare_attention(layer, prefix, d, params));
+    NVDP_RETURN_IF_FAILED(declare_attention(layer, prefix, d, flags, params));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu.%s", index, table[i].name);
+        char part[2 * NAME_ROOM];
+        snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
         NVDP_RETURN_IF_FAILED(
-            table[i].in > 0 ? nvdp__declare_dense(params, prefix, table[i].out, table[i].in,
-                                                  NVDP__PARAM_SET, table[i].dense)
-                            : nvdp__declare_norm(params, prefix, table[i].out, 0, table[i].dense));
+            table[i].in > 0
+                ? nvdp__declare_dense(params, part, table[i].out, table[i].in,
+                                      flags | NVDP__PARAM_SET, table[i].dense)
+                : nvdp__declare_norm(params, part, table[i].out, flags, table[i].dense));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *params) {
+    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
+        char prefix[NAME_ROOM];
+        snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu", i);
+        NVDP_RETURN_IF_FAILED(
+            nvdp__layer_declare(&bert->layer[i], &bert->config, prefix, 0, params));
     }
     return NVDP_OK;
 }
@@ -124,9 +142,7 @@ nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_c
     bert->layer = nvdp__calloc(params->ctx, config->num_hidden_layers, sizeof *bert->layer);
     if (bert->layer == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = declare_embeddings(bert, params);
-    for (size_t i = 0; status == NVDP_OK && i < config->num_hidden_layers; i++) {
-        status = declare_layer(bert, i, params);
-    }
+    if (status == NVDP_OK) status = declare_layers(bert, params);
     if (status == NVDP_OK && with_pooler)
         status = nvdp__declare_dense(params, "bert.pooler.dense", config->hidden_size,
                                      config->hidden_size, NVDP__PARAM_OPTIONAL, &bert->pooler);

@@ -34,6 +34,15 @@ nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix,
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm);
 
+/* Weight and bias (a LayerNorm's too) from one declared layer to another of its shape. */
+void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
+                      const struct nvdp__dense *from, const struct nvdp__dense *to);
+
+/* A layer's tensors as "<prefix>.attention.self.query.weight" and so on. */
+nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
+                                const struct nvdp_bert_config *config, const char *prefix,
+                                unsigned flags, struct nvdp__params *params);
+
 /* A declared dense layer for `rows` rows, its gradients where the table has any. */
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows);
@@ -67,6 +76,8 @@ struct nvdp__bert_cache {
     /* Set between create and plan: layers below are never trained.  They share buffers as in
      * inference, and a training forward's hidden[frozen] stays readable. */
     size_t frozen;
+    /* Set likewise: there are no embeddings, hidden[0] and operands[0] are another encoder's. */
+    bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
     /* Host arrays of layers+1; [0] is the embeddings' output.  After a training forward only the
      * last hidden state is readable, and only the operands are kept; in inference keep_hidden keeps

@@ -96,7 +96,7 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     cache->embedding_sum = room;
     cache->embedding_mean = shared.attention_mean;
     cache->embedding_rstd = shared.attention_rstd;
-    cache->hidden[0] = take(plan, plan->dim);
+    cache->hidden[0] = cache->above ? NULL : take(plan, plan->dim);
     cache->operands[0] = take_copy(plan, cache->hidden[0]);
     for (size_t i = 0; i < layers; i++) {
         /* A layer reads hidden[i] for the last time before it writes hidden[i + 1]. */
@@ -119,6 +119,8 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
     nvdp__operand *room = take_operand(plan, widest);
     if (cache->frozen > 0) {
         plan_shared(plan, cache->frozen, cache);
+    } else if (cache->above) {
+        cache->operands[0] = take_copy(plan, NULL);
     } else {
         cache->embedding_sum = take(plan, plan->dim);
         cache->embedding_mean = take(plan, 1);

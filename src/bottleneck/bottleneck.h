@@ -29,14 +29,25 @@ struct nvdp__sample {
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
 
+/* What a posterior and its sample are made of. */
+struct nvdp__form {
+    bool weights; /* pi, and the prior's component before the tokens' */
+    bool single;  /* one vector a text, not one a token: no length shows */
+};
+
 struct nvdp__bottleneck {
     const struct nvdp__mechanism *mechanism;
     void *self;
 };
 
+/* Checks a configuration for an encoder and fills what stands for "auto". */
+typedef nvdp_status nvdp__resolver(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
+                                   struct nvdp_nvib_config *config);
+
 struct nvdp__mechanism {
     const char *name;
-    bool private_; /* has noise, a posterior, an export */
+    bool private_;           /* has noise, a posterior, an export */
+    nvdp__resolver *resolve; /* NULL: no configuration is read */
     /* Declares parameters; `bert` outlives the bottleneck. */
     nvdp_status (*create)(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                           const struct nvdp_nvib_config *config, struct nvdp__params *params,
@@ -51,7 +62,8 @@ struct nvdp__mechanism {
                               const float *hidden);
     nvdp_status (*plan)(void *self, const struct nvdp__device *dev, size_t max_tokens,
                         size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena);
-    size_t (*width)(const void *self); /* of the pooled vector */
+    size_t (*width)(const void *self);           /* of the pooled vector */
+    struct nvdp__form (*form)(const void *self); /* private ones */
     /* Posterior, sample, sealed block; *pooled [texts, width] stays until the next call. */
     nvdp_status (*forward)(void *self, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__batch *batch,

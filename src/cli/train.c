@@ -37,6 +37,11 @@ static const struct cli_choice queries[] = {
     {"clean", NVDP_QUERY_CLEAN},
     {0},
 };
+static const struct cli_choice vtdp_pools[] = {
+    {"last", NVDP_VTDP_POOL_LAST},
+    {"first", NVDP_VTDP_POOL_FIRST},
+    {0},
+};
 static const struct cli_choice regularizers[] = {
     {"published", NVDP_REGULARIZER_PUBLISHED},
     {"kl", NVDP_REGULARIZER_KL},
@@ -123,6 +128,11 @@ static const struct cli_option options[] = {
     CLI_OPTION("query", "Q",
                "queries from the sample (sampled) or from un-noised means (clean: leaks)",
                CLI_CHOICE, NVIB(query), .choices = queries),
+    CLI_OPTION("vib-sigma", "X", "vib-fixed: standard deviation of the noise", CLI_REAL,
+               NVIB(vib.sigma)),
+    CLI_OPTION("vtdp-pool", "P",
+               "vtdp: pool the noised tokens (last) or noise one pooled vector (first)", CLI_CHOICE,
+               NVIB(vib.vtdp_pool), .choices = vtdp_pools),
     CLI_OPTION("clip-mu", "R", "clip |mu| to R", CLI_REAL, NVIB(clip.mu_radius)),
     CLI_OPTION("clip-logvar-min", "X", "least log variance", CLI_REAL, NVIB(clip.logvar_min)),
     CLI_OPTION("clip-logvar-max", "X", "largest log variance", CLI_REAL, NVIB(clip.logvar_max)),

@@ -26,9 +26,8 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_
     nvdp_status status = NVDP_OK;
     const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(info->method);
     if (mechanism == NULL) {
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "method '%s' is not in this version: base, reg and nvdp are",
-                          nvdp_method_name(info->method));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected a choice in 0..%d, found %d",
+                          (int)NVDP_METHOD_NVDP, (int)info->method);
     }
     struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
     if (model == NULL) return NVDP_ERR_MEMORY;

@@ -19,23 +19,26 @@ const char *const nvdp__pool_names[] = {[NVDP_POOL_AUTO] = "auto",
                                         NULL};
 static const char *const query_name[] = {
     [NVDP_QUERY_SAMPLED] = "sampled", [NVDP_QUERY_CLEAN] = "clean", NULL};
+static const char *const vtdp_pool_name[] = {
+    [NVDP_VTDP_POOL_LAST] = "last", [NVDP_VTDP_POOL_FIRST] = "first", NULL};
 static const char *const regularizer_name[] = {
     [NVDP_REGULARIZER_PUBLISHED] = "published", [NVDP_REGULARIZER_KL] = "kl", NULL};
 
 json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config) {
     return json_pack(
-        "{s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s,s:I,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o}", "latent_dim",
-        (json_int_t)config->latent_dim, "latent_heads", (json_int_t)config->latent_heads, "mu_tau",
-        config->mu_tau, "stdev_tau", config->stdev_tau, "alpha_tau", config->alpha_tau,
-        "prior_alpha", config->prior_alpha, "delta", config->delta, "kappa", config->kappa,
-        "length_policy", policy_name[config->length_policy], "length", (json_int_t)config->length,
-        "pool", nvdp__pool_names[config->pool], "query", query_name[config->query], "regularizer",
-        regularizer_name[config->regularizer], "clip_mu_radius",
-        nvdp__json_number(config->clip.mu_radius), "clip_logvar_min",
+        "{s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s,s:I,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:f,s:s}",
+        "latent_dim", (json_int_t)config->latent_dim, "latent_heads",
+        (json_int_t)config->latent_heads, "mu_tau", config->mu_tau, "stdev_tau", config->stdev_tau,
+        "alpha_tau", config->alpha_tau, "prior_alpha", config->prior_alpha, "delta", config->delta,
+        "kappa", config->kappa, "length_policy", policy_name[config->length_policy], "length",
+        (json_int_t)config->length, "pool", nvdp__pool_names[config->pool], "query",
+        query_name[config->query], "regularizer", regularizer_name[config->regularizer],
+        "clip_mu_radius", nvdp__json_number(config->clip.mu_radius), "clip_logvar_min",
         nvdp__json_number(config->clip.logvar_min), "clip_logvar_max",
         nvdp__json_number(config->clip.logvar_max), "clip_alpha_min",
         nvdp__json_number(config->clip.alpha_min), "clip_alpha_max",
-        nvdp__json_number(config->clip.alpha_max));
+        nvdp__json_number(config->clip.alpha_max), "vib_sigma", config->vib.sigma, "vtdp_pool",
+        vtdp_pool_name[config->vib.vtdp_pool]);
 }
 
 /* A word of a NULL-ended list as its index. */
@@ -82,6 +85,9 @@ static nvdp_status read_words(struct nvdp_context *ctx, const char *path, const 
     NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "regularizer", regularizer_name,
                                     (int)config->regularizer, &word));
     config->regularizer = (enum nvdp_regularizer)word;
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "vtdp_pool", vtdp_pool_name,
+                                    (int)config->vib.vtdp_pool, &word));
+    config->vib.vtdp_pool = (enum nvdp_vtdp_pool)word;
     return NVDP_OK;
 }
 
@@ -109,6 +115,7 @@ nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *pa
                        {"alpha_tau", &config.alpha_tau},
                        {"prior_alpha", &config.prior_alpha},
                        {"delta", &config.delta},
+                       {"vib_sigma", &config.vib.sigma},
                        {"clip_mu_radius", &config.clip.mu_radius},
                        {"clip_logvar_min", &config.clip.logvar_min},
                        {"clip_logvar_max", &config.clip.logvar_max},
@@ -144,7 +151,7 @@ json_t *nvdp__model_info_json(const struct nvdp_model_info *info) {
                                       info->columns.text_pair_column, "label",
                                       info->columns.label_column));
     }
-    if (info->method == NVDP_METHOD_NVDP) {
+    if (nvdp__method_resolver(info->method) != NULL) {
         json_object_set_new(object, "nvib", nvdp__nvib_config_json(&info->nvib));
     }
     return object;
@@ -249,11 +256,11 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
     info->columns.label_column = keep(pool, json_string_value(json_object_get(columns, "label")));
     info->columns.regression = info->task.regression;
     NVDP_RETURN_IF_FAILED(fill_task(ctx, path, task, info));
-    if (info->method == NVDP_METHOD_NVDP) {
+    nvdp__resolver *resolve = nvdp__method_resolver(info->method);
+    if (resolve != NULL) {
         NVDP_RETURN_IF_FAILED(
             nvdp__nvib_config_from_json(ctx, path, json_object_get(object, "nvib"), &info->nvib));
-        NVDP_RETURN_IF_FAILED(nvdp_nvib_config_check(ctx, &info->nvib, info->bert.hidden_size,
-                                                     info->bert.num_attention_heads));
+        NVDP_RETURN_IF_FAILED(resolve(ctx, &info->bert, &info->nvib));
     }
     return read_labels(ctx, path, json_object_get(object, "labels"), pool, &info->task, labels);
 }

@@ -64,13 +64,17 @@ static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__b
                                                   posteriors->offset[first], posteriors);
 }
 
-/* What is the same for every text. */
-static void describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors) {
+struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
+    return model->bottleneck.mechanism->form(model->bottleneck.self);
+}
+
+void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors) {
     const struct nvdp_nvib_config *nvib = &model->info.nvib;
+    bool single = nvdp__model_form(model).single;
     posteriors->prior_alpha = nvib->prior_alpha;
     posteriors->kappa = nvib->kappa;
-    posteriors->policy = nvib->length_policy;
-    posteriors->length = nvib->length;
+    posteriors->policy = single ? NVDP_LENGTH_HIDDEN : nvib->length_policy;
+    posteriors->length = single ? 1 : nvib->length;
     posteriors->pad_alpha = nvdp_nvib_pad_alpha(nvib);
     const char *name = nvdp_method_name(model->info.method);
     for (size_t i = 0; i + 1 < sizeof posteriors->method && name[i] != '\0'; i++) {
@@ -90,11 +94,12 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     }
     if (batch == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch 0: expected at least 1");
     size_t dim = model->info.nvib.latent_dim;
-    NVDP_TRY(nvdp_posteriors_create(ctx, dataset->count, dataset->offset[dataset->count], dim, true,
-                                    &posteriors));
+    struct nvdp__form form = nvdp__model_form(model);
+    size_t rows = form.single ? dataset->count : dataset->offset[dataset->count];
+    NVDP_TRY(nvdp_posteriors_create(ctx, dataset->count, rows, dim, form.weights, &posteriors));
     for (size_t i = 0; i <= dataset->count; i++)
-        posteriors->offset[i] = dataset->offset[i];
-    describe(model, posteriors);
+        posteriors->offset[i] = form.single ? i : dataset->offset[i];
+    nvdp__model_describe(model, posteriors);
     NVDP_TRY(for_each_batch(model, dataset, batch, NULL, "posteriors", take_posterior, posteriors));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
     *out = posteriors;

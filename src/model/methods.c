@@ -2,18 +2,19 @@
 #include "bottleneck/none.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
+#include "vib/vib.h"
 
 #include <string.h>
 
 static const struct {
     const char *name;
-    const struct nvdp__mechanism *mechanism; /* NULL: known, not in this version */
+    const struct nvdp__mechanism *mechanism;
 } table[] = {
     [NVDP_METHOD_BASE] = {"base", &nvdp__mechanism_none},
     [NVDP_METHOD_REG] = {"reg", &nvdp__mechanism_none},
-    [NVDP_METHOD_VIB_FIXED] = {"vib-fixed", NULL},
-    [NVDP_METHOD_VIB_LEARNED] = {"vib-learned", NULL},
-    [NVDP_METHOD_VTDP] = {"vtdp", NULL},
+    [NVDP_METHOD_VIB_FIXED] = {"vib-fixed", &nvdp__mechanism_vib_fixed},
+    [NVDP_METHOD_VIB_LEARNED] = {"vib-learned", &nvdp__mechanism_vib_learned},
+    [NVDP_METHOD_VTDP] = {"vtdp", &nvdp__mechanism_vtdp},
     [NVDP_METHOD_NVDP] = {"nvdp", &nvdp__mechanism_nvdp},
 };
 enum { METHODS = sizeof table / sizeof table[0] };
@@ -36,4 +37,9 @@ nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nv
 
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method) {
     return (size_t)method < METHODS ? table[method].mechanism : NULL;
+}
+
+nvdp__resolver *nvdp__method_resolver(enum nvdp_method method) {
+    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(method);
+    return mechanism != NULL ? mechanism->resolve : NULL;
 }

@@ -43,8 +43,7 @@ struct nvdp__step_losses {
 };
 
 /* Declares and allocates the parameters for info (bert, method, nvib resolved, outputs); values are
- * zero until initialised or loaded.  The mechanism of a method that this version lacks is
- * NVDP_ERR_UNSUPPORTED by name. */
+ * zero until initialised or loaded. */
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
                               bool with_grad, struct nvdp_model **out);
 /* Fixes the embeddings and the first `layers` layers (1 to all of them): no gradients, no updates.
@@ -76,6 +75,10 @@ nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
+/* What a private model's posteriors and samples are made of. */
+struct nvdp__form nvdp__model_form(const struct nvdp_model *model);
+/* What is the same for every text of its posteriors: prior, padding, kappa, length, method. */
+void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors);
 /* Host logits of the last forward. */
 void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out);
 /* Draw for evaluation number `draw` under `seed`. */
@@ -98,7 +101,9 @@ nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *pa
 /* "auto", "first", "mean", "weighted", NULL: indexed by enum nvdp_pool. */
 extern const char *const nvdp__pool_names[];
 
-/* The mechanism of a method, NULL where this version has none. */
+/* The mechanism of a method; NULL for what is none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
+/* Of a method whose bottleneck has a configuration; NULL for others. */
+nvdp__resolver *nvdp__method_resolver(enum nvdp_method method);
 
 #endif

@@ -2,7 +2,6 @@
 #include "share/export.h"
 
 #include "base/file.h"
-#include "model/model.h"
 #include "share/public_model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +57,12 @@ static nvdp_status open_run(struct nvdp__export *export) {
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s adds no noise: its texts cannot be given away",
                           export->options->run, nvdp_method_name(model->info.method));
+    if (export->options->model_out != NULL && !nvdp__model_form(model).weights)
+        return nvdp__fail(export->ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: method %s has no sealed block: there is no public part to write to "
+                          "%s",
+                          export->options->run, nvdp_method_name(model->info.method),
+                          export->options->model_out);
     if (model->info.nvib.query == NVDP_QUERY_CLEAN)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: query clean: this model reads past its bottleneck, so its sample is "
@@ -79,6 +84,7 @@ static nvdp_status prepare_noise(struct nvdp__export *export) {
 static void collect_facts(struct nvdp__export *export) {
     struct nvdp__release_facts *facts = &export->facts;
     facts->info = nvdp_model_info(export->run.model);
+    facts->form = export->form;
     facts->lambda_g = export->run.config.lambda_g;
     facts->lambda_d = export->run.config.lambda_d;
     facts->texts = export->texts;

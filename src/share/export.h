@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_SHARE_EXPORT_H
 #define NVDP_SRC_SHARE_EXPORT_H
 
+#include "model/model.h"
 #include "share/embeddings_file.h"
 #include "share/release.h"
 #include "share/statement.h"
@@ -26,6 +27,8 @@ struct nvdp__export {
     size_t texts;
     struct nvdp__release_key key;
     struct nvdp__noise noise;
+    struct nvdp__form form;      /* of the model's samples */
+    struct nvdp_posteriors like; /* no rows: what is the same for every text */
     struct nvdp__embeddings_shape shape;
     int64_t *offset; /* [N*S+1] rows, public lengths */
     struct nvdp__release_facts facts;

@@ -1,21 +1,13 @@
 /* The samples of an export: posteriors batch by batch, drawn, rounded, written, forgotten. */
 #include "base/progress.h"
-#include "model/model.h"
 #include "share/export.h"
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { SLICE_VALUES = 1 << 22 };
 
 /* --- shapes and memory --- */
-
-static size_t sample_rows(const struct nvdp__export *export, size_t tokens) {
-    const struct nvdp_nvib_config *nvib = &nvdp_model_info(export->run.model)->nvib;
-    size_t components = nvib->length_policy == NVDP_LENGTH_HIDDEN ? nvib->length : tokens;
-    return (components + 1) * (size_t)nvib->kappa;
-}
 
 static nvdp_status plan_offsets(struct nvdp__export *export) {
     size_t samples = export->options->samples;
@@ -30,7 +22,8 @@ static nvdp_status plan_offsets(struct nvdp__export *export) {
     for (size_t p = 0; p < export->parts; p++) {
         const struct nvdp_dataset *data = export->part[p].data;
         for (size_t i = 0; i < data->count; i++) {
-            size_t rows = sample_rows(export, data->offset[i + 1] - data->offset[i]);
+            size_t own = export->form.single ? 1 : data->offset[i + 1] - data->offset[i];
+            size_t rows = nvdp__release_sample_rows(&export->like, export->form.weights, own);
             if (rows > export->longest_rows) export->longest_rows = rows;
             for (size_t s = 0; s < samples; s++, k++) {
                 export->offset[k + 1] = export->offset[k] + (int64_t)rows;
@@ -41,18 +34,18 @@ static nvdp_status plan_offsets(struct nvdp__export *export) {
 }
 
 static void describe_shape(struct nvdp__export *export) {
-    const struct nvdp_nvib_config *nvib = &nvdp_model_info(export->run.model)->nvib;
-    bool hidden = nvib->length_policy == NVDP_LENGTH_HIDDEN;
+    const struct nvdp_posteriors *like = &export->like;
+    bool hidden = like->policy == NVDP_LENGTH_HIDDEN;
     export->shape = (struct nvdp__embeddings_shape){
         .texts = export->texts,
         .samples = export->options->samples,
-        .dim = nvib->latent_dim,
-        .kappa = nvib->kappa,
-        .policy = nvib->length_policy,
-        .length = hidden ? nvib->length : 0,
+        .dim = like->dim,
+        .kappa = like->kappa,
+        .policy = like->policy,
+        .length = hidden ? like->length : 0,
         .sample_rows = hidden ? export->longest_rows : 0,
         .rows = (size_t) export->offset[export->texts * export->options->samples],
-        .weights = true,
+        .weights = export->form.weights,
     };
 }
 
@@ -77,15 +70,15 @@ nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     size_t batch = batch_texts(export);
     export->batch_texts = batch;
     struct nvdp_context *ctx = export->ctx;
-    const struct nvdp_model_info *info = nvdp_model_info(export->run.model);
     size_t longest = longest_text(export);
     size_t dim = export->shape.dim;
     size_t threads = (size_t)nvdp_context_threads(ctx);
     size_t rows = batch * export->shape.samples * export->longest_rows;
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(export->run.model, batch, longest, false));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, batch, longest, &export->batch));
-    NVDP_RETURN_IF_FAILED(
-        nvdp_posteriors_create(ctx, batch, batch * longest, dim, true, &export->posteriors));
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, batch,
+                                                 batch * (export->form.single ? 1 : longest), dim,
+                                                 export->form.weights, &export->posteriors));
     export->wide = nvdp__calloc(ctx, threads * export->longest_rows * dim, sizeof(double));
     export->log_weights = nvdp__calloc(ctx, threads * export->longest_rows, sizeof(double));
     export->z = nvdp__calloc(ctx, rows * dim, sizeof(float));
@@ -94,17 +87,14 @@ nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     if (export->wide == NULL || export->log_weights == NULL || export->z == NULL ||
         export->log_pi == NULL || export->first_row == NULL)
         return NVDP_ERR_MEMORY;
-    export->posteriors->prior_alpha = info->nvib.prior_alpha;
-    export->posteriors->pad_alpha = nvdp_nvib_pad_alpha(&info->nvib);
-    export->posteriors->kappa = info->nvib.kappa;
-    export->posteriors->policy = info->nvib.length_policy;
-    export->posteriors->length = info->nvib.length;
-    snprintf(export->posteriors->method, sizeof export->posteriors->method, "%s",
-             nvdp_method_name(info->method));
+    nvdp__model_describe(export->run.model, export->posteriors);
     return NVDP_OK;
 }
 
 nvdp_status nvdp__export_plan(struct nvdp__export *export) {
+    export->form = nvdp__model_form(export->run.model);
+    export->like.dim = nvdp_model_info(export->run.model)->nvib.latent_dim;
+    nvdp__model_describe(export->run.model, &export->like);
     NVDP_RETURN_IF_FAILED(plan_offsets(export));
     describe_shape(export);
     return NVDP_OK;
@@ -123,7 +113,7 @@ static nvdp_status infer(struct nvdp__export *export, const struct nvdp__export_
     NVDP_RETURN_IF_FAILED(nvdp__model_forward(model, export->batch, &pass, &draw, 0));
     posteriors->texts = n;
     for (size_t i = 0; i <= n; i++) {
-        posteriors->offset[i] = (size_t) export->batch->offset[i];
+        posteriors->offset[i] = export->form.single ? i : (size_t) export->batch->offset[i];
     }
     NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->posterior(
         model->bottleneck.self, &model->dev, export->batch, 0, posteriors));

@@ -7,10 +7,15 @@
 enum { BLOCK_NORMALS = 8 }; /* normals in one block of a stream */
 static const double LARGEST_HALF = 65504;
 
-size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i) {
-    size_t own = posteriors->offset[i + 1] - posteriors->offset[i];
+size_t nvdp__release_sample_rows(const struct nvdp_posteriors *posteriors, bool weights,
+                                 size_t own) {
     size_t length = posteriors->policy == NVDP_LENGTH_HIDDEN ? posteriors->length : own;
-    return posteriors->alpha != NULL ? (1 + length) * (size_t)posteriors->kappa : length;
+    return weights ? (1 + length) * (size_t)posteriors->kappa : length;
+}
+
+size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i) {
+    return nvdp__release_sample_rows(posteriors, posteriors->alpha != NULL,
+                                     posteriors->offset[i + 1] - posteriors->offset[i]);
 }
 
 /* The posterior's row behind row r of text i's sample; SIZE_MAX for the prior and for padding. */

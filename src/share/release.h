@@ -16,6 +16,9 @@ struct nvdp__release {
     uint32_t sample; /* which of a text's samples: the streams' epoch */
 };
 
+/* Rows of a sample of a text with `own` posterior rows, with or without weights. */
+size_t nvdp__release_sample_rows(const struct nvdp_posteriors *posteriors, bool weights,
+                                 size_t own);
 /* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; without weights L, or
  * the text's own rows. */
 size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);

@@ -64,7 +64,9 @@ static void say_what(struct writer *writer, const struct nvdp__release_facts *fa
     const struct nvdp_nvib_config *nvib = &facts->info->nvib;
     say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ", facts->samples,
         facts->samples == 1 ? "" : "s", facts->texts, nvdp_method_name(facts->info->method));
-    if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
+    if (facts->form.single) {
+        say(writer, "A sample is one vector of the whole text, whose length does not show. ");
+    } else if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
         say(writer,
             "Lengths are hidden up to %zu tokens, special tokens included; longer texts are cut. ",
             nvib->length);
@@ -77,6 +79,11 @@ static void say_what(struct writer *writer, const struct nvdp__release_facts *fa
         facts->labels ? ", and their exact labels" : "");
 }
 
+static const char *shared_parts(const struct nvdp__form *form) {
+    if (form->weights) return "weights and vectors together";
+    return form->single ? "its vector" : "all vectors together";
+}
+
 static void say_measured(struct writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp_privacy_report *report = &facts->privacy;
     const struct nvdp_pairs_summary *pairs = &report->pairs;
@@ -87,9 +94,9 @@ static void say_measured(struct writer *writer, const struct nvdp__release_facts
     }
     say(writer,
         "Measured, not proven: over all ordered pairs of %zu of the texts, the Renyi divergence of "
-        "order %g of one sample of a text, weights and vectors together, is at most %s and on "
-        "average %s nats",
-        pairs->texts, pairs->order, number(pairs->sum.max, a), number(pairs->sum.mean, b));
+        "order %g of one sample of a text, %s, is at most %s and on average %s nats",
+        pairs->texts, pairs->order, shared_parts(&facts->form), number(pairs->sum.max, a),
+        number(pairs->sum.mean, b));
     if (pairs->infinite > 0)
         say(writer, " (%s%% of the pairs infinite)",
             number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
@@ -128,29 +135,37 @@ void nvdp__statement(const struct nvdp__release_facts *facts, size_t room, char 
 
 /* --- attributes --- */
 
-static nvdp_status mechanism_attributes(struct nvdp__h5 *file, const struct nvdp_model_info *info) {
+/* What a mechanism with weights has. */
+static nvdp_status weights_attributes(struct nvdp__h5 *file, const struct nvdp_nvib_config *nvib) {
+    const struct nvdp_clip_config *clip = &nvib->clip;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "latent_heads", (int64_t)nvib->latent_heads));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "prior_alpha", nvib->prior_alpha));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "nvib_delta", nvib->delta));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_alpha_min", clip->alpha_min));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_alpha_max", clip->alpha_max));
+    if (nvib->length_policy == NVDP_LENGTH_PUBLIC) return NVDP_OK;
+    return nvdp__h5_set_real(file, "pad_alpha", nvdp_nvib_pad_alpha(nvib));
+}
+
+static nvdp_status mechanism_attributes(struct nvdp__h5 *file,
+                                        const struct nvdp__release_facts *facts) {
+    const struct nvdp_model_info *info = facts->info;
     const struct nvdp_nvib_config *nvib = &info->nvib;
     const struct nvdp_clip_config *clip = &nvib->clip;
-    bool hidden = nvib->length_policy == NVDP_LENGTH_HIDDEN;
-    const struct {
-        const char *name;
-        double value;
-    } reals[] = {{"prior_alpha", nvib->prior_alpha},    {"nvib_delta", nvib->delta},
-                 {"clip_mu_radius", clip->mu_radius},   {"clip_logvar_min", clip->logvar_min},
-                 {"clip_logvar_max", clip->logvar_max}, {"clip_alpha_min", clip->alpha_min},
-                 {"clip_alpha_max", clip->alpha_max},   {"pad_alpha", nvdp_nvib_pad_alpha(nvib)}};
+    bool single = facts->form.single;
+    bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
+    int64_t length = single ? 1 : (int64_t)nvib->length;
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "method", nvdp_method_name(info->method)));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "task", info->task.name));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
-    if (hidden) NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", (int64_t)nvib->length));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "pool", nvdp__pool_name(nvib->pool)));
+    if (hidden) NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", length));
+    if (!single)
+        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "pool", nvdp__pool_name(nvib->pool)));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "kappa", nvib->kappa));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "latent_heads", (int64_t)nvib->latent_heads));
-    size_t count = sizeof reals / sizeof reals[0] - (hidden ? 0 : 1);
-    for (size_t i = 0; i < count; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, reals[i].name, reals[i].value));
-    }
-    return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_mu_radius", clip->mu_radius));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_logvar_min", clip->logvar_min));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_logvar_max", clip->logvar_max));
+    return facts->form.weights ? weights_attributes(file, nvib) : NVDP_OK;
 }
 
 static nvdp_status training_attributes(struct nvdp__h5 *file,
@@ -190,7 +205,7 @@ static nvdp_status divergence_attributes(struct nvdp__h5 *file,
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "divergence_adjacency", "all"));
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_set_string(file, "divergence_normalisations",
-                            "sum: one sample of a text, weights and vectors, in nats; "
+                            "sum: one sample of a text, all that is shared of it, in nats; "
                             "per_component_dim: sum / (components x "
                             "dim), as in the published tables, not a privacy guarantee"));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "divergence_texts", (int64_t)pairs->texts));
@@ -206,7 +221,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
                                      const struct nvdp__release_facts *facts) {
     char statement[NVDP_STATEMENT_ROOM];
     nvdp__statement(facts, sizeof statement, statement);
-    NVDP_RETURN_IF_FAILED(mechanism_attributes(file, facts->info));
+    NVDP_RETURN_IF_FAILED(mechanism_attributes(file, facts));
     NVDP_RETURN_IF_FAILED(training_attributes(file, facts));
     if (facts->measured) NVDP_RETURN_IF_FAILED(divergence_attributes(file, facts));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "texts", (int64_t)facts->texts));

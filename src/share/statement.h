@@ -3,12 +3,14 @@
 #define NVDP_SRC_SHARE_STATEMENT_H
 
 #include "base/hdf5_file.h"
+#include "bottleneck/bottleneck.h"
 #include <nvdp/model.h>
 #include <nvdp/share.h>
 
 /* Everything that is said.  All of it is public. */
 struct nvdp__release_facts {
     const struct nvdp_model_info *info;
+    struct nvdp__form form;    /* of the samples */
     double lambda_g, lambda_d; /* NaN: unknown */
     size_t texts, samples;
     bool labels;

@@ -26,8 +26,8 @@ struct nvdp__clip {
     float log_alpha_min, log_alpha_max;
 };
 /* In place; mu_norm [rows] keeps |mu| before scaling, logvar_in [rows,dim] and log_alpha_in [rows]
- * what came in.  A scaled mu comes to lie inside the ball by some 2e-7 of its radius, never outside
- * by rounding. */
+ * what came in.  Without weights log_alpha, log_alpha_in and dlog_alpha are NULL.  A scaled mu
+ * comes to lie inside the ball by some 2e-7 of its radius, never outside by rounding. */
 void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
                         size_t dim, float *mu, float *logvar, float *log_alpha, float *mu_norm,
                         float *logvar_in, float *log_alpha_in);
@@ -97,6 +97,19 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
                      const int32_t *token_offset, size_t dim, const float *mu, const float *logvar,
                      const float *log_alpha, double *loss_g, double *loss_d, float *dmu,
                      float *dlogvar, float *dlog_alpha);
+
+/* Gaussians alone: the sum of D(N(mu, var) || N(0, I)), nats, over a text's rows
+ * offset[b]..offset[b+1]; in the published form their mean.  Gradients times `weight` (dmu NULL:
+ * skip) are ADDED. */
+void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form form, double weight,
+                           size_t texts, const int32_t *offset, size_t dim, const float *mu,
+                           const float *logvar, double *loss, float *dmu, float *dlogvar);
+/* logvar = 2 log sigma of sigma = softplus(rho) = log(1 + e^rho). */
+void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float *rho,
+                           float *logvar);
+/* drho is set; it may be dlogvar. */
+void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, const float *rho,
+                                    const float *dlogvar, float *drho);
 
 /* Scalars (gamma.c), in double. */
 /* d g / d alpha of g ~ Gamma(alpha, 1) at fixed randomness. alpha in [1e-5, 1e5]. */

@@ -196,3 +196,19 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
         if (loss_d != NULL) loss_d[b] = d;
     }
 }
+
+void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form form, double weight,
+                           size_t texts, const int32_t *offset, size_t dim, const float *mu,
+                           const float *logvar, double *loss, float *dmu, float *dlogvar) {
+    int team = nvdp__team(dev, 8 * (size_t)offset[texts] * dim);
+#pragma omp parallel for schedule(dynamic) num_threads(team)
+    for (size_t b = 0; b < texts; b++) {
+        size_t first = (size_t)offset[b] * dim;
+        size_t rows = (size_t)(offset[b + 1] - offset[b]);
+        double share = form == NVDP__KL_PUBLISHED && rows > 0 ? 1 / (double)rows : 1;
+        if (loss != NULL) loss[b] = share * gaussian_kl(rows * dim, mu + first, logvar + first);
+        if (dmu == NULL) continue;
+        kl_gaussian_backward(rows * dim, weight * share, mu + first, logvar + first, dmu + first,
+                             dlogvar + first);
+    }
+}

@@ -129,6 +129,7 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
         for (size_t i = 0; i < dim; i++) {
             v[i] = clamp(v[i], clip->logvar_min, clip->logvar_max);
         }
+        if (log_alpha == NULL) continue;
         log_alpha_in[t] = log_alpha[t];
         log_alpha[t] = clamp(log_alpha[t], clip->log_alpha_min, clip->log_alpha_max);
     }
@@ -156,6 +157,8 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
         for (size_t i = t * dim; i < (t + 1) * dim; i++) {
             if (!within(logvar_in[i], clip->logvar_min, clip->logvar_max)) dlogvar[i] = 0;
         }
-        if (!within(log_alpha_in[t], clip->log_alpha_min, clip->log_alpha_max)) dlog_alpha[t] = 0;
+        if (log_alpha_in != NULL &&
+            !within(log_alpha_in[t], clip->log_alpha_min, clip->log_alpha_max))
+            dlog_alpha[t] = 0;
     }
 }

@@ -52,7 +52,8 @@ static nvdp_status resolve(struct nvdp__trainer *t, const struct nvdp_bert_confi
             "max_length: expected at most the model's max_position_embeddings %zu, found %zu",
             bert->max_position_embeddings, config->max_length);
     }
-    if (config->method != NVDP_METHOD_NVDP) return NVDP_OK;
+    nvdp__resolver *resolve_method = nvdp__method_resolver(config->method);
+    if (resolve_method == NULL) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
         config->nvib.length < config->max_length) {
@@ -60,10 +61,7 @@ static nvdp_status resolve(struct nvdp__trainer *t, const struct nvdp_bert_confi
                           "length: expected at least max_length %zu, found %zu", config->max_length,
                           config->nvib.length);
     }
-    NVDP_RETURN_IF_FAILED(nvdp_nvib_config_check(t->ctx, &config->nvib, bert->hidden_size,
-                                                 bert->num_attention_heads));
-    return nvdp_nvib_config_resolve(t->ctx, &config->nvib, bert->hidden_size,
-                                    bert->num_attention_heads);
+    return resolve_method(t->ctx, bert, &config->nvib);
 }
 
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,

@@ -93,6 +93,7 @@ const char *rig_run(struct nvdp_context *ctx, const char *name, const struct rig
     config.nvib.length_policy = choice->policy;
     config.nvib.query = choice->query;
     config.nvib.kappa = choice->kappa;
+    config.nvib.vib.vtdp_pool = choice->vtdp_pool;
     config.lambda_g = 1e-3;
     config.lambda_d = 1e-3;
     config.epochs = choice->epochs;

@@ -13,6 +13,7 @@ struct rig_choice {
     int kappa;
     size_t latent_dim; /* 0: the encoder's 16 */
     size_t epochs;     /* 1 where the weights do not matter */
+    enum nvdp_vtdp_pool vtdp_pool;
 };
 /* Trains on sentences that one word decides; returns the run directory (name: under the scratch
  * folder).  120 training and 40 dev texts of 5 to 8 tokens, at most 10. */

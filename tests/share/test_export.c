@@ -548,6 +548,7 @@ Test(statement, rounds_up) {
 
 static struct nvdp__release_facts long_facts(const struct nvdp_model_info *info) {
     struct nvdp__release_facts facts = {.info = info,
+                                        .form = {.weights = true},
                                         .texts = 123456789,
                                         .samples = 65536,
                                         .labels = true,

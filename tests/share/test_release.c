@@ -64,14 +64,14 @@ static void same_sample(const struct rig_choice *choice) {
         size_t rows = (size_t)both.sample.offset[i + 1] - first;
         cr_assert_eq(nvdp__release_rows(both.posteriors, i), rows);
         double *z = calloc(rows * dim, sizeof *z);
-        double *log_pi = calloc(rows, sizeof *log_pi);
+        double *log_pi = both.sample.log_pi != NULL ? calloc(rows, sizeof *log_pi) : NULL;
         nvdp__release_draw(&release, i, both.batch->key[i], z, log_pi);
         for (size_t k = 0; k < rows * dim; k++) {
             double got = both.sample.z[first * dim + k];
             cr_assert_lt(support_relative(z[k], got, 1), 1e-5, "text %zu, value %zu: %g, %g", i, k,
                          z[k], got);
         }
-        for (size_t r = 0; r < rows; r++) {
+        for (size_t r = 0; log_pi != NULL && r < rows; r++) {
             double got = both.sample.log_pi[first + r];
             cr_assert_lt(support_relative(log_pi[r], got, 1), 1e-4, "text %zu, row %zu: %g, %g", i,
                          r, log_pi[r], got);
@@ -91,6 +91,18 @@ Test(release, equals_the_mechanism_with_hidden_lengths) {
 Test(release, equals_the_mechanism_with_public_lengths) {
     same_sample(&(struct rig_choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .kappa = 1, .epochs = 1});
+}
+
+Test(release, equals_the_mechanism_without_weights) {
+    static const struct rig_choice choices[] = {
+        {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1},
+        {.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 4, .epochs = 1},
+        {.method = NVDP_METHOD_VTDP, .epochs = 1},
+        {.method = NVDP_METHOD_VTDP, .policy = NVDP_LENGTH_PUBLIC, .latent_dim = 4, .epochs = 1},
+        {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP_VTDP_POOL_FIRST, .epochs = 1}};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        same_sample(&choices[i]);
+    }
 }
 
 Test(release, equals_the_mechanism_with_several_vectors_a_component) {

@@ -165,6 +165,49 @@ Test(loss, exact_form_is_the_integral) {
     gsl_integration_workspace_free(work);
 }
 
+/* Gaussians alone: the sum over dimensions and rows of the integral, and in the published form its
+ * mean over the rows of a text. */
+Test(loss, gaussians_alone_are_the_integral) {
+    enum { DIM = 2, ROWS = 4 };
+    const int32_t offset[3] = {0, 3, ROWS};
+    const float mu[ROWS * DIM] = {0.7f, -2, 0, 1.5f, 0.25f, 3, -1, 0.1f};
+    const float logvar[ROWS * DIM] = {-1.2f, 0.5f, 0, -3, 1.1f, -0.4f, -6, 0.9f};
+    gsl_integration_workspace *work = gsl_integration_workspace_alloc(1000);
+    double want[2] = {0, 0}, exact[2], published[2], part, error;
+    for (size_t i = 0; i < ROWS * DIM; i++) {
+        struct normal normal = {mu[i], exp(0.5 * logvar[i])};
+        gsl_function f = {normal_integrand, &normal};
+        gsl_integration_qag(&f, mu[i] - 30 * normal.sd, mu[i] + 30 * normal.sd, 1e-12, 1e-10, 1000,
+                            GSL_INTEG_GAUSS61, work, &part, &error);
+        want[i / DIM >= 3] += part;
+    }
+    gsl_integration_workspace_free(work);
+    nvdp__gaussian_losses(&dev, NVDP__KL_EXACT, 0, 2, offset, DIM, mu, logvar, exact, NULL, NULL);
+    nvdp__gaussian_losses(&dev, NVDP__KL_PUBLISHED, 0, 2, offset, DIM, mu, logvar, published, NULL,
+                          NULL);
+    for (size_t b = 0; b < 2; b++) {
+        cr_expect_lt(support_relative(exact[b], want[b], 0), 1e-9); /* quadrature */
+        cr_expect_lt(support_relative(published[b], want[b] / (b == 0 ? 3 : 1), 0), 1e-9);
+    }
+}
+
+/* d/dmu = w mu, d/dlogvar = w (e^logvar - 1)/2, ADDED; divided by the rows in the published form.
+ */
+Test(loss, gradients_of_gaussians_alone) {
+    const int32_t offset[2] = {0, 2};
+    const float mu[2] = {0.5f, -3}, logvar[2] = {-2, 1};
+    for (int published = 0; published < 2; published++) {
+        enum nvdp__kl_form form = published ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT;
+        float dmu[2] = {1, 1}, dlogvar[2] = {1, 1};
+        nvdp__gaussian_losses(&dev, form, 0.8, 1, offset, 1, mu, logvar, NULL, dmu, dlogvar);
+        for (size_t i = 0; i < 2; i++) {
+            double weight = published ? 0.4 : 0.8;
+            cr_expect_float_eq(dmu[i], 1 + weight * mu[i], 1e-6);
+            cr_expect_float_eq(dlogvar[i], 1 + weight * 0.5 * expm1(logvar[i]), 1e-6);
+        }
+    }
+}
+
 /* Log density of Dirichlet weights, from their logarithms. */
 static double log_dirichlet(size_t m, const double *a, const float *log_pi) {
     double sum = 0, density = 0;

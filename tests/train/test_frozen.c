@@ -84,7 +84,7 @@ static void same_model(const char *a, const char *b) {
     cr_assert(rig_same_file(a, b, "model/model.safetensors"), "%s %s", a, b);
 }
 
-static void kept_or_not(enum nvdp_protocol protocol) {
+static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     struct house house;
     open_house(&house);
     char *kept = out_path("kept"), *found = out_path("found"), *computed = out_path("computed"),
@@ -92,6 +92,7 @@ static void kept_or_not(enum nvdp_protocol protocol) {
     struct nvdp_train_result first, other;
     struct nvdp_train_config config = config_of(&house, kept);
     config.protocol = protocol;
+    config.method = method;
     must_train(&house, &config, &first);
     int stores = protocol == NVDP_PROTOCOL_DEV ? 2 : 1;
     cr_assert_eq(files(&house, "prefix-", path), stores);
@@ -130,11 +131,15 @@ static void kept_or_not(enum nvdp_protocol protocol) {
 }
 
 Test(frozen, the_same_bits_kept_found_or_computed) {
-    kept_or_not(NVDP_PROTOCOL_HOLDOUT);
+    kept_or_not(NVDP_PROTOCOL_HOLDOUT, NVDP_METHOD_NVDP);
 }
 
 Test(frozen, the_same_bits_where_the_dev_file_validates) {
-    kept_or_not(NVDP_PROTOCOL_DEV);
+    kept_or_not(NVDP_PROTOCOL_DEV, NVDP_METHOD_NVDP);
+}
+
+Test(frozen, the_same_bits_under_a_further_layer) {
+    kept_or_not(NVDP_PROTOCOL_HOLDOUT, NVDP_METHOD_VTDP);
 }
 
 /* The saved model has all weights: the checkpoint's below, trained ones above. */

@@ -59,6 +59,24 @@ Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
     nvdp_context_free(ctx);
 }
 
+/* The mechanisms without weights: one has a further layer, in bfloat16 as the encoder. */
+Test(half, gaussian_methods_learn) {
+    static const enum nvdp_method methods[] = {NVDP_METHOD_VIB_LEARNED, NVDP_METHOD_VTDP};
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make_wide(ctx);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        struct nvdp_train_config config =
+            config_in(&rig, NVDP_PRECISION_BF16, support_scratch_path("gaussian"));
+        struct nvdp_train_result result;
+        config.method = methods[i];
+        config.overwrite = true;
+        cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_expect_gt(result.test.mean[0], 0.9, "%s: accuracy %g", nvdp_method_name(methods[i]),
+                     result.test.mean[0]);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(half, bytes_do_not_depend_on_the_number_of_threads) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();

@@ -36,6 +36,18 @@ Test(train, nvdp_learns) {
     learns(NVDP_METHOD_NVDP);
 }
 
+Test(train, vib_fixed_learns) {
+    learns(NVDP_METHOD_VIB_FIXED);
+}
+
+Test(train, vib_learned_learns) {
+    learns(NVDP_METHOD_VIB_LEARNED);
+}
+
+Test(train, vtdp_learns) {
+    learns(NVDP_METHOD_VTDP);
+}
+
 Test(train, exact_kl_in_a_narrow_latent_learns) {
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make(ctx);
@@ -68,6 +80,10 @@ Test(train, base_with_dropout_resumes_exactly) {
 
 Test(train, nvdp_resumes_exactly) {
     resumes_exactly(NVDP_METHOD_NVDP, false);
+}
+
+Test(train, vtdp_resumes_exactly) {
+    resumes_exactly(NVDP_METHOD_VTDP, true);
 }
 
 Test(train, seeds_differ_and_repeat) {
@@ -158,7 +174,8 @@ Test(train, bad_configurations_name_field_value_and_range) {
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "sst3");
     config = good;
     config.method = NVDP_METHOD_VTDP;
-    refuses(&config, ctx, NVDP_ERR_UNSUPPORTED, "vtdp");
+    config.nvib.pool = NVDP_POOL_WEIGHTED;
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "method vtdp, which has no weights");
     config = good;
     config.data = "/nonexistent";
     refuses(&config, ctx, NVDP_ERR_IO, "/nonexistent");

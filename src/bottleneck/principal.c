@@ -1,5 +1,5 @@
 /* An orthonormal map from D to p dimensions: principal directions, or random ones. */
-#include "nvib/nvib.h"
+#include "bottleneck/gaussian.h"
 #include "tensor/vector.h"
 
 #include <gsl/gsl_eigen.h>

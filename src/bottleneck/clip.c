@@ -1,5 +1,5 @@
 /* The clip set in float. */
-#include "nvib/nvib.h"
+#include "bottleneck/gaussian.h"
 
 #include <math.h>
 
@@ -25,7 +25,7 @@ static float log_at_most(double alpha) {
     return exp((double)f) > alpha ? nextafterf(f, -INFINITY) : f;
 }
 
-struct nvdp__clip nvdp__nvib_clip(const struct nvdp_clip_config *config) {
+struct nvdp__clip nvdp__clip_set(const struct nvdp_clip_config *config) {
     return (struct nvdp__clip){
         .radius = isinf(config->mu_radius) ? INFINITY : at_most(config->mu_radius),
         .logvar_min = isinf(config->logvar_min) ? -INFINITY : at_least(config->logvar_min),
@@ -35,7 +35,7 @@ struct nvdp__clip nvdp__nvib_clip(const struct nvdp_clip_config *config) {
     };
 }
 
-bool nvdp__nvib_clips(const struct nvdp_clip_config *config) {
+bool nvdp__clips(const struct nvdp_clip_config *config) {
     return !isinf(config->mu_radius) || !isinf(config->logvar_min) || !isinf(config->logvar_max) ||
            config->alpha_min > 0 || !isinf(config->alpha_max);
 }

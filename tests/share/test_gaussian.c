@@ -1,0 +1,191 @@
+/* Sharing what has no weights: one vector a text, or one a token. */
+#include "base/binary16.h"
+#include "rig.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct rig_choice choices[] = {
+    {.method = NVDP_METHOD_VIB_FIXED, .epochs = 10},
+    {.method = NVDP_METHOD_VIB_LEARNED, .epochs = 10},
+    {.method = NVDP_METHOD_VTDP, .epochs = 10},
+    {.method = NVDP_METHOD_VTDP, .policy = NVDP_LENGTH_PUBLIC, .epochs = 10},
+    {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP_VTDP_POOL_FIRST, .epochs = 10}};
+enum { CHOICES = sizeof choices / sizeof *choices };
+
+static bool single(size_t i) {
+    return i != 2 && i != 3;
+}
+
+struct shared {
+    struct nvdp_context *ctx;
+    char run[512], file[512];
+    double accuracy;
+    struct nvdp_export_result result;
+};
+
+static void make(struct shared *shared, size_t i) {
+    shared->ctx = support_context();
+    snprintf(shared->run, sizeof shared->run, "%s",
+             rig_run(shared->ctx, "run", &choices[i], &shared->accuracy));
+    snprintf(shared->file, sizeof shared->file, "%s", support_scratch_path("shared.h5"));
+    struct nvdp_export_config config = nvdp_export_config_default();
+    config.run = shared->run;
+    config.out = shared->file;
+    config.splits = "train,dev";
+    config.samples = 2;
+    config.batch = 7;
+    config.with_labels = true;
+    config.measure_texts = 30;
+    config.overwrite = true;
+    cr_assert_eq(nvdp_export(shared->ctx, &config, &shared->result), NVDP_OK, "%s",
+                 nvdp_context_error(shared->ctx));
+}
+
+static void check_file(const struct shared *shared, size_t i) {
+    struct nvdp__embeddings *file = NULL;
+    cr_assert_eq(nvdp__embeddings_read(shared->ctx, shared->file, &file), NVDP_OK, "%s",
+                 nvdp_context_error(shared->ctx));
+    const struct nvdp__embeddings_shape *shape = &file->shape;
+    bool hidden = choices[i].policy == NVDP_LENGTH_HIDDEN;
+    cr_expect_null(file->log_pi);
+    cr_expect_not(shape->weights);
+    cr_expect_str_eq(file->method, nvdp_method_name(choices[i].method));
+    cr_expect_eq(shape->kappa, 1);
+    cr_expect_eq(shape->dim, 16);
+    cr_expect_eq(shape->samples, 2);
+    cr_expect_eq(shape->policy, choices[i].policy);
+    if (hidden) cr_expect_eq(shape->length, single(i) ? 1 : RIG_LENGTH);
+    for (size_t k = 0; k < 2 * shape->texts && hidden; k++) {
+        cr_expect_eq(file->offset[k + 1] - file->offset[k], single(i) ? 1 : RIG_LENGTH);
+    }
+    cr_expect_eq(file->pool, single(i) ? NVDP_POOL_AUTO : NVDP_POOL_MEAN);
+    cr_expect_eq(file->heads, 0);
+    for (size_t k = 0; k < shape->rows * shape->dim; k++) {
+        cr_assert(isfinite(nvdp__binary16_to_float(file->z[k])));
+    }
+    nvdp__embeddings_free(file);
+}
+
+static void check_statement(const struct shared *shared, size_t i) {
+    const char *text = shared->result.statement;
+    cr_expect_not_null(strstr(text, nvdp_method_name(choices[i].method)), "%s", text);
+    cr_expect_null(strstr(text, "weights"), "%s", text);
+    const char *length = single(i) ? "one vector of the whole text, whose length does not show"
+                         : choices[i].policy == NVDP_LENGTH_HIDDEN ? "hidden up to 10 tokens"
+                                                                   : "Lengths are public";
+    cr_expect_not_null(strstr(text, length), "%s", text);
+    cr_expect(shared->result.measured);
+    cr_expect_eq(shared->result.privacy.pairs.texts, 30);
+    cr_expect_eq(shared->result.dim, 16);
+    if (single(i)) cr_expect_eq(shared->result.privacy.pairs.infinite, 0);
+}
+
+/* One word decides, and survives: a reader of the file alone tells the classes, as the sender's own
+ * classifier does. */
+static void check_reader(const struct shared *shared, size_t i) {
+    struct nvdp_reuse_config config = nvdp_reuse_config_default();
+    struct nvdp_reuse_result result;
+    config.file = shared->file;
+    cr_assert_eq(nvdp_reuse(shared->ctx, &config, &result), NVDP_OK, "%s",
+                 nvdp_context_error(shared->ctx));
+    cr_expect_gt(shared->accuracy, 0.9, "choice %zu", i);
+    cr_expect_gt(result.scores.mean[0], 0.8, "choice %zu: accuracy %g", i, result.scores.mean[0]);
+}
+
+Test(gaussian, methods_without_weights_are_given_away_and_read) {
+    for (size_t i = 0; i < CHOICES; i++) {
+        struct shared shared;
+        make(&shared, i);
+        check_file(&shared, i);
+        check_statement(&shared, i);
+        check_reader(&shared, i);
+        nvdp_context_free(shared.ctx);
+    }
+}
+
+/* The divergence of two texts under vib-fixed: l |mu - mu'|^2 / (2 sigma^2) (NVDP paper, Eq. 9);
+ * under vib-learned the same a dimension. The runs' sigmas are float32. */
+Test(gaussian, divergences_are_the_closed_forms) {
+    for (size_t c = 0; c < 2; c++) {
+        struct nvdp_context *ctx = support_context();
+        struct rig_choice choice = choices[c];
+        choice.epochs = 1;
+        struct nvdp_run_config config = nvdp_run_config_default();
+        struct nvdp_posteriors *set = NULL;
+        config.run = rig_run(ctx, "run", &choice, NULL);
+        cr_assert_eq(nvdp_run_posteriors(ctx, &config, &set), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_assert_eq(set->texts, RIG_DEV);
+        cr_assert_eq(set->offset[RIG_DEV], RIG_DEV);
+        cr_assert_eq(set->length, 1);
+        cr_assert_null(set->alpha);
+        cr_assert_eq(nvdp_sample_components(set, 0), 1);
+        for (size_t j = 1; j < RIG_DEV; j++) {
+            double want = 0;
+            for (size_t i = 0; i < 16; i++) {
+                double difference = set->mu[i] - set->mu[j * 16 + i];
+                cr_expect_eq(set->logvar[i], set->logvar[j * 16 + i]);
+                if (c == 0) cr_expect_float_eq(set->logvar[i], 2 * log(0.55), 1e-7);
+                want += 1.1 * difference * difference / (2 * exp(set->logvar[i]));
+            }
+            cr_expect_lt(support_relative(nvdp_renyi_texts(1.1, set, 0, j), want, 1e-9), 1e-10);
+        }
+        nvdp_posteriors_free(set);
+        nvdp_context_free(ctx);
+    }
+}
+
+/* vtdp: the sum over tokens, a missing one being padding: mu 0, variance 1. */
+Test(gaussian, divergences_of_tokens_add_up) {
+    struct nvdp_context *ctx = support_context();
+    struct rig_choice choice = choices[2];
+    choice.epochs = 1;
+    struct nvdp_run_config config = nvdp_run_config_default();
+    struct nvdp_posteriors *set = NULL;
+    config.run = rig_run(ctx, "run", &choice, NULL);
+    cr_assert_eq(nvdp_run_posteriors(ctx, &config, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(set->length, RIG_LENGTH);
+    for (size_t r = 0; r < set->offset[RIG_DEV] * 16; r++) {
+        set->logvar[r] = fmax(set->logvar[r], -2); /* within reach of the padding's variance */
+    }
+    for (size_t j = 1; j < RIG_DEV; j++) {
+        double zero[16] = {0}, one[16], want = 0;
+        for (size_t t = 0; t < RIG_LENGTH; t++) {
+            const double *mu[2] = {zero, zero};
+            double var[2][16];
+            for (size_t side = 0; side < 2; side++) {
+                size_t text = side == 0 ? 0 : j;
+                size_t row = set->offset[text] + t;
+                bool token = row < set->offset[text + 1];
+                if (token) mu[side] = set->mu + row * 16;
+                for (size_t i = 0; i < 16; i++) {
+                    one[i] = token ? exp(set->logvar[row * 16 + i]) : 1;
+                }
+                memcpy(var[side], one, sizeof one);
+            }
+            want += nvdp_renyi_gaussian(1.1, 16, mu[0], var[0], mu[1], var[1]);
+        }
+        cr_expect_lt(support_relative(nvdp_renyi_texts(1.1, set, 0, j), want, 1e-9), 1e-10);
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* The sealed block is what a sender gives readers; there is none. */
+Test(gaussian, has_no_public_part) {
+    struct nvdp_context *ctx = support_context();
+    struct rig_choice choice = choices[0];
+    choice.epochs = 1;
+    struct nvdp_export_config config = nvdp_export_config_default();
+    char model[512];
+    snprintf(model, sizeof model, "%s", support_scratch_path("public"));
+    config.run = rig_run(ctx, "run", &choice, NULL);
+    config.out = support_scratch_path("none.h5");
+    config.splits = "dev";
+    config.model_out = model;
+    cr_assert_eq(nvdp_export(ctx, &config, NULL), NVDP_ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "method vib-fixed has no sealed block"));
+    nvdp_context_free(ctx);
+}

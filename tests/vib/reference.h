@@ -1,0 +1,24 @@
+/* The mechanisms once more, in double, from the formulas of docs/vib.md: the layer from the plain
+ * operations instantiated for double, the rest by loops.  Finite differences of it are what the
+ * library's gradients are checked against. */
+#ifndef NVDP_TESTS_VIB_REFERENCE_H
+#define NVDP_TESTS_VIB_REFERENCE_H
+
+#include "house.h"
+
+enum { REFERENCE_ROWS = TEXTS * LENGTH };
+
+struct reference {
+    const struct house *house;
+    const float *eps;           /* [R, p] */
+    double proj[TEXTS * WIDTH]; /* loss = proj . pooled + weight L_G */
+    double weight;
+    /* outputs of the last evaluation */
+    double pooled[TEXTS * WIDTH];
+    double loss_g[TEXTS];
+};
+
+/* The loss at parameters theta (the layout of params.value) and hidden states x. */
+double reference_loss(struct reference *ref, const double *theta, const double *x);
+
+#endif

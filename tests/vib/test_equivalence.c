@@ -1,0 +1,167 @@
+/* Without noise the mechanisms are plain models. */
+#include "house.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int32_t ids[TOKENS] = {1, 5, 2, 3, 4, 4, 9, 6};
+static const int32_t positions[TOKENS] = {0, 1, 2, 0, 0, 1, 2, 3};
+static const int32_t types[TOKENS] = {0};
+
+/* A plain encoder of so many layers on the house's texts, its tensors those of the house; the layer
+ * above the house's own is the mechanism's.  Its last hidden states. */
+static void encode(struct house *house, size_t layers, float *out) {
+    struct nvdp__params params;
+    struct nvdp__bert bert = {0};
+    struct nvdp__bert_cache cache = {0};
+    struct nvdp__arena arena = {0};
+    struct nvdp_bert_config config = house->bert.config;
+    const struct nvdp__pass pass = {.training = false};
+    struct nvdp__batch batch = house->batch;
+    batch.ids = (int32_t *)ids;
+    batch.positions = (int32_t *)positions;
+    batch.types = (int32_t *)types;
+    config.num_hidden_layers = layers;
+    nvdp__params_init(&params, house->ctx);
+    cr_assert_eq(nvdp__bert_declare(&bert, &config, false, &params), NVDP_OK);
+    cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
+    for (size_t i = 0; i < params.count; i++) {
+        const char *name = params.entry[i].name;
+        const char *own = "bert.encoder.layer.2.";
+        char other[128];
+        bool above = strncmp(name, own, strlen(own)) == 0;
+        snprintf(other, sizeof other, "vtdp.%s", above ? name + strlen(own) : "");
+        memcpy(nvdp__value(&params, i), house_value(house, above ? other : name),
+               params.entry[i].count * sizeof(float));
+    }
+    cr_assert_eq(nvdp__bert_cache_create(house->ctx, &bert, false, false, &cache), NVDP_OK);
+    for (int pass_over = 0; pass_over < 2; pass_over++) {
+        nvdp__bert_plan(&bert, &house->dev, TOKENS, TEXTS, LENGTH, &arena, &cache);
+        if (pass_over == 0) cr_assert_eq(nvdp__arena_allocate(house->ctx, &arena), NVDP_OK);
+    }
+    nvdp__bert_forward(&bert, &house->dev, &params, &batch, &pass, &cache);
+    memcpy(out, cache.hidden[layers], TOKENS * WIDTH * sizeof *out);
+    nvdp__bert_cache_release(&cache);
+    nvdp__bert_release(&bert);
+    nvdp__params_release(&params);
+    nvdp__arena_release(&arena);
+}
+
+/* W x + b in double. */
+static void means_of(struct house *house, const float *x, double *out) {
+    const float *w = house_value(house, "vib.mu.weight");
+    const float *b = house_value(house, "vib.mu.bias");
+    for (size_t i = 0; i < WIDTH; i++) {
+        out[i] = b[i];
+        for (size_t k = 0; k < WIDTH; k++) {
+            out[i] += (double)w[i * WIDTH + k] * x[k];
+        }
+    }
+}
+
+/* What a model without noise would hand to its classifier. */
+static void plain(struct house *house, const float *states, double *out) {
+    memset(out, 0, TEXTS * WIDTH * sizeof *out);
+    for (size_t b = 0; b < TEXTS; b++) {
+        size_t first = (size_t)house->offset[b];
+        size_t end = (size_t)house->offset[b + 1];
+        if (house->vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
+        for (size_t t = first; t < end; t++) {
+            double mu[WIDTH];
+            means_of(house, states + t * WIDTH, mu);
+            for (size_t i = 0; i < WIDTH; i++) {
+                out[b * WIDTH + i] += mu[i] / (double)(end - first);
+            }
+        }
+    }
+}
+
+static void silence(struct house *house) {
+    for (size_t i = 0; i < house->params.count; i++) {
+        const char *name = house->params.entry[i].name;
+        if (strncmp(name, "vib.rho", 7) != 0) continue;
+        bool weight = strstr(name, "weight") != NULL;
+        nvdp__params_fill(&house->dev, &house->params, i, weight ? 0 : -60);
+    }
+}
+
+/* sigma -> 0: vtdp is an encoder with one layer more, vib the plain pooled classifier.  Two float32
+ * layers of the same order of operations: 1e-5. */
+Test(equivalence, without_noise_a_plain_model) {
+    for (size_t k = 0; k < KINDS; k++) {
+        for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
+            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            config.pool = pool;
+            config.vib.sigma = 1e-9;
+            config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise whatever sigma is */
+            struct house house;
+            house_build(&house, &kinds[k], &config, 70 + k);
+            silence(&house);
+            float states[TOKENS * WIDTH];
+            double want[TEXTS * WIDTH];
+            encode(&house, 2, house.hidden);
+            encode(&house, house.vib->kind->extra ? 3 : 2, states);
+            plain(&house, states, want);
+            struct nvdp__draw draw = house_draw(3, 0);
+            float *pooled = house_forward(&house, &draw);
+            cr_expect_lt(support_norm_error(TEXTS * WIDTH, pooled, want), 1e-5, "%s, pool %d",
+                         house.mechanism->name, (int)pool);
+            house_free(&house);
+        }
+    }
+}
+
+/* Initial values: means as the encoder's states, sigma as stdev_tau, the further layer as the last
+ * one below. */
+Test(equivalence, initial_values) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        config.mu_tau = 0.5;
+        config.stdev_tau = 0.3;
+        struct house house;
+        house_build(&house, &kinds[k], &config, 80);
+        cr_assert_eq(house.mechanism->initialise(house.vib, &house.dev, &house.params, 1, 0, NULL),
+                     NVDP_OK);
+        const float *w = house_value(&house, "vib.mu.weight");
+        for (size_t i = 0; i < WIDTH * WIDTH; i++) {
+            cr_expect_eq(w[i], i % (WIDTH + 1) == 0 ? 0.5f : 0);
+        }
+        struct nvdp__draw draw = house_draw(3, 0);
+        house_forward(&house, &draw);
+        bool fixed = house.mechanism == &nvdp__mechanism_vib_fixed;
+        for (size_t i = 0; i < house.vib->sources * WIDTH; i++) {
+            cr_expect_float_eq(house.vib->logvar_out[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
+        }
+        if (house.vib->kind->extra) {
+            const char *const parts[] = {"attention.self.query.weight", "output.dense.bias",
+                                         "output.LayerNorm.weight", "attention.self.value.bias"};
+            for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+                char from[128], to[128];
+                snprintf(from, sizeof from, "bert.encoder.layer.1.%s", parts[i]);
+                snprintf(to, sizeof to, "vtdp.%s", parts[i]);
+                cr_expect_eq(memcmp(house_value(&house, from), house_value(&house, to),
+                                    WIDTH * sizeof(float)),
+                             0, "%s", to);
+            }
+        }
+        house_free(&house);
+    }
+}
+
+/* A start outside the clip set is moved inside it, where the clamp has a gradient. */
+Test(equivalence, initial_deviation_is_inside_the_clip_set) {
+    struct nvdp_nvib_config config = house_config(&kinds[2]);
+    config.clip.logvar_min = -1.5;
+    config.clip.logvar_max = 0;
+    config.stdev_tau = 0.1;
+    struct house house;
+    house_build(&house, &kinds[2], &config, 81);
+    cr_assert_eq(house.mechanism->initialise(house.vib, &house.dev, &house.params, 1, 0, NULL),
+                 NVDP_OK);
+    struct nvdp__draw draw = house_draw(3, 0);
+    house_forward(&house, &draw);
+    cr_expect_float_eq(house.vib->logvar_out[0], -1.45, 1e-5);
+    house_free(&house);
+}

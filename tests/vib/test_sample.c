@@ -1,0 +1,314 @@
+/* Samples: what passes the bottleneck, what it depends on, what shows of a text. */
+#include "house.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = TEXTS * LENGTH };
+
+struct kept {
+    struct nvdp__sample sample;
+    int32_t offset[TEXTS + 1];
+    float z[ROWS * WIDTH], pooled[TEXTS * WIDTH];
+};
+
+/* A copy of the last forward's sample, as a receiver has it. */
+static void keep(struct house *house, const float *pooled, struct kept *kept) {
+    house->mechanism->sample(house->vib, &kept->sample);
+    memcpy(kept->z, kept->sample.z, kept->sample.rows * WIDTH * sizeof *kept->z);
+    memcpy(kept->offset, kept->sample.offset, sizeof kept->offset);
+    memcpy(kept->pooled, pooled, sizeof kept->pooled);
+    kept->sample.z = kept->z;
+    kept->sample.offset = kept->offset;
+}
+
+/* Two different batches with the same sample give the same pooled vectors, bit for bit: the second
+ * has other hidden states and, under the hidden policy, other numbers of tokens. */
+static void check_sealed(const struct kind *kind, enum nvdp_pool pool,
+                         enum nvdp_length_policy policy) {
+    struct nvdp_nvib_config config = house_config(kind);
+    config.pool = pool;
+    config.length_policy = policy;
+    struct house house;
+    struct kept kept;
+    house_build(&house, kind, &config, 5);
+    struct nvdp__draw draw = house_draw(1, 0);
+    keep(&house, house_forward(&house, &draw), &kept);
+    cr_expect_null(kept.sample.log_pi);
+    for (size_t i = 0; i < TOKENS * WIDTH; i++) {
+        house.hidden[i] = -0.5f * house.hidden[i] + 1;
+    }
+    if (policy == NVDP_LENGTH_HIDDEN) house.offset[1] = 2; /* 2, 2, 4 tokens */
+    float *other = house_forward(&house, &draw);
+    cr_expect_neq(memcmp(other, kept.pooled, sizeof kept.pooled), 0);
+    float *pooled = NULL;
+    cr_assert_eq(house.mechanism->forward_sample(house.vib, &house.dev, &house.params, &kept.sample,
+                                                 &pooled),
+                 NVDP_OK, "%s", nvdp_context_error(house.ctx));
+    cr_expect_eq(memcmp(pooled, kept.pooled, sizeof kept.pooled), 0, "%s, pool %d",
+                 house.mechanism->name, (int)pool);
+    house_free(&house);
+}
+
+Test(sample, pooled_depends_on_the_sample_alone) {
+    for (size_t k = 0; k < KINDS; k++) {
+        for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
+            check_sealed(&kinds[k], pool, NVDP_LENGTH_HIDDEN);
+            check_sealed(&kinds[k], pool, NVDP_LENGTH_PUBLIC);
+        }
+    }
+}
+
+/* One vector a text, or as many as the hidden length; the tokens' number under public lengths. */
+Test(sample, what_shows_of_a_length) {
+    for (size_t k = 0; k < KINDS; k++) {
+        for (int policy = 0; policy < 2; policy++) {
+            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
+            struct house house;
+            house_build(&house, &kinds[k], &config, 6);
+            struct nvdp__draw draw = house_draw(2, 0);
+            struct nvdp__sample sample;
+            house_forward(&house, &draw);
+            house.mechanism->sample(house.vib, &sample);
+            cr_expect_not(house.mechanism->form(house.vib).weights);
+            cr_expect_eq(house.mechanism->form(house.vib).single, k != 2);
+            for (size_t b = 0; b < TEXTS; b++) {
+                int32_t n = house.offset[b + 1] - house.offset[b];
+                int32_t want = k != 2 ? 1 : policy == 0 ? LENGTH : n;
+                cr_expect_eq(sample.offset[b + 1] - sample.offset[b], want);
+            }
+            house_free(&house);
+        }
+    }
+}
+
+/* Padding is drawn from the prior: 3000 draws of its mean and variance within 5 standard errors
+ * (6e-7 each). */
+Test(sample, padding_is_the_prior) {
+    enum { N = 3000 / (LENGTH - 1) / WIDTH + 1 };
+    struct nvdp_nvib_config config = house_config(&kinds[2]);
+    struct house house;
+    house_build(&house, &kinds[2], &config, 6);
+    double sum = 0, squares = 0, count = 0;
+    for (uint32_t epoch = 0; epoch < N; epoch++) {
+        struct nvdp__draw draw = house_draw(2, epoch);
+        house_forward(&house, &draw);
+        /* the second text has one token */
+        const float *z = house.vib->z + (LENGTH + 1) * WIDTH;
+        for (size_t i = 0; i < (LENGTH - 1) * WIDTH; i++) {
+            sum += z[i];
+            squares += (double)z[i] * z[i];
+            count++;
+        }
+    }
+    cr_expect_lt(fabs(sum / count), 5 / sqrt(count));
+    cr_expect_lt(fabs(squares / count - 1), 5 * sqrt(2 / count));
+    house_free(&house);
+}
+
+/* A text draws the same numbers alone and in a batch, and on any number of threads.  Posteriors are
+ * made the same in both (zero states), because products of other shapes may round otherwise. */
+Test(sample, batch_layout_and_threads_do_not_matter) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct house house;
+        struct kept kept;
+        house_build(&house, &kinds[k], &config, 4);
+        memset(house.hidden, 0, sizeof house.hidden);
+        struct nvdp__draw draw = house_draw(8, 2);
+        house.dev.threads = 1;
+        keep(&house, house_forward(&house, &draw), &kept);
+        house.dev.threads = 2;
+        struct nvdp__sample sample;
+        house_forward(&house, &draw);
+        house.mechanism->sample(house.vib, &sample);
+        cr_expect_eq(memcmp(kept.z, sample.z, sample.rows * WIDTH * sizeof *kept.z), 0);
+        /* The last text, alone. */
+        static const int32_t alone[2] = {0, 4};
+        house.batch.texts = 1;
+        house.batch.tokens = 4;
+        house.batch.offset = (int32_t *)alone;
+        house.batch.key = house.key + 2;
+        house_forward(&house, &draw);
+        house.mechanism->sample(house.vib, &sample);
+        cr_expect_eq(memcmp(kept.z + (size_t)kept.offset[2] * WIDTH, sample.z,
+                            sample.rows * WIDTH * sizeof *kept.z),
+                     0, "%s", house.mechanism->name);
+        house_free(&house);
+    }
+}
+
+/* Another seed, purpose, epoch or text: other numbers. */
+Test(sample, streams_are_apart) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct house house;
+        house_build(&house, &kinds[k], &config, 4);
+        struct nvdp__draw draw = house_draw(8, 2);
+        float base = house_forward(&house, &draw)[0];
+        cr_expect_eq(base, house_forward(&house, &draw)[0]);
+        struct nvdp__draw other = draw;
+        other.epoch++;
+        cr_expect_neq(base, house_forward(&house, &other)[0]);
+        other = draw;
+        other.noise.seed++;
+        cr_expect_neq(base, house_forward(&house, &other)[0]);
+        other = draw;
+        other.gauss = NVDP__PURPOSE_EVAL_GAUSS;
+        cr_expect_neq(base, house_forward(&house, &other)[0]);
+        house.key[0]++;
+        cr_expect_neq(base, house_forward(&house, &draw)[0]);
+        house_free(&house);
+    }
+}
+
+Test(sample, too_long_a_text_is_refused_by_number) {
+    struct nvdp_nvib_config config = house_config(&kinds[2]);
+    struct house house;
+    config.length = 3;
+    house_build(&house, &kinds[2], &config, 7);
+    struct nvdp__draw draw = house_draw(2, 0);
+    float *pooled = NULL;
+    cr_expect_eq(house.mechanism->forward(house.vib, &house.dev, &house.params, &house.batch, &draw,
+                                          house.hidden, &pooled),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "length 3"));
+    cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "text 114"));
+    house_free(&house);
+}
+
+static void refused(struct house *house, const struct nvdp__sample *sample, const char *words) {
+    float *pooled = NULL;
+    cr_expect_eq(
+        house->mechanism->forward_sample(house->vib, &house->dev, &house->params, sample, &pooled),
+        NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(house->ctx), words), "%s",
+                       nvdp_context_error(house->ctx));
+    cr_expect_null(pooled);
+}
+
+Test(sample, samples_outside_the_plan_are_refused) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct house house;
+        house_build(&house, &kinds[k], &config, 8);
+        struct nvdp__draw draw = house_draw(2, 0);
+        struct nvdp__sample good, bad;
+        house_forward(&house, &draw);
+        house.mechanism->sample(house.vib, &good);
+        bad = good;
+        bad.texts++;
+        refused(&house, &bad, "at most 3 texts");
+        bad = good;
+        bad.dim--;
+        refused(&house, &bad, "width 8");
+        const int32_t empty[2] = {0, 0}, two[2] = {0, 2};
+        bad = good;
+        bad.texts = 1;
+        bad.offset = empty;
+        refused(&house, &bad, "found 0 rows");
+        bad.offset = two;
+        if (k != 2) refused(&house, &bad, "expected one row, found 2");
+        house_free(&house);
+    }
+}
+
+/* The posterior that is written is the one that was sampled, clipped. */
+Test(sample, posterior) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        config.clip.mu_radius = 1;
+        config.clip.logvar_min = -1.3;
+        config.clip.logvar_max = -0.2;
+        struct house house;
+        house_build(&house, &kinds[k], &config, 4);
+        struct nvdp__draw draw = house_draw(8, 2);
+        house_forward(&house, &draw);
+        size_t rows = house.vib->sources;
+        struct nvdp_posteriors *out = NULL;
+        cr_assert_eq(nvdp_posteriors_create(house.ctx, 2, 1 + rows, WIDTH, false, &out), NVDP_OK);
+        out->offset[1] = 1;
+        out->offset[2] = 1 + rows;
+        cr_assert_eq(house.mechanism->posterior(house.vib, &house.dev, &house.batch, 1, out),
+                     NVDP_OK, "%s", nvdp_context_error(house.ctx));
+        int clipped = 0;
+        for (size_t r = 1; r <= rows; r++) {
+            double norm = 0;
+            for (size_t i = 0; i < WIDTH; i++) {
+                norm += out->mu[r * WIDTH + i] * out->mu[r * WIDTH + i];
+                cr_expect_eq(out->mu[r * WIDTH + i], house.vib->mu_out[(r - 1) * WIDTH + i]);
+                cr_expect(out->logvar[r * WIDTH + i] >= -1.3 && out->logvar[r * WIDTH + i] <= -0.2);
+            }
+            cr_expect(norm <= 1, "%.17g", norm);
+            if (norm > 0.999) clipped++;
+        }
+        cr_expect_gt(clipped, 0);
+        cr_expect_eq(out->mu[0], 0, "row 0 belongs to another batch");
+        cr_expect_eq(house.mechanism->posterior(house.vib, &house.dev, &house.batch, 2, out),
+                     NVDP_ERR_ARGUMENT);
+        nvdp_posteriors_free(out);
+        cr_assert_eq(nvdp_posteriors_create(house.ctx, 2, 1 + rows, WIDTH, true, &out), NVDP_OK);
+        out->offset[2] = 1 + rows;
+        cr_expect_eq(house.mechanism->posterior(house.vib, &house.dev, &house.batch, 1, out),
+                     NVDP_ERR_ARGUMENT);
+        nvdp_posteriors_free(out);
+        house_free(&house);
+    }
+}
+
+/* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
+Test(sample, a_step_allocates_nothing) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        config.clip.mu_radius = 3;
+        struct house house;
+        house_build(&house, &kinds[k], &config, 9);
+        struct nvdp__draw draw = house_draw(3, 1);
+        nvdp_context_fail_allocation(house.ctx, 1);
+        house_forward(&house, &draw);
+        double loss_g[TEXTS], loss_d[TEXTS];
+        house.mechanism->losses(house.vib, &house.dev, loss_g, loss_d);
+        float d_pooled[TEXTS * WIDTH] = {1};
+        house.mechanism->backward(house.vib, &house.dev, &house.params, &house.batch, house.hidden,
+                                  1, 1, d_pooled, house.d_hidden);
+        cr_expect_null(nvdp__calloc(house.ctx, 1, 1), "the failure was still to come");
+        house_free(&house);
+    }
+}
+
+/* Every allocation of creating, planning and initialising fails once: reported, nothing leaks. */
+Test(sample, failed_allocations_are_reported) {
+    for (size_t k = 0; k < KINDS; k++) {
+        int failures = 0;
+        for (uint64_t nth = 1;; nth++) {
+            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            config.latent_dim = 4;
+            struct house house;
+            house_build(&house, &kinds[k], &config, 9);
+            struct nvdp__params params;
+            struct nvdp__arena arena = {0};
+            void *self = NULL;
+            nvdp__params_init(&params, house.ctx);
+            nvdp_context_fail_allocation(house.ctx, nth);
+            nvdp_status status =
+                house.mechanism->create(house.ctx, &house.bert, &config, &params, &self);
+            if (status == NVDP_OK)
+                status =
+                    house.mechanism->plan(self, &house.dev, TOKENS, TEXTS, LENGTH, true, &arena);
+            if (status == NVDP_OK)
+                status = house.mechanism->initialise(house.vib, &house.dev, &house.params, 1,
+                                                     TOKENS, house.hidden);
+            nvdp_context_fail_allocation(house.ctx, 0);
+            house.mechanism->release(self);
+            nvdp__params_release(&params);
+            house_free(&house);
+            if (status == NVDP_OK) break;
+            cr_assert_eq(status, NVDP_ERR_MEMORY);
+            failures++;
+        }
+        cr_expect_geq(failures, 5);
+    }
+}
