@@ -113,7 +113,7 @@ int cli_fail(struct cli *cli, nvdp_status status) {
 }
 
 /* Relative folders do not count, as the XDG base directory specification has it. */
-const char *cli_usual_cache(char path[CLI_PATH_ROOM]) {
+static const char *usual_cache(char path[CLI_PATH_ROOM]) {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     int length = -1;
@@ -123,6 +123,14 @@ const char *cli_usual_cache(char path[CLI_PATH_ROOM]) {
         length = snprintf(path, CLI_PATH_ROOM, "%s/.cache/nvdp", home);
     }
     return length > 0 && length < CLI_PATH_ROOM ? path : NULL;
+}
+
+int cli_resolve_cache(struct cli *cli, bool no_cache, char room[CLI_PATH_ROOM],
+                      const char **cache) {
+    if (no_cache && *cache != NULL)
+        return cli_usage(cli, "options --cache and --no-cache exclude each other");
+    if (!no_cache && *cache == NULL) *cache = usual_cache(room);
+    return CLI_SUCCESS;
 }
 
 /* --- beginning and end --- */

@@ -82,8 +82,10 @@ int cli_error(struct cli *cli, int code, const char *format, ...)
 int cli_fail(struct cli *cli, nvdp_status status);
 int cli_exit_code(nvdp_status status);
 enum { CLI_PATH_ROOM = 4096 };
-/* "$XDG_CACHE_HOME/nvdp", else "~/.cache/nvdp", in `path`; NULL where there is neither. */
-const char *cli_usual_cache(char path[CLI_PATH_ROOM]);
+/* What --cache and --no-cache mean: *cache as given, else the usual folder ($XDG_CACHE_HOME/nvdp,
+ * ~/.cache/nvdp) in `room`, NULL where there is neither or none is wanted.  Returns CLI_SUCCESS or
+ * CLI_USAGE. */
+int cli_resolve_cache(struct cli *cli, bool no_cache, char room[CLI_PATH_ROOM], const char **cache);
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 

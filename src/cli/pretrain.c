@@ -190,15 +190,6 @@ static int find_files(struct cli *cli, struct values *values) {
     return CLI_SUCCESS;
 }
 
-static int find_cache(struct cli *cli, struct values *values) {
-    struct nvdp_pretrain_config *config = &values->config;
-    if (values->no_cache && config->cache != NULL)
-        return cli_usage(cli, "options --cache and --no-cache exclude each other");
-    if (!values->no_cache && config->cache == NULL)
-        config->cache = cli_usual_cache(values->usual_cache);
-    return CLI_SUCCESS;
-}
-
 /* --- the configuration --- */
 
 static int only(struct cli *cli, const char *const *allowed, const char *why) {
@@ -384,7 +375,8 @@ static int run(struct cli *cli) {
     struct values values = {.config = nvdp_pretrain_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = find_files(cli, &values);
-    if (code == CLI_SUCCESS) code = find_cache(cli, &values);
+    if (code == CLI_SUCCESS)
+        code = cli_resolve_cache(cli, values.no_cache, values.usual_cache, &values.config.cache);
     if (code == CLI_SUCCESS) code = values.eval ? evaluate(cli, &values) : pretrain(cli, &values);
     free(values.texts);
     free(values.eval_texts);

@@ -18,6 +18,15 @@
                    offsetof(type, config.beta2)),                                                  \
         CLI_OPTION("adam-eps", "X", "Adam's epsilon", CLI_REAL, offsetof(type, config.adam_eps))
 
+/* Where runs keep what others can use; `type` has the members config.cache and no_cache. */
+#define CLI_CACHE_OPTIONS(type)                                                                    \
+    CLI_OPTION("cache", "DIR",                                                                     \
+               "folder that keeps tokens and frozen layers' states between runs (default "         \
+               "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",             \
+               CLI_TEXT, offsetof(type, config.cache), .no_default = true),                        \
+        CLI_OPTION("no-cache", NULL, "keep nothing between runs", CLI_FLAG,                        \
+                   offsetof(type, no_cache))
+
 #define CLI_RUN_SPLITS "train, validation, dev, test, dev-mismatched or test-mismatched"
 
 /* Rows of a table; `type` is the subcommand's struct, whose member `run` is a struct

@@ -1,5 +1,6 @@
 /* nvdp sweep: every run of a grid, resumable, by any number of processes. */
 #include "common.h"
+#include "run_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,12 +32,7 @@ static const struct cli_option options[] = {
                "seconds of silence after which a process on another machine counts as dead and its "
                "run is taken over",
                CLI_REAL, AT(stale_seconds)),
-    CLI_OPTION("cache", "DIR",
-               "folder that keeps tokens and frozen layers' states between runs (default "
-               "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
-               CLI_TEXT, AT(cache), .no_default = true),
-    CLI_OPTION("no-cache", NULL, "keep nothing between runs", CLI_FLAG,
-               offsetof(struct values, no_cache)),
+    CLI_CACHE_OPTIONS(struct values),
     CLI_OPTION("dry-run", NULL, "print the runs, their steps and memory; run nothing", CLI_FLAG,
                offsetof(struct values, dry_run)),
     {0},
@@ -146,7 +142,6 @@ static int show(struct cli *cli, const struct values *values,
                 const struct nvdp_sweep_result *result) {
     struct nvdp_sweep_plan *plan = NULL;
     struct nvdp_sweep_config config = values->config;
-    config.grid = NULL; /* the one kept in the directory */
     config.retry_failed = false;
     json_t *failures = NULL;
     int code = CLI_SUCCESS;
@@ -178,10 +173,8 @@ static int run(struct cli *cli) {
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
-    if (values.no_cache && config->cache != NULL)
-        return cli_usage(cli, "options --cache and --no-cache exclude each other");
-    if (!values.no_cache && config->cache == NULL)
-        config->cache = cli_usual_cache(values.usual_cache);
+    code = cli_resolve_cache(cli, values.no_cache, values.usual_cache, &config->cache);
+    if (code != CLI_SUCCESS) return code;
     if (cli->args > 0) config->grid = cli->arg[0];
     if (values.dry_run) return dry_run(cli, &values);
     config->report = on_report;

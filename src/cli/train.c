@@ -172,12 +172,7 @@ static const struct cli_option options[] = {
     CLI_OPTION("overwrite", NULL, "empty a non-empty run directory first", CLI_FLAG, AT(overwrite)),
     CLI_OPTION("dry-run", NULL, "print the configuration, sizes and memory; train nothing",
                CLI_FLAG, offsetof(struct values, dry_run)),
-    CLI_OPTION("cache", "DIR",
-               "folder that keeps tokens and frozen layers' states between runs (default "
-               "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
-               CLI_TEXT, AT(cache), .no_default = true),
-    CLI_OPTION("no-cache", NULL, "keep nothing between runs", CLI_FLAG,
-               offsetof(struct values, no_cache)),
+    CLI_CACHE_OPTIONS(struct values),
     CLI_OPTION("no-prefix-cache", NULL, "compute frozen layers' states in each step, keep none",
                CLI_FLAG, AT(recompute_prefix)),
     CLI_OPTION("eval-batch", "N", "texts a batch of evaluation", CLI_SIZE, AT(eval_batch)),
@@ -227,10 +222,8 @@ static void take_implied(const struct cli *cli, struct nvdp_train_config *config
 
 static int resolve(struct cli *cli, struct values *values) {
     struct nvdp_train_config *config = &values->config;
-    if (values->no_cache && config->cache != NULL)
-        return cli_usage(cli, "options --cache and --no-cache exclude each other");
-    if (!values->no_cache && config->cache == NULL)
-        config->cache = cli_usual_cache(values->usual_cache);
+    int code = cli_resolve_cache(cli, values->no_cache, values->usual_cache, &config->cache);
+    if (code != CLI_SUCCESS) return code;
     if (values->resume != NULL) return resume_run(cli, values);
     if (config->task == NULL) return cli_usage(cli, "option --task is needed");
     if (config->data == NULL) return cli_usage(cli, "option --data is needed");
