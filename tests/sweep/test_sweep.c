@@ -382,7 +382,7 @@ Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make(ctx);
     struct nvdp_sweep_config config =
-        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 200, \"patience\": 0, "
+        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 30, \"patience\": 0, "
                                    "\"checkpoint_seconds\": 0"),
                   support_scratch_path("sweep"));
     struct stop_when when = {getpid(), config.out};
@@ -395,9 +395,18 @@ Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
     cr_assert_eq(nvdp_sweep_plan(ctx, &config, true, &plan), NVDP_OK);
     cr_assert_eq(plan->run[0].state, NVDP_SWEEP_WAITING, "%s",
                  nvdp_sweep_run_state_name(plan->run[0].state));
-    cr_assert_eq(plan->run[0].steps, 200 * 14); /* 108 texts in batches of 8 */
+    cr_assert_eq(plan->run[0].steps, 30 * 14); /* 108 texts in batches of 8 */
     cr_assert_gt(plan->run[0].memory_bytes, 0);
+    /* later the training continues: a new one would write run.json anew */
+    char path[PATH_ROOM];
+    struct stat before, after;
+    fill(path, "%s/runs/%s/run.json", config.out, plan->run[0].name);
     nvdp_sweep_plan_free(plan);
+    cr_assert_eq(stat(path, &before), 0);
+    cr_assert_eq(must_sweep(ctx, &config).done, 1);
+    cr_assert_eq(stat(path, &after), 0);
+    cr_assert_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+    cr_assert_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     nvdp_context_free(ctx);
 }
 
