@@ -1,6 +1,7 @@
 /* Models and data sets that a grid names, looked at before anything is run. */
 #include "base/file.h"
 #include "grid.h"
+#include "model/model.h"
 #include "text/task.h"
 
 #include <errno.h>
@@ -41,10 +42,11 @@ static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp_train
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most the model's %zu, found %zu",
                           bert.num_hidden_layers, config->freeze_layers);
-    if (config->method != NVDP_METHOD_NVDP) return NVDP_OK;
+    nvdp__resolver *resolve = nvdp__method_resolver(config->method);
+    if (resolve == NULL) return NVDP_OK;
     struct nvdp_nvib_config nvib = config->nvib;
     if (nvib.length == 0) nvib.length = config->max_length;
-    return nvdp_nvib_config_check(ctx, &nvib, bert.hidden_size, bert.num_attention_heads);
+    return resolve(ctx, &bert, &nvib);
 }
 
 static bool same_files(const struct nvdp__sweep_run *a, const struct nvdp__sweep_run *b) {

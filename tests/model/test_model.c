@@ -30,7 +30,11 @@ static struct nvdp_model_info info_for(enum nvdp_method method, struct nvdp_cont
     info.nvib.length = 8;
     info.nvib.alpha_tau = 0;
     info.nvib.kappa = 2;
-    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &info.nvib, 16, 4), NVDP_OK);
+    info.nvib.vib.sigma = 0.25;
+    info.nvib.vib.vtdp_pool = NVDP_VTDP_POOL_FIRST;
+    nvdp__resolver *resolve = nvdp__method_resolver(method);
+    if (resolve != NULL)
+        cr_assert_eq(resolve(ctx, &info.bert, &info.nvib), NVDP_OK, "%s", nvdp_context_error(ctx));
     info.task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = "tsv", .classes = 3, .labels = labels, .metrics = 1};
     info.columns.text_column = "text";
@@ -85,6 +89,34 @@ Test(model, what_is_saved_comes_back) {
     cr_assert_null(info->columns.text_pair_column);
     cr_assert_eq(strlen(info->fingerprint), 64);
     nvdp_model_free(model);
+    nvdp_context_free(ctx);
+}
+
+/* A file from before there were these keys has their defaults. */
+Test(model, gaussian_methods_come_back_also_without_newer_keys) {
+    struct nvdp_context *ctx = support_context();
+    char directory[512], path[600];
+    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
+    snprintf(path, sizeof path, "%s/config.json", directory);
+    for (int older = 0; older < 2; older++) {
+        struct nvdp_model *model = saved_and_loaded(ctx, NVDP_METHOD_VTDP, directory);
+        if (older) {
+            nvdp_model_free(model);
+            char *text = support_read(path);
+            memcpy(strstr(text, "vib_sigma"), "was_other", 9);
+            support_write_text(path, text);
+            free(text);
+            cr_assert_eq(nvdp_model_load(ctx, directory, &model), NVDP_OK, "%s",
+                         nvdp_context_error(ctx));
+        }
+        const struct nvdp_model_info *info = nvdp_model_info(model);
+        cr_expect_eq(info->method, NVDP_METHOD_VTDP);
+        cr_expect_eq(info->nvib.vib.sigma, older ? 0.55 : 0.25);
+        cr_expect_eq(info->nvib.vib.vtdp_pool, NVDP_VTDP_POOL_FIRST);
+        cr_expect_eq(info->nvib.pool, NVDP_POOL_FIRST);
+        cr_expect_eq(info->nvib.kappa, 1);
+        nvdp_model_free(model);
+    }
     nvdp_context_free(ctx);
 }
 

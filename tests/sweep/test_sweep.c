@@ -488,6 +488,7 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
          "'max_length': expected at most 16"},
         {"\"methods\": [\"base\"], \"freeze_layers\": 2", "'freeze_layers': expected at most"},
         {"\"methods\": [\"nvdp\"], \"latent_dim\": 7, \"latent_heads\": 2", "latent"},
+        {"\"methods\": [\"vtdp\"], \"pool\": \"weighted\"", "method vtdp, which has no weights"},
         {"\"methods\": [\"nvdp\"], \"share\": true, \"attack\": \"/nowhere\"", "'attack'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
