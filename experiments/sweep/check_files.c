@@ -1,8 +1,8 @@
 /* Models and data sets that a grid names, looked at before anything is run. */
 #include "base/file.h"
 #include "grid.h"
-#include "model/model.h"
 #include "text/task.h"
+#include "train/trainer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,20 +33,12 @@ static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp_train
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, config->model, &bert));
     NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "model.safetensors"));
     NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "vocab.txt"));
-    if (config->max_length > bert.max_position_embeddings)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "key 'max_length': expected at most %zu, the model's "
-                          "max_position_embeddings, found %zu",
-                          bert.max_position_embeddings, config->max_length);
     if (config->freeze_layers > bert.num_hidden_layers)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most the model's %zu, found %zu",
                           bert.num_hidden_layers, config->freeze_layers);
-    nvdp__resolver *resolve = nvdp__method_resolver(config->method);
-    if (resolve == NULL) return NVDP_OK;
-    struct nvdp_nvib_config nvib = config->nvib;
-    if (nvib.length == 0) nvib.length = config->max_length;
-    return resolve(ctx, &bert, &nvib);
+    struct nvdp_train_config resolved = *config;
+    return nvdp__train_config_resolve(ctx, &bert, &resolved);
 }
 
 static bool same_files(const struct nvdp__sweep_run *a, const struct nvdp__sweep_run *b) {

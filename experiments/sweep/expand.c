@@ -116,11 +116,13 @@ static nvdp_status describe(const struct part *part, const json_t *chosen,
     return nvdp__sweep_name(part->ctx, run);
 }
 
-static bool is_known(const struct nvdp__grid *grid, const struct nvdp__sweep_run *run) {
+/* The run of the same options that the grid has already; NULL where it is new. */
+static const struct nvdp__sweep_run *find_run(const struct nvdp__grid *grid,
+                                              const struct nvdp__sweep_run *run) {
     for (size_t i = 0; i < grid->count; i++) {
-        if (strcmp(grid->run[i].name, run->name) == 0) return true;
+        if (strcmp(grid->run[i].name, run->name) == 0) return &grid->run[i];
     }
-    return false;
+    return NULL;
 }
 
 static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t round,
@@ -129,7 +131,11 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
     struct nvdp__sweep_run run = {.round = round, .position = grid->count};
     NVDP_TRY(resolve(part, chosen, &run));
     NVDP_TRY(describe(part, chosen, &run));
-    if (is_known(grid, &run)) goto cleanup;
+    const struct nvdp__sweep_run *known = find_run(grid, &run);
+    if (known != NULL && strcmp(known->label, run.label) != 0)
+        nvdp__log(part->ctx, NVDP_LOG_NOTICE, "%s: a run of '%s' is one of '%s' already: %s",
+                  part->path, run.label, known->label, run.name);
+    if (known != NULL) goto cleanup;
     if (grid->count == MOST_RUNS)
         NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
                             part->path, MOST_RUNS));
@@ -201,11 +207,7 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
     if (defaults == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp_method_find(ctx, nvdp__grid_method(method), &id));
     NVDP_TRY(nvdp__grid_options(ctx, path, grid->root, task, method, defaults, &part.options));
-    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(id);
-    if (mechanism == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: method '%s' is not in this version", path,
-                            nvdp__grid_method(method)));
-    part.private_ = mechanism->private_;
+    part.private_ = nvdp__method_mechanism(id)->private_;
     if (!part.private_) drop_private(part.options, defaults);
     NVDP_TRY(add_choices(&part, grid));
 cleanup:

@@ -44,30 +44,31 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
     return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
 }
 
-static nvdp_status resolve(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
-    struct nvdp_train_config *config = &t->config;
+nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
+                                       const struct nvdp_bert_config *bert,
+                                       struct nvdp_train_config *config) {
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
-            t->ctx, NVDP_ERR_ARGUMENT,
+            ctx, NVDP_ERR_ARGUMENT,
             "max_length: expected at most the model's max_position_embeddings %zu, found %zu",
             bert->max_position_embeddings, config->max_length);
     }
-    nvdp__resolver *resolve_method = nvdp__method_resolver(config->method);
-    if (resolve_method == NULL) return NVDP_OK;
+    nvdp__resolver *resolve = nvdp__method_resolver(config->method);
+    if (resolve == NULL) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
         config->nvib.length < config->max_length) {
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "length: expected at least max_length %zu, found %zu", config->max_length,
                           config->nvib.length);
     }
-    return resolve_method(t->ctx, bert, &config->nvib);
+    return resolve(ctx, bert, &config->nvib);
 }
 
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,
                                 bool with_grad) {
     struct nvdp_model_info info = {.bert = *bert};
-    NVDP_RETURN_IF_FAILED(resolve(t, bert));
+    NVDP_RETURN_IF_FAILED(nvdp__train_config_resolve(t->ctx, bert, &t->config));
     info.method = t->config.method;
     info.nvib = t->config.nvib;
     info.task = t->all->task;
