@@ -474,6 +474,41 @@ Test(sweep, one_who_does_not_wait_leaves_runs_to_their_holders) {
     nvdp_context_free(ctx);
 }
 
+struct taker {
+    const char *out;
+    struct nvdp__claim claim;
+    bool won;
+};
+
+/* Another process, which takes the running one for dead. */
+static void take_over(const struct nvdp_sweep_state *state, void *user) {
+    struct taker *taker = user;
+    struct nvdp__holder self = nvdp__holder_self();
+    if (taker->won || state->jobs == 0) return;
+    taker->claim = (struct nvdp__claim){.number = 1};
+    (void)nvdp__claim_take(NULL, taker->out, state->job[0].run, &self, 60, &taker->claim,
+                           &taker->won);
+}
+
+Test(sweep, a_run_that_was_taken_over_is_let_go) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_sweep_config config =
+        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 5000, \"patience\": 0"),
+                  support_scratch_path("sweep"));
+    struct taker taker = {.out = config.out};
+    config.report = take_over;
+    config.user = &taker;
+    config.stale_seconds = 1; /* looks at its claims eight times as often */
+    config.leave = true;
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert(taker.won);
+    cr_assert_eq(result.done, 0);
+    cr_assert_eq(result.failed, 0);
+    nvdp__claim_forget(&taker.claim);
+    nvdp_context_free(ctx);
+}
+
 Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make(ctx);
