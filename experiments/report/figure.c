@@ -160,7 +160,7 @@ static void put_prelude(struct nvdp__drawing *drawing) {
             "set datafile separator tab\n"
             "set border 3 lc rgb '#444444'\n"
             "set tics nomirror out scale 0.6 textcolor rgb '#333333' font ',10'\n"
-            "set grid lc rgb '#dddddd' lw 0.6 dt 1\n"
+            "set grid lc rgb '#dddddd' lw 0.8 dt 1\n"
             "set style data linespoints\n"
             "unset key\n"
             "set multiplot\n",

@@ -45,12 +45,18 @@ static bool has_value(const struct nvdp__group *group, enum nvdp__quantity quant
     return group->quantity[quantity].n > 0;
 }
 
+/* Beyond what an axis can be computed for: as good as infinite, as good as none. */
+static double drawable(double value) {
+    if (value > 1e250) return INFINITY;
+    return value < 1e-250 ? 0 : value;
+}
+
 static struct axis find_axis(const struct nvdp_report *report, size_t task,
                              enum nvdp__quantity quantity) {
     struct axis axis = {.low = INFINITY, .high = -INFINITY};
     for (size_t i = 0; i < report->groups; i++) {
         const struct nvdp__group *group = &report->group[i];
-        double value = group->quantity[quantity].mean;
+        double value = drawable(group->quantity[quantity].mean);
         if (group->task != task || !has_value(group, quantity)) continue;
         axis.infinite |= isinf(value) != 0;
         if (!isfinite(value) || !(value > 0)) continue;
@@ -83,7 +89,7 @@ static const char columns[] = "lambda_g\tlambda_d\tseeds\tscore x 100\tits sd\tv
 static void put_group(struct nvdp__drawing *drawing, const struct nvdp__group *group,
                       const struct axis *axis, enum nvdp__quantity quantity) {
     char text[NVDP__NUMBER_ROOM];
-    double value = group->quantity[quantity].mean;
+    double value = drawable(group->quantity[quantity].mean);
     nvdp__drawing_number(drawing, group->lambda_g);
     nvdp__drawing_number(drawing, group->lambda_d);
     nvdp__drawing_number(drawing, (double)group->runs);
@@ -100,7 +106,8 @@ static void plot_family(struct nvdp__drawing *drawing, const struct nvdp__family
                         size_t block, bool first) {
     struct nvdp__look look = nvdp__look_of(family);
     FILE *to = drawing->script;
-    fprintf(to, "%s'%s.dat' index %zu using 7:4:5 with yerrorbars lw 1 ps 0 lc rgb '%s'",
+    fprintf(to,
+            "%s'%s.dat' index %zu using 7:($3>1?$4:NaN):5 with yerrorbars lw 1 ps 0 lc rgb '%s'",
             first ? "plot " : ", \\\n     ", drawing->figure.name, block, look.colour);
     fprintf(to,
             ", \\\n     '' index %zu using ($8==1?$7:NaN):4 with linespoints lw 1.6 dt %d pt %d ps "
@@ -111,7 +118,7 @@ static void plot_family(struct nvdp__drawing *drawing, const struct nvdp__family
             "'%s'",
             block, look.open, look.colour);
     fprintf(to,
-            ", \\\n     '' index %zu using 7:4:9 with labels noenhanced left offset 0.6,0.6 font "
+            ", \\\n     '' index %zu using 7:4:9 with labels noenhanced left offset 0.7,-0.6 font "
             "',8' textcolor rgb '%s'",
             block, look.colour);
 }
@@ -159,12 +166,22 @@ static void put_tic(FILE *to, bool power, double value, bool first) {
     }
 }
 
-/* Places of the numbers on a logarithmic axis: powers of ten, also their 2 and 5 where it is short.
- */
+static size_t put_linear_tics(FILE *to, double from, double last) {
+    double step = round_step((last - from) / 5);
+    size_t count = 0;
+    for (double k = ceil(from / step); k * step <= last; k++) {
+        put_tic(to, false, k * step, count++ == 0);
+    }
+    return count;
+}
+
+/* Places of the numbers on a logarithmic axis: powers of ten, also their 2 and 5 where it is short,
+ * even steps where it is shorter than a power. */
 static size_t put_log_tics(FILE *to, double from, double last) {
     double decades = log10(last / from);
     int step = decades > 6 ? 2 : 1;
     size_t count = 0;
+    if (decades < 1) return put_linear_tics(to, from, last);
     for (int power = (int)floor(log10(from)); power <= log10(last); power++) {
         for (int k = 0; k < (decades < 2 ? 3 : 1); k++) {
             double value = (double[]){1, 2, 5}[k] * pow(10, power);
@@ -175,19 +192,12 @@ static size_t put_log_tics(FILE *to, double from, double last) {
     return count;
 }
 
-static size_t put_linear_tics(FILE *to, double from, double last) {
-    double step = round_step((last - from) / 5);
-    size_t count = 0;
-    for (double k = ceil(from / step); k * step <= last; k++) {
-        put_tic(to, false, k * step, count++ == 0);
-    }
-    return count;
-}
-
 /* The numbers end before "inf". */
 static void put_axis(struct nvdp__drawing *drawing, const struct axis *axis) {
     FILE *to = drawing->script;
-    double near = axis->log ? sqrt(axis->high * axis->edge) : (axis->high + axis->edge) / 2;
+    double part = .35; /* of the way from the largest to "inf" */
+    double near = axis->log ? axis->high * pow(axis->edge / axis->high, part)
+                            : axis->high + part * (axis->edge - axis->high);
     double last = axis->infinite ? near : axis->to;
     fprintf(to, "set xrange [%.9g:%.9g]\n%s", axis->from, axis->to,
             axis->log ? "set logscale x\n" : "");

@@ -13,7 +13,7 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){:root{--ink:#e4e6e8;--soft:#a0a8b0;--paper:#17191c;"
     "--line:#3a3f45;--card:#1f2226;--mark:#232b33;--best:#1f3a29}}\n"
     "body{font:16px/1.55 system-ui,-apple-system,'Segoe UI',sans-serif;color:var(--ink);"
-    "background:var(--paper);max-width:76rem;margin:0 auto;padding:1.5rem}\n"
+    "background:var(--paper);max-width:82rem;margin:0 auto;padding:1.5rem}\n"
     "h1{font-size:1.8rem;margin:.2em 0}h2{font-size:1.3rem;margin:2.2em 0 .4em;border-bottom:1px "
     "solid var(--line);padding-bottom:.2em}\n"
     "p,dd{max-width:48rem}.soft,.note{color:var(--soft)}.note{font-size:.85rem;margin:.3em 0}\n"
@@ -25,7 +25,7 @@ static const char style[] =
     "caption{text-align:left;font-weight:600;padding:.3em 0}\n"
     "th,td{padding:.28em .7em;border-bottom:1px solid var(--line);text-align:left;"
     "vertical-align:top}\n"
-    "thead th{border-bottom:2px solid var(--soft)}td,th{white-space:nowrap}\n"
+    "thead th{border-bottom:2px solid var(--soft);vertical-align:bottom}td,th{white-space:nowrap}\n"
     ".number{text-align:right}tr.heading th{background:var(--mark)}\n"
     "td strong{background:var(--best);padding:0 .25em;border-radius:.2em}\n"
     "figure{margin:1.2em 0;background:#fff;color:#222;border:1px solid var(--line);"
@@ -113,6 +113,16 @@ static double total_seconds(const struct nvdp_report *report) {
     return sum;
 }
 
+static void put_time(FILE *to, double seconds) {
+    if (seconds < 120) {
+        fprintf(to, "%.0f seconds", seconds);
+    } else if (seconds < 7200) {
+        fprintf(to, "%.0f minutes", seconds / 60);
+    } else {
+        fprintf(to, "%.1f hours", seconds / 3600);
+    }
+}
+
 static void put_tasks(FILE *to, const struct nvdp_report *report) {
     fputs("<p>Tasks: ", to);
     for (size_t t = 0; t < report->tasks; t++) {
@@ -133,7 +143,9 @@ static void put_overview(FILE *to, const struct nvdp__page *page) {
     fprintf(to, "<p>%zu finished run%s, %zu setting%s that differ in more than their seed",
             report->runs, report->runs == 1 ? "" : "s", report->groups,
             report->groups == 1 ? "" : "s");
-    fprintf(to, ", %.1f hours of training in all. Program: nvdp ", total_seconds(report) / 3600);
+    fputs(", ", to);
+    put_time(to, total_seconds(report));
+    fputs(" of training in all. Program: nvdp ", to);
     put_different(to, report, "software", "nvdp");
     fputs(". Processor: ", to);
     put_different(to, report, "hardware", "processor");
@@ -192,7 +204,10 @@ static void put_figures(FILE *to, const struct nvdp__page *page) {
     for (size_t i = 0; i < page->figures->count; i++) {
         const struct nvdp__figure *figure = &page->figures->item[i];
         if (page->svg[i] == NULL) continue;
-        fprintf(to, "<figure id=\"%s\">\n%s\n<figcaption><strong>", figure->name, page->svg[i]);
+        /* One panel alone does not fill the page. */
+        fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx\">%s</div>\n", figure->name,
+                figure->width * 6 / 5, page->svg[i]);
+        fputs("<figcaption><strong>", to);
         nvdp__put_html(to, figure->title);
         fputs(".</strong> ", to);
         nvdp__put_html(to, figure->caption);

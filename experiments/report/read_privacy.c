@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-nvdp_status nvdp__report_optional(struct nvdp_context *ctx, const char *directory, const char *name,
-                                  json_t **out) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__exists(path) ? nvdp__json_read(ctx, path, out) : NVDP_OK;
-    free(path);
-    return status;
-}
-
 /* Where a number lies: up to three keys. */
 struct place {
     enum nvdp__quantity quantity;
@@ -122,7 +113,7 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
 static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
                                enum nvdp__quantity quantity, struct nvdp__report_run *run) {
     json_t *root = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__report_optional(ctx, run->path, name, &root));
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, name, &root));
     json_t *metrics = json_object_get(root, "metrics");
     const json_t *first = json_object_iter_value(json_object_iter(metrics));
     nvdp_status status = nvdp__json_real(ctx, run->path, first, "mean", NAN, -INFINITY, INFINITY,
@@ -136,7 +127,7 @@ nvdp_status nvdp__report_read_privacy(struct nvdp_context *ctx, struct nvdp__rep
     json_t *root = NULL;
     char *path = nvdp__join(ctx, run->path, "privacy.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__report_optional(ctx, run->path, "privacy.json", &root));
+    NVDP_TRY(nvdp__json_read_optional(ctx, run->path, "privacy.json", &root));
     if (root != NULL) {
         NVDP_TRY(read_measures(ctx, path, root, run));
         run->measured = true;

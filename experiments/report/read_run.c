@@ -134,7 +134,7 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, struct nvdp__report_ru
 
 static nvdp_status read_label(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     json_t *root = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__report_optional(ctx, run->path, "sweep.json", &root));
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &root));
     const char *label = json_string_value(json_object_get(root, "label"));
     bool good = true;
     if (label != NULL && label[0] != '\0') {

@@ -132,9 +132,6 @@ void nvdp__report_run_release(struct nvdp__report_run *run);
 /* --- read_privacy.c --- */
 /* privacy.json, reuse.json, attack.json, where they are. */
 nvdp_status nvdp__report_read_privacy(struct nvdp_context *ctx, struct nvdp__report_run *run);
-/* DIRECTORY/name as an object; *out stays NULL where there is no such file. */
-nvdp_status nvdp__report_optional(struct nvdp_context *ctx, const char *directory, const char *name,
-                                  json_t **out);
 /* --- options.c --- */
 /* run->variant from run->config. */
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run);

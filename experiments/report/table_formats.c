@@ -236,18 +236,14 @@ static const char latex_rules[] =
     "\\providecommand{\\toprule}{\\hline}\n\\providecommand{\\midrule}{\\hline}\n"
     "\\providecommand{\\bottomrule}{\\hline}\n";
 
-void nvdp__table_latex(const struct nvdp__table *table, FILE *to) {
+static void begin_latex(const struct nvdp__table *table, bool continued, FILE *to) {
     /* LaTeX numbers its tables itself. */
     const char *dot = strncmp(table->title, "Table ", 6) == 0 ? strstr(table->title, ". ") : NULL;
-    const char *caption = dot != NULL ? dot + 2 : table->title;
-    fprintf(to,
-            "%% \\usepackage{booktabs} and \\usepackage{graphicx} in the preamble; without "
-            "booktabs the rules are plain ones.\n%s",
-            latex_rules);
     fputs("\\begin{table}\n\\centering\n\\caption{", to);
-    nvdp__put_latex(to, caption);
-    fprintf(to, "}\n\\label{tab:%s}\n\\resizebox{\\linewidth}{!}{%%\n\\begin{tabular}{",
-            table->name);
+    nvdp__put_latex(to, dot != NULL ? dot + 2 : table->title);
+    fputs(continued ? " (continued)}\n" : "}\n", to);
+    if (!continued) fprintf(to, "\\label{tab:%s}\n", table->name);
+    fputs("\\resizebox{\\linewidth}{!}{%\n\\begin{tabular}{", to);
     for (size_t k = 0; k < table->columns; k++) {
         fputc(table->column[k].number ? 'r' : 'l', to);
     }
@@ -258,12 +254,41 @@ void nvdp__table_latex(const struct nvdp__table *table, FILE *to) {
     }
     fputs(" \\\\\n", to);
     if (!has_headings(table)) fputs("\\midrule\n", to);
-    for (size_t i = 0; i < table->rows; i++) {
+}
+
+static void end_latex(FILE *to) {
+    fputs("\\bottomrule\n\\end{tabular}}\n", to);
+}
+
+/* Rows under the heading at `row`, itself included. */
+static size_t section_rows(const struct nvdp__table *table, size_t row) {
+    size_t count = 1;
+    while (row + count < table->rows && !table->row[row + count].heading) {
+        count++;
+    }
+    return count;
+}
+
+/* What is too long for a page goes on in another table, at a heading. */
+void nvdp__table_latex(const struct nvdp__table *table, FILE *to) {
+    enum { PAGE = 48 };
+    size_t used = 0;
+    fprintf(to,
+            "%% \\usepackage{booktabs} and \\usepackage{graphicx} in the preamble; without "
+            "booktabs the rules are plain ones.\n%s",
+            latex_rules);
+    begin_latex(table, false, to);
+    for (size_t i = 0; i < table->rows; i++, used++) {
+        if (table->row[i].heading && used > 0 && used + section_rows(table, i) > PAGE) {
+            end_latex(to);
+            fputs("\\end{table}\n", to);
+            begin_latex(table, true, to);
+            used = 0;
+        }
         put_latex_row(table, &table->row[i], to);
     }
-    fputs("\\bottomrule\n\\end{tabular}}\n\n\\smallskip\n\\begin{minipage}{\\linewidth}"
-          "\\footnotesize\n",
-          to);
+    end_latex(to);
+    fputs("\n\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n", to);
     for (size_t k = 0; k < table->notes; k++) {
         nvdp__put_latex(to, table->note[k]);
         fputs("\n\n", to);
@@ -292,13 +317,24 @@ static void put_html_row(const struct nvdp__table *table, const struct nvdp__row
     fputs("</tr>\n", to);
 }
 
+/* The unit below the name. */
+static void put_html_name(const struct nvdp__column *column, FILE *to) {
+    char name[64];
+    const char *unit = column->name + column->head;
+    snprintf(name, sizeof name, "%.*s", (int)column->head, column->name);
+    nvdp__put_html(to, name);
+    if (*unit == '\0') return;
+    fputs("<br>", to);
+    nvdp__put_html(to, unit + 1);
+}
+
 void nvdp__table_html(const struct nvdp__table *table, FILE *to) {
     fputs("<div class=\"wide\"><table>\n<caption>", to);
     nvdp__put_html(to, table->title);
     fputs("</caption>\n<thead><tr>", to);
     for (size_t k = 0; k < table->columns; k++) {
         fprintf(to, "<th scope=\"col\"%s>", table->column[k].number ? " class=\"number\"" : "");
-        nvdp__put_html(to, table->column[k].name);
+        put_html_name(&table->column[k], to);
         fputs("</th>", to);
     }
     fputs("</tr></thead>\n<tbody>\n", to);

@@ -349,6 +349,31 @@ void nvdp__table_cautions(struct nvdp__table *table, const struct nvdp_report *r
                          optimistic, report->runs);
 }
 
+/* Names those that have learned nothing: their privacy is no merit. */
+static void note_collapsed(struct nvdp__table *table, const struct nvdp_report *report) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    for (size_t i = 0; to != NULL && i < report->groups; i++) {
+        const struct nvdp__group *group = &report->group[i];
+        const struct nvdp__family *family = &report->family[group->family];
+        const struct nvdp__task_rows *task = &report->task[group->task];
+        if (!group->selected || family->reference || isnan(task->first->majority)) continue;
+        if (strcmp(task->first->metric[0], "accuracy") != 0) continue;
+        if (group->score[0].mean <= task->first->majority)
+            fprintf(to, "%s%s on %s", ftell(to) > 0 ? ", " : "", family->label, task->label);
+    }
+    if (to == NULL || fclose(to) != 0) {
+        table->status = nvdp__fail(table->ctx, NVDP_ERR_MEMORY, "out of memory");
+    } else if (*text != '\0') {
+        nvdp__table_note(table,
+                         "No better than always saying the most frequent class: %s. Privacy "
+                         "is easy where nothing was learned.",
+                         text);
+    }
+    free(text);
+}
+
 /* --- the tables --- */
 
 struct nvdp__table nvdp__table_1(struct nvdp_context *ctx, const struct nvdp_report *report) {
@@ -359,6 +384,7 @@ struct nvdp__table nvdp__table_1(struct nvdp_context *ctx, const struct nvdp_rep
     note_scores(&table);
     note_selection(&table);
     note_privacy(&table);
+    note_collapsed(&table, report);
     nvdp__table_cautions(&table, report);
     return table;
 }
@@ -375,6 +401,7 @@ struct nvdp__table nvdp__table_1_published(struct nvdp_context *ctx,
                              "score is 100 times the metric on the test texts (the dev file).");
     note_selection(&table);
     note_published(&table);
+    note_collapsed(&table, report);
     nvdp__table_cautions(&table, report);
     return table;
 }

@@ -31,6 +31,15 @@ cleanup:
     return status;
 }
 
+nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *directory,
+                                     const char *name, json_t **out) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__exists(path) ? nvdp__json_read(ctx, path, out) : NVDP_OK;
+    free(path);
+    return status;
+}
+
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};

@@ -7,6 +7,9 @@
 
 /* Reads one object; syntax errors name file and line. */
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out);
+/* DIRECTORY/name; *out stays NULL where there is no such file. */
+nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *directory,
+                                     const char *name, json_t **out);
 /* Writes with indentation and real numbers in 17 digits; atomic. */
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
 

@@ -41,16 +41,6 @@ static void take(json_t *to, const json_t *from, const char *key) {
     if (value != NULL) json_object_set_new(to, key, shown_copy(value));
 }
 
-/* DIR/name as a JSON object; *out stays NULL where there is no such file. */
-static nvdp_status read_optional(struct nvdp_context *ctx, const char *directory, const char *name,
-                                 json_t **out) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__exists(path) ? nvdp__json_read(ctx, path, out) : NVDP_OK;
-    free(path);
-    return status;
-}
-
 /* --- runs --- */
 
 /* Lines of metrics.jsonl, and the last epoch that one of them tells of. */
@@ -86,9 +76,9 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     json_t *result = NULL;
     json_t *privacy = NULL;
     json_t *object = json_object();
-    NVDP_TRY(read_optional(ctx, path, "run.json", &run));
-    NVDP_TRY(read_optional(ctx, path, "result.json", &result));
-    NVDP_TRY(read_optional(ctx, path, "privacy.json", &privacy));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "run.json", &run));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &privacy));
     json_object_set_new(object, "kind", json_string("run directory"));
     json_object_set_new(object, "finished", json_boolean(result != NULL));
     NVDP_TRY(read_metrics(ctx, path, object));
@@ -150,7 +140,7 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     json_t *config = NULL;
     json_t *object = json_object();
     struct nvdp_bert_config bert;
-    NVDP_TRY(read_optional(ctx, path, "config.json", &config));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "config.json", &config));
     const char *format = json_string_value(json_object_get(config, "nvdp_format"));
     json_object_set_new(object, "kind",
                         format != NULL ? nvdp__shown(format) : json_string("model directory"));

@@ -188,7 +188,7 @@ Test(figures, drawn) {
         free(bytes);
     }
     char *page = read_in("drawn", "index.html");
-    rig_contains(page, "<figure id=\"rd_mean_sum\">\n<svg");
+    rig_contains(page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px\"><svg");
     rig_contains(page, "rd_mean_sum-gpPt");
     rig_lacks(page, "<?xml");
     rig_lacks(page, "<script");

@@ -216,7 +216,7 @@ Test(groups, command_lines) {
         .options =
             "\"lr\": 0.0003, \"epochs\": 4, \"skip_bad_rows\": true, \"weight_decay\": 0.01, "
             "\"kl_schedule\": \"warmup\", "
-                   "\"columns\": {\"text\": \"review\", \"pair\": null, "
+            "\"columns\": {\"text\": \"review\", \"pair\": null, "
             "\"regression\": false}",
         .nvib = "\"clip_mu_radius\": 4.0, \"clip_alpha_max\": \"inf\", \"regularizer\": \"kl\""};
     struct nvdp_context *ctx = support_context();

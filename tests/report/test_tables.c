@@ -134,6 +134,25 @@ Test(tables, latex) {
     free(text);
 }
 
+/* Tasks that do not fit on a page go on in another table. */
+Test(tables, latex_over_pages) {
+    static const char *const tasks[] = {"rte", "mrpc", "qnli"};
+    for (unsigned k = 0; k < 3 * 20; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "r%u", k);
+        struct made run = {.name = name, .task = tasks[k / 20], .lambda = k % 20 + 1, .rd_max = 1};
+        rig_run("pages", &run);
+    }
+    char *text = rig_written("pages", "tables/table2.tex");
+    char *second = strstr(text, "\\caption{Every lambda (continued)}");
+    cr_assert_not_null(second);
+    cr_expect_null(strstr(second + 1, "\\caption"));
+    rig_contains(second, "\\textit{qnli (accuracy)}"); /* 22 rows a task: two fit */
+    *second = '\0';
+    rig_lacks(text, "qnli (accuracy)");
+    free(text);
+}
+
 /* Two private methods that print alike are both the best; one alone is not marked. */
 Test(tables, marks) {
     static const struct made few[] = {
@@ -196,6 +215,19 @@ Test(tables, significance) {
     text = rig_written("one_seed", "tables/significance.txt");
     rig_contains(text, "base    nvdp         2        +6.00");
     rig_lacks(text, "vtdp"); /* one seed */
+    free(text);
+}
+
+/* Privacy of a model that has learned nothing is said to be none. */
+Test(tables, collapsed) {
+    static const struct made few[] = {
+        {.name = "a", .lambda = 1, .score = .5, .rd_max = 1e-6},
+        {.name = "b", .method = "vtdp", .lambda = 1, .score = .6, .rd_max = 2},
+    };
+    for (size_t i = 0; i < 2; i++)
+        rig_run("collapsed", &few[i]);
+    char *text = rig_written("collapsed", "tables/table1.md");
+    rig_contains(text, "No better than always saying the most frequent class: nvdp on sst2. ");
     free(text);
 }
 

@@ -1,0 +1,70 @@
+/* Any bytes as the files of a run directory, a NUL between one and the next: what is reported of
+ * them is a table, a JSON object, a set of scripts. */
+#include "experiments/report/figure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const names[] = {"run.json", "result.json", "privacy.json", "metrics.jsonl",
+                                    "sweep.json"};
+enum { FILES = sizeof names / sizeof *names };
+
+static void write_files(const char *folder, const uint8_t *data, size_t size) {
+    char path[256];
+    for (int k = 0; k < FILES; k++) {
+        const uint8_t *end = memchr(data, 0, size);
+        size_t count = end != NULL ? (size_t)(end - data) : size;
+        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
+        FILE *file = fopen(path, "wbe");
+        if (file == NULL || fwrite(data, 1, count, file) != count || fclose(file) != 0) abort();
+        if (end == NULL) return;
+        data += count + 1;
+        size -= count + 1;
+    }
+}
+
+static void remove_files(const char *folder) {
+    char path[256];
+    for (int k = 0; k < FILES; k++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
+        (void)unlink(path);
+    }
+    if (rmdir(folder) != 0) abort();
+}
+
+static void check(struct nvdp_context *ctx, const struct nvdp_report *report) {
+    char *text = NULL;
+    struct nvdp__figures figures = {0};
+    FILE *nowhere = fopen("/dev/null", "we");
+    if (nowhere == NULL || report->groups != 1 || report->group[0].runs != 1) abort();
+    if (nvdp_report_print(ctx, report, nowhere) != NVDP_OK) abort();
+    if (nvdp_report_json(ctx, report, &text) != NVDP_OK) abort();
+    if (nvdp__figures_make(ctx, report, &figures) != NVDP_OK) abort();
+    nvdp__figures_release(&figures);
+    free(text);
+    fclose(nowhere);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char folder[] = "/tmp/nvdp-fuzz-report-XXXXXX";
+    struct nvdp_context *ctx = NULL;
+    struct nvdp_report *report = NULL;
+    struct nvdp_report_config config = nvdp_report_config_default();
+    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
+    write_files(folder, data, size);
+    config.directory = folder;
+    nvdp_status status = nvdp_report_create(ctx, &config, &report);
+    if (status == NVDP_OK) {
+        check(ctx, report);
+    } else if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') {
+        abort();
+    }
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+    remove_files(folder);
+    return 0;
+}
