@@ -18,12 +18,10 @@ size_t nvdp__seats(const struct nvdp__sweep *sweep) {
 /* --- beginning and ending a run --- */
 
 static nvdp_status begin(struct nvdp__sweep *sweep, struct nvdp__seat *seat, size_t i) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__worker_start(sweep->ctx, &sweep->place, &sweep->grid.run[i], &seat->worker));
-    seat->taken = true;
+    seat->taken = true; /* now, so that the claim is given back where there is no process */
     seat->run = i;
     seat->begun = nvdp__now();
-    return NVDP_OK;
+    return nvdp__worker_start(sweep->ctx, &sweep->place, &sweep->grid.run[i], &seat->worker);
 }
 
 static void say(struct nvdp__sweep *sweep, size_t i, double seconds,
@@ -67,7 +65,6 @@ static nvdp_status end(struct nvdp__sweep *sweep, struct nvdp__seat *seat,
     size_t i = seat->run;
     double seconds = nvdp__now() - seat->begun;
     const char *word = "interrupted";
-    seat->taken = false;
     sweep->looked = 0;
     if (was_stopped(sweep, outcome)) {
         sweep->stopping = true;
@@ -81,6 +78,7 @@ static nvdp_status end(struct nvdp__sweep *sweep, struct nvdp__seat *seat,
         NVDP_RETURN_IF_FAILED(settle_failed(sweep, i, outcome));
         say(sweep, i, seconds, outcome);
     }
+    seat->taken = false;
     return nvdp__claim_release(sweep->ctx, sweep->config->out, name_of(sweep, i),
                                &sweep->ledger.self, word, &sweep->ledger.entry[i].claim);
 }

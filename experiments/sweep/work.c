@@ -12,7 +12,7 @@
 /* A run at work. */
 struct work {
     struct nvdp_context *ctx;
-    const char *directory, *cache;
+    const char *cache;
     const struct nvdp__grid *grid;
     const struct nvdp__sweep_run *run;
     char *out; /* the run's directory */
@@ -150,8 +150,7 @@ nvdp_status nvdp__sweep_work(struct nvdp_context *ctx, const char *directory, co
                              const struct nvdp__grid *grid, const struct nvdp__sweep_run *run) {
     nvdp_status status = NVDP_OK;
     double started = nvdp__now();
-    struct work work = {
-        .ctx = ctx, .directory = directory, .cache = cache, .grid = grid, .run = run};
+    struct work work = {.ctx = ctx, .cache = cache, .grid = grid, .run = run};
     work.out = nvdp__sweep_run_path(ctx, directory, run->name);
     if (work.out == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__make_directory(ctx, work.out));

@@ -119,11 +119,22 @@ Test(grid, what_is_more_specific_wins) {
     nvdp_context_free(ctx);
 }
 
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_NOTICE) snprintf(user, 512, "%s", message);
+}
+
 Test(grid, equal_runs_stand_once) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__grid grid = read_members(
         ctx, "\"methods\": [\"base\", \"nvdp\"], \"seeds\": [1, 1], \"lambdas\": [1, 1.0]");
     cr_assert_eq(grid.count, 2);
+    nvdp__grid_release(&grid);
+    char notice[512] = "";
+    nvdp_context_set_log(ctx, keep_notice, notice);
+    grid = read_members(ctx, "\"methods\": [\"nvdp\", {\"name\": \"again\", \"method\": "
+                             "\"nvdp\", \"lambda\": [0.01, 3]}]");
+    cr_assert_eq(count_label(&grid, "again"), 1, "the default is 0.01");
+    cr_assert_not_null(strstr(notice, "a run of 'again' is one of 'nvdp' already"), "%s", notice);
     nvdp__grid_release(&grid);
     nvdp_context_free(ctx);
 }

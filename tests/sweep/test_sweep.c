@@ -268,13 +268,13 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     struct rig rig = rig_make(ctx);
     const char *grid =
         write_grid(&rig, SMALL ", \"per_method\": {\"nvdp\": {\"epochs\": 3}}, \"seeds\": [1, 2], "
-                               "\"checkpoint_seconds\": 0");
+                               "\"checkpoint_seconds\": 0.03");
     struct nvdp_sweep_config whole = config_of(grid, support_scratch_path("whole"));
     struct nvdp_sweep_config parts = config_of(grid, support_scratch_path("parts"));
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
     must_sweep(ctx, &whole);
     int kills = 0;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 5; i++) {
         pid_t pid = start_sweep(&parts);
         for (int k = 0; k < 2000 && !has_state(parts.out) && waitpid(pid, NULL, WNOHANG) == 0;
              k++) {
@@ -382,7 +382,7 @@ Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
     struct nvdp_context *ctx = support_context();
     struct rig rig = rig_make(ctx);
     struct nvdp_sweep_config config =
-        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 30, \"patience\": 0, "
+        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 8, \"patience\": 0, "
                                    "\"checkpoint_seconds\": 0"),
                   support_scratch_path("sweep"));
     struct stop_when when = {getpid(), config.out};
@@ -395,7 +395,7 @@ Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
     cr_assert_eq(nvdp_sweep_plan(ctx, &config, true, &plan), NVDP_OK);
     cr_assert_eq(plan->run[0].state, NVDP_SWEEP_WAITING, "%s",
                  nvdp_sweep_run_state_name(plan->run[0].state));
-    cr_assert_eq(plan->run[0].steps, 30 * 14); /* 108 texts in batches of 8 */
+    cr_assert_eq(plan->run[0].steps, 8 * 14); /* 108 texts in batches of 8 */
     cr_assert_gt(plan->run[0].memory_bytes, 0);
     /* later the training continues: a new one would write run.json anew */
     char path[PATH_ROOM];
@@ -471,6 +471,41 @@ Test(sweep, one_who_does_not_wait_leaves_runs_to_their_holders) {
     cr_assert_eq(result.runs, 3);
     cr_assert_eq(result.done, 2);
     nvdp__claim_forget(&held);
+    nvdp_context_free(ctx);
+}
+
+struct taker {
+    const char *out;
+    struct nvdp__claim claim;
+    bool won;
+};
+
+/* Another process, which takes the running one for dead. */
+static void take_over(const struct nvdp_sweep_state *state, void *user) {
+    struct taker *taker = user;
+    struct nvdp__holder self = nvdp__holder_self();
+    if (taker->won || state->jobs == 0) return;
+    taker->claim = (struct nvdp__claim){.number = 1};
+    (void)nvdp__claim_take(NULL, taker->out, state->job[0].run, &self, 60, &taker->claim,
+                           &taker->won);
+}
+
+Test(sweep, a_run_that_was_taken_over_is_let_go) {
+    struct nvdp_context *ctx = support_context();
+    struct rig rig = rig_make(ctx);
+    struct nvdp_sweep_config config =
+        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 5000, \"patience\": 0"),
+                  support_scratch_path("sweep"));
+    struct taker taker = {.out = config.out};
+    config.report = take_over;
+    config.user = &taker;
+    config.stale_seconds = 1; /* looks at its claims eight times as often */
+    config.leave = true;
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert(taker.won);
+    cr_assert_eq(result.done, 0);
+    cr_assert_eq(result.failed, 0);
+    nvdp__claim_forget(&taker.claim);
     nvdp_context_free(ctx);
 }
 
