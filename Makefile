@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 all: ## build the library and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS)
 
-demo: install-deps ## install what is missing, build; train, measure and share on a small task of its own
+demo: install-deps ## install what is missing, build; train, measure, share and attack on a small task of its own; a report
 	@scripts/build.sh release -j$(JOBS)
 	@experiments/demo/run.sh $(BUILD)/release out/demo
 

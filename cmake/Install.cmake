@@ -16,3 +16,4 @@ install(FILES ${PROJECT_BINARY_DIR}/nvdpConfig.cmake ${PROJECT_BINARY_DIR}/nvdpC
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/nvdp.pc.in ${PROJECT_BINARY_DIR}/nvdp.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/nvdp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/compact DESTINATION ${CMAKE_INSTALL_DATADIR}/nvdp/models)

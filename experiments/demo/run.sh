@@ -1,46 +1,60 @@
 #!/usr/bin/env bash
-# The whole way on made-up texts: train, measure, share, reuse.  usage: run.sh BUILD_DIR OUT_DIR
+# The whole way on made-up texts: train, measure, share, reuse, attack, report.  usage: run.sh BUILD_DIR OUT_DIR
 # The texts are opinions with the speaker's name in them; the label is the opinion, the name is private.
+# The encoder is the one in models/compact.
 set -euo pipefail
 build=${1:?build directory}
 out=${2:?output directory}
+here=$(cd "$(dirname "$0")" && pwd)
+model=$here/../../models/compact
 nvdp=$build/nvdp
 demo=$build/nvdp-demo
 start=$(date +%s)
 
-rm -rf "$out/data"
-mkdir -p "$out/runs"
+rm -rf "$out/data" "$out/sweep"
+mkdir -p "$out"
 "$demo" data "$out/data"
-data=$out/data/sentiment
-cat "$data/train_names.txt" "$data/dev_names.txt" >"$out/data/names.txt" # in the shared file's order
-common=(--task sst2 --data "$data" --model "$out/data/model" --epochs 8 --batch 32 --lr 1e-3 --max-length 32
-        --patience 0 --seed 1 --overwrite --no-cache)
-# A narrow latent, priced per nat and clipped, so that every divergence is finite.
-narrow=(--regularizer kl --latent-dim 16 --mu-tau 0.3 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
-        --clip-mu 4 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6)
+cat "$out"/data/sentiment/{train,dev}_names.txt >"$out/data/names.txt" # in the shared file's order
 
-# One method from training to an attack on what it shares.  usage: run NAME OPTION...
-run() {
-    local name=$1 dir=$out/runs/$1
-    shift
-    printf '\n== %s: train\n' "$name"
-    "$nvdp" train "${common[@]}" --out "$dir" "$@"
-    if [ "$name" = base ]; then return; fi
-    printf '\n== %s: how private is it?\n' "$name"
-    "$nvdp" privacy "$dir"
-    printf '\n== %s: share, and train readers from the shared file alone\n' "$name"
-    "$nvdp" export "$dir" --split train,dev --with-labels --out "$dir/shared.h5" --overwrite
-    "$nvdp" reuse "$dir/shared.h5" --json >"$dir/reuse.json"
-    "$nvdp" reuse "$dir/shared.h5" --labels "$out/data/names.txt" --json >"$dir/attack.json"
+# The narrow latent: priced per nat and clipped, so that every divergence is finite.
+cat >"$out/grid.json" <<JSON
+{
+  "tasks": ["sst2"],
+  "data": "$out/data/sentiment",
+  "model": "$model",
+  "batch": 32, "max_length": 32, "lr": 5e-4, "epochs": 2, "patience": 0, "seeds": [1],
+  "lambdas": [1e-3],
+  "methods": [
+    "base",
+    "vib-fixed",
+    "vtdp",
+    {"name": "nvdp published", "method": "nvdp"},
+    {"name": "nvdp kl", "method": "nvdp", "lambdas": [3e-3, 3e-2], "epochs": 4, "regularizer": "kl",
+     "latent_dim": 16, "mu_tau": 0.3, "stdev_tau": 0.7, "alpha_tau": -3.5, "delta": 1, "clip_mu": 4,
+     "clip_logvar_min": -1.5, "clip_logvar_max": 0, "clip_alpha_min": 0.6, "clip_alpha_max": 6}
+  ],
+  "share": {"splits": "train,dev"},
+  "attack": "$out/data/names.txt",
+  "keep": "all"
 }
+JSON
 
-run base --method base
-run nvdp-published --method nvdp --lambda 1e-3
-run nvdp-kl-weak --method nvdp "${narrow[@]}" --lambda 3e-3
-run nvdp-kl-strong --method nvdp "${narrow[@]}" --lambda 3e-2
+printf '== train five methods, measure them, share, and train readers from the shared files alone\n'
+"$nvdp" sweep "$out/grid.json" --out "$out/sweep" --jobs 2 --cache "$out/cache"
 
-"$demo" table "$out" base nvdp-published nvdp-kl-weak nvdp-kl-strong
-printf '\n'
-cat "$out/table.txt"
-printf '\nDone in %d s.\n  runs         %s\n  shared file  %s\n  table        %s\n' "$(($(date +%s) - start))" \
-    "$out/runs" "$out/runs/nvdp-kl-weak/shared.h5" "$out/table.txt"
+base=$(echo "$out"/sweep/runs/sst2-base-*)
+shared=$(echo "$out"/sweep/runs/sst2-nvdp-kl-*-l0.003-*)/shared.h5
+printf '\n== base would share plain embeddings: a probe for the name on those of the encoder\n'
+"$nvdp" train --task tsv --text-column text --label-column name --data "$out/data/names" --model "$model" \
+    --method base --freeze-layers 4 --cache "$out/cache" --max-length 32 --lr 1e-3 --epochs 5 --patience 0 \
+    --out "$out/probe" --overwrite --quiet
+"$demo" attack "$out/probe/result.json" "$base/attack.json"
+
+printf '\n== what the file of "nvdp kl" says of itself\n'
+"$nvdp" info "$shared"
+printf '\n== report\n'
+"$nvdp" report "$out/sweep" >"$out/report.txt"
+sed -n '/^Table 2/,$p' "$out/report.txt"
+printf '\nreader: from the shared file alone, the opinion; attack: the name (chance 12.5).\n'
+printf '\nDone in %d s.\n  grid         %s\n  runs         %s\n  shared file  %s\n  report       %s\n' \
+    "$(($(date +%s) - start))" "$out/grid.json" "$out/sweep/runs" "$shared" "$out/sweep/report/index.html"
