@@ -22,14 +22,14 @@ cat >"$out/grid.json" <<JSON
   "tasks": ["sst2"],
   "data": "$out/data/sentiment",
   "model": "$model",
-  "batch": 32, "max_length": 32, "lr": 5e-4, "epochs": 2, "patience": 0, "seeds": [1],
+  "batch": 32, "max_length": 32, "lr": 3e-4, "epochs": 2, "patience": 0, "seeds": [1],
   "lambdas": [1e-3],
   "methods": [
     "base",
     "vib-fixed",
     "vtdp",
     {"name": "nvdp published", "method": "nvdp"},
-    {"name": "nvdp kl", "method": "nvdp", "lambdas": [3e-3, 3e-2], "epochs": 4, "regularizer": "kl",
+    {"name": "nvdp kl", "method": "nvdp", "lambdas": [3e-3, 3e-2], "epochs": 6, "lr": 2e-4, "regularizer": "kl",
      "latent_dim": 16, "mu_tau": 0.3, "stdev_tau": 0.7, "alpha_tau": -3.5, "delta": 1, "clip_mu": 4,
      "clip_logvar_min": -1.5, "clip_logvar_max": 0, "clip_alpha_min": 0.6, "clip_alpha_max": 6}
   ],
@@ -44,10 +44,10 @@ printf '== train five methods, measure them, share, and train readers from the s
 
 base=$(echo "$out"/sweep/runs/sst2-base-*)
 shared=$(echo "$out"/sweep/runs/sst2-nvdp-kl-*-l0.003-*)/shared.h5
-printf '\n== base would share plain embeddings: a probe for the name on those of the encoder\n'
+printf '\n== base would share plain embeddings: a probe for the name on those of the encoder (a layer more, no noise)\n'
 "$nvdp" train --task tsv --text-column text --label-column name --data "$out/data/names" --model "$model" \
-    --method base --freeze-layers 4 --cache "$out/cache" --max-length 32 --lr 1e-3 --epochs 5 --patience 0 \
-    --out "$out/probe" --overwrite --quiet
+    --method vtdp --stdev-tau 1e-3 --lambda-g 0 --freeze-layers 4 --cache "$out/cache" --max-length 32 --lr 1e-3 \
+    --epochs 2 --patience 0 --out "$out/probe" --overwrite --quiet
 "$demo" attack "$out/probe/result.json" "$base/attack.json"
 
 printf '\n== what the file of "nvdp kl" says of itself\n'

@@ -16,8 +16,10 @@ nvdp_status nvdp__principal_map(struct nvdp_context *ctx, size_t rows, size_t di
                                 const float *hidden, uint64_t seed, float *map);
 
 /* gaussian.c */
-/* The layer [p, D] of the means: mu_tau times the identity, or for p < D times the principal
- * directions of `hidden` [rows, D] (tensor); bias 0. */
+/* The layer [p, D] of the means: mu_tau times the identity, bias 0; for p < D the principal
+ * directions of `hidden` [rows, D] (tensor), about its mean and scaled by one factor such that the
+ * means' coordinates have root mean square mu_tau on it.  With fewer than p rows: mu_tau times a
+ * random orthonormal map, bias 0. */
 nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__device *dev,
                                    struct nvdp__params *params, const struct nvdp__dense *mu,
                                    double mu_tau, uint64_t seed, size_t rows, const float *hidden);

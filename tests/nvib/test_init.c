@@ -111,7 +111,8 @@ Test(init, full_width) {
     demolish(&house);
 }
 
-/* p < d: rows of W_mu orthonormal, and spanning what the hidden states vary in. */
+/* p < d: rows of W_mu orthogonal, of one length, and spanning what the hidden states vary in; the
+ * means are centred and of size mu_tau. */
 Test(init, principal_directions) {
     enum { P = 4, ROWS = 200 };
     struct nvdp_nvib_config config = fixture_config(8);
@@ -139,15 +140,30 @@ Test(init, principal_directions) {
         nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, ROWS, hidden),
         NVDP_OK);
     const float *w = value(&house, "nvib.mu.weight", NULL);
+    double unit = 1;
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j < P; j++) {
             double dot = 0;
             for (size_t k = 0; k < WIDTH; k++) {
                 dot += w[i * WIDTH + k] * w[j * WIDTH + k];
             }
-            cr_expect_float_eq(dot, i == j, 1e-6);
+            if (i == 0 && j == 0) unit = dot; /* one factor for all */
+            cr_expect_float_eq(dot / unit, i == j, 1e-5);
         }
     }
+    const float *b = value(&house, "nvib.mu.bias", NULL);
+    double mean[P] = {0}, square = 0;
+    for (size_t i = 0; i < P; i++) {
+        for (size_t r = 0; r < ROWS; r++) {
+            double mu = b[i];
+            for (size_t k = 0; k < WIDTH; k++)
+                mu += (double)w[i * WIDTH + k] * (double)hidden[r * WIDTH + k];
+            mean[i] += mu / ROWS;
+            square += mu * mu / (ROWS * P);
+        }
+        cr_expect_float_eq(mean[i], 0, 1e-4); /* of coordinates about 1, means of 10 sqrt(8) */
+    }
+    cr_expect_float_eq(square, 1, 1e-4);
     for (size_t f = 0; f < P; f++) { /* each factor lies in the span: noise is 1e-3 of it */
         double norm = 0, inside = 0;
         for (size_t i = 0; i < P; i++) {
@@ -155,7 +171,7 @@ Test(init, principal_directions) {
             for (size_t k = 0; k < WIDTH; k++) {
                 dot += w[i * WIDTH + k] * factor[f * WIDTH + k];
             }
-            inside += dot * dot;
+            inside += dot * dot / unit;
         }
         for (size_t k = 0; k < WIDTH; k++) {
             norm += factor[f * WIDTH + k] * factor[f * WIDTH + k];
