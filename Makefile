@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check long install install-deps clean help
+.PHONY: all demo notebooks test check long install install-deps clean help
 
 all: ## build the library and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS)
@@ -12,6 +12,10 @@ all: ## build the library and the program (build/release/nvdp)
 demo: install-deps ## install what is missing, build; train, measure, share and attack on a small task of its own; a report
 	@scripts/build.sh release -j$(JOBS)
 	@experiments/demo/run.sh $(BUILD)/release out/demo
+
+notebooks: install-deps ## install what is missing, build; write what the notebooks read and execute them (out/notebooks/html)
+	@scripts/build.sh release -j$(JOBS)
+	@notebooks/run.sh $(BUILD)/release out/notebooks
 
 test: install-deps ## install what is missing, build, run all tests
 	@scripts/build.sh release -j$(JOBS)

@@ -17,3 +17,10 @@ if(nvdp_demo)
   set_target_properties(nvdp_demo_program PROPERTIES OUTPUT_NAME nvdp-demo)
   target_link_libraries(nvdp_demo_program PRIVATE nvdp nvdp_flags PkgConfig::JANSSON m)
 endif()
+
+# The notebooks, executed on files that the program has just written.  Sanitizers would make the trainings in it long.
+if(NVDP_BUILD_TESTS AND NOT NVDP_SANITIZE)
+  add_test(NAME notebooks COMMAND ${PROJECT_SOURCE_DIR}/notebooks/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/notebooks)
+  set_tests_properties(notebooks PROPERTIES TIMEOUT 600 LABELS notebooks SKIP_RETURN_CODE 77
+    ENVIRONMENT "OMP_WAIT_POLICY=passive")
+endif()
