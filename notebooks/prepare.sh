@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes what the notebooks draw: trains, measures, shares, reads and sweeps on the demo's texts, in half a minute.
+# Writes what the notebooks draw: trains, measures, shares, reads and sweeps on the demo's texts.
 # usage: prepare.sh BUILD_DIR OUT_DIR      NVDP_NOTEBOOKS_MODEL: a BERT in place of models/compact
 # The commands, as they can be typed in OUT_DIR, stand in OUT_DIR/commands.txt; what they print in OUT_DIR/log.txt.
 set -euo pipefail
@@ -32,9 +32,9 @@ training=(--model bert --cache cache --max-length 32 --batch 16 --patience 0 --s
 top=(--freeze-layers 3 --lr 5e-4)
 task=(--task sst2 --data data/sentiment "${top[@]}")
 # A narrow latent, priced per nat and clipped, so that every divergence is finite.
-narrow=(--regularizer kl --latent-dim 32 --mu-tau 1 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
-        --clip-mu 4 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6 --kl-delay 0.4 --kl-ramp 0.3)
-run - train "${task[@]}" "${training[@]}" --method base --epochs 2 --out tour/base
+narrow=(--regularizer kl --latent-dim 32 --mu-tau 0.5 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
+        --clip-mu 6 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6 --kl-delay 0 --kl-ramp 0.7)
+run - train "${task[@]}" "${training[@]}" --method base --epochs 3 --out tour/base
 run - train "${task[@]}" "${training[@]}" --method nvdp "${narrow[@]}" --lambda 1e-3 --epochs 3 --log-every 10 --out tour/nvdp
 run - privacy tour/nvdp --pairs tour/pairs.h5 --posteriors-out tour/posteriors.h5
 run - export tour/nvdp --split train,dev --with-labels --out tour/shared.h5
