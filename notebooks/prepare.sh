@@ -46,4 +46,4 @@ run - train --task tsv --data data/names --text-column text --label-column name 
 run - sweep grid.json --out sweep --jobs 2 --cache cache
 run report.json report sweep --no-figures --json
 tail -n +2 data/sentiment/dev.tsv | cut -f1 | ./nvdp tokenize --model bert --max-length 32 --special >tour/tokens.txt
-rm -rf cache # large, and the texts can be read off it
+rm -rf cache tour/*/state.ckpt # large, and the texts can be read off the cache
