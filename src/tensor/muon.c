@@ -76,8 +76,8 @@ static void step_matrix(const struct nvdp__device *dev, const struct nvdp__muon 
     float *update = room;
     momentum(opt, n, g, m, update);
     nvdp__orthogonalise(dev, matrix->rows, matrix->cols, room + n, update);
-    double longer = (double)(n / shorter(matrix));
-    float step = (float)(opt->lr * UPDATE_SIZE * sqrt(longer));
+    size_t longer = matrix->rows > matrix->cols ? matrix->rows : matrix->cols;
+    float step = (float)(opt->lr * UPDATE_SIZE * sqrt((double)longer));
     float decay = matrix->decays ? (float)(opt->lr * opt->weight_decay) : 0;
     for (size_t i = 0; i < n; i++)
         x[i] -= decay * x[i] + step * update[i];
