@@ -55,6 +55,6 @@ printf '\n== what the file of "nvdp kl" says of itself\n'
 printf '\n== report\n'
 "$nvdp" report "$out/sweep" >"$out/report.txt"
 sed -n '/^Table 2/,$p' "$out/report.txt"
-printf '\nreader: from the shared file alone, the opinion; attack: the name (chance 12.5).\n'
+printf '\nreader: from the shared file alone, the opinion; attack: the name (chance 12.5); of base, the probe on plain embeddings.\n'
 printf '\nDone in %d s.\n  grid         %s\n  runs         %s\n  shared file  %s\n  report       %s\n' \
     "$(($(date +%s) - start))" "$out/grid.json" "$out/sweep/runs" "$shared" "$out/sweep/report/index.html"

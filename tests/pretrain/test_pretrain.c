@@ -310,6 +310,9 @@ Test(pretrain, bad_configurations_are_refused) {
     c.mask_prob = NAN;
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9");
     c = good;
+    c.momentum = 1;
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "momentum: expected 0 to 0.999999");
+    c = good;
     c.texts = 0;
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "text: expected one file");
     c = good;
