@@ -20,7 +20,8 @@ struct nvdp_nvib_config nvdp_nvib_config_default(void) {
                  .logvar_min = -INFINITY,
                  .logvar_max = INFINITY,
                  .alpha_min = 0,
-                 .alpha_max = INFINITY},
+                 .alpha_max = INFINITY,
+                 .gradient = NVDP_CLIP_GRADIENT_CLAMP},
         .vib = {.sigma = 0.55, .vtdp_pool = NVDP_VTDP_POOL_LAST},
     };
 }
@@ -73,6 +74,7 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp_nvi
         {"pool", (int)config->pool, NVDP_POOL_WEIGHTED + 1},
         {"query", (int)config->query, NVDP_QUERY_CLEAN + 1},
         {"regularizer", (int)config->regularizer, NVDP_REGULARIZER_KL + 1},
+        {"clip.gradient", (int)config->clip.gradient, NVDP_CLIP_GRADIENT_INWARD + 1},
         {"vib.vtdp_pool", (int)config->vib.vtdp_pool, NVDP_VTDP_POOL_FIRST + 1},
     };
     for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++) {

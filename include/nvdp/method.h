@@ -30,11 +30,18 @@ enum nvdp_query {
                            exported */
 };
 
+/* What training sees of a number outside the clip set; the posterior is the same. */
+enum nvdp_clip_gradient {
+    NVDP_CLIP_GRADIENT_CLAMP, /* a clamp's: none, so it stays outside (the papers') */
+    NVDP_CLIP_GRADIENT_INWARD /* none outwards, all of it where the loss falls inwards */
+};
+
 /* Clip set of the posterior (El Zein, Kumar & Henderson 2026); off by default. */
 struct nvdp_clip_config {
     double mu_radius;              /* |mu|_2 <= R; INFINITY: off */
     double logvar_min, logvar_max; /* -INFINITY, INFINITY: off */
     double alpha_min, alpha_max;   /* 0, INFINITY: off */
+    enum nvdp_clip_gradient gradient;
 };
 
 enum nvdp_vtdp_pool {

@@ -32,6 +32,7 @@ struct nvdp__clip nvdp__clip_set(const struct nvdp_clip_config *config) {
         .logvar_max = isinf(config->logvar_max) ? INFINITY : at_most(config->logvar_max),
         .log_alpha_min = config->alpha_min > 0 ? log_at_least(config->alpha_min) : -INFINITY,
         .log_alpha_max = isinf(config->alpha_max) ? INFINITY : log_at_most(config->alpha_max),
+        .inward = config->gradient == NVDP_CLIP_GRADIENT_INWARD,
     };
 }
 

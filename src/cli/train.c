@@ -42,6 +42,11 @@ static const struct cli_choice vtdp_pools[] = {
     {"first", NVDP_VTDP_POOL_FIRST},
     {0},
 };
+static const struct cli_choice clip_gradients[] = {
+    {"clamp", NVDP_CLIP_GRADIENT_CLAMP},
+    {"inward", NVDP_CLIP_GRADIENT_INWARD},
+    {0},
+};
 static const struct cli_choice regularizers[] = {
     {"published", NVDP_REGULARIZER_PUBLISHED},
     {"kl", NVDP_REGULARIZER_KL},
@@ -138,6 +143,9 @@ static const struct cli_option options[] = {
     CLI_OPTION("clip-logvar-max", "X", "largest log variance", CLI_REAL, NVIB(clip.logvar_max)),
     CLI_OPTION("clip-alpha-min", "X", "least pseudo-count", CLI_REAL, NVIB(clip.alpha_min)),
     CLI_OPTION("clip-alpha-max", "X", "largest pseudo-count", CLI_REAL, NVIB(clip.alpha_max)),
+    CLI_OPTION("clip-gradient", "G",
+               "of what is clipped: none (clamp), or only what leads back inside (inward)",
+               CLI_CHOICE, NVIB(clip.gradient), .choices = clip_gradients),
 
     {.kind = CLI_HEADING, .help = "Privacy's weight in the loss:"},
     CLI_OPTION("lambda-g", "X", "weight of the Gaussian regulariser", CLI_REAL, AT(lambda_g)),

@@ -19,6 +19,8 @@ const char *const nvdp__pool_names[] = {[NVDP_POOL_AUTO] = "auto",
                                         NULL};
 static const char *const query_name[] = {
     [NVDP_QUERY_SAMPLED] = "sampled", [NVDP_QUERY_CLEAN] = "clean", NULL};
+static const char *const clip_gradient_name[] = {
+    [NVDP_CLIP_GRADIENT_CLAMP] = "clamp", [NVDP_CLIP_GRADIENT_INWARD] = "inward", NULL};
 static const char *const vtdp_pool_name[] = {
     [NVDP_VTDP_POOL_LAST] = "last", [NVDP_VTDP_POOL_FIRST] = "first", NULL};
 static const char *const regularizer_name[] = {
@@ -26,7 +28,7 @@ static const char *const regularizer_name[] = {
 
 json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config) {
     return json_pack(
-        "{s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s,s:I,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:f,s:s}",
+        "{s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s,s:I,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:f,s:s}",
         "latent_dim", (json_int_t)config->latent_dim, "latent_heads",
         (json_int_t)config->latent_heads, "mu_tau", config->mu_tau, "stdev_tau", config->stdev_tau,
         "alpha_tau", config->alpha_tau, "prior_alpha", config->prior_alpha, "delta", config->delta,
@@ -37,7 +39,8 @@ json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config) {
         nvdp__json_number(config->clip.logvar_min), "clip_logvar_max",
         nvdp__json_number(config->clip.logvar_max), "clip_alpha_min",
         nvdp__json_number(config->clip.alpha_min), "clip_alpha_max",
-        nvdp__json_number(config->clip.alpha_max), "vib_sigma", config->vib.sigma, "vtdp_pool",
+        nvdp__json_number(config->clip.alpha_max), "clip_gradient",
+        clip_gradient_name[config->clip.gradient], "vib_sigma", config->vib.sigma, "vtdp_pool",
         vtdp_pool_name[config->vib.vtdp_pool]);
 }
 
@@ -88,6 +91,9 @@ static nvdp_status read_words(struct nvdp_context *ctx, const char *path, const 
     NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "vtdp_pool", vtdp_pool_name,
                                     (int)config->vib.vtdp_pool, &word));
     config->vib.vtdp_pool = (enum nvdp_vtdp_pool)word;
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "clip_gradient", clip_gradient_name,
+                                    (int)config->clip.gradient, &word));
+    config->clip.gradient = (enum nvdp_clip_gradient)word;
     return NVDP_OK;
 }
 

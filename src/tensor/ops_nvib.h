@@ -19,11 +19,12 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
                               const float *dlog_alpha, float *dx, float *dw2, float *dw1,
                               float *db);
 
-/* Clip set (follow-up paper; gradients as of a clamp). Off where clip NULL. */
+/* Clip set (follow-up paper). Off where clip NULL. */
 struct nvdp__clip {
     float radius;                 /* |mu|_2 <= radius; infinite: off */
     float logvar_min, logvar_max; /* -inf / inf: off */
     float log_alpha_min, log_alpha_max;
+    bool inward; /* gradients that lead back inside pass; else as of a clamp */
 };
 /* In place; mu_norm [rows] keeps |mu| before scaling, logvar_in [rows,dim] and log_alpha_in [rows]
  * what came in.  Without weights log_alpha, log_alpha_in and dlog_alpha are NULL.  A scaled mu
@@ -32,7 +33,9 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
                         size_t dim, float *mu, float *logvar, float *log_alpha, float *mu_norm,
                         float *logvar_in, float *log_alpha_in);
 /* In place on the gradients; mu is the clipped mu.  A clamped number passes nothing on; a scaled mu
- * passes on the Jacobian of the projection, (R/|mu|) (I - m m^T), m = mu/|mu|. */
+ * passes on the Jacobian of the projection, (R/|mu|) (I - m m^T), m = mu/|mu|.  With `inward` a
+ * gradient whose descent leads towards the set passes: of a clamped number unchanged, of a scaled
+ * mu times R/|mu| where m.dmu > 0. */
 void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
                          size_t dim, const float *mu, const float *mu_norm, const float *logvar_in,
                          const float *log_alpha_in, float *dmu, float *dlogvar, float *dlog_alpha);

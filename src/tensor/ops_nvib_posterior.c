@@ -135,8 +135,22 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
     }
 }
 
-static bool within(float x, float low, float high) {
-    return x >= low && x <= high;
+/* Whether a clamped number's gradient passes: descent moves x by -dx. */
+static bool passes(const struct nvdp__clip *clip, float x, float low, float high, float dx) {
+    if (x < low) return clip->inward && dx < 0;
+    if (x > high) return clip->inward && dx > 0;
+    return x == x; /* a NaN passes nothing */
+}
+
+/* Of a scaled mean m: across it the scale; along it nothing, or what leads inwards. */
+static void scaled_gradient(const struct nvdp__clip *clip, size_t dim, const float *m, float norm,
+                            float *dm) {
+    double along = dot(dim, m, dm) / dot(dim, m, m);
+    float factor = inside(clip->radius, norm);
+    if (clip->inward && along > 0) along = 0;
+    for (size_t i = 0; i < dim; i++) {
+        dm[i] = factor * (float)(dm[i] - along * m[i]);
+    }
 }
 
 void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
@@ -147,18 +161,13 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
     for (size_t t = 0; t < rows; t++) {
         const float *m = mu + t * dim;
         float *dm = dmu + t * dim;
-        if (mu_norm[t] > clip->radius) {
-            double along = dot(dim, m, dm) / dot(dim, m, m);
-            float factor = inside(clip->radius, mu_norm[t]);
-            for (size_t i = 0; i < dim; i++) {
-                dm[i] = factor * (float)(dm[i] - along * m[i]);
-            }
-        }
+        if (mu_norm[t] > clip->radius) scaled_gradient(clip, dim, m, mu_norm[t], dm);
         for (size_t i = t * dim; i < (t + 1) * dim; i++) {
-            if (!within(logvar_in[i], clip->logvar_min, clip->logvar_max)) dlogvar[i] = 0;
+            if (!passes(clip, logvar_in[i], clip->logvar_min, clip->logvar_max, dlogvar[i]))
+                dlogvar[i] = 0;
         }
         if (log_alpha_in != NULL &&
-            !within(log_alpha_in[t], clip->log_alpha_min, clip->log_alpha_max))
+            !passes(clip, log_alpha_in[t], clip->log_alpha_min, clip->log_alpha_max, dlog_alpha[t]))
             dlog_alpha[t] = 0;
     }
 }

@@ -58,6 +58,7 @@ Test(config, refuses_by_name) {
     REFUSE(clip.logvar_max, -INFINITY);
     REFUSE(clip.alpha_min, -1);
     REFUSE(clip.alpha_max, NAN);
+    REFUSE(clip.gradient, (enum nvdp_clip_gradient)2);
     struct nvdp_nvib_config crossed = valid();
     crossed.clip.logvar_min = 1;
     crossed.clip.logvar_max = 0;

@@ -160,8 +160,8 @@ Test(kl_quadrature, is_the_divergence_of_everything_shared) {
  * bounds and clipped values are floats, and a scaled mu ends 2e-7 inside the ball. */
 Test(kl_quadrature, of_a_clipped_posterior) {
     const double radius = 1.1, logvar_min = -1.2, logvar_max = 0.2, alpha_min = 0.6, alpha_max = 3;
-    const struct nvdp__clip clip = {(float)radius, (float)logvar_min, (float)logvar_max,
-                                    (float)log(alpha_min), (float)log(alpha_max)};
+    const struct nvdp__clip clip = {(float)radius,         (float)logvar_min,     (float)logvar_max,
+                                    (float)log(alpha_min), (float)log(alpha_max), false};
     for (size_t i = 0; i < SETTINGS; i++) {
         struct text text = make_text(2);
         double mu[TOKENS * DIM], logvar[TOKENS * DIM], alpha[TOKENS];

@@ -132,11 +132,70 @@ Test(posterior, clip) {
     free(before);
 }
 
+/* Gradient descent on half the squared distances of what is clipped from `target`, a start outside
+ * on every side: where it ends. */
+static void descend(bool inward, const float *target, float *mu, float *logvar, float *log_alpha) {
+    const struct nvdp__clip clip = {.radius = 5,
+                                    .logvar_min = -1,
+                                    .logvar_max = 0.75f,
+                                    .log_alpha_min = -2,
+                                    .log_alpha_max = 1,
+                                    .inward = inward};
+    for (int step = 0; step < 400; step++) {
+        float m[2] = {mu[0], mu[1]}, v[2] = {logvar[0], logvar[1]}, a[1] = {log_alpha[0]};
+        float norm[1], v_in[2], a_in[1], dm[2], dv[2], da[1];
+        nvdp__clip_forward(&dev, &clip, 1, 2, m, v, a, norm, v_in, a_in);
+        for (size_t i = 0; i < 2; i++) {
+            dm[i] = m[i] - target[i];
+            dv[i] = v[i] - target[2 + i];
+        }
+        da[0] = a[0] - target[4];
+        nvdp__clip_backward(&dev, &clip, 1, 2, m, norm, v_in, a_in, dm, dv, da);
+        for (size_t i = 0; i < 2; i++) {
+            mu[i] -= 0.1F * dm[i];
+            logvar[i] -= 0.1F * dv[i];
+        }
+        log_alpha[0] -= 0.1F * da[0];
+    }
+}
+
+/* Targets inside: a clamp's gradient leaves the numbers outside, an inward one brings them there.
+ * Tolerance: 400 steps of rate 0.1 contract by 1e-18; what is left is float's rounding. */
+Test(posterior, clip_inward_comes_back) {
+    const float target[] = {0.6F, 0.8F, -0.5F, 0.5F, 0.25F};
+    float mu[] = {6, 8}, logvar[] = {-3, 4}, log_alpha[] = {7};
+    descend(false, target, mu, logvar, log_alpha);
+    cr_expect_float_eq(hypot(mu[0], mu[1]), 10, 1e-4);
+    cr_expect(logvar[0] == -3 && logvar[1] == 4 && log_alpha[0] == 7);
+    descend(true, target, mu, logvar, log_alpha);
+    cr_expect_float_eq(mu[0], target[0], 1e-5);
+    cr_expect_float_eq(mu[1], target[1], 1e-5);
+    cr_expect_float_eq(logvar[0], target[2], 1e-5);
+    cr_expect_float_eq(logvar[1], target[3], 1e-5);
+    cr_expect_float_eq(log_alpha[0], target[4], 1e-5);
+}
+
+/* Targets farther out: inward gradients are a clamp's, bit for bit. */
+Test(posterior, clip_inward_goes_no_further) {
+    const float target[] = {12, 5, -9, 9, 20};
+    float start[] = {3, 7, -3, 4, 7}, mu[2][2], logvar[2][2], log_alpha[2][1];
+    for (int inward = 0; inward < 2; inward++) {
+        memcpy(mu[inward], start, sizeof mu[0]);
+        memcpy(logvar[inward], start + 2, sizeof logvar[0]);
+        log_alpha[inward][0] = start[4];
+        descend(inward == 1, target, mu[inward], logvar[inward], log_alpha[inward]);
+    }
+    cr_expect_eq(memcmp(mu[0], mu[1], sizeof mu[0]), 0);
+    cr_expect_eq(memcmp(logvar[0], logvar[1], sizeof logvar[0]), 0);
+    cr_expect_eq(log_alpha[0][0], log_alpha[1][0]);
+    cr_expect_float_eq(mu[0][1] / mu[0][0], 5.0 / 12, 1e-3, "turned towards the target");
+}
+
 /* Bounds that are off change nothing. */
 Test(posterior, clip_off) {
     struct posterior *q = made();
     struct posterior *before = made();
-    const struct nvdp__clip clip = {INFINITY, -INFINITY, INFINITY, -INFINITY, INFINITY};
+    const struct nvdp__clip clip = {INFINITY, -INFINITY, INFINITY, -INFINITY, INFINITY, false};
     nvdp__clip_forward(&dev, &clip, ROWS, DIM, q->mu, q->logvar, q->log_alpha, q->norm,
                        q->logvar_in, q->log_alpha_in);
     nvdp__clip_backward(&dev, &clip, ROWS, DIM, q->mu, q->norm, q->logvar_in, q->log_alpha_in,
