@@ -2,7 +2,11 @@
  *
  * The library never prints and never exits.  Messages, progress and the wish to stop pass
  * through the callbacks installed here.  A context is used by one calling thread at a time;
- * the library's own worker threads live inside its calls. */
+ * the library's own worker threads live inside its calls.
+ *
+ * A program that handles signals must do so on an alternate stack (sigaltstack, SA_ONSTACK) or
+ * block them in threads that call the library: oneDNN before 3.12 points the stack register into
+ * the heap inside some products, where a handler's frame destroys memory. */
 #ifndef NVDP_CONTEXT_H
 #define NVDP_CONTEXT_H
 
