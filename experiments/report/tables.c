@@ -414,6 +414,21 @@ static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) 
     return found;
 }
 
+static void note_attack(struct nvdp__table *table, const struct nvdp_report *report) {
+    nvdp__table_note(table, "attack: score of a reader that looks for a private attribute in the "
+                            "shared file.");
+    for (size_t i = 0; i < report->groups; i++) {
+        const struct nvdp__group *group = &report->group[i];
+        const struct nvdp__family *family = &report->family[group->family];
+        if (!family->reference || group->quantity[NVDP__ATTACK].n == 0) continue;
+        nvdp__table_note(table,
+                         "attack of %s, which makes no private file: of a probe on plain "
+                         "embeddings.",
+                         family->method);
+        return;
+    }
+}
+
 struct nvdp__table nvdp__table_2(struct nvdp_context *ctx, const struct nvdp_report *report) {
     struct choice choice = choose(COUNT(second_columns), second_columns, false);
     bool vectors = any(report, NVDP__VECTORS), reader = any(report, NVDP__REUSE);
@@ -430,9 +445,7 @@ struct nvdp__table nvdp__table_2(struct nvdp_context *ctx, const struct nvdp_rep
                                  "entropy of its expected weights; mean over texts and seeds.");
     if (reader)
         nvdp__table_note(&table, "reader: score of a reader trained from the shared file alone.");
-    if (attack)
-        nvdp__table_note(&table, "attack: score of a reader that looks for a private attribute in "
-                                 "the shared file.");
+    if (attack) note_attack(&table, report);
     nvdp__table_cautions(&table, report);
     return table;
 }

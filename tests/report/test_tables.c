@@ -116,6 +116,24 @@ Test(tables, every_lambda_in_markdown) {
     free(text);
 }
 
+/* What was read from the shared file; of base, which has none, by a probe. */
+Test(tables, readers) {
+    make("readers");
+    rig_file("readers", "nvdp1", "reuse.json", "{\"metrics\": {\"accuracy\": {\"mean\": 0.84}}}");
+    rig_file("readers", "nvdp1", "attack.json", "{\"metrics\": {\"accuracy\": {\"mean\": 0.137}}}");
+    char *text = rig_written("readers", "tables/table2.md");
+    rig_contains(text, "| reader | attack |");
+    rig_contains(text, "| 84.0 | 13.7 |");
+    rig_contains(text, "looks for a private attribute in the shared file.");
+    rig_lacks(text, "of a probe");
+    free(text);
+    rig_file("readers", "base1", "attack.json", "{\"metrics\": {\"accuracy\": {\"mean\": 0.99}}}");
+    text = rig_written("readers", "tables/table2.md");
+    rig_contains(text,
+                 "attack of base, which makes no private file: of a probe on plain embeddings.");
+    free(text);
+}
+
 Test(tables, latex) {
     make("latex");
     char *text = rig_written("latex", "tables/table1.tex");
