@@ -1,6 +1,7 @@
 /* What an export's statement says of divergences: measured over pairs of its texts. */
 #include "share/export.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,11 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* The chance of a failing bound stays below a tenth of delta however many samples share it. */
+static double gamma_of(double usual, double delta, size_t samples) {
+    return fmin(usual, delta / 10) / (double)samples;
+}
+
 /* A seeded choice of at most measure_texts texts, and the report over its pairs. */
 nvdp_status nvdp__export_measure(struct nvdp__export *export) {
     nvdp_status status = NVDP_OK;
@@ -114,6 +120,7 @@ nvdp_status nvdp__export_measure(struct nvdp__export *export) {
     config.pairs.order = export->options->order;
     config.bdp.delta = export->options->delta;
     config.bdp.releases = (int)export->options->samples;
+    config.bdp.gamma = gamma_of(config.bdp.gamma, config.bdp.delta, export->options->samples);
     NVDP_TRY(nvdp_privacy_measure(export->ctx, posteriors, &config, &export->facts.privacy));
     export->facts.measured = true;
 cleanup:

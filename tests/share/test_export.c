@@ -264,6 +264,19 @@ Test(export, lays_samples_out_as_documented) {
     bench_close(&bench);
 }
 
+/* The statement's bounds hold for many samples and a small delta too. */
+Test(export, many_samples_at_a_small_delta) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp_export_config *config = bench_config(&bench);
+    config->samples = 40;
+    config->delta = 1e-7;
+    must_export(&bench);
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    cr_assert_eq(file->shape.samples, 40);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
 Test(export, lays_ragged_samples_out_as_documented) {
     struct bench bench = bench_open(&public_run);
     struct nvdp_export_config *config = bench_config(&bench);
