@@ -33,7 +33,7 @@ top=(--freeze-layers 3 --lr 5e-4)
 task=(--task sst2 --data data/sentiment "${top[@]}")
 # A narrow latent, priced per nat and clipped, so that every divergence is finite.
 narrow=(--regularizer kl --latent-dim 32 --mu-tau 0.5 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
-        --clip-mu 6 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6 --kl-delay 0 --kl-ramp 0.7)
+        --clip-mu 6 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6 --clip-gradient inward --kl-delay 0 --kl-ramp 0.7)
 run - train "${task[@]}" "${training[@]}" --method base --epochs 3 --out tour/base
 run - train "${task[@]}" "${training[@]}" --method nvdp "${narrow[@]}" --lambda 1e-3 --epochs 3 --log-every 10 --out tour/nvdp
 run - privacy tour/nvdp --pairs tour/pairs.h5 --posteriors-out tour/posteriors.h5

@@ -73,7 +73,7 @@ static struct nvdp_train_config configure(const struct paths *p) {
     config.nvib.stdev_tau = 0.7;
     config.nvib.alpha_tau = -2;
     config.nvib.delta = 1;
-    config.nvib.clip = (struct nvdp_clip_config){4, -1.5, 0, 0.6, 6};
+    config.nvib.clip = (struct nvdp_clip_config){4, -1.5, 0, 0.6, 6, NVDP_CLIP_GRADIENT_INWARD};
     config.kl_schedule = NVDP_KL_WARMUP;
     config.max_length = 12;
     config.epochs = 10;
