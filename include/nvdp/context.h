@@ -5,8 +5,8 @@
  * the library's own worker threads live inside its calls.
  *
  * A program that handles signals must do so on an alternate stack (sigaltstack, SA_ONSTACK) or
- * block them in threads that call the library: oneDNN before 3.12 points the stack register into
- * the heap inside some products, where a handler's frame destroys memory. */
+ * block them in threads that call the library: oneDNN (to 3.11 at least) points its stack register
+ * into the heap inside some products, where a handler's frame destroys memory. */
 #ifndef NVDP_CONTEXT_H
 #define NVDP_CONTEXT_H
 
