@@ -26,7 +26,7 @@ struct golden {
 
 static struct golden golden_load(void) {
     struct golden golden = {0};
-    char *directory = strdup(support_shared("golden/bert"));
+    char *directory = strdup(support_golden("bert"));
     struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config;
     cr_assert_eq(nvdp_bert_config_read(ctx, directory, &config), NVDP_OK, "%s",
@@ -35,7 +35,7 @@ static struct golden golden_load(void) {
     struct rig *rig = golden.rig;
     cr_assert_eq(nvdp__checkpoint_load(&rig->dev, directory, &rig->params), NVDP_OK, "%s",
                  nvdp_context_error(rig->ctx));
-    golden.expected = rig_open(ctx, support_shared("golden/bert/expected.safetensors"));
+    golden.expected = rig_open(ctx, support_golden("bert/expected.safetensors"));
     const struct nvdp_tensor_info *shape = nvdp_safetensors_find(golden.expected, "input_ids");
     golden.texts = shape->shape[0];
     golden.width = shape->shape[1];
@@ -162,7 +162,7 @@ Test(golden, adamw_trace) {
     struct golden golden = golden_load();
     struct rig *rig = golden.rig;
     json_t *json = NULL;
-    cr_assert_eq(nvdp__json_read(rig->ctx, support_shared("golden/bert/adamw_trace.json"), &json),
+    cr_assert_eq(nvdp__json_read(rig->ctx, support_golden("bert/adamw_trace.json"), &json),
                  NVDP_OK);
     float *m = nvdp__calloc(rig->ctx, rig->params.total, sizeof *m);
     float *v = nvdp__calloc(rig->ctx, rig->params.total, sizeof *v);

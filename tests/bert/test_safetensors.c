@@ -37,9 +37,8 @@ static void expect_refused(struct nvdp_context *ctx, const char *path, const cha
 Test(safetensors, golden_metadata_and_tensors) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_safetensors *file = NULL;
-    cr_assert_eq(
-        nvdp_safetensors_open(ctx, support_shared("golden/bert/expected.safetensors"), &file),
-        NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_safetensors_open(ctx, support_golden("bert/expected.safetensors"), &file),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_str_eq(nvdp_safetensors_metadata(file, "lengths"), "[13, 7, 2, 9, 1]");
     cr_expect_null(nvdp_safetensors_metadata(file, "no such key"));
     cr_expect_null(nvdp_safetensors_find(file, "no such tensor"));

@@ -59,7 +59,7 @@ static void start(struct run *run, enum nvdp_pool pool, double delta) {
     config.pool = pool;
     config.delta = delta;
     *run = (struct run){0};
-    const char *path = support_shared("golden/nvib_block.safetensors");
+    const char *path = support_golden("nvib_block.safetensors");
     run->f = fixture_create(&config, WIDTH, 4, 64, TEXTS, lengths, 1);
     fixture_point(&run->f);
     cr_assert_eq(nvdp_safetensors_open(run->f.ctx, path, &run->golden.file), NVDP_OK);

@@ -45,7 +45,7 @@ struct nvdp_posteriors *rig_posteriors(struct nvdp_context *ctx, const struct ri
 
 json_t *rig_golden(const char *file) {
     json_error_t error;
-    json_t *root = json_load_file(support_shared(file), 0, &error);
+    json_t *root = json_load_file(support_golden(file), 0, &error);
     cr_assert_not_null(root, "%s: %s", file, error.text);
     return root;
 }

@@ -2,7 +2,7 @@
 #include <gsl/gsl_integration.h>
 
 Test(dirichlet, golden) {
-    json_t *root = rig_golden("golden/renyi_dirichlet.json");
+    json_t *root = rig_golden("renyi_dirichlet.json");
     size_t index;
     json_t *item;
     json_array_foreach(root, index, item) {

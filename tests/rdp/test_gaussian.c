@@ -6,7 +6,7 @@
 static const double golden_tolerance = 1e-12;
 
 Test(gaussian, golden) {
-    json_t *root = rig_golden("golden/renyi_gaussian.json");
+    json_t *root = rig_golden("renyi_gaussian.json");
     size_t index;
     json_t *item;
     json_array_foreach(root, index, item) {

@@ -18,7 +18,7 @@ static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, 
 
 Test(sample, golden) {
     struct nvdp_context *ctx = support_context();
-    json_t *root = rig_golden("golden/renyi_nvdp.json");
+    json_t *root = rig_golden("renyi_nvdp.json");
     size_t index;
     json_t *item;
     json_array_foreach(root, index, item) {

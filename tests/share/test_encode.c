@@ -79,12 +79,11 @@ static void check_rows(struct nvdp__h5 *file, const char *name, size_t width, co
 }
 
 static void encode_golden(bool all_layers, size_t batch) {
-    const char *model = support_shared("golden/bert");
+    const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
     struct nvdp_safetensors *want = NULL;
-    cr_assert_eq(
-        nvdp_safetensors_open(ctx, support_shared("golden/bert/expected.safetensors"), &want),
-        NVDP_OK);
+    cr_assert_eq(nvdp_safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want),
+                 NVDP_OK);
     struct nvdp_encode_config config = nvdp_encode_config_default();
     config.model = model;
     config.input = golden_input(want);
@@ -240,7 +239,7 @@ Test(encode_input, names_file_and_line_of_every_fault) {
 }
 
 Test(encode, refuses_wrong_options) {
-    const char *model = support_shared("golden/bert");
+    const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
     struct nvdp_encode_config config = nvdp_encode_config_default();
     cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
@@ -263,7 +262,7 @@ Test(encode, refuses_wrong_options) {
 
 /* The first two allocations of many kinds of failure: whatever fails, nothing is left behind. */
 Test(encode, survives_failing_allocations) {
-    const char *model = support_shared("golden/bert");
+    const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
     struct nvdp_encode_config config = nvdp_encode_config_default();
     config.model = model;
@@ -288,7 +287,7 @@ static bool stop(void *user) {
 }
 
 Test(encode, stops_on_request) {
-    const char *model = support_shared("golden/bert");
+    const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
     struct nvdp_encode_config config = nvdp_encode_config_default();
     config.model = model;

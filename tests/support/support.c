@@ -48,6 +48,13 @@ const char *support_shared(const char *relative) {
     return path;
 }
 
+const char *support_golden(const char *name) {
+    char *path = ring_slot();
+    snprintf(path, PATH_ROOM, "%s/tests/golden/%s", NVDP_SOURCE_DIR, name);
+    cr_assert_eq(access(path, R_OK), 0, "cannot read %s", path);
+    return path;
+}
+
 static char scratch[PATH_ROOM / 2];
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk) {

@@ -8,7 +8,11 @@
 /* A context with default threads (2 at most); fails the test when it cannot be made. */
 struct nvdp_context *support_context(void);
 
-/* Path of a file of the reference data ($NVDP_SHARED, else ../shared beside the source tree).
+/* Path of a file or folder of tests/golden (its README says what they are). */
+const char *support_golden(const char *name);
+
+/* Path of texts and checkpoints that the repository cannot hold ($NVDP_SHARED, else ../shared
+ * beside the source tree).
  * Skips the running test with a message where it is missing.  Static buffer ring of 64. */
 const char *support_shared(const char *relative);
 bool support_has_shared(const char *relative);

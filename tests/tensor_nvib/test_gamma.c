@@ -13,7 +13,7 @@
 /* The reference values are good to their printed digits. */
 Test(gamma, golden_gradients) {
     json_error_t error;
-    json_t *all = json_load_file(support_shared("golden/gamma_implicit_gradient.json"), 0, &error);
+    json_t *all = json_load_file(support_golden("gamma_implicit_gradient.json"), 0, &error);
     cr_assert_not_null(all);
     double worst = 0;
     for (size_t i = 0; i < json_array_size(all); i++) {
