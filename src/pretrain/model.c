@@ -1,11 +1,33 @@
 #include "pretrain/model.h"
 
 #include "bert/checkpoint.h"
+#include "tensor/operand.h"
+#include "tensor/ops_softmax.h"
 #include <stdlib.h>
 
-static void freeze(struct nvdp__params *params, const struct nvdp__dense *dense) {
-    params->entry[dense->weight].flags |= NVDP__PARAM_FROZEN;
-    params->entry[dense->bias].flags |= NVDP__PARAM_FROZEN;
+enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
+
+/* ---- parameters ---- */
+
+static nvdp_status declare_heads(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
+                                 struct nvdp__params *params) {
+    size_t dim = config->hidden_size;
+    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "cls.predictions.transform.dense", dim, dim,
+                                              0, &heads->transform));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__declare_norm(params, "cls.predictions.transform.LayerNorm", dim, 0, &heads->norm));
+    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "cls.predictions.bias", 1, config->vocab_size, 1,
+                                           0, &heads->bias));
+    return nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, 0, &heads->next);
+}
+
+/* The tensors that only next-sentence prediction trains. */
+enum { NEXT_TENSORS = 4 };
+static void next_tensors(const struct nvdp__pretrain_model *model, size_t tensor[NEXT_TENSORS]) {
+    tensor[0] = model->bert.pooler.weight;
+    tensor[1] = model->bert.pooler.bias;
+    tensor[2] = model->heads.next.weight;
+    tensor[3] = model->heads.next.bias;
 }
 
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
@@ -13,16 +35,16 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         enum nvdp_objective objective, bool training,
                                         struct nvdp__pretrain_model *model) {
     nvdp_status status = NVDP_OK;
+    size_t next[NEXT_TENSORS];
     *model =
         (struct nvdp__pretrain_model){.ctx = ctx, .objective = objective, .training = training};
     nvdp__params_init(&model->params, ctx);
     NVDP_TRY(nvdp__bert_device(ctx, config, &model->dev));
     NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
-    NVDP_TRY(nvdp__heads_declare(&model->heads, config, 0, &model->params));
-    if (objective == NVDP_OBJECTIVE_MLM) {
-        freeze(&model->params, &model->bert.pooler);
-        freeze(&model->params, &model->heads.next);
-    }
+    NVDP_TRY(declare_heads(&model->heads, config, &model->params));
+    next_tensors(model, next);
+    for (int i = 0; objective == NVDP_OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
+        model->params.entry[next[i]].flags |= NVDP__PARAM_FROZEN;
     NVDP_TRY(nvdp__params_allocate(&model->params, training));
 cleanup:
     if (status != NVDP_OK) nvdp__pretrain_model_release(model);
@@ -41,34 +63,69 @@ void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model) {
 }
 
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed) {
-    nvdp__bert_initialise(&model->bert, &model->dev, &model->params, seed);
-    nvdp__heads_initialise(&model->heads, &model->bert.config, &model->dev, &model->params, seed);
+    const struct nvdp__device *dev = &model->dev;
+    const struct nvdp__heads *heads = &model->heads;
+    struct nvdp__params *params = &model->params;
+    double sd = model->bert.config.initializer_range;
+    nvdp__bert_initialise(&model->bert, dev, params, seed);
+    nvdp__params_normal(dev, params, heads->transform.weight, sd, seed);
+    nvdp__params_fill(dev, params, heads->transform.bias, 0);
+    nvdp__params_fill(dev, params, heads->norm.weight, 1);
+    nvdp__params_fill(dev, params, heads->norm.bias, 0);
+    nvdp__params_fill(dev, params, heads->bias, 0);
+    nvdp__params_normal(dev, params, heads->next.weight, sd, seed);
+    nvdp__params_fill(dev, params, heads->next.bias, 0);
 }
 
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all) {
     struct nvdp__params *params = &model->params;
+    size_t next[NEXT_TENSORS];
     size_t first = nvdp__params_find(params, "bert.pooler.dense.weight"); /* heads lie behind */
     for (size_t i = first; i < params->count; i++) {
-        bool next = i == model->bert.pooler.weight || i == model->bert.pooler.bias ||
-                    i == model->heads.next.weight || i == model->heads.next.bias;
-        if (!all || (next && model->objective == NVDP_OBJECTIVE_MLM))
-            params->entry[i].flags |= NVDP__PARAM_OPTIONAL;
-        else
+        if (all)
             params->entry[i].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
+        else
+            params->entry[i].flags |= NVDP__PARAM_OPTIONAL;
     }
+    next_tensors(model, next);
+    for (int i = 0; model->objective == NVDP_OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
+        params->entry[next[i]].flags |= NVDP__PARAM_OPTIONAL;
     return nvdp__checkpoint_load(&model->dev, directory, params);
 }
 
+/* ---- memory ---- */
+
 static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longest, size_t masked) {
-    const struct nvdp_bert_config *config = &model->bert.config;
-    size_t tokens = texts * longest;
-    nvdp__bert_plan(&model->bert, &model->dev, tokens, texts, longest, &model->arena,
-                    &model->cache);
-    nvdp__heads_plan(&model->heads, config, &model->dev, masked, texts, &model->arena);
-    if (!model->training) return;
-    size_t rows = nvdp__operand_rows(&model->dev, tokens);
-    model->d_last = nvdp__arena_take(&model->arena, rows * config->hidden_size);
+    const struct nvdp__device *dev = &model->dev;
+    struct nvdp__heads *heads = &model->heads;
+    struct nvdp__arena *arena = &model->arena;
+    size_t dim = model->bert.config.hidden_size;
+    size_t pieces = model->bert.config.vocab_size;
+    size_t rows = nvdp__operand_rows(dev, masked);
+    /* Rows of logits at a time, in whole blocks of rows where products want such. */
+    size_t unit = nvdp__operand_rows(dev, 1);
+    size_t units = BLOCK_FLOATS / pieces / unit;
+    size_t block = (units > 0 ? units : 1) * unit;
+    heads->block = block < rows ? block : rows;
+    nvdp__bert_plan(&model->bert, dev, texts * longest, texts, longest, arena, &model->cache);
+    heads->gathered = nvdp__arena_take(arena, rows * dim);
+    heads->gathered_operand = nvdp__arena_take_copy(arena, dev, rows, dim, heads->gathered);
+    heads->inner = nvdp__arena_take(arena, rows * dim);
+    heads->activated = nvdp__arena_take(arena, rows * dim);
+    heads->normed = nvdp__arena_take(arena, rows * dim);
+    heads->normed_operand = nvdp__arena_take_copy(arena, dev, rows, dim, heads->normed);
+    heads->d_normed = nvdp__arena_take(arena, rows * dim);
+    heads->d_inner = nvdp__arena_take_copy(arena, dev, rows, dim, heads->d_normed);
+    heads->mean = nvdp__arena_take(arena, rows);
+    heads->rstd = nvdp__arena_take(arena, rows);
+    heads->logits = nvdp__arena_take(arena, heads->block * pieces);
+    heads->d_logits = nvdp__arena_take_copy(arena, dev, heads->block, pieces, heads->logits);
+    heads->next_logits = nvdp__arena_take(arena, texts * NEXT_CLASSES);
+    heads->d_next = nvdp__arena_take(arena, texts * NEXT_CLASSES);
+    heads->d_pooled = nvdp__arena_take(arena, texts * dim);
+    if (model->training)
+        model->d_last = nvdp__arena_take(arena, nvdp__operand_rows(dev, texts * longest) * dim);
 }
 
 nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t texts,
@@ -92,13 +149,117 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
     return model->nll == NULL || model->best == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
-static void add_up(const struct nvdp__pretrain_model *model, const struct nvdp__masked *masked,
-                   struct nvdp__pretrain_losses *losses) {
-    for (size_t i = 0; i < masked->count; i++) {
-        losses->nll += model->nll[i];
-        losses->right += model->best[i] == masked->label[i];
-    }
+/* ---- the masked-LM head ---- */
+
+static enum nvdp__act activation(const struct nvdp__pretrain_model *model) {
+    return model->bert.config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
 }
+
+/* heads->normed of the masked tokens, and its operand. */
+static void transform_forward(struct nvdp__pretrain_model *model,
+                              const struct nvdp__masked *masked) {
+    const struct nvdp_bert_config *config = &model->bert.config;
+    const struct nvdp__device *dev = &model->dev;
+    const struct nvdp__params *params = &model->params;
+    struct nvdp__heads *heads = &model->heads;
+    size_t dim = config->hidden_size;
+    size_t rows = masked->count;
+    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->transform, rows);
+    nvdp__rows_gather(dev, rows, dim, masked->row, model->cache.hidden[config->num_hidden_layers],
+                      heads->gathered);
+    nvdp__to_operand(dev, rows * dim, heads->gathered, heads->gathered_operand);
+    nvdp__linear_to_float(dev, &dense, heads->gathered_operand, heads->inner);
+    nvdp__act_forward(dev, activation(model), rows * dim, heads->inner, heads->activated);
+    nvdp__layernorm_forward(dev, rows, dim, (float)config->layer_norm_eps, heads->activated, NULL,
+                            nvdp__value(params, heads->norm.weight),
+                            nvdp__value(params, heads->norm.bias), NULL, heads->normed, heads->mean,
+                            heads->rstd);
+    nvdp__to_operand(dev, rows * dim, heads->normed, heads->normed_operand);
+}
+
+/* From heads->d_normed to d_last, which it adds to, and the transform's parameters. */
+static void transform_backward(struct nvdp__pretrain_model *model,
+                               const struct nvdp__masked *masked, float *d_last) {
+    const struct nvdp__device *dev = &model->dev;
+    const struct nvdp__params *params = &model->params;
+    struct nvdp__heads *heads = &model->heads;
+    size_t dim = model->bert.config.hidden_size;
+    size_t rows = masked->count;
+    float *d = heads->d_normed;
+    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->transform, rows);
+    nvdp__layernorm_backward(dev, rows, dim, heads->activated,
+                             nvdp__value(params, heads->norm.weight), heads->mean, heads->rstd, d,
+                             d, nvdp__grad(params, heads->norm.weight),
+                             nvdp__grad(params, heads->norm.bias));
+    nvdp__act_backward(dev, activation(model), rows * dim, heads->inner, d, d);
+    nvdp__to_operand(dev, rows * dim, d, heads->d_inner);
+    float *d_gathered = heads->normed; /* which nobody reads any more */
+    nvdp__linear_back_to_float(dev, &dense, heads->d_inner, false, d_gathered);
+    nvdp__linear_params_backward(dev, &dense, heads->gathered_operand, heads->d_inner);
+    nvdp__rows_scatter_add(dev, rows, dim, masked->row, d_gathered, d_last);
+}
+
+/* model->nll and model->best of the masked tokens.  Where d_last is not NULL, the gradient of the
+ * mean nll is added to it and to the parameters'. */
+static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__masked *masked,
+                     float *d_last) {
+    const struct nvdp__device *dev = &model->dev;
+    struct nvdp__heads *heads = &model->heads;
+    size_t dim = model->bert.config.hidden_size;
+    size_t pieces = model->bert.config.vocab_size;
+    const struct nvdp__dense tied = {model->bert.word, heads->bias};
+    if (masked->count == 0) return;
+    double scale = d_last != NULL ? 1 / (double)masked->count : 0;
+    transform_forward(model, masked);
+    for (size_t at = 0; at < masked->count; at += heads->block) {
+        size_t left = masked->count - at;
+        size_t rows = left < heads->block ? left : heads->block;
+        struct nvdp__linear decoder = nvdp__dense_linear(&model->params, &tied, rows);
+        nvdp__operand *normed = nvdp__operand_at(dev, heads->normed_operand, at * dim);
+        nvdp__linear_to_float(dev, &decoder, normed, heads->logits);
+        nvdp__softmax_loss(dev, rows, pieces, heads->logits, masked->label + at, scale,
+                           model->nll + at, model->best + at);
+        if (scale == 0) continue;
+        nvdp__to_operand(dev, rows * pieces, heads->logits, heads->d_logits);
+        /* May write past the block's end: what lies there is set by the next block. */
+        nvdp__linear_back_to_float(dev, &decoder, heads->d_logits, false,
+                                   heads->d_normed + at * dim);
+        nvdp__linear_params_backward(dev, &decoder, normed, heads->d_logits);
+    }
+    if (d_last != NULL) transform_backward(model, masked, d_last);
+}
+
+/* ---- the next-sentence head ---- */
+
+/* Mean cross-entropy of batch->label and the share that is right; d_last is SET to the gradient. */
+static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
+                      float *d_last, struct nvdp__pretrain_losses *losses) {
+    const struct nvdp__device *dev = &model->dev;
+    const struct nvdp__params *params = &model->params;
+    struct nvdp__heads *heads = &model->heads;
+    size_t dim = model->bert.config.hidden_size;
+    size_t texts = batch->texts;
+    size_t right = 0;
+    nvdp__pooler_forward(&model->bert, dev, params, batch, &model->cache);
+    nvdp__linear_forward(dev, texts, dim, NEXT_CLASSES, model->cache.pooled,
+                         nvdp__value(params, heads->next.weight),
+                         nvdp__value(params, heads->next.bias), heads->next_logits);
+    losses->next = nvdp__cross_entropy(dev, texts, NEXT_CLASSES, heads->next_logits, batch->label,
+                                       1, heads->d_next);
+    for (size_t i = 0; i < texts; i++) {
+        float pair[NEXT_CLASSES];
+        nvdp__download(dev, NEXT_CLASSES, heads->next_logits + i * NEXT_CLASSES, pair);
+        right += (pair[1] > pair[0]) == (batch->label[i] > 0.5F);
+    }
+    losses->next_accuracy = (double)right / (double)texts;
+    nvdp__linear_backward(dev, texts, dim, NEXT_CLASSES, model->cache.pooled,
+                          nvdp__value(params, heads->next.weight), heads->d_next, heads->d_pooled,
+                          false, nvdp__grad(params, heads->next.weight),
+                          nvdp__grad(params, heads->next.bias));
+    nvdp__pooler_backward(&model->bert, dev, params, batch, &model->cache, heads->d_pooled, d_last);
+}
+
+/* ---- a step ---- */
 
 nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__batch *batch,
@@ -106,7 +267,6 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__pass *pass,
                                       struct nvdp__pretrain_losses *losses) {
     const struct nvdp__device *dev = &model->dev;
-    const struct nvdp__heads_pass heads = {&model->bert, dev, &model->params, batch, &model->cache};
     bool training = pass->training;
     float *d_last = training ? model->d_last : NULL;
     *losses = (struct nvdp__pretrain_losses){0};
@@ -116,12 +276,15 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     }
     nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
     if (training && model->objective == NVDP_OBJECTIVE_MLM_NSP) {
-        losses->next = nvdp__next_loss(&model->heads, &heads, d_last, &losses->next_accuracy);
+        next_loss(model, batch, d_last, losses);
     } else if (training) {
         nvdp__zero(dev, batch->tokens * model->bert.config.hidden_size, d_last);
     }
-    nvdp__mlm_loss(&model->heads, &heads, masked, d_last, model->nll, model->best);
-    add_up(model, masked, losses);
+    mlm_loss(model, masked, d_last);
+    for (size_t i = 0; i < masked->count; i++) {
+        losses->nll += model->nll[i];
+        losses->right += model->best[i] == masked->label[i];
+    }
     if (training)
         nvdp__bert_backward(&model->bert, dev, &model->params, batch, pass, &model->cache, d_last);
     return nvdp__device_status(dev);

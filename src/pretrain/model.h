@@ -1,9 +1,31 @@
-/* BERT with its pretraining heads over one parameter vector and one arena. */
+/* BERT with its pretraining heads (Devlin et al. 2019) over one parameter vector and one arena; the
+ * names are Hugging Face's:
+ *
+ *   masked LM      t = LN(gelu(W h + b)),  logits = E t + c     cls.predictions.transform.*, .bias
+ *   next sentence  logits = W' tanh(pooler) + b'                cls.seq_relationship.*
+ *
+ * E is the table of word embeddings itself: its gradient has a part from here and one from the
+ * encoder's input.  Only masked tokens pass the first head, and their logits [masked, V] exist a
+ * block of rows at a time: loss and gradient of a block are computed before the next. */
 #ifndef NVDP_SRC_PRETRAIN_MODEL_H
 #define NVDP_SRC_PRETRAIN_MODEL_H
 
-#include "pretrain/heads.h"
+#include "bert/encoder.h"
+#include "pretrain/mask.h"
 #include <nvdp/pretrain.h>
+
+struct nvdp__heads {
+    struct nvdp__dense transform, norm;
+    size_t bias; /* [V] */
+    struct nvdp__dense next;
+    /* planned, tensor memory: [masked, D], means and rstds [masked] */
+    float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
+    nvdp__operand *gathered_operand, *normed_operand, *d_inner; /* the same, for products */
+    float *logits;                                              /* [block, V] */
+    nvdp__operand *d_logits;
+    size_t block;
+    float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
+};
 
 struct nvdp__pretrain_model {
     struct nvdp_context *ctx;
@@ -15,8 +37,8 @@ struct nvdp__pretrain_model {
     struct nvdp__arena arena;
     enum nvdp_objective objective;
     float *d_last; /* [tokens, D] */
-    double *nll;   /* host [masked] */
-    int32_t *best; /* host [masked] */
+    double *nll;   /* host [masked], nats */
+    int32_t *best; /* host [masked], the predictions */
     bool training;
 };
 
@@ -28,7 +50,13 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         enum nvdp_objective objective, bool training,
                                         struct nvdp__pretrain_model *model);
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
+/* Everything normal, as BERT's own start. */
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed);
+/* neighbours.c, after nvdp__bert_initialise: up to four heads of the first two layers attend to
+ * neighbouring tokens.  Wants heads of an even size, D >= 8. */
+nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
+                                        const struct nvdp__device *dev, struct nvdp__params *params,
+                                        uint64_t seed);
 /* Weights of a directory; the heads and the pooler may be missing unless `all`. */
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all);
@@ -38,12 +66,14 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
                                       size_t longest, size_t masked, size_t *floats);
 
 struct nvdp__pretrain_losses {
-    double nll;  /* sum over masked positions, nats */
-    double next; /* mean over pairs */
-    double next_accuracy;
-    size_t right; /* masked positions predicted right */
+    double nll;           /* sum over masked positions, nats */
+    double next;          /* mean over pairs, nats */
+    double next_accuracy; /* share of the pairs that is right */
+    size_t right;         /* masked positions predicted right */
 };
-/* Loss and, in a training pass, gradients of mean nll + next-sentence loss (set, not added). */
+/* Losses, model->nll and model->best of a batch; in a training pass also the gradients of mean nll
+ * + next-sentence loss (set, not added).  The label of a pair is 0 where its second segment follows
+ * the first, 1 where it is random. */
 nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__batch *batch,
                                       const struct nvdp__masked *masked,

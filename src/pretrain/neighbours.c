@@ -1,4 +1,13 @@
-#include "pretrain/neighbours.h"
+/* Initial weights with which attention looks at neighbouring tokens.
+ *
+ * From small normal weights masked-LM training first learns how frequent pieces are and then stands
+ * still, until some heads have found out about positions, one pair of positions at a time.  Here
+ * they begin there: position embeddings are sinusoids in the last 2K dimensions, in which word
+ * embeddings begin at 0; there a shift by d positions is a rotation (Vaswani et al. 2017, section
+ * 3.5), which queries and keys of a head carry out, so that the head attends to the token d places
+ * on (initialising by imitation: Trockman & Kolter 2023).  Only initial values differ: the model is
+ * an ordinary BERT, and everything is trained.  What it gains: docs/pretraining.md. */
+#include "pretrain/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +27,7 @@ struct setting {
     const struct nvdp__bert *bert;
     const struct nvdp__device *dev;
     struct nvdp__params *params;
-    float *stage; /* the largest tensor's room (host) */
+    float *stage; /* host memory for the largest tensor */
     uint64_t seed;
     size_t dim, head, waves; /* D, D/heads, K */
 };
@@ -83,10 +92,6 @@ static void add_waves(const struct setting *s, size_t index, size_t head, int sh
     store(s, index);
 }
 
-static void widen(const struct setting *s, size_t index) {
-    nvdp__params_normal(s->dev, s->params, index, 1 / sqrt((double)s->dim), s->seed);
-}
-
 static void place_heads(const struct setting *s, size_t number, double gain) {
     const struct nvdp__bert_layer *layer = &s->bert->layer[number];
     size_t heads = s->bert->config.num_attention_heads;
@@ -94,10 +99,12 @@ static void place_heads(const struct setting *s, size_t number, double gain) {
         add_waves(s, layer->query.weight, h, offset[number][h], gain);
         add_waves(s, layer->key.weight, h, 0, gain);
     }
-    widen(s, layer->value.weight);
-    widen(s, layer->attention_output.weight);
+    double sd = 1 / sqrt((double)s->dim);
+    nvdp__params_normal(s->dev, s->params, layer->value.weight, sd, s->seed);
+    nvdp__params_normal(s->dev, s->params, layer->attention_output.weight, sd, s->seed);
 }
 
+/* The heads' values and outputs are normal with variance 1/D. */
 nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
                                         const struct nvdp__device *dev, struct nvdp__params *params,
                                         uint64_t seed) {
@@ -106,10 +113,10 @@ nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
     s.dim = config->hidden_size;
     s.head = s.dim / config->num_attention_heads;
     s.waves = s.head / 2 < s.dim / 4 ? s.head / 2 : s.dim / 4;
-    size_t room = config->vocab_size > config->max_position_embeddings
+    size_t rows = config->vocab_size > config->max_position_embeddings
                       ? config->vocab_size
                       : config->max_position_embeddings;
-    s.stage = nvdp__calloc(dev->ctx, (room > s.dim ? room : s.dim) * s.dim, sizeof *s.stage);
+    s.stage = nvdp__calloc(dev->ctx, (rows > s.dim ? rows : s.dim) * s.dim, sizeof *s.stage);
     if (s.stage == NULL) return NVDP_ERR_MEMORY;
     double sd = config->initializer_range, amplitude = AMPLITUDE * sd;
     double share = 2 * (double)s.waves / (double)s.dim;

@@ -1,6 +1,5 @@
 /* Opening a run: texts, vocabulary, model, directory, memory. */
 #include "base/file.h"
-#include "pretrain/neighbours.h"
 #include "pretrain/trainer.h"
 #include "train/metrics_file.h"
 #include "train/outdir.h"

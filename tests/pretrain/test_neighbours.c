@@ -1,4 +1,4 @@
-#include "pretrain/neighbours.h"
+#include "pretrain/model.h"
 #include "support.h"
 #include "tensor/params.h"
 
