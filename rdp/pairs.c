@@ -7,7 +7,7 @@
  * one text has face padding, which is the same for everyone: those divergences are summed once a
  * text. Padding against padding is 0. */
 #include "rdp/pairs.h"
-#include "base/progress.h"
+#include "base/base.h"
 #include "rdp/order.h"
 #include "rdp/pair.h"
 #include <math.h>

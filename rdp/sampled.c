@@ -5,7 +5,7 @@
  * stream of their own: pair k depends on the seed and k alone.  Mean and quantiles are those of the
  * drawn pairs, with intervals (rdp/interval.h). */
 #include "rdp/sampled.h"
-#include "base/progress.h"
+#include "base/base.h"
 #include "base/random.h"
 #include "rdp/interval.h"
 #include "rdp/order.h"

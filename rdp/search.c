@@ -7,7 +7,7 @@
  * Rows of pairs run in parallel between two updates of the largest, so that what is computed does
  * not depend on threads. */
 #include "rdp/search.h"
-#include "base/progress.h"
+#include "base/base.h"
 #include "rdp/order.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A run's name follows from its resolved options alone: a grid that changes keeps the runs that it
  * still names. */
-#include "base/digest.h"
+#include "base/cache.h"
 #include "grid.h"
 #include "train/config.h"
 

@@ -1,6 +1,6 @@
 #include "worker.h"
 
-#include "base/context_private.h"
+#include "base/base.h"
 #include "base/file.h"
 #include "work.h"
 
@@ -77,10 +77,8 @@ static FILE *open_log(struct nvdp_context *ctx, const struct nvdp__workplace *pl
 
 static void work(struct nvdp_context *ctx, const struct nvdp__workplace *place,
                  const struct nvdp__sweep_run *run, struct nvdp__board *board) {
-    struct inside inside = {.board = board,
-                            .log = open_log(ctx, place, run),
-                            .cancel = ctx->cancel,
-                            .cancel_user = ctx->cancel_user};
+    struct inside inside = {.board = board, .log = open_log(ctx, place, run)};
+    nvdp__cancel_callback(ctx, &inside.cancel, &inside.cancel_user);
     nvdp_context_set_progress(ctx, on_progress, &inside);
     nvdp_context_set_log(ctx, on_log, &inside);
     nvdp_context_set_cancel(ctx, on_cancel, &inside);

@@ -64,9 +64,6 @@ int nvdp_context_threads(const struct nvdp_context *ctx);
 /* The last failure's message, "" if none; valid until the next call on the context. */
 const char *nvdp_context_error(const struct nvdp_context *ctx);
 
-/* Makes the k-th allocation from now fail (0: never), to test behaviour out of memory. */
-void nvdp_context_fail_allocation(struct nvdp_context *ctx, uint64_t k);
-
 #ifdef __cplusplus
 }
 #endif

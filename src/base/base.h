@@ -1,4 +1,4 @@
-/* Base, internal: errors, logging, checked allocation.  Everything above includes this. */
+/* Base, internal: errors, logging, checked memory, progress.  Everything above includes this. */
 #ifndef NVDP_SRC_BASE_H
 #define NVDP_SRC_BASE_H
 
@@ -16,6 +16,8 @@ nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, cons
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool nvdp__cancelled(struct nvdp_context *ctx);
+/* The user's callback, for who puts another in its place. */
+void nvdp__cancel_callback(const struct nvdp_context *ctx, nvdp_cancel_fn *fn, void **user);
 
 /* Returns from the calling function on failure; for functions with nothing to release. */
 #define NVDP_RETURN_IF_FAILED(expr)                                                                \
@@ -43,8 +45,29 @@ char *nvdp__format(struct nvdp_context *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* a * b, or false on overflow. */
 bool nvdp__mul(size_t a, size_t b, size_t *out);
+/* Makes the k-th allocation from now fail (0: none), for tests of behaviour out of memory. */
+void nvdp__fail_allocation(struct nvdp_context *ctx, uint64_t k);
 
 /* Seconds on a monotonic clock. */
 double nvdp__now(void);
+
+/* Progress of a long loop: rate-limited reports with an ETA through the context's callback. */
+struct nvdp__meter {
+    struct nvdp_context *ctx;
+    struct nvdp_progress report;
+    double started;
+    double last;
+    uint64_t done_at_start; /* resumed work does not count in the rate */
+};
+
+void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, const char *phase,
+                       const char *unit, uint64_t done, uint64_t total);
+/* `work` counts items of `rate_unit` done so far since begin (for the rate); loss may be NaN.
+ * Reports at most ten times per second. */
+void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
+                        const char *rate_unit, double loss);
+/* The accuracy of reports from now on. */
+void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy);
+void nvdp__meter_end(struct nvdp__meter *meter);
 
 #endif

@@ -1,4 +1,4 @@
-/* Files: whole-file reads, and writes that appear under their final name only when complete. */
+/* Files: reads, and writes that appear under their final name only when complete. */
 #ifndef NVDP_SRC_FILE_H
 #define NVDP_SRC_FILE_H
 
@@ -40,5 +40,15 @@ bool nvdp__directory_empty(const char *path); /* true where it does not exist */
 nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /* and its parents */
 /* SHA-256 of a file as 64 hexadecimal digits. */
 nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]);
+
+/* A file read piece by piece; where it is compressed by xz it is unpacked on the way. */
+struct nvdp__input;
+
+/* xz is recognised by a file's first bytes, not by its name.  Files of another compressor are
+ * NVDP_ERR_INPUT by its name. */
+nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out);
+void nvdp__input_close(struct nvdp__input *input);
+/* Up to `room` bytes; *count is 0 at the end only.  A damaged or cut xz file is NVDP_ERR_INPUT. */
+nvdp_status nvdp__input_read(struct nvdp__input *input, size_t room, char *bytes, size_t *count);
 
 #endif

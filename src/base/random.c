@@ -1,15 +1,254 @@
+/* Random streams: Philox for seeds, XChaCha20 for releases; uniforms, normals, integers of both. */
 #include "base/random.h"
 
-#include "base/philox.h"
+#include <math.h>
 #include <sodium.h>
 #include <string.h>
 
+#define INLINE static inline __attribute__((always_inline))
+/* No fused multiply-add, so that all processors give the same bits. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#define NO_CONTRACTION
+#else
+#define NO_CONTRACTION __attribute__((optimize("fp-contract=off")))
+#endif
+
 enum {
+    ROUNDS = 10,                                /* of Philox */
+    LANES = 16,                                 /* blocks, or pairs of normals, side by side */
     BLOCK_WORDS = 16,                           /* a buffer; one block of ChaCha20 */
     PHILOX_WORDS = 4,                           /* words of one Philox block */
     PHILOX_BLOCKS = BLOCK_WORDS / PHILOX_WORDS, /* Philox blocks of one buffer */
     CHUNK_PAIRS = 256                           /* pairs of normals made at once */
 };
+
+/* --- Philox --- */
+
+/* Philox4x32-10: Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3",
+ * section 3.3 and table 2.  One round, on counter c and key k:
+ *
+ *     (hi0, lo0) = M0 c0,  (hi1, lo1) = M1 c2   (32 x 32 -> 64 bits)
+ *     c' = (hi1 ^ c1 ^ k0, lo1, hi0 ^ c3 ^ k1, lo0)
+ *
+ * and the key grows by the Weyl constants (W0, W1) between rounds. */
+#define M0 UINT64_C(0xD2511F53)
+#define M1 UINT64_C(0xCD9E8D57)
+#define W0 UINT32_C(0x9E3779B9)
+#define W1 UINT32_C(0xBB67AE85)
+
+void nvdp__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t p0 = M0 * c0;
+        uint64_t p1 = M1 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += W0;
+        k1 += W1;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* LANES blocks side by side, so that the compiler makes vectors of them. */
+INLINE void philox_lanes(const uint32_t counter[4], const uint32_t key[2], size_t first,
+                         uint32_t *restrict words) {
+    uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
+    for (int i = 0; i < LANES; i++) {
+        c0[i] = counter[0] + (uint32_t)first + (uint32_t)i;
+        c1[i] = counter[1];
+        c2[i] = counter[2];
+        c3[i] = counter[3];
+    }
+    uint32_t k0 = key[0];
+    uint32_t k1 = key[1];
+    for (int round = 0; round < ROUNDS; round++) {
+#pragma omp simd
+        for (int i = 0; i < LANES; i++) {
+            uint64_t p0 = M0 * c0[i];
+            uint64_t p1 = M1 * c2[i];
+            c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
+            c1[i] = (uint32_t)p1;
+            c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
+            c3[i] = (uint32_t)p0;
+        }
+        k0 += W0;
+        k1 += W1;
+    }
+#pragma omp simd
+    for (int i = 0; i < LANES; i++) {
+        words[4 * i] = c0[i];
+        words[4 * i + 1] = c1[i];
+        words[4 * i + 2] = c2[i];
+        words[4 * i + 3] = c3[i];
+    }
+}
+
+INLINE void philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
+                       uint32_t *words) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        philox_lanes(counter, key, i, words + 4 * i);
+    }
+    for (; i < count; i++) {
+        const uint32_t at[4] = {counter[0] + (uint32_t)i, counter[1], counter[2], counter[3]};
+        nvdp__philox(at, key, words + 4 * i);
+    }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void
+philox_run_avx2(const uint32_t counter[4], const uint32_t key[2], size_t count, uint32_t *words) {
+    philox_run(counter, key, count, words);
+}
+#endif
+
+void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
+                      uint32_t *words) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        philox_run_avx2(counter, key, count, words);
+        return;
+    }
+#endif
+    philox_run(counter, key, count, words);
+}
+
+/* --- standard normals --- */
+
+/* Box & Muller (1958):
+ *
+ *     z0 = sqrt(-2 log u) cos(2 pi v)
+ *     z1 = sqrt(-2 log u) sin(2 pi v),    u, v in (0, 1)
+ *
+ * u and v are odd multiples of 2^-53, so the logarithm is finite and |z| <= 8.57.  Branch-free, so
+ * that the compiler makes vectors of it, and without fused multiply-add. */
+INLINE double from_bits(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+INLINE uint64_t to_bits(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* (2j + 1) / 2^53 with j the high 52 bits of the word: j as mantissa of a number in [1, 2). */
+INLINE double open_uniform(uint32_t low, uint32_t high) {
+    uint64_t word = (uint64_t)high << 32 | low;
+    return from_bits(word >> 12 | UINT64_C(0x3FF0000000000000)) - (1 - 0x1p-53);
+}
+
+/* log x for normal x > 0.  x = 2^e m with m in (sqrt(1/2), sqrt(2)], and with s = (m-1)/(m+1)
+ * log m = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.1716; the terms left out are below 1e-17 of it. */
+INLINE double log_positive(double x) {
+    uint64_t bits = to_bits(x);
+    double m = from_bits((bits & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000));
+    /* The exponent as a double: 2^52 + e has e in its low bits. */
+    double e = from_bits(bits >> 52 | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023);
+    double half = m > 1.4142135623730951 ? 0.5 : 1.0;
+    double carry = m > 1.4142135623730951 ? 1.0 : 0.0;
+    m *= half;
+    e += carry;
+    double s = (m - 1) / (m + 1);
+    double q = s * s;
+    double sum = 1.0 / 21;
+    sum = sum * q + 1.0 / 19;
+    sum = sum * q + 1.0 / 17;
+    sum = sum * q + 1.0 / 15;
+    sum = sum * q + 1.0 / 13;
+    sum = sum * q + 1.0 / 11;
+    sum = sum * q + 1.0 / 9;
+    sum = sum * q + 1.0 / 7;
+    sum = sum * q + 1.0 / 5;
+    sum = sum * q + 1.0 / 3;
+    double log_m = 2 * (s + s * q * sum);
+    return e * 0.6931471805599453 + log_m;
+}
+
+/* cos(2 pi v) and sin(2 pi v) for v in (0,1).  4v = k + r with k whole and |r| <= 1/2 (exact);
+ * Taylor's series in t = r pi/2, |t| <= pi/4, leaves out less than 1e-17; k turns by quarters. */
+INLINE void turn(double v, double *cosine, double *sine) {
+    double shifted = 4 * v + 0x1.8p52; /* rounds to a whole number in the low bits */
+    uint64_t k = to_bits(shifted);
+    double t = (4 * v - (shifted - 0x1.8p52)) * 1.5707963267948966;
+    double q = t * t;
+    double s = -1.0 / 1307674368000;
+    s = s * q + 1.0 / 6227020800;
+    s = s * q - 1.0 / 39916800;
+    s = s * q + 1.0 / 362880;
+    s = s * q - 1.0 / 5040;
+    s = s * q + 1.0 / 120;
+    s = s * q - 1.0 / 6;
+    s = t + t * q * s;
+    double c = 1.0 / 20922789888000;
+    c = c * q - 1.0 / 87178291200;
+    c = c * q + 1.0 / 479001600;
+    c = c * q - 1.0 / 3628800;
+    c = c * q + 1.0 / 40320;
+    c = c * q - 1.0 / 720;
+    c = c * q + 1.0 / 24;
+    c = c * q - 1.0 / 2;
+    c = 1 + c * q;
+    uint64_t odd = -(k & 1); /* all ones where sine and cosine change places */
+    uint64_t s_bits = to_bits(s);
+    uint64_t c_bits = to_bits(c);
+    uint64_t swap = (s_bits ^ c_bits) & odd;
+    *sine = from_bits((s_bits ^ swap) ^ (k & 2) << 62);
+    *cosine = from_bits((c_bits ^ swap) ^ ((k + 1) & 2) << 62);
+}
+
+INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *restrict out) {
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        double u = open_uniform(words[4 * i], words[4 * i + 1]);
+        double v = open_uniform(words[4 * i + 2], words[4 * i + 3]);
+        double radius = sqrt(-2 * log_positive(u));
+        double cosine, sine;
+        turn(v, &cosine, &sine);
+        out[2 * i] = radius * cosine;
+        out[2 * i + 1] = radius * sine;
+    }
+}
+
+INLINE void box_muller(size_t pairs, const uint32_t *words, double *out) {
+    size_t i = 0;
+    for (; i + LANES <= pairs; i += LANES) {
+        box_muller_lanes(LANES, words + 4 * i, out + 2 * i);
+    }
+    if (i < pairs) box_muller_lanes((int)(pairs - i), words + 4 * i, out + 2 * i);
+}
+
+NO_CONTRACTION static void box_muller_any(size_t pairs, const uint32_t *words, double *out) {
+    box_muller(pairs, words, out);
+}
+
+#if defined(__x86_64__)
+NO_CONTRACTION __attribute__((target("avx2"))) static void
+box_muller_avx2(size_t pairs, const uint32_t *words, double *out) {
+    box_muller(pairs, words, out);
+}
+#endif
+
+void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        box_muller_avx2(pairs, words, out);
+        return;
+    }
+#endif
+    box_muller_any(pairs, words, out);
+}
+
+/* --- streams --- */
 
 nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__release_key *key) {
     if (sodium_init() < 0)

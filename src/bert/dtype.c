@@ -1,5 +1,5 @@
 /* Element types of safetensors files and their conversions. */
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "tensor/bfloat16.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ void nvdp_safetensors_read_f32(const struct nvdp_tensor_info *info, float *out) 
         if (info->count > 0) memcpy(out, bytes, info->count * sizeof *out);
         break;
     case NVDP_F16:
-        CONVERT(uint16_t, nvdp__binary16_to_float(x))
+        CONVERT(uint16_t, nvdp__f16_to_float(x))
         break;
     case NVDP_BF16:
         CONVERT(uint16_t, nvdp__bfloat16_to_float(x))
@@ -91,7 +91,7 @@ void nvdp_safetensors_read_f64(const struct nvdp_tensor_info *info, double *out)
         CONVERT(float, x)
         break;
     case NVDP_F16:
-        CONVERT(uint16_t, nvdp__binary16_to_float(x))
+        CONVERT(uint16_t, nvdp__f16_to_float(x))
         break;
     case NVDP_BF16:
         CONVERT(uint16_t, nvdp__bfloat16_to_float(x))
@@ -127,7 +127,7 @@ void nvdp_safetensors_read_i64(const struct nvdp_tensor_info *info, int64_t *out
         CONVERT(float, to_integer(x))
         break;
     case NVDP_F16:
-        CONVERT(uint16_t, to_integer(nvdp__binary16_to_float(x)))
+        CONVERT(uint16_t, to_integer(nvdp__f16_to_float(x)))
         break;
     case NVDP_BF16:
         CONVERT(uint16_t, to_integer(nvdp__bfloat16_to_float(x)))

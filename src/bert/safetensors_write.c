@@ -2,7 +2,7 @@
  * is aligned to its elements. */
 #include "bert/safetensors_write.h"
 
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "base/file.h"
 #include "tensor/bfloat16.h"
 #include <jansson.h>
@@ -140,8 +140,8 @@ static nvdp_status narrow(const struct writer *writer, const struct nvdp_tensor_
                           size_t n, const float *wide, uint16_t *half) {
     for (size_t i = 0; i < n; i++) {
         bool ieee = source->dtype == NVDP_F16;
-        half[i] = ieee ? nvdp__binary16_from_float(wide[i]) : nvdp__bfloat16_from_float(wide[i]);
-        float back = ieee ? nvdp__binary16_to_float(half[i]) : nvdp__bfloat16_to_float(half[i]);
+        half[i] = ieee ? nvdp__f16_from_float(wide[i]) : nvdp__bfloat16_from_float(wide[i]);
+        float back = ieee ? nvdp__f16_to_float(half[i]) : nvdp__bfloat16_to_float(half[i]);
         if (isfinite(wide[i]) && !isfinite(back))
             return SOURCE_FAIL(writer, source, "expected values within the range of %s, found %g",
                                nvdp_dtype_name(source->dtype), (double)wide[i]);

@@ -1,5 +1,5 @@
 /* Inference over a data set: outputs and posteriors, batch by batch. */
-#include "base/progress.h"
+#include "base/base.h"
 #include "model/model.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * 64 bits a text; padding to 64 bytes; the rows, float32, of all texts in the data set's order. */
 #include "model/prefix_store.h"
 
+#include "base/base.h"
 #include "base/cache.h"
-#include "base/progress.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_PRETRAIN_CORPUS_H
 #define NVDP_SRC_PRETRAIN_CORPUS_H
 
-#include "base/digest.h"
+#include "base/cache.h"
 #include "text/tokenizer.h"
 
 enum {

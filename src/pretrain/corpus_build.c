@@ -2,8 +2,8 @@
  * out to threads in order, and what they made is written in that order. */
 #include "pretrain/corpus.h"
 
+#include "base/base.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "text/plain_text.h"
 #include "text/sentences.h"
 #include <errno.h>

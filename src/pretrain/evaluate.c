@@ -1,7 +1,7 @@
 #include "pretrain/evaluate.h"
 
+#include "base/base.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The pretraining loop: epochs of examples, steps, evaluations, saved models and states. */
-#include "base/progress.h"
+#include "base/base.h"
 #include "pretrain/trainer.h"
 #include "train/metrics_file.h"
 

@@ -1,6 +1,6 @@
 /* Files: HDF5 of any kind, safetensors, vocabularies. */
 #include "base/file.h"
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include "share/describe.h"
 #include <errno.h>
 #include <nvdp/safetensors.h>

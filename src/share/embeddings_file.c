@@ -1,6 +1,6 @@
 #include "share/embeddings_file.h"
 
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "share/pool.h"
 #include <inttypes.h>
 #include <math.h>
@@ -302,7 +302,7 @@ static nvdp_status store_z(struct source *source, size_t first_row, size_t items
         if (!isfinite(slice[i]) || fabsf(slice[i]) > 65504)
             return bad_value(source, "z", first_row + i / to->shape.dim, slice[i],
                              "values of -65504 to 65504");
-        z[i] = nvdp__binary16_from_float(slice[i]);
+        z[i] = nvdp__f16_from_float(slice[i]);
     }
     return NVDP_OK;
 }

@@ -1,8 +1,8 @@
 /* Plain hidden states of texts: BERT alone, nothing private, for analysis. */
+#include "base/base.h"
 #include "base/file.h"
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include "base/json.h"
-#include "base/progress.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
 #include "share/encode_input.h"

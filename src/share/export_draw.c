@@ -1,5 +1,5 @@
 /* The samples of an export: posteriors batch by batch, drawn, rounded, written, forgotten. */
-#include "base/progress.h"
+#include "base/base.h"
 #include "share/export.h"
 #include <math.h>
 #include <omp.h>

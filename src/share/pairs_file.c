@@ -1,6 +1,6 @@
 /* Files of kind pairs/1: the divergence of every ordered pair of texts, row against column, of one
  * release. */
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include <nvdp/share.h>
 
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,

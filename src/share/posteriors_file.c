@@ -2,7 +2,7 @@
  * optional id [N] i64; attributes prior_alpha, kappa, length_policy, length, pad_alpha, method.
  * Only tokens are stored; prior and padding components follow from the attributes. */
 #include "base/base.h"
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

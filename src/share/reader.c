@@ -1,6 +1,6 @@
 #include "share/reader.h"
 
-#include "base/binary16.h"
+#include "base/f16.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static void fill_vectors(struct nvdp__reader *reader, const struct nvdp__embeddi
         size_t count = (size_t)from->offset[samples[i] + 1] * dim - first;
         float *to = reader->host + (size_t)reader->offset[i] * dim;
         for (size_t k = 0; k < count; k++) {
-            to[k] = nvdp__binary16_to_float(from->z[first + k]);
+            to[k] = nvdp__f16_to_float(from->z[first + k]);
         }
     }
     nvdp__upload(&reader->dev, reader->rows * dim, reader->host, reader->z);

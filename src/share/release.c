@@ -1,6 +1,6 @@
 #include "share/release.h"
 
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "tensor/ops_nvib.h"
 #include <math.h>
 
@@ -89,7 +89,7 @@ void nvdp__release_draw(const struct nvdp__release *release, size_t i, uint64_t 
 }
 
 static float on_grid(double value, double low, double high) {
-    return nvdp__binary16_to_float(nvdp__binary16_from_float((float)fmin(fmax(value, low), high)));
+    return nvdp__f16_to_float(nvdp__f16_from_float((float)fmin(fmax(value, low), high)));
 }
 
 void nvdp__grid_vectors(size_t n, const double *z, float *out) {

@@ -1,5 +1,5 @@
 /* The epochs of a reader, and its scores. */
-#include "base/progress.h"
+#include "base/base.h"
 #include "share/reuse.h"
 #include "text/batch.h"
 #include "train/metrics.h"

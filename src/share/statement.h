@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_SHARE_STATEMENT_H
 #define NVDP_SRC_SHARE_STATEMENT_H
 
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include "bottleneck/bottleneck.h"
 #include <nvdp/model.h>
 #include <nvdp/share.h>

@@ -1,6 +1,6 @@
 #include "text/plain_text.h"
 
-#include "base/input.h"
+#include "base/file.h"
 #include "text/normalize.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
-#include "base/digest.h"
+#include "base/cache.h"
 #include "text/vocabulary.h"
 #include "text/words.h"
 #include <nvdp/tokenizer.h>

@@ -1,6 +1,6 @@
 #include "text/vocabulary_train.h"
 
-#include "base/progress.h"
+#include "base/base.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "text/word_counts.h"
 
-#include "base/progress.h"
+#include "base/base.h"
 #include "text/plain_text.h"
 #include <math.h>
 #include <stdlib.h>

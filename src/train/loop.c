@@ -1,6 +1,6 @@
 /* The training loop: epochs, steps, validation, best epoch, early stopping. */
+#include "base/base.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>

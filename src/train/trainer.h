@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_TRAIN_TRAINER_H
 #define NVDP_SRC_TRAIN_TRAINER_H
 
-#include "base/digest.h"
+#include "base/cache.h"
 #include "model/model.h"
 #include "text/batch.h"
 #include "train/optimizer.h"

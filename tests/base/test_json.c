@@ -148,7 +148,7 @@ Test(json, out_of_memory) {
     uint64_t k = 1;
     for (;; k++) {
         json_t *back = NULL;
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = nvdp__json_write(ctx, path, object);
         if (status == NVDP_OK) status = nvdp__json_read(ctx, path, &back);
         if (status == NVDP_OK) {

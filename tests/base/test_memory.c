@@ -76,19 +76,19 @@ Test(memory, texts) {
 
 Test(memory, the_kth_allocation_fails) {
     struct nvdp_context *ctx = support_context();
-    nvdp_context_fail_allocation(ctx, 3);
+    nvdp__fail_allocation(ctx, 3);
     char *first = nvdp__calloc(ctx, 1, 1);
     char *second = nvdp__strdup(ctx, "x");
     cr_assert_null(nvdp__format(ctx, "y"));
     cr_assert_str_eq(nvdp_context_error(ctx), "out of memory: 2 bytes");
     char *fourth = nvdp__calloc(ctx, 1, 1);
     cr_assert(first != NULL && second != NULL && fourth != NULL);
-    nvdp_context_fail_allocation(ctx, 1);
+    nvdp__fail_allocation(ctx, 1);
     char *items = NULL;
     size_t capacity = 0;
     cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, 4, 1), NVDP_ERR_MEMORY);
-    nvdp_context_fail_allocation(ctx, 1);
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 1);
+    nvdp__fail_allocation(ctx, 0);
     cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, 4, 1), NVDP_OK);
     free(first);
     free(second);

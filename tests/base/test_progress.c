@@ -1,4 +1,4 @@
-#include "base/progress.h"
+#include "base/base.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

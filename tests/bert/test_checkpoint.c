@@ -239,18 +239,18 @@ Test(checkpoint, out_of_memory) {
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 100);
-        nvdp_context_fail_allocation(rig->ctx, k);
+        nvdp__fail_allocation(rig->ctx, k);
         status = nvdp__checkpoint_save(&rig->dev, support_scratch(), &rig->params);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
     }
     status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 100);
-        nvdp_context_fail_allocation(rig->ctx, k);
+        nvdp__fail_allocation(rig->ctx, k);
         status = nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
     }
-    nvdp_context_fail_allocation(rig->ctx, 0);
+    nvdp__fail_allocation(rig->ctx, 0);
     rig_free(rig);
 }
 
@@ -346,10 +346,10 @@ Test(create, out_of_memory) {
         char name[32];
         snprintf(name, sizeof name, "try%d", (int)k);
         const char *directory = support_scratch_path(name);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = create(ctx, NULL, directory, 1);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp_context_free(ctx);
 }

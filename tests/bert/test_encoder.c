@@ -154,7 +154,7 @@ Test(encoder, passes_allocate_nothing) {
     struct nvdp__batch *batch;
     struct rig *rig = make(true, false, &batch);
     rig->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.1F};
-    nvdp_context_fail_allocation(rig->ctx, 1);
+    nvdp__fail_allocation(rig->ctx, 1);
     cr_expect(isfinite(rig_backward(rig, batch)));
     cr_expect_null(nvdp__calloc(rig->ctx, 1, 1));
     nvdp__batch_free(batch);
@@ -198,7 +198,7 @@ Test(encoder, out_of_memory) {
         struct nvdp__bert bert = {0};
         struct nvdp__bert_cache cache = {0};
         nvdp__params_init(&params, ctx);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp__bert_declare(&bert, &config, true, &params);
         if (status == NVDP_OK) status = nvdp__params_allocate(&params, true);
         if (status == NVDP_OK) status = nvdp__bert_cache_create(ctx, &bert, true, false, &cache);

@@ -118,19 +118,19 @@ Test(safetensors_write, out_of_memory) {
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 100);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_safetensors_write(ctx, path, 1, &source, NULL);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
     }
     status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         struct nvdp_safetensors *file = NULL;
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_safetensors_open(ctx, path, &file);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
         cr_assert_eq(file != NULL, status == NVDP_OK);
         nvdp_safetensors_close(file);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp_context_free(ctx);
 }

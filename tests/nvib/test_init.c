@@ -269,7 +269,7 @@ Test(init, out_of_memory) {
         void *self = NULL;
         cr_assert_lt(k, 100);
         nvdp__params_init(&params, ctx);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = nvdp__mechanism_nvdp.create(ctx, &bert, &config, &params, &self);
         if (status == NVDP_OK) status = nvdp__params_allocate(&params, false);
         if (status == NVDP_OK)
@@ -278,7 +278,7 @@ Test(init, out_of_memory) {
             status = nvdp__mechanism_nvdp.initialise(self, &dev, &params, 1, TOKENS, hidden);
         done = status == NVDP_OK;
         if (!done) cr_expect_eq(status, NVDP_ERR_MEMORY);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         nvdp__mechanism_nvdp.release(self);
         nvdp__params_release(&params);
     }

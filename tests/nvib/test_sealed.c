@@ -218,7 +218,7 @@ Test(sealed, a_step_allocates_nothing) {
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(3, 1);
-    nvdp_context_fail_allocation(f.ctx, 1);
+    nvdp__fail_allocation(f.ctx, 1);
     forward(&f, &draw);
     double loss_g[TEXTS], loss_d[TEXTS];
     nvdp__mechanism_nvdp.losses(f.nvib, &f.dev, loss_g, loss_d);

@@ -357,9 +357,9 @@ Test(pretrain, without_memory) {
     uint64_t k = 1;
     for (; status != NVDP_OK && k < 4000; k += 1 + k / 24) {
         struct nvdp_pretrain_result result;
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_pretrain(ctx, &config, &result);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "%d: %s", (int)status,
                   nvdp_context_error(ctx));
     }

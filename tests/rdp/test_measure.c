@@ -295,21 +295,21 @@ Test(measure, out_of_memory) {
     uint64_t k;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
         cr_expect_eq(report.dim, 99);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_privacy_measure(ctx, set, &config, &report);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     cr_expect_eq(status, NVDP_OK);
     cr_expect_gt(k, 10);
     cr_expect_eq(report.dim, 3);
     struct nvdp_pairs_summary summary;
     status = NVDP_ERR_MEMORY;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_renyi_pairs(ctx, set, &config.pairs, &summary);
     }
     cr_expect_eq(status, NVDP_OK);
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

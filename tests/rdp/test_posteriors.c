@@ -74,12 +74,12 @@ Test(posteriors, create) {
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 20; k++) {
         set = NULL;
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_posteriors_create(ctx, 2, 3, 4, true, &set);
         cr_expect_eq(status == NVDP_OK, set != NULL);
     }
     cr_expect_eq(status, NVDP_OK);
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

@@ -186,10 +186,10 @@ Test(sampled, out_of_memory) {
     uint64_t k;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
         cr_expect_eq(report.dim, 99);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_privacy_measure(ctx, set, &config, &report);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     cr_expect_eq(status, NVDP_OK);
     cr_expect_gt(k, 40);
     nvdp_posteriors_free(set);

@@ -255,13 +255,13 @@ Test(groups, out_of_memory) {
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
     for (; status != NVDP_OK && k < 1000; k++) {
-        nvdp_context_fail_allocation(ctx, k + 1);
+        nvdp__fail_allocation(ctx, k + 1);
         status = nvdp_report_create(ctx, &config, &report);
         if (status != NVDP_OK) cr_assert_eq(status, NVDP_ERR_MEMORY, "%s", nvdp_context_error(ctx));
     }
     cr_expect_gt(k, 50);
     cr_assert_eq(status, NVDP_OK);
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp_report_free(report);
     nvdp_context_free(ctx);
 }

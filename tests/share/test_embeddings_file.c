@@ -1,5 +1,5 @@
 /* The reader of embeddings/1 against files that somebody else wrote, well or badly. */
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "rig.h"
 #include <criterion/criterion.h>
 #include <math.h>

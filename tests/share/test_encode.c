@@ -1,6 +1,6 @@
 /* Plain encoding: the reference checkpoint's hidden states, and every way an input can be wrong. */
 #include "base/file.h"
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include "share/encode_input.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -270,14 +270,14 @@ Test(encode, survives_failing_allocations) {
     config.out = support_scratch_path("failed.h5");
     support_write_text(config.input, "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4]}\n");
     for (uint64_t k = 1;; k++) {
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = nvdp_encode(ctx, &config, NULL);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k, nvdp_context_error(ctx));
         cr_assert_not(nvdp__exists(config.out));
         cr_assert_lt(k, 10000);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp_context_free(ctx);
 }
 

@@ -1,5 +1,5 @@
 /* Files that are given away: what is in them, what is not, who is refused. */
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "base/file.h"
 #include "model/model.h"
 #include "rig.h"
@@ -228,7 +228,7 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
         cr_assert_lt(fabs(whole - 1), 1e-2, "sample %zu: weights sum to %g", k, whole);
     }
     for (size_t i = 0; i < shape->rows * shape->dim; i++) {
-        cr_assert(isfinite(nvdp__binary16_to_float(file->z[i])));
+        cr_assert(isfinite(nvdp__f16_to_float(file->z[i])));
     }
 }
 
@@ -347,7 +347,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     size_t values = a->shape.rows * a->shape.dim;
     size_t equal = 0;
     for (size_t i = 0; i < values; i++) {
-        float x = nvdp__binary16_to_float(a->z[i]), y = nvdp__binary16_to_float(b->z[i]);
+        float x = nvdp__f16_to_float(a->z[i]), y = nvdp__f16_to_float(b->z[i]);
         /* sums in another order may tip a value over to its neighbour on the grid */
         cr_assert_lt(fabsf(x - y), 2e-3F * fmaxf(1, fabsf(x)));
         equal += x == y;
@@ -475,7 +475,7 @@ Test(export, survives_failing_allocations) {
     config->model_out = model;
     config->overwrite = true;
     for (uint64_t k = 1;; k += 1 + k / 24) {
-        nvdp_context_fail_allocation(bench.ctx, k);
+        nvdp__fail_allocation(bench.ctx, k);
         nvdp_status status = nvdp_export(bench.ctx, config, NULL);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,

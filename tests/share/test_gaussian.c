@@ -1,5 +1,5 @@
 /* Sharing what has no weights: one vector a text, or one a token. */
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "rig.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -63,7 +63,7 @@ static void check_file(const struct shared *shared, size_t i) {
     cr_expect_eq(file->pool, single(i) ? NVDP_POOL_AUTO : NVDP_POOL_MEAN);
     cr_expect_eq(file->heads, 0);
     for (size_t k = 0; k < shape->rows * shape->dim; k++) {
-        cr_assert(isfinite(nvdp__binary16_to_float(file->z[k])));
+        cr_assert(isfinite(nvdp__f16_to_float(file->z[k])));
     }
     nvdp__embeddings_free(file);
 }

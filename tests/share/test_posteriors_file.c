@@ -1,4 +1,4 @@
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -337,7 +337,7 @@ Test(posteriors_file, out_of_memory) {
     uint64_t k;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
         cr_expect_neq(access(path, F_OK), 0);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_posteriors_write(ctx, path, set);
     }
     cr_expect_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -345,10 +345,10 @@ Test(posteriors_file, out_of_memory) {
     status = NVDP_ERR_MEMORY;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
         cr_expect_null(back);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_posteriors_read(ctx, path, &back);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     cr_expect_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     expect_equal(back, set);
     nvdp_posteriors_free(back);

@@ -1,5 +1,5 @@
 /* The draw itself: the mechanism's streams and layout, the right distribution, the right grid. */
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "model/model.h"
 #include "rig.h"
 #include "share/release.h"
@@ -245,8 +245,8 @@ Test(release, rounds_onto_float16) {
     float out[N];
     nvdp__grid_vectors(N, z, out);
     for (int i = 0; i < N; i++) {
-        cr_assert_eq(out[i], nvdp__binary16_to_float(nvdp__binary16_from_float(out[i])),
-                     "%g is no half", (double)out[i]);
+        cr_assert_eq(out[i], nvdp__f16_to_float(nvdp__f16_from_float(out[i])), "%g is no half",
+                     (double)out[i]);
         double bound = fmax(fmin(fabs(z[i]), 65504) * 0x1p-11, 0x1p-25);
         double kept = fmax(-65504, fmin(65504, z[i]));
         cr_assert_leq(fabs(out[i] - kept), bound, "%g became %g", z[i], (double)out[i]);
@@ -263,7 +263,7 @@ Test(release, keeps_log_weights_finite) {
     nvdp__grid_log_weights(7, log_pi, out);
     for (int i = 0; i < 7; i++) {
         cr_assert(out[i] <= 0 && out[i] >= -65504);
-        cr_assert_eq(out[i], nvdp__binary16_to_float(nvdp__binary16_from_float(out[i])));
+        cr_assert_eq(out[i], nvdp__f16_to_float(nvdp__f16_from_float(out[i])));
     }
     cr_assert_eq(out[2], 0);
     cr_assert_eq(out[5], -65504);

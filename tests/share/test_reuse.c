@@ -423,7 +423,7 @@ Test(reuse, survives_failing_allocations) {
     bench.config.overwrite = true;
     for (uint64_t k = 1;; k++) {
         struct nvdp_reuse_result result;
-        nvdp_context_fail_allocation(bench.ctx, k);
+        nvdp__fail_allocation(bench.ctx, k);
         nvdp_status status = nvdp_reuse(bench.ctx, &bench.config, &result);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,

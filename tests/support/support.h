@@ -2,7 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_H
 #define NVDP_TESTS_SUPPORT_H
 
-#include <nvdp/context.h>
+#include "base/base.h"
 #include <stddef.h>
 
 /* A context with default threads (2 at most); fails the test when it cannot be made. */

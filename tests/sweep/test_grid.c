@@ -215,12 +215,12 @@ Test(grid, failed_allocations_are_told_and_leak_nothing) {
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
     while (status == NVDP_ERR_MEMORY && k < 1000) {
-        nvdp_context_fail_allocation(ctx, ++k);
+        nvdp__fail_allocation(ctx, ++k);
         status = nvdp__grid_read(ctx, path, &grid);
     }
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_gt(k, 5);
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     nvdp__grid_release(&grid);
     nvdp_context_free(ctx);
 }

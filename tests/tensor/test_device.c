@@ -79,7 +79,7 @@ Test(device, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
-    nvdp_context_fail_allocation(ctx, 1);
+    nvdp__fail_allocation(ctx, 1);
     cr_expect_eq(nvdp__device_create(ctx, &dev), NVDP_ERR_MEMORY);
     cr_expect_null(dev.half);
     nvdp__device_release(&dev);

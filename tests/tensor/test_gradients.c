@@ -205,9 +205,9 @@ Test(gradients, survive_every_failed_allocation) {
         size_t index;
         nvdp__params_init(&params, ctx);
         cr_assert_eq(nvdp__params_add(&params, "t", 2, 3, 2, NVDP__PARAM_ROWS, &index), NVDP_OK);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = nvdp__params_allocate(&params, true);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         if (status != NVDP_OK) cr_expect(params.value == NULL && params.use == NULL);
         nvdp__params_release(&params);
         if (status == NVDP_OK) break;

@@ -302,9 +302,9 @@ Test(half_linear, out_of_memory_is_told_at_the_end) {
         struct nvdp__device dev = {.ctx = ctx, .threads = 1};
         float *y = test_zeros(nvdp__half_rows(3) * 8);
         cr_assert_eq(nvdp__half_create(ctx, &dev.half), NVDP_OK);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         forward(&dev, &l, l.w, y);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         forward(&dev, &l, l.w, y); /* does nothing after a failure */
         nvdp_status status = nvdp__device_status(&dev);
         nvdp__device_release(&dev);

@@ -66,9 +66,9 @@ Test(params, survives_every_failed_allocation) {
     for (;; k++) {
         struct nvdp__params params;
         nvdp__params_init(&params, ctx);
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = declare(&params);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         nvdp__params_release(&params);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY);
@@ -146,7 +146,7 @@ Test(arena, out_of_memory_leaves_it_as_it_was) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__arena arena = {0};
     nvdp__arena_take(&arena, 10);
-    nvdp_context_fail_allocation(ctx, 1);
+    nvdp__fail_allocation(ctx, 1);
     cr_expect_eq(nvdp__arena_allocate(ctx, &arena), NVDP_ERR_MEMORY);
     cr_expect_null(arena.base);
     cr_expect_eq(arena.used, 16);

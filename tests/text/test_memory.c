@@ -17,9 +17,9 @@ static void sweep(attempt_fn attempt) {
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
     while (status != NVDP_OK && k < MOST_ALLOCATIONS) {
-        nvdp_context_fail_allocation(ctx, ++k);
+        nvdp__fail_allocation(ctx, ++k);
         status = attempt(ctx, tiny);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "%s", nvdp_context_error(ctx));
         cr_assert_not_null(strstr(nvdp_context_error(ctx), "out of memory"));

@@ -243,10 +243,10 @@ Test(tokens_cache, every_allocation_may_fail) {
             char path[1024];
             struct nvdp_dataset *dataset = NULL;
             if (found == 0 && files(&house, path) == 1) unlink(path);
-            nvdp_context_fail_allocation(house.ctx, k);
+            nvdp__fail_allocation(house.ctx, k);
             nvdp_status status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config,
                                                    NVDP_SPLIT_TRAIN, &dataset);
-            nvdp_context_fail_allocation(house.ctx, 0);
+            nvdp__fail_allocation(house.ctx, 0);
             cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
             cr_assert_eq(dataset != NULL, status == NVDP_OK);
             if (dataset != NULL) cr_assert_eq(dataset->count, 3);

@@ -269,7 +269,7 @@ Test(vocabulary_train, without_memory) {
         const struct nvdp__vocabulary_options options = {60, 100, 2};
         char *text = NULL;
         size_t pieces = 0;
-        nvdp_context_fail_allocation(ctx, ++k);
+        nvdp__fail_allocation(ctx, ++k);
         status = NVDP_OK;
         for (size_t i = 0; i < 4 && status == NVDP_OK; i++) {
             status = nvdp__word_counts_add(&counts, sennrich[i].text, strlen(sennrich[i].text),
@@ -277,7 +277,7 @@ Test(vocabulary_train, without_memory) {
         }
         if (status == NVDP_OK)
             status = nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         cr_assert_eq(text != NULL, status == NVDP_OK);
         nvdp__word_counts_release(&counts);
         free(text);

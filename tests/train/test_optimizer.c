@@ -466,9 +466,9 @@ Test(optimizer, survives_every_failed_allocation) {
     uint64_t k = 1;
     for (;; k++) {
         struct nvdp__optimizer optimizer = {0};
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = nvdp__optimizer_create(ctx, &params, &optimizer);
-        nvdp_context_fail_allocation(ctx, 0);
+        nvdp__fail_allocation(ctx, 0);
         nvdp__optimizer_release(&optimizer);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY);

@@ -237,10 +237,10 @@ Test(train, every_failed_allocation_is_reported) {
     config.overwrite = true;
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 4000; k += 1 + k / 16) {
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         status = nvdp_train(ctx, &config, &result);
     }
-    nvdp_context_fail_allocation(ctx, 0);
+    nvdp__fail_allocation(ctx, 0);
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
 }

@@ -267,7 +267,7 @@ Test(sample, a_step_allocates_nothing) {
         struct house house;
         house_build(&house, &kinds[k], &config, 9);
         struct nvdp__draw draw = house_draw(3, 1);
-        nvdp_context_fail_allocation(house.ctx, 1);
+        nvdp__fail_allocation(house.ctx, 1);
         house_forward(&house, &draw);
         double loss_g[TEXTS], loss_d[TEXTS];
         house.mechanism->losses(house.vib, &house.dev, loss_g, loss_d);
@@ -292,7 +292,7 @@ Test(sample, failed_allocations_are_reported) {
             struct nvdp__arena arena = {0};
             void *self = NULL;
             nvdp__params_init(&params, house.ctx);
-            nvdp_context_fail_allocation(house.ctx, nth);
+            nvdp__fail_allocation(house.ctx, nth);
             nvdp_status status =
                 house.mechanism->create(house.ctx, &house.bert, &config, &params, &self);
             if (status == NVDP_OK)
@@ -301,7 +301,7 @@ Test(sample, failed_allocations_are_reported) {
             if (status == NVDP_OK)
                 status = house.mechanism->initialise(house.vib, &house.dev, &house.params, 1,
                                                      TOKENS, house.hidden);
-            nvdp_context_fail_allocation(house.ctx, 0);
+            nvdp__fail_allocation(house.ctx, 0);
             house.mechanism->release(self);
             nvdp__params_release(&params);
             house_free(&house);

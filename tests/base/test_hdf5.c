@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -620,7 +620,7 @@ Test(hdf5, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     uint64_t k = 1;
     for (;; k++) {
-        nvdp_context_fail_allocation(ctx, k);
+        nvdp__fail_allocation(ctx, k);
         nvdp_status status = every_call(ctx);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "k = %d: %s", (int)k, nvdp_context_error(ctx));

@@ -1,8 +1,12 @@
-#include "base/binary16.h"
+/* f16: IEEE 754 binary16, as bits. */
+#ifndef NVDP_SRC_F16_H
+#define NVDP_SRC_F16_H
 
+#include <stdint.h>
 #include <string.h>
 
-uint16_t nvdp__binary16_from_float(float value) {
+/* Rounds to nearest, ties to even; past the range (|x| >= 65520) an infinity; NaN stays NaN. */
+static inline uint16_t nvdp__f16_from_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
@@ -10,7 +14,7 @@ uint16_t nvdp__binary16_from_float(float value) {
     if (magnitude > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (magnitude >> 13 & 0x3FF));
     if (magnitude >= 0x47800000) return sign | 0x7C00; /* 2^16 and above, infinity */
     uint32_t mantissa = magnitude;
-    int drop = 13;                /* bits of a float's mantissa that a half has no room for */
+    int drop = 13;                /* bits of a float's mantissa that f16 has no room for */
     if (magnitude < 0x38800000) { /* below 2^-14: the result has no implicit leading bit */
         int exponent = (int)(magnitude >> 23);
         if (exponent < 102) return sign; /* below 2^-25: nearer to zero */
@@ -27,10 +31,11 @@ uint16_t nvdp__binary16_from_float(float value) {
     return (uint16_t)(sign | kept);
 }
 
-float nvdp__binary16_to_float(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t exponent = half >> 10 & 0x1F;
-    uint32_t mantissa = half & 0x3FF;
+/* Exact. */
+static inline float nvdp__f16_to_float(uint16_t f16) {
+    uint32_t sign = (uint32_t)(f16 & 0x8000) << 16;
+    uint32_t exponent = f16 >> 10 & 0x1F;
+    uint32_t mantissa = f16 & 0x3FF;
     float value;
     if (exponent == 0) { /* zero or subnormal: mantissa * 2^-24 */
         value = (float)mantissa * 0x1p-24f;
@@ -41,3 +46,5 @@ float nvdp__binary16_to_float(uint16_t half) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+#endif

@@ -1,6 +1,6 @@
-#include "base/hdf5_file.h"
+#include "base/hdf5.h"
 
-#include "base/binary16.h"
+#include "base/f16.h"
 #include "base/file.h"
 #include "base/hdf5_disk.h"
 #include <errno.h>
@@ -538,7 +538,7 @@ static nvdp_status to_half(struct nvdp__h5 *file, const char *name, const struct
     uint16_t *halves = nvdp__calloc(file->ctx, slice->items, sizeof *halves);
     if (halves == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < slice->items; i++) {
-        halves[i] = nvdp__binary16_from_float(data[i]);
+        halves[i] = nvdp__f16_from_float(data[i]);
         if ((halves[i] & 0x7FFF) == 0x7C00 && isfinite(data[i])) {
             free(halves);
             return nvdp__fail(file->ctx, NVDP_ERR_NUMERIC,
@@ -635,7 +635,7 @@ static nvdp_status read_halves(struct nvdp__h5 *file, const char *name, const st
         H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, halves) < 0)
         NVDP_TRY(read_error(file, "dataset", name));
     for (size_t i = 0; i < slice->items; i++) {
-        float value = nvdp__binary16_to_float(halves[i]);
+        float value = nvdp__f16_to_float(halves[i]);
         if (type == NVDP__H5_F64) {
             ((double *)data)[i] = value;
         } else {

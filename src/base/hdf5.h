@@ -3,8 +3,8 @@
  * Datasets are written in chunks with shuffle + deflate; every file carries the attribute
  * `nvdp_format` = "<kind>/<version>".  Errors name file, dataset, expected, found.  Rows (the
  * first dimension) may be written and read in slices, so that nothing needs to fit in memory. */
-#ifndef NVDP_SRC_HDF5_FILE_H
-#define NVDP_SRC_HDF5_FILE_H
+#ifndef NVDP_SRC_HDF5_H
+#define NVDP_SRC_HDF5_H
 
 #include "base/base.h"
 
