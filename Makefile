@@ -6,15 +6,15 @@ JOBS ?= $(shell nproc)
 .DEFAULT_GOAL := all
 .PHONY: all demo notebooks test check long install install-deps clean help
 
-all: ## build the library and the program (build/release/nvdp)
-	@scripts/build.sh release -j$(JOBS)
+all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
+	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
 
 demo: install-deps ## install what is missing, build; train, measure, share and attack on a small task of its own; a report
-	@scripts/build.sh release -j$(JOBS)
+	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@experiments/demo/run.sh $(BUILD)/release out/demo
 
 notebooks: install-deps ## install what is missing, build; write what the notebooks read and execute them (out/notebooks/html)
-	@scripts/build.sh release -j$(JOBS)
+	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@notebooks/run.sh $(BUILD)/release out/notebooks
 
 test: install-deps ## install what is missing, build, run all tests

@@ -3,7 +3,7 @@ file(GLOB nvdp_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/exam
 foreach(source ${nvdp_examples})
   get_filename_component(name ${source} NAME_WE)
   add_executable(example_${name} ${source})
-  target_link_libraries(example_${name} PRIVATE nvdp nvdp_flags m)
+  target_link_libraries(example_${name} PRIVATE nvdp_shared nvdp_flags m)
   if(NVDP_BUILD_TESTS)
     add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
     set_tests_properties(example_${name} PROPERTIES TIMEOUT 300 LABELS example ENVIRONMENT "OMP_WAIT_POLICY=passive")
@@ -13,9 +13,9 @@ endforeach()
 # What the demo needs beside the program: its texts and its table.
 file(GLOB nvdp_demo CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/experiments/demo/*.c)
 if(nvdp_demo)
-  add_executable(nvdp_demo_program ${nvdp_demo})
-  set_target_properties(nvdp_demo_program PROPERTIES OUTPUT_NAME nvdp-demo)
-  target_link_libraries(nvdp_demo_program PRIVATE nvdp nvdp_flags PkgConfig::JANSSON m)
+  add_executable(nvdp_demo ${nvdp_demo})
+  set_target_properties(nvdp_demo PROPERTIES OUTPUT_NAME nvdp-demo)
+  target_link_libraries(nvdp_demo PRIVATE nvdp_shared nvdp_flags PkgConfig::JANSSON m)
 endif()
 
 # The notebooks, executed on files that the program has just written.  Sanitizers would make the trainings in it long.

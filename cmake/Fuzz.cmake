@@ -15,7 +15,7 @@ foreach(source ${nvdp_fuzz})
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT 300 LABELS fuzz)
   endif()
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_link_libraries(fuzz_${name} PRIVATE nvdp nvdp_flags ${NVDP_DEPENDENCIES})
+  target_link_libraries(fuzz_${name} PRIVATE nvdp_experiments nvdp_static nvdp_flags ${NVDP_DEPENDENCIES})
   # libFuzzer's entry has no prototype of ours.
   target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
 endforeach()

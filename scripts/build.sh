@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh PRESET [build options]: configures build/PRESET where needed and builds it.
+# build.sh PRESET [-OPTION...] [TARGET...]: configures build/PRESET where needed and builds it, or the named targets in it.
 set -eu
 cd "$(dirname "$0")/.."
 preset=$1
@@ -12,4 +12,12 @@ if ! cmake --preset "$preset" >"$log" 2>&1; then
     exit 1
 fi
 sed -n '/-- nvdp [0-9]/,$p' "$log"
+for word; do # "--target" before the first word that is no option
+    shift
+    case $word in
+    -*) ;;
+    *) case " $* " in *" --target "*) ;; *) set -- "$@" --target ;; esac ;;
+    esac
+    set -- "$@" "$word"
+done
 exec cmake --build "build/$preset" "$@"

@@ -5,12 +5,11 @@
 #ifndef NVDP_BENCH_H
 #define NVDP_BENCH_H
 
+#include <nvdp/export.h>
 #include <nvdp/rdp.h>
 #include <nvdp/train.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_bench_work {
     NVDP_BENCH_TRAIN, /* forward, backward, clipping, AdamW: nvdp_train's own step */
@@ -86,7 +85,5 @@ struct nvdp_bench_rd_result {
 nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *config,
                           struct nvdp_bench_rd_result *out);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -3,10 +3,9 @@
 #define NVDP_BERT_H
 
 #include <nvdp/context.h>
+#include <nvdp/export.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_activation { NVDP_GELU, NVDP_GELU_NEW };
 
@@ -51,7 +50,5 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
 nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                                     uint64_t seed, const char *vocab_path, const char *directory);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

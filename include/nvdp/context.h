@@ -10,14 +10,13 @@
 #ifndef NVDP_CONTEXT_H
 #define NVDP_CONTEXT_H
 
+#include <nvdp/export.h>
 #include <nvdp/status.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_context;
 
@@ -64,7 +63,5 @@ int nvdp_context_threads(const struct nvdp_context *ctx);
 /* The last failure's message, "" if none; valid until the next call on the context. */
 const char *nvdp_context_error(const struct nvdp_context *ctx);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

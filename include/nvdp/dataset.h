@@ -2,11 +2,10 @@
 #ifndef NVDP_DATASET_H
 #define NVDP_DATASET_H
 
+#include <nvdp/export.h>
 #include <nvdp/tokenizer.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_task_id {
     NVDP_TASK_MRPC,
@@ -127,7 +126,5 @@ nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dat
                                  double fraction, uint64_t seed, struct nvdp_dataset **train,
                                  struct nvdp_dataset **validation);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -2,11 +2,10 @@
 #ifndef NVDP_EVALUATE_H
 #define NVDP_EVALUATE_H
 
+#include <nvdp/export.h>
 #include <nvdp/train.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_run_config {
     const char *run;   /* run directory */
@@ -52,7 +51,5 @@ struct nvdp_encode_config nvdp_encode_config_default(void);
 nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_encode_config *config,
                         size_t *texts);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -2,11 +2,10 @@
 #ifndef NVDP_METHOD_H
 #define NVDP_METHOD_H
 
+#include <nvdp/export.h>
 #include <nvdp/posteriors.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_method {
     NVDP_METHOD_BASE,        /* BERT + classifier, nothing private */
@@ -87,7 +86,5 @@ nvdp_status nvdp_nvib_config_resolve(struct nvdp_context *ctx, struct nvdp_nvib_
 /* Pseudo-count of a padding component: A_p/K, K = L+1 (docs/nvib.md, Length). */
 double nvdp_nvib_pad_alpha(const struct nvdp_nvib_config *config);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

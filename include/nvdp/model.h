@@ -4,11 +4,10 @@
 
 #include <nvdp/bert.h>
 #include <nvdp/dataset.h>
+#include <nvdp/export.h>
 #include <nvdp/method.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_model;
 
@@ -42,7 +41,5 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
                                   const struct nvdp_dataset *dataset, size_t batch,
                                   struct nvdp_posteriors **out);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -8,10 +8,9 @@
 #define NVDP_POSTERIORS_H
 
 #include <nvdp/context.h>
+#include <nvdp/export.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_length_policy {
     NVDP_LENGTH_HIDDEN, /* every text is padded to `length` components; all are sampled, shared */
@@ -51,7 +50,5 @@ nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
 nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
                                   const struct nvdp_posteriors *posteriors);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

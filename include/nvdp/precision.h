@@ -3,10 +3,9 @@
 #define NVDP_PRECISION_H
 
 #include <nvdp/context.h>
+#include <nvdp/export.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_precision {
     NVDP_PRECISION_F32, /* float32 throughout */
@@ -27,7 +26,5 @@ const char *nvdp_bf16_missing(void);
 void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision);
 enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -3,12 +3,11 @@
 #define NVDP_PRETRAIN_H
 
 #include <nvdp/bert.h>
+#include <nvdp/export.h>
 #include <nvdp/precision.h>
 #include <nvdp/safetensors.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_objective {
     NVDP_OBJECTIVE_MLM,    /* masked tokens of single windows */
@@ -141,7 +140,5 @@ struct nvdp_mlm_config nvdp_mlm_config_default(void);
 nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_mlm_config *config,
                               struct nvdp_mlm_scores *out);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

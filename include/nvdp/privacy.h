@@ -3,12 +3,11 @@
 #ifndef NVDP_PRIVACY_H
 #define NVDP_PRIVACY_H
 
+#include <nvdp/export.h>
 #include <nvdp/rdp.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_bdp_config {
     double delta;            /* delta_mu, default 1e-5 */
@@ -117,7 +116,5 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
 /* The report for people: aligned table, units and scope said. */
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -5,11 +5,10 @@
 #ifndef NVDP_RDP_H
 #define NVDP_RDP_H
 
+#include <nvdp/export.h>
 #include <nvdp/posteriors.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 /* Diagonal Gaussians N(mu, var) of dimension n (van Erven & Harremoes 2014, Eq. 10). O(n).
  * Order infinity is finite only where every var_p < var_q (or both are equal in a dimension). */
@@ -102,7 +101,5 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
                              const struct nvdp_pairs_config *config,
                              struct nvdp_pairs_summary *out);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

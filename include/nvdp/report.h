@@ -3,11 +3,10 @@
 #define NVDP_REPORT_H
 
 #include <nvdp/context.h>
+#include <nvdp/export.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_report_config {
     const char *directory; /* run directories are in it, or in its runs/, or it is one itself */
@@ -38,7 +37,5 @@ nvdp_status nvdp_report_json(struct nvdp_context *ctx, const struct nvdp_report 
 /* The folder that nvdp_report_write writes. */
 const char *nvdp_report_directory(const struct nvdp_report *report);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

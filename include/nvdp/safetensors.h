@@ -6,10 +6,9 @@
 #define NVDP_SAFETENSORS_H
 
 #include <nvdp/context.h>
+#include <nvdp/export.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum { NVDP_SAFETENSORS_RANK = 8 };
 
@@ -68,7 +67,5 @@ nvdp_status nvdp_safetensors_write(struct nvdp_context *ctx, const char *path, s
                                    const struct nvdp_tensor_source *tensors,
                                    const char *const *metadata);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

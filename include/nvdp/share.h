@@ -3,11 +3,10 @@
 #define NVDP_SHARE_H
 
 #include <nvdp/evaluate.h>
+#include <nvdp/export.h>
 #include <nvdp/privacy.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_export_config {
     const char *run;    /* run directory */
@@ -84,7 +83,5 @@ nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t 
  * any kind, vocabulary, model directory, run directory. */
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

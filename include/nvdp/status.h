@@ -6,9 +6,9 @@
 #ifndef NVDP_STATUS_H
 #define NVDP_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <nvdp/export.h>
+
+NVDP_BEGIN_DECLS
 
 /* name, text */
 #define NVDP_STATUS_MAP(X)                                                                         \
@@ -34,7 +34,5 @@ const char *nvdp_status_name(nvdp_status status);
 /* The code's meaning in a few words; never NULL. */
 const char *nvdp_status_text(nvdp_status status);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -2,11 +2,10 @@
 #ifndef NVDP_SWEEP_H
 #define NVDP_SWEEP_H
 
+#include <nvdp/export.h>
 #include <nvdp/share.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 /* The runs of one task with one method or variant. */
 struct nvdp_sweep_group {
@@ -91,7 +90,5 @@ nvdp_status nvdp_sweep_plan(struct nvdp_context *ctx, const struct nvdp_sweep_co
                             bool cost, struct nvdp_sweep_plan **out);
 void nvdp_sweep_plan_free(struct nvdp_sweep_plan *plan); /* NULL is allowed */
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -5,10 +5,9 @@
 #define NVDP_TOKENIZER_H
 
 #include <nvdp/context.h>
+#include <nvdp/export.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 struct nvdp_tokenizer;
 
@@ -44,7 +43,5 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
 /* Releases the arrays and zeroes the struct. */
 void nvdp_tokens_release(struct nvdp_tokens *tokens);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

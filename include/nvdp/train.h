@@ -2,12 +2,11 @@
 #ifndef NVDP_TRAIN_H
 #define NVDP_TRAIN_H
 
+#include <nvdp/export.h>
 #include <nvdp/model.h>
 #include <nvdp/precision.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NVDP_BEGIN_DECLS
 
 enum nvdp_protocol {
     NVDP_PROTOCOL_HOLDOUT, /* select on a fixed tenth of train; test = the dev file */
@@ -122,7 +121,5 @@ nvdp_status nvdp_train_config_json(struct nvdp_context *ctx, const struct nvdp_t
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config *config,
                        struct nvdp_train_result *out);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -7,14 +7,12 @@
 #define NVDP_VERSION_PATCH 0
 #define NVDP_VERSION "0.1.0"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <nvdp/export.h>
+
+NVDP_BEGIN_DECLS
 
 /* The version of the library that runs, such as "0.1.0". */
 const char *nvdp_version(void);
 
-#ifdef __cplusplus
-}
-#endif
+NVDP_END_DECLS
 #endif

@@ -1,27 +1,35 @@
-# Installs BUILD into a scratch prefix and builds user.c against it, by CMake and by pkg-config.
+# Installs BUILD into a scratch prefix, moves that elsewhere, runs the program there, and builds user.c against it: through
+# CMake and through pkg-config, with the shared and with the static library.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
     string(REPLACE ";" " " line "${ARGV}")
     message(FATAL_ERROR "${line}\n${output}")
   endif()
+  string(STRIP "${output}" output)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
 file(REMOVE_RECURSE ${SCRATCH})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/first)
+file(RENAME ${SCRATCH}/first ${SCRATCH}/prefix)
 set(prefix ${SCRATCH}/prefix)
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${prefix}/bin/nvdp --version)
 
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/user)
+run(${SCRATCH}/build/user_static)
 
-# The .pc file names the configured prefix; the scratch one overrides it.
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
-run(pkg-config --define-variable=prefix=${prefix} --cflags --libs nvdp)
-string(STRIP "${output}" flags)
-separate_arguments(flags)
-run(${CC} ${SOURCE}/user.c -o ${SCRATCH}/user ${flags})
+run(pkg-config --cflags --libs nvdp)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(${CC} ${SOURCE}/user.c -o ${SCRATCH}/user ${flags} -Wl,-rpath,${prefix}/${LIBDIR})
 run(${SCRATCH}/user)
+run(pkg-config --static --cflags --libs nvdp)
+string(REPLACE "-lnvdp" "-l:libnvdp.a" output "${output}")
+string(REPLACE "-lgfortran" "" output "${output}") # what OpenBLAS needs where it is static, too
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(${CC} ${SOURCE}/user.c -o ${SCRATCH}/user_static ${flags})
+run(${SCRATCH}/user_static)
 message(STATUS "${output}")

@@ -1,0 +1,27 @@
+/** @file
+ * How public functions are declared: with C linkage, and visible outside of the shared library. */
+#ifndef NVDP_EXPORT_H
+#define NVDP_EXPORT_H
+
+/* Everything of the library is compiled with hidden visibility; between these two it is not. */
+#if defined __GNUC__
+#define NVDP_VISIBLE_ _Pragma("GCC visibility push(default)")
+#define NVDP_HIDDEN_ _Pragma("GCC visibility pop")
+#else
+#define NVDP_VISIBLE_
+#define NVDP_HIDDEN_
+#endif
+
+#ifdef __cplusplus
+#define NVDP_BEGIN_DECLS                                                                           \
+    extern "C" {                                                                                   \
+    NVDP_VISIBLE_
+#define NVDP_END_DECLS                                                                             \
+    NVDP_HIDDEN_                                                                                   \
+    }
+#else
+#define NVDP_BEGIN_DECLS NVDP_VISIBLE_
+#define NVDP_END_DECLS NVDP_HIDDEN_
+#endif
+
+#endif
