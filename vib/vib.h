@@ -8,40 +8,22 @@
 #define NVDP_VIB_VIB_H
 
 #include "bert/extra.h"
-#include "bottleneck/gaussian.h"
+#include "nvib/nvib.h"
 
-extern const struct nvdp__mechanism nvdp__mechanism_vib_fixed;   /* vib_fixed.c */
-extern const struct nvdp__mechanism nvdp__mechanism_vib_learned; /* vib_learned.c */
-extern const struct nvdp__mechanism nvdp__mechanism_vtdp;        /* vtdp.c */
+/* What tells one form from another: whether tokens are noised or a text, whether the encoder has
+ * one layer more, where the standard deviations come from. */
+enum nvdp__vib_form { NVDP__VIB_FIXED, NVDP__VIB_LEARNED, NVDP__VIB_VTDP, NVDP__VIB_FORMS };
 
-struct nvdp__vib;
-
-/* What tells one mechanism from another: whether tokens are noised or a text, whether the encoder
- * has one layer more, where the standard deviations come from. */
-struct nvdp__vib_kind {
-    nvdp__resolver *resolve;
-    bool (*tokens)(const struct nvdp_nvib_config *config); /* NULL: single */
-    bool extra;
-    nvdp_status (*declare)(struct nvdp__vib *vib, struct nvdp__params *params); /* NULL: none */
-    /* `rho`: softplus of it is the initial standard deviation.  NULL: nothing to do. */
-    void (*initialise)(struct nvdp__vib *vib, const struct nvdp__device *dev,
-                       struct nvdp__params *params, double rho);
-    /* logvar [S, p] from the sources, not yet clipped. */
-    void (*forward)(struct nvdp__vib *vib, const struct nvdp__device *dev,
-                    const struct nvdp__params *params, const nvdp__operand *x);
-    /* d_logvar [S, p] (overwritten) to the parameters; d_x [S, D] is added to.  NULL: nothing. */
-    void (*backward)(struct nvdp__vib *vib, const struct nvdp__device *dev,
-                     const struct nvdp__params *params, nvdp__operand *x, float *d_x);
-};
+extern const struct nvdp__mechanism nvdp__mechanisms_vib[NVDP__VIB_FORMS];
 
 struct nvdp__vib {
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert;
-    const struct nvdp__vib_kind *kind;
+    enum nvdp__vib_form form;
     struct nvdp_nvib_config config; /* resolved */
     size_t hidden_size, dim;        /* D, p */
     bool single;
-    struct nvdp__extra extra; /* where the kind has it */
+    struct nvdp__extra extra; /* vtdp */
     struct nvdp__dense mu;
     struct nvdp__dense rho; /* vtdp */
     size_t rho_vector;      /* vib-learned */
@@ -75,54 +57,11 @@ struct nvdp__vib {
     const int32_t *source_offset; /* [texts+1] */
 };
 
-/* The parts of a struct nvdp__mechanism that all three have in common: vib.c. */
-void nvdp__vib_release(void *self);
-nvdp_status nvdp__vib_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                             const struct nvdp_nvib_config *config,
-                             const struct nvdp__vib_kind *kind, struct nvdp__params *params,
-                             void **self);
-bool nvdp__vib_wants_hidden(const void *self);
-nvdp_status nvdp__vib_initialise(void *self, const struct nvdp__device *dev,
-                                 struct nvdp__params *params, uint64_t seed, size_t rows,
-                                 const float *hidden);
-nvdp_status nvdp__vib_plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
-                           size_t max_texts, size_t longest, bool training,
-                           struct nvdp__arena *arena);
-size_t nvdp__vib_width(const void *self);
-struct nvdp__form nvdp__vib_form(const void *self);
-nvdp_status nvdp__vib_forward(void *self, const struct nvdp__device *dev,
-                              const struct nvdp__params *params, const struct nvdp__batch *batch,
-                              const struct nvdp__draw *draw, const float *hidden, float **pooled);
-nvdp_status nvdp__vib_infer(void *self, const struct nvdp__device *dev,
-                            const struct nvdp__params *params, const struct nvdp__batch *batch,
-                            const float *hidden);
-nvdp_status nvdp__vib_forward_sample(void *self, const struct nvdp__device *dev,
-                                     const struct nvdp__params *params,
-                                     const struct nvdp__sample *sample, float **pooled);
-void nvdp__vib_sample(const void *self, struct nvdp__sample *out);
-void nvdp__vib_losses(void *self, const struct nvdp__device *dev, double *loss_g, double *loss_d);
-void nvdp__vib_backward(void *self, const struct nvdp__device *dev,
-                        const struct nvdp__params *params, const struct nvdp__batch *batch,
-                        const float *hidden, double weight_g, double weight_d, float *d_pooled,
-                        float *d_hidden);
-nvdp_status nvdp__vib_posterior(const void *self, const struct nvdp__device *dev,
-                                const struct nvdp__batch *batch, size_t first_row,
-                                struct nvdp_posteriors *out);
-
-#define NVDP__VIB_COMMON                                                                           \
-    .private_ = true, .release = nvdp__vib_release, .wants_hidden = nvdp__vib_wants_hidden,        \
-    .initialise = nvdp__vib_initialise, .plan = nvdp__vib_plan, .width = nvdp__vib_width,          \
-    .form = nvdp__vib_form, .forward = nvdp__vib_forward, .infer = nvdp__vib_infer,                \
-    .forward_sample = nvdp__vib_forward_sample, .sample = nvdp__vib_sample,                        \
-    .losses = nvdp__vib_losses, .backward = nvdp__vib_backward, .posterior = nvdp__vib_posterior
-
-/* layout.c: fills the tables for a batch. */
-nvdp_status nvdp__vib_layout(struct nvdp__vib *vib, const struct nvdp__batch *batch);
-
-/* resolve.c: checks what all three read, fills what stands for "auto" (`pool` where that is the
- * pool) and sets what none of them has: weights, attention, kappa. */
-nvdp_status nvdp__vib_resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
-                              const char *method, enum nvdp_pool pool,
-                              struct nvdp_nvib_config *config);
+/* logvar = 2 log sigma of sigma = softplus(rho) = log(1 + e^rho). */
+void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float *rho,
+                           float *logvar);
+/* drho is set; it may be dlogvar. */
+void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, const float *rho,
+                                    const float *dlogvar, float *drho);
 
 #endif

@@ -207,7 +207,7 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
     if (defaults == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp_method_find(ctx, nvdp__grid_method(method), &id));
     NVDP_TRY(nvdp__grid_options(ctx, path, grid->root, task, method, defaults, &part.options));
-    part.private_ = nvdp__method_mechanism(id)->private_;
+    part.private_ = nvdp__method_private(id);
     if (!part.private_) drop_private(part.options, defaults);
     NVDP_TRY(add_choices(&part, grid));
 cleanup:

@@ -1,11 +1,315 @@
-/* Model directories: Hugging Face layout with an "nvdp" object in config.json. */
+/* Model directories: Hugging Face layout, with an "nvdp" object in config.json that says what the model
+ * is beyond BERT. */
 #include "base/file.h"
+#include "base/json.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
+#include "text/task.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { VOCABULARY_LIMIT = 64 << 20 };
+enum { CONFIG_VERSION = 1, VOCABULARY_LIMIT = 64 << 20 };
+
+static const char *const policy_name[] = {
+    [NVDP_LENGTH_HIDDEN] = "hidden", [NVDP_LENGTH_PUBLIC] = "public", NULL};
+const char *const nvdp__pool_names[] = {[NVDP_POOL_AUTO] = "auto",
+                                        [NVDP_POOL_FIRST] = "first",
+                                        [NVDP_POOL_MEAN] = "mean",
+                                        [NVDP_POOL_WEIGHTED] = "weighted",
+                                        NULL};
+static const char *const query_name[] = {
+    [NVDP_QUERY_SAMPLED] = "sampled", [NVDP_QUERY_CLEAN] = "clean", NULL};
+static const char *const clip_gradient_name[] = {
+    [NVDP_CLIP_GRADIENT_CLAMP] = "clamp", [NVDP_CLIP_GRADIENT_INWARD] = "inward", NULL};
+static const char *const vtdp_pool_name[] = {
+    [NVDP_VTDP_POOL_LAST] = "last", [NVDP_VTDP_POOL_FIRST] = "first", NULL};
+static const char *const regularizer_name[] = {
+    [NVDP_REGULARIZER_PUBLISHED] = "published", [NVDP_REGULARIZER_KL] = "kl", NULL};
+
+json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config) {
+    return json_pack(
+        "{s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s,s:I,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:f,s:s}",
+        "latent_dim", (json_int_t)config->latent_dim, "latent_heads",
+        (json_int_t)config->latent_heads, "mu_tau", config->mu_tau, "stdev_tau", config->stdev_tau,
+        "alpha_tau", config->alpha_tau, "prior_alpha", config->prior_alpha, "delta", config->delta,
+        "kappa", config->kappa, "length_policy", policy_name[config->length_policy], "length",
+        (json_int_t)config->length, "pool", nvdp__pool_names[config->pool], "query",
+        query_name[config->query], "regularizer", regularizer_name[config->regularizer],
+        "clip_mu_radius", nvdp__json_number(config->clip.mu_radius), "clip_logvar_min",
+        nvdp__json_number(config->clip.logvar_min), "clip_logvar_max",
+        nvdp__json_number(config->clip.logvar_max), "clip_alpha_min",
+        nvdp__json_number(config->clip.alpha_min), "clip_alpha_max",
+        nvdp__json_number(config->clip.alpha_max), "clip_gradient",
+        clip_gradient_name[config->clip.gradient], "vib_sigma", config->vib.sigma, "vtdp_pool",
+        vtdp_pool_name[config->vib.vtdp_pool]);
+}
+
+/* A word of a NULL-ended list as its index. */
+static nvdp_status read_word(struct nvdp_context *ctx, const char *path, const json_t *object,
+                             const char *key, const char *const *words, int fallback, int *out) {
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, key, words[fallback], &text));
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return NVDP_OK;
+        }
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': unknown value '%s'", path, key, text);
+}
+
+/* A number or one of the strings "inf" and "-inf". */
+static nvdp_status read_extended(struct nvdp_context *ctx, const char *path, const json_t *object,
+                                 const char *key, double fallback, double *out) {
+    const json_t *value = json_object_get(object, key);
+    if (json_is_string(value) && strcmp(json_string_value(value), "inf") == 0) {
+        *out = INFINITY;
+        return NVDP_OK;
+    }
+    if (json_is_string(value) && strcmp(json_string_value(value), "-inf") == 0) {
+        *out = -INFINITY;
+        return NVDP_OK;
+    }
+    return nvdp__json_real(ctx, path, object, key, fallback, -1e30, 1e30, out);
+}
+
+static nvdp_status read_words(struct nvdp_context *ctx, const char *path, const json_t *object,
+                              struct nvdp_nvib_config *config) {
+    int word = 0;
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "length_policy", policy_name,
+                                    (int)config->length_policy, &word));
+    config->length_policy = (enum nvdp_length_policy)word;
+    NVDP_RETURN_IF_FAILED(
+        read_word(ctx, path, object, "pool", nvdp__pool_names, (int)config->pool, &word));
+    config->pool = (enum nvdp_pool)word;
+    NVDP_RETURN_IF_FAILED(
+        read_word(ctx, path, object, "query", query_name, (int)config->query, &word));
+    config->query = (enum nvdp_query)word;
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "regularizer", regularizer_name,
+                                    (int)config->regularizer, &word));
+    config->regularizer = (enum nvdp_regularizer)word;
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "vtdp_pool", vtdp_pool_name,
+                                    (int)config->vib.vtdp_pool, &word));
+    config->vib.vtdp_pool = (enum nvdp_vtdp_pool)word;
+    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "clip_gradient", clip_gradient_name,
+                                    (int)config->clip.gradient, &word));
+    config->clip.gradient = (enum nvdp_clip_gradient)word;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *path,
+                                        const json_t *object, struct nvdp_nvib_config *out) {
+    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+    struct {
+        const char *key;
+        size_t *to;
+        int64_t max;
+    } const sizes[] = {{"latent_dim", &config.latent_dim, 1 << 20},
+                       {"latent_heads", &config.latent_heads, 1 << 12},
+                       {"length", &config.length, 1 << 16}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int64_t value = 0;
+        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, object, sizes[i].key, (int64_t)*sizes[i].to,
+                                             0, sizes[i].max, &value));
+        *sizes[i].to = (size_t)value;
+    }
+    struct {
+        const char *key;
+        double *to;
+    } const reals[] = {{"mu_tau", &config.mu_tau},
+                       {"stdev_tau", &config.stdev_tau},
+                       {"alpha_tau", &config.alpha_tau},
+                       {"prior_alpha", &config.prior_alpha},
+                       {"delta", &config.delta},
+                       {"vib_sigma", &config.vib.sigma},
+                       {"clip_mu_radius", &config.clip.mu_radius},
+                       {"clip_logvar_min", &config.clip.logvar_min},
+                       {"clip_logvar_max", &config.clip.logvar_max},
+                       {"clip_alpha_min", &config.clip.alpha_min},
+                       {"clip_alpha_max", &config.clip.alpha_max}};
+    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
+        NVDP_RETURN_IF_FAILED(
+            read_extended(ctx, path, object, reals[i].key, *reals[i].to, reals[i].to));
+    }
+    int64_t kappa = 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, path, object, "kappa", config.kappa, 1, 1000, &kappa));
+    config.kappa = (int)kappa;
+    NVDP_RETURN_IF_FAILED(read_words(ctx, path, object, &config));
+    *out = config;
+    return NVDP_OK;
+}
+
+json_t *nvdp__model_info_json(const struct nvdp_model_info *info) {
+    json_t *labels = json_array();
+    for (int i = 0; info->task.labels != NULL && i < info->task.classes; i++) {
+        json_array_append_new(labels, json_string(info->task.labels[i]));
+    }
+    json_t *object =
+        json_pack("{s:i,s:s,s:s,s:b,s:b,s:I,s:I,s:o}", "version", CONFIG_VERSION, "method",
+                  nvdp_method_name(info->method), "task", info->task.name, "pair", info->task.pair,
+                  "regression", info->task.regression, "outputs", (json_int_t)info->outputs,
+                  "max_length", (json_int_t)info->max_length, "labels", labels);
+    if (object == NULL) return NULL;
+    if (info->task.id == NVDP_TASK_TSV) {
+        json_object_set_new(object, "columns",
+                            json_pack("{s:s?,s:s?,s:s?}", "text", info->columns.text_column, "pair",
+                                      info->columns.text_pair_column, "label",
+                                      info->columns.label_column));
+    }
+    if (nvdp__method_private(info->method)) {
+        json_object_set_new(object, "nvib", nvdp__nvib_config_json(&info->nvib));
+    }
+    return object;
+}
+
+/* Copies of text that outlive the JSON, packed into one block. */
+struct text_pool {
+    char *next;
+};
+
+static const char *keep(struct text_pool *pool, const char *text) {
+    if (text == NULL) return NULL;
+    char *copy = pool->next;
+    size_t size = strlen(text) + 1;
+    memcpy(copy, text, size);
+    pool->next += size;
+    return copy;
+}
+
+static size_t text_size(const json_t *value) {
+    size_t size = json_is_string(value) ? json_string_length(value) + 1 : 0;
+    size_t index;
+    json_t *item;
+    const char *key;
+    if (json_is_array(value)) json_array_foreach(value, index, item) size += text_size(item);
+    if (json_is_object(value))
+        json_object_foreach((json_t *)value, key, item) size += text_size(item);
+    return size;
+}
+
+/* Metrics and label range follow from the task's name, a user's own from its columns. */
+static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const char *name,
+                             struct nvdp_model_info *info) {
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp__layout layout;
+    if (nvdp_task_find(ctx, name, &config.task) != NVDP_OK) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'nvdp.task': unknown task '%s'", path,
+                          name);
+    }
+    config.columns = info->columns;
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
+    struct nvdp_task *task = &info->task;
+    task->id = layout.task.id;
+    task->label_min = layout.task.label_min;
+    task->label_max = layout.task.label_max;
+    task->metrics = layout.task.metrics;
+    task->metric[0] = layout.task.metric[0];
+    task->metric[1] = layout.task.metric[1];
+    return NVDP_OK;
+}
+
+static nvdp_status read_labels(struct nvdp_context *ctx, const char *path, const json_t *array,
+                               struct text_pool *pool, struct nvdp_task *task,
+                               const char ***labels) {
+    if (task->regression) return NVDP_OK;
+    if (!json_is_array(array) || json_array_size(array) != (size_t)task->classes) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'nvdp.labels': expected %d names, found %zu", path,
+                          task->classes, json_array_size(array));
+    }
+    const char **names = nvdp__calloc(ctx, (size_t)task->classes, sizeof *names);
+    if (names == NULL) return NVDP_ERR_MEMORY;
+    for (int i = 0; i < task->classes; i++) {
+        const char *text = json_string_value(json_array_get(array, (size_t)i));
+        if (text == NULL) {
+            free(names);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: key 'nvdp.labels': entry %d is not a string", path, i);
+        }
+        names[i] = keep(pool, text);
+    }
+    task->labels = names;
+    *labels = names;
+    return NVDP_OK;
+}
+
+static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const json_t *object,
+                               struct nvdp_model_info *info, struct text_pool *pool,
+                               const char ***labels) {
+    int64_t version = 0, outputs = 0, max_length = 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int_required(ctx, path, object, "version", 1, CONFIG_VERSION, &version));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int_required(ctx, path, object, "outputs", 1, 1 << 16, &outputs));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int_required(ctx, path, object, "max_length", 3, 1 << 16, &max_length));
+    const char *method = NULL, *task = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "method", "base", &method));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "task", "tsv", &task));
+    NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, method, &info->method));
+    info->outputs = (size_t)outputs;
+    info->max_length = (size_t)max_length;
+    info->task.classes = (int)outputs;
+    info->task.name = keep(pool, task);
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "pair", false, &info->task.pair));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_bool(ctx, path, object, "regression", false, &info->task.regression));
+    const json_t *columns = json_object_get(object, "columns");
+    info->columns.text_column = keep(pool, json_string_value(json_object_get(columns, "text")));
+    info->columns.text_pair_column =
+        keep(pool, json_string_value(json_object_get(columns, "pair")));
+    info->columns.label_column = keep(pool, json_string_value(json_object_get(columns, "label")));
+    info->columns.regression = info->task.regression;
+    NVDP_RETURN_IF_FAILED(fill_task(ctx, path, task, info));
+    if (nvdp__method_private(info->method)) {
+        NVDP_RETURN_IF_FAILED(
+            nvdp__nvib_config_from_json(ctx, path, json_object_get(object, "nvib"), &info->nvib));
+        NVDP_RETURN_IF_FAILED(nvdp__method_resolve(ctx, info->method, &info->bert, &info->nvib));
+    }
+    return read_labels(ctx, path, json_object_get(object, "labels"), pool, &info->task, labels);
+}
+
+nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_model_info *out, char **owned, const char ***labels) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_model_info info = {0};
+    const char **names = NULL;
+    char *text = NULL;
+    json_t *root = NULL;
+    char *path = nvdp__join(ctx, directory, "config.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp_bert_config_read(ctx, directory, &info.bert));
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    const json_t *object = json_object_get(root, "nvdp");
+    if (!json_is_object(object)) {
+        status = nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: no 'nvdp' object: not a model that nvdp train wrote", path);
+        goto cleanup;
+    }
+    text = nvdp__calloc(ctx, text_size(object) + 1, 1);
+    if (text == NULL) {
+        status = NVDP_ERR_MEMORY;
+        goto cleanup;
+    }
+    struct text_pool pool = {text};
+    NVDP_TRY(read_object(ctx, path, object, &info, &pool, &names));
+    *out = info;
+    *owned = text;
+    *labels = names;
+    text = NULL;
+    names = NULL;
+cleanup:
+    free(text);
+    free(names);
+    free(path);
+    json_decref(root);
+    return status;
+}
+
+/* ---- directories ---- */
 
 /* Copies a file of the source directory where it exists. */
 static nvdp_status copy_file(struct nvdp_context *ctx, const char *from, const char *to,
@@ -84,12 +388,4 @@ cleanup:
     free(owned);
     free(labels);
     return status;
-}
-
-const struct nvdp_model_info *nvdp_model_info(const struct nvdp_model *model) {
-    return &model->info;
-}
-
-const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model) {
-    return model->tokenizer;
 }

@@ -5,7 +5,7 @@
 #ifndef NVDP_SRC_MODEL_H
 #define NVDP_SRC_MODEL_H
 
-#include "bottleneck/bottleneck.h"
+#include "mechanism/mechanism.h"
 #include <jansson.h>
 #include <nvdp/model.h>
 
@@ -103,7 +103,39 @@ extern const char *const nvdp__pool_names[];
 
 /* The mechanism of a method; NULL for what is none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
-/* Of a method whose bottleneck has a configuration; NULL for others. */
-nvdp__resolver *nvdp__method_resolver(enum nvdp_method method);
+/* Whether it has a bottleneck, and with it a configuration. */
+bool nvdp__method_private(enum nvdp_method method);
+/* Checks the bottleneck's configuration for an encoder and fills what stands for "auto"; nothing to
+ * do for a method without one. */
+nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
+                                 const struct nvdp_bert_config *bert,
+                                 struct nvdp_nvib_config *config);
+
+/* ---- prefix.c: the frozen part of an encoder; what it makes of a text never changes ---- */
+
+struct nvdp__prefix_store;
+
+struct nvdp__prefix {
+    struct nvdp_model *model; /* frozen and, whenever it is used, planned */
+    size_t layers;
+    struct nvdp__device dev;          /* the model's, with rowwise products in float32 */
+    struct nvdp__prefix_store *store; /* NULL: computed each time */
+    float *row;                       /* host, with a store: room for its longest text */
+};
+
+/* For a model with frozen layers. */
+nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out);
+void nvdp__prefix_free(struct nvdp__prefix *prefix); /* NULL allowed */
+
+/* Keeps the states of all texts of `dataset`, which must outlive the prefix, in a file of
+ * `directory`; makes it where it is not there, `batch` texts at a time.  One process makes it, the
+ * others wait.  Where it cannot be kept (no room, say) a notice tells, and states are computed. */
+nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory,
+                              const struct nvdp_dataset *dataset, size_t batch);
+/* Bytes of such a file. */
+size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp_dataset *dataset);
+
+/* The states of the batch's texts into the model's cache. */
+nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__batch *batch);
 
 #endif

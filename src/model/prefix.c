@@ -1,11 +1,322 @@
-#include "model/prefix.h"
+/* The frozen part of an encoder: what it makes of a text never changes.
+ *
+ * It runs without dropout, and in float32 through products whose rows do not depend on each other,
+ * so that a text's hidden states are the same bits in every batch, computed or kept (bf16 may round
+ * them differently in another batch, as everywhere).
+ *
+ * The states may be kept in a file (docs/formats.md, Cache): the header of all cached files, its
+ * checksum over the table; the table, a checksum of 64 bits per text; padding to 64 bytes; the rows,
+ * float32, of all texts in the data set's order. */
+#include "model/model.h"
 
+#include "base/base.h"
 #include "base/cache.h"
-#include "model/prefix_store.h"
 #include "tensor/rowwise.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <nvdp/version.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char kind[] = "prefix";
+enum { VERSION = 1, LINE = 64, WAIT_NANOSECONDS = 100000000 };
+
+/* What the file says; the data set must outlive the store. */
+struct content {
+    const struct nvdp_dataset *dataset; /* index rising */
+    size_t width;                       /* floats a token */
+    /* Gives the states of texts first, first + 1, ... of the data set, as many as it likes: *texts
+     * of them, *rows [tokens, width], valid until the next call. */
+    nvdp_status (*compute)(void *user, size_t first, size_t *texts, const float **rows);
+    void *user;
+};
+
+struct nvdp__prefix_store {
+    struct nvdp_context *ctx;
+    char *path;
+    int fd;
+    const struct nvdp_dataset *dataset;
+    size_t width;
+    uint64_t *sum; /* [texts] */
+    bool damaged;
+};
+
+/* --- where things are --- */
+
+static size_t rows_at(const struct nvdp_dataset *dataset) {
+    size_t table = sizeof(struct nvdp__cache_header) + dataset->count * sizeof(uint64_t);
+    return (table + LINE - 1) / LINE * LINE;
+}
+
+static size_t row_bytes(const struct nvdp_dataset *dataset, size_t width, size_t first,
+                        size_t texts) {
+    return (dataset->offset[first + texts] - dataset->offset[first]) * width * sizeof(float);
+}
+
+static size_t place_of(const struct nvdp_dataset *dataset, size_t width, size_t text) {
+    return rows_at(dataset) + dataset->offset[text] * width * sizeof(float);
+}
+
+static size_t store_bytes(const struct nvdp_dataset *dataset, size_t width) {
+    return place_of(dataset, width, dataset->count);
+}
+
+static struct nvdp__cache_header header_of(const struct nvdp_dataset *dataset, size_t width,
+                                           const uint64_t *sum) {
+    size_t bytes = store_bytes(dataset, width);
+    struct nvdp__cache_header header =
+        nvdp__cache_header(kind, VERSION, bytes - sizeof(struct nvdp__cache_header));
+    nvdp__checksum(sum, dataset->count * sizeof *sum, header.checksum);
+    return header;
+}
+
+static uint64_t row_sum(const float *rows, size_t bytes) {
+    static const unsigned char key[crypto_shorthash_KEYBYTES] = {0};
+    unsigned char hash[crypto_shorthash_BYTES];
+    uint64_t sum;
+    crypto_shorthash(hash, (const unsigned char *)rows, bytes, key);
+    memcpy(&sum, hash, sizeof sum);
+    return sum;
+}
+
+/* --- transfers --- */
+
+static bool read_at(int fd, void *to, size_t count, size_t at) {
+    char *bytes = to;
+    while (count > 0) {
+        ssize_t got = pread(fd, bytes, count, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        bytes += got;
+        at += (size_t)got;
+        count -= (size_t)got;
+    }
+    return true;
+}
+
+static bool write_at(int fd, const void *from, size_t count, size_t at) {
+    const char *bytes = from;
+    while (count > 0) {
+        ssize_t put = pwrite(fd, bytes, count, (off_t)at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return false;
+        bytes += put;
+        at += (size_t)put;
+        count -= (size_t)put;
+    }
+    return true;
+}
+
+/* Whether the open file is still the one of that name: another process may have renamed it away, or
+ * another one into its place. */
+static bool is_at(int fd, const char *path) {
+    struct stat mine, there;
+    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
+/* --- opening what is there --- */
+
+static bool is_whole(const struct nvdp__prefix_store *store) {
+    struct nvdp__cache_header header;
+    struct stat info;
+    const struct nvdp_dataset *dataset = store->dataset;
+    size_t bytes = store_bytes(dataset, store->width);
+    if (fstat(store->fd, &info) != 0 || (size_t)info.st_size != bytes) return false;
+    if (!read_at(store->fd, &header, sizeof header, 0) ||
+        !read_at(store->fd, store->sum, dataset->count * sizeof *store->sum, sizeof header))
+        return false;
+    struct nvdp__cache_header wanted = header_of(dataset, store->width, store->sum);
+    return memcmp(&header, &wanted, sizeof header) == 0;
+}
+
+/* store->fd stays -1 where there is no file or a damaged one. */
+static void open_present(struct nvdp__prefix_store *store) {
+    store->fd = open(store->path, O_RDONLY | O_CLOEXEC);
+    if (store->fd < 0 || is_whole(store)) return;
+    nvdp__log(store->ctx, NVDP_LOG_NOTICE, "%s: damaged or not to be read; it is made again",
+              store->path);
+    close(store->fd);
+    store->fd = -1;
+}
+
+/* --- making it --- */
+
+/* *written false where the file system refuses; errno says why. */
+static nvdp_status write_rows(struct nvdp__prefix_store *store, const struct content *content,
+                              int fd, bool *written) {
+    const struct nvdp_dataset *dataset = store->dataset;
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, store->ctx, "prefix", "text", 0, dataset->count);
+    for (size_t first = 0, texts = 0; first < dataset->count; first += texts) {
+        const float *rows = NULL;
+        if (nvdp__cancelled(store->ctx))
+            return nvdp__fail(store->ctx, NVDP_ERR_CANCELLED,
+                              "interrupted while the frozen layers' states were computed");
+        NVDP_RETURN_IF_FAILED(content->compute(content->user, first, &texts, &rows));
+        *written = write_at(fd, rows, row_bytes(dataset, store->width, first, texts),
+                            place_of(dataset, store->width, first));
+        if (!*written) return NVDP_OK;
+        for (size_t i = first; i < first + texts; i++) {
+            size_t at = (dataset->offset[i] - dataset->offset[first]) * store->width;
+            store->sum[i] = row_sum(rows + at, row_bytes(dataset, store->width, i, 1));
+        }
+        nvdp__meter_update(&meter, first + texts, (double)dataset->offset[first + texts], "tok",
+                           NAN);
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+static bool write_table(const struct nvdp__prefix_store *store, int fd) {
+    struct nvdp__cache_header header = header_of(store->dataset, store->width, store->sum);
+    return write_at(fd, store->sum, store->dataset->count * sizeof *store->sum, sizeof header) &&
+           write_at(fd, &header, sizeof header, 0) && fsync(fd) == 0;
+}
+
+/* Room is asked for at once: better no file than a full disk after an hour.  File systems that
+ * cannot tell are tried. */
+static bool reserve(const struct nvdp__prefix_store *store, int fd) {
+    if (ftruncate(fd, 0) != 0) return false;
+    off_t bytes = (off_t)store_bytes(store->dataset, store->width);
+    int err = fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
+    errno = err;
+    return err == 0 || err == EOPNOTSUPP || err == ENOSYS;
+}
+
+static void cannot_keep(const struct nvdp__prefix_store *store, int err) {
+    char reason[256];
+    nvdp__log(store->ctx, NVDP_LOG_NOTICE,
+              "%s: the frozen layers' states (%.2f GiB) are not kept but computed in each step: %s",
+              store->path, (double)store_bytes(store->dataset, store->width) / (1 << 30),
+              strerror_r(err, reason, sizeof reason));
+}
+
+/* Under the lock of `partial`, open at fd. */
+static nvdp_status make(struct nvdp__prefix_store *store, const struct content *content,
+                        const char *partial, int fd) {
+    bool written = reserve(store, fd);
+    nvdp_status status = written ? write_rows(store, content, fd, &written) : NVDP_OK;
+    if (status == NVDP_OK && written)
+        written = write_table(store, fd) && rename(partial, store->path) == 0;
+    if (status == NVDP_OK && written) {
+        store->fd = fd;
+        return NVDP_OK;
+    }
+    int err = errno;
+    unlink(partial);
+    close(fd);
+    if (status == NVDP_OK) cannot_keep(store, err);
+    return status;
+}
+
+/* One attempt: *again where another process is at it, or was. */
+static nvdp_status try_to_make(struct nvdp__prefix_store *store, const struct content *content,
+                               const char *partial, bool *again) {
+    *again = false;
+    int fd = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        cannot_keep(store, errno);
+        return NVDP_OK;
+    }
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    *again = locked ? !is_at(fd, partial) : errno == EWOULDBLOCK;
+    if (locked && !*again) return make(store, content, partial, fd);
+    if (!*again) cannot_keep(store, errno);
+    close(fd);
+    return NVDP_OK;
+}
+
+static nvdp_status open_or_make(struct nvdp__prefix_store *store, const struct content *content) {
+    nvdp_status status = NVDP_OK;
+    bool again = true;
+    char *partial = nvdp__format(store->ctx, "%s.partial", store->path);
+    if (partial == NULL) return NVDP_ERR_MEMORY;
+    for (int waits = 0; again; waits++) {
+        open_present(store);
+        if (store->fd >= 0) break;
+        NVDP_TRY(try_to_make(store, content, partial, &again));
+        if (!again) break;
+        if (waits == 0)
+            nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that makes %s",
+                      store->path);
+        if (nvdp__cancelled(store->ctx))
+            NVDP_TRY(nvdp__fail(store->ctx, NVDP_ERR_CANCELLED, "interrupted while waiting for %s",
+                                store->path));
+        nanosleep(&(struct timespec){.tv_nsec = WAIT_NANOSECONDS}, NULL);
+    }
+cleanup:
+    free(partial);
+    return status;
+}
+
+static void store_close(struct nvdp__prefix_store *store) {
+    if (store == NULL) return;
+    if (store->fd >= 0) close(store->fd);
+    free(store->path);
+    free(store->sum);
+    free(store);
+}
+
+/* The file at `path`, made where it is missing or damaged.  *out stays NULL, after a notice, where
+ * that cannot be; errors are those of `compute` and being cancelled. */
+static nvdp_status store_open(struct nvdp_context *ctx, const char *path,
+                              const struct content *content, struct nvdp__prefix_store **out) {
+    nvdp_status status = NVDP_ERR_MEMORY;
+    struct nvdp__prefix_store *store = nvdp__calloc(ctx, 1, sizeof *store);
+    if (store == NULL) return NVDP_ERR_MEMORY;
+    *store = (struct nvdp__prefix_store){
+        .ctx = ctx, .fd = -1, .dataset = content->dataset, .width = content->width};
+    store->path = nvdp__strdup(ctx, path);
+    store->sum = nvdp__calloc(ctx, content->dataset->count, sizeof *store->sum);
+    if (store->path == NULL || store->sum == NULL) goto cleanup;
+    NVDP_TRY(open_or_make(store, content));
+    if (store->fd < 0) goto cleanup;
+    *out = store;
+    store = NULL;
+cleanup:
+    store_close(store);
+    return status;
+}
+
+/* --- reading --- */
+
+static int compare(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The states of the text with that index, `tokens` rows, into `to`.  False where the file has none,
+ * or, after one notice, none that are whole: the file is removed then, for the next run to make it
+ * anew. */
+static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t tokens, float *to) {
+    const struct nvdp_dataset *dataset = store->dataset;
+    const int64_t *found = bsearch(&index, dataset->index, dataset->count, sizeof index, compare);
+    if (found == NULL) return false;
+    size_t text = (size_t)(found - dataset->index);
+    if (dataset->offset[text + 1] - dataset->offset[text] != tokens) return false;
+    size_t bytes = row_bytes(dataset, store->width, text, 1);
+    if (read_at(store->fd, to, bytes, place_of(dataset, store->width, text)) &&
+        row_sum(to, bytes) == store->sum[text])
+        return true;
+    if (!store->damaged) {
+        nvdp__log(store->ctx, NVDP_LOG_NOTICE,
+                  "%s: damaged; what it lacks is computed, and the next run makes it again",
+                  store->path);
+        if (is_at(store->fd, store->path)) unlink(store->path);
+    }
+    store->damaged = true;
+    return false;
+}
+
+/* --- the prefix --- */
 
 enum { CHUNK = 1 << 16 }; /* floats that are hashed at a time */
 
@@ -30,7 +341,7 @@ nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **
 
 void nvdp__prefix_free(struct nvdp__prefix *prefix) {
     if (prefix == NULL) return;
-    nvdp__prefix_store_close(prefix->store);
+    store_close(prefix->store);
     nvdp__rowwise_free(prefix->dev.rowwise);
     free(prefix->row);
     free(prefix);
@@ -50,8 +361,7 @@ static bool recall(struct nvdp__prefix *prefix, const struct nvdp__batch *batch)
     for (size_t i = 0; i < batch->texts; i++) {
         size_t first = (size_t)batch->offset[i];
         size_t tokens = (size_t)batch->offset[i + 1] - first;
-        if (!nvdp__prefix_store_read(prefix->store, (int64_t)batch->key[i], tokens, prefix->row))
-            return false;
+        if (!store_read(prefix->store, (int64_t)batch->key[i], tokens, prefix->row)) return false;
         nvdp__upload(&prefix->dev, tokens * width, prefix->row, hidden + first * width);
     }
     return true;
@@ -65,7 +375,7 @@ nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__ba
 /* --- what a file is made from --- */
 
 size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp_dataset *dataset) {
-    return nvdp__prefix_store_bytes(dataset, bert->hidden_size);
+    return store_bytes(dataset, bert->hidden_size);
 }
 
 /* Frozen weights, through the device. */
@@ -151,8 +461,8 @@ static nvdp_status open_store(struct nvdp__prefix *prefix, const char *path,
     making.rows = nvdp__calloc(ctx, batch * dataset->longest * width, sizeof *making.rows);
     prefix->row = nvdp__calloc(ctx, dataset->longest * width, sizeof *prefix->row);
     if (making.rows == NULL || prefix->row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    struct nvdp__prefix_content content = {dataset, width, compute_texts, &making};
-    NVDP_TRY(nvdp__prefix_store_open(ctx, path, &content, &prefix->store));
+    struct content content = {dataset, width, compute_texts, &making};
+    NVDP_TRY(store_open(ctx, path, &content, &prefix->store));
 cleanup:
     nvdp__batch_free(making.batch);
     free(making.rows);
@@ -175,8 +485,7 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
     if (prefix->store != NULL)
         nvdp__log(ctx, NVDP_LOG_INFO, "states of %zu texts after %zu frozen layers: %s, %.2f GiB",
                   dataset->count, prefix->layers, path,
-                  (double)nvdp__prefix_store_bytes(dataset, prefix->model->info.bert.hidden_size) /
-                      (1 << 30));
+                  (double)store_bytes(dataset, prefix->model->info.bert.hidden_size) / (1 << 30));
 cleanup:
     free(path);
     return status;

@@ -4,7 +4,7 @@
 #ifndef NVDP_SRC_SHARE_READER_H
 #define NVDP_SRC_SHARE_READER_H
 
-#include "nvib/block.h"
+#include "nvib/nvib.h"
 #include "share/embeddings_file.h"
 #include "tensor/params.h"
 

@@ -1,7 +1,7 @@
 #include "share/release.h"
 
 #include "base/f16.h"
-#include "tensor/ops_nvib.h"
+#include "nvib/nvib.h"
 #include <math.h>
 
 enum { BLOCK_NORMALS = 8 }; /* normals in one block of a stream */

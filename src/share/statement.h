@@ -3,7 +3,7 @@
 #define NVDP_SRC_SHARE_STATEMENT_H
 
 #include "base/hdf5.h"
-#include "bottleneck/bottleneck.h"
+#include "mechanism/mechanism.h"
 #include <nvdp/model.h>
 #include <nvdp/share.h>
 

@@ -1,5 +1,5 @@
 /* Frozen layers in a run: who gives their states, in training and in validation. */
-#include "model/prefix.h"
+#include "model/model.h"
 #include "train/trainer.h"
 
 static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_dataset *dataset,

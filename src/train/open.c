@@ -53,8 +53,7 @@ nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
             "max_length: expected at most the model's max_position_embeddings %zu, found %zu",
             bert->max_position_embeddings, config->max_length);
     }
-    nvdp__resolver *resolve = nvdp__method_resolver(config->method);
-    if (resolve == NULL) return NVDP_OK;
+    if (!nvdp__method_private(config->method)) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
         config->nvib.length < config->max_length) {
@@ -62,7 +61,7 @@ nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
                           "length: expected at least max_length %zu, found %zu", config->max_length,
                           config->nvib.length);
     }
-    return resolve(ctx, bert, &config->nvib);
+    return nvdp__method_resolve(ctx, config->method, bert, &config->nvib);
 }
 
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,

@@ -1,7 +1,7 @@
 /* nvdp_train and its plan: opening, running and closing a trainer. */
 #include "base/file.h"
 #include "bert/checkpoint.h"
-#include "model/prefix.h"
+#include "model/model.h"
 #include "train/trainer.h"
 
 #include <math.h>

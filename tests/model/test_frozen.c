@@ -1,6 +1,6 @@
 /* Frozen layers: what lies above trains as if nothing were frozen, what is frozen stays, and a
  * text's states are the same in every batch. */
-#include "model/prefix.h"
+#include "model/model.h"
 #include "support.h"
 #include "train/optimizer.h"
 

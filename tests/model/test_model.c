@@ -32,9 +32,8 @@ static struct nvdp_model_info info_for(enum nvdp_method method, struct nvdp_cont
     info.nvib.kappa = 2;
     info.nvib.vib.sigma = 0.25;
     info.nvib.vib.vtdp_pool = NVDP_VTDP_POOL_FIRST;
-    nvdp__resolver *resolve = nvdp__method_resolver(method);
-    if (resolve != NULL)
-        cr_assert_eq(resolve(ctx, &info.bert, &info.nvib), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__method_resolve(ctx, method, &info.bert, &info.nvib), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
     info.task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = "tsv", .classes = 3, .labels = labels, .metrics = 1};
     info.columns.text_column = "text";

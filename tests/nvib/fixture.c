@@ -46,8 +46,9 @@ struct fixture fixture_create(const struct nvdp_nvib_config *config, size_t hidd
     *bert = f.bert;
     nvdp__params_init(&f.params, f.ctx);
     void *self = NULL;
-    cr_assert_eq(nvdp__mechanism_nvdp.create(f.ctx, bert, config, &f.params, &self), NVDP_OK, "%s",
-                 nvdp_context_error(f.ctx));
+    cr_assert_eq(
+        nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, f.ctx, bert, config, &f.params, &self),
+        NVDP_OK, "%s", nvdp_context_error(f.ctx));
     f.nvib = self;
     cr_assert_eq(nvdp__params_allocate(&f.params, true), NVDP_OK);
     random_values(&f, seed);

@@ -31,9 +31,9 @@ static void build(struct house *house, const struct nvdp_nvib_config *config) {
     nvdp__params_init(&house->params, house->ctx);
     cr_assert_eq(nvdp__bert_declare(&house->bert, &bert, false, &house->params), NVDP_OK);
     void *self;
-    cr_assert_eq(
-        nvdp__mechanism_nvdp.create(house->ctx, &house->bert, config, &house->params, &self),
-        NVDP_OK, "%s", nvdp_context_error(house->ctx));
+    cr_assert_eq(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, house->ctx, &house->bert,
+                                             config, &house->params, &self),
+                 NVDP_OK, "%s", nvdp_context_error(house->ctx));
     house->nvib = self;
     cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);
     nvdp__bert_initialise(&house->bert, &house->dev, &house->params, 3);
@@ -205,7 +205,7 @@ Test(init, leading_directions_of_many) {
             }
         }
     }
-    cr_assert_eq(nvdp__principal_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
+    cr_assert_eq(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
     for (size_t k = 0; k < P; k++) {
         double along = 0;
         for (size_t i = 0; i < DIM; i++) {
@@ -217,7 +217,7 @@ Test(init, leading_directions_of_many) {
     for (size_t i = 0; i < ROWS * DIM; i++) {
         hidden[i] = (float)(i % DIM);
     }
-    cr_assert_eq(nvdp__principal_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
+    cr_assert_eq(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j <= i; j++) {
             double dot = 0;
@@ -235,9 +235,9 @@ Test(init, random_map) {
     enum { P = 5 };
     struct nvdp_context *ctx = support_context();
     float hidden[4 * WIDTH] = {0}, map[P * WIDTH], again[P * WIDTH], other[P * WIDTH];
-    cr_assert_eq(nvdp__principal_map(ctx, 4, WIDTH, P, hidden, 9, map), NVDP_OK);
-    cr_assert_eq(nvdp__principal_map(ctx, 4, WIDTH, P, hidden, 9, again), NVDP_OK);
-    cr_assert_eq(nvdp__principal_map(ctx, 0, WIDTH, P, NULL, 10, other), NVDP_OK);
+    cr_assert_eq(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, map), NVDP_OK);
+    cr_assert_eq(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, again), NVDP_OK);
+    cr_assert_eq(nvdp__pca_map(ctx, 0, WIDTH, P, NULL, 10, other), NVDP_OK);
     cr_expect_eq(memcmp(map, again, sizeof map), 0);
     cr_expect_neq(memcmp(map, other, sizeof map), 0);
     for (size_t i = 0; i < P; i++) {
@@ -270,7 +270,8 @@ Test(init, out_of_memory) {
         cr_assert_lt(k, 100);
         nvdp__params_init(&params, ctx);
         nvdp__fail_allocation(ctx, k);
-        nvdp_status status = nvdp__mechanism_nvdp.create(ctx, &bert, &config, &params, &self);
+        nvdp_status status =
+            nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, ctx, &bert, &config, &params, &self);
         if (status == NVDP_OK) status = nvdp__params_allocate(&params, false);
         if (status == NVDP_OK)
             status = nvdp__mechanism_nvdp.plan(self, &dev, 8, 2, 4, false, &arena);

@@ -4,10 +4,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-const struct kind kinds[KINDS] = {{&nvdp__mechanism_vib_fixed, NVDP_VTDP_POOL_LAST},
-                                  {&nvdp__mechanism_vib_learned, NVDP_VTDP_POOL_LAST},
-                                  {&nvdp__mechanism_vtdp, NVDP_VTDP_POOL_LAST},
-                                  {&nvdp__mechanism_vtdp, NVDP_VTDP_POOL_FIRST}};
+const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP_VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP_VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP_VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP_VTDP_POOL_FIRST}};
 
 struct nvdp_nvib_config house_config(const struct kind *kind) {
     struct nvdp_nvib_config config = nvdp_nvib_config_default();
@@ -58,7 +58,8 @@ void house_build(struct house *house, const struct kind *kind,
     house->dev = nvdp__device_cpu(house->ctx);
     nvdp__params_init(&house->params, house->ctx);
     cr_assert_eq(nvdp__bert_declare(&house->bert, &sizes, false, &house->params), NVDP_OK);
-    cr_assert_eq(kind->mechanism->create(house->ctx, &house->bert, config, &house->params, &self),
+    cr_assert_eq(kind->mechanism->create(kind->mechanism, house->ctx, &house->bert, config,
+                                         &house->params, &self),
                  NVDP_OK, "%s", nvdp_context_error(house->ctx));
     house->vib = self;
     cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);

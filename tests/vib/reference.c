@@ -86,9 +86,8 @@ static void take_sources(const struct reference *ref, const double *states, doub
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
     const struct nvdp__vib *vib = ref->house->vib;
-    if (ref->house->mechanism == &nvdp__mechanism_vib_fixed) return 2 * log(vib->config.vib.sigma);
-    double x =
-        ref->house->mechanism == &nvdp__mechanism_vtdp ? rho[i] : tensor(ref, theta, "vib.rho")[i];
+    if (vib->form == NVDP__VIB_FIXED) return 2 * log(vib->config.vib.sigma);
+    double x = ref->house->vib->form == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
     return 2 * log(log1p(exp(x)));
 }
 
@@ -101,7 +100,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
                       struct gaussians *g) {
     const struct nvdp__vib *vib = ref->house->vib;
     const struct nvdp_clip_config *clip = &vib->config.clip;
-    bool vtdp = ref->house->mechanism == &nvdp__mechanism_vtdp;
+    bool vtdp = ref->house->vib->form == NVDP__VIB_VTDP;
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
     size_t p = vib->dim;
     if (vtdp) {

@@ -9,7 +9,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp_nvib_
     struct nvdp_bert_config bert = nvdp_bert_config_default();
     bert.hidden_size = 16;
     bert.num_attention_heads = 4;
-    return kinds[k].mechanism->resolve(ctx, &bert, config);
+    return kinds[k].mechanism->resolve(kinds[k].mechanism, ctx, &bert, config);
 }
 
 Test(config, defaults_are_resolved) {

@@ -293,8 +293,8 @@ Test(sample, failed_allocations_are_reported) {
             void *self = NULL;
             nvdp__params_init(&params, house.ctx);
             nvdp__fail_allocation(house.ctx, nth);
-            nvdp_status status =
-                house.mechanism->create(house.ctx, &house.bert, &config, &params, &self);
+            nvdp_status status = house.mechanism->create(house.mechanism, house.ctx, &house.bert,
+                                                         &config, &params, &self);
             if (status == NVDP_OK)
                 status =
                     house.mechanism->plan(self, &house.dev, TOKENS, TEXTS, LENGTH, true, &arena);

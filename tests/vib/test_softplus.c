@@ -1,6 +1,6 @@
 /* log variances of standard deviations that are a softplus, and their slopes. */
 #include "support.h"
-#include "tensor/ops_nvib.h"
+#include "vib/vib.h"
 #include <criterion/criterion.h>
 #include <math.h>
 

@@ -1,6 +1,5 @@
 /* The two losses of a posterior, published and exact (docs/nvib.md, section "Losses"). */
-#include "tensor/ops_nvib.h"
-#include "tensor/special.h"
+#include "nvib/nvib.h"
 #include "tensor/vector.h"
 
 enum { LANES = 8 };

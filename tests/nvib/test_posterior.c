@@ -1,6 +1,6 @@
 /* The quadratic projection and the clip set, against plain loops in double. */
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/ops_nvib.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

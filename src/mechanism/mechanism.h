@@ -3,11 +3,11 @@
  * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice:
  * measure, carve) -> per step: forward, losses, backward.  A new mechanism is one file and one row
  * in src/model/methods.c.  Mechanisms never dereference tensor memory. */
-#ifndef NVDP_SRC_BOTTLENECK_H
-#define NVDP_SRC_BOTTLENECK_H
+#ifndef NVDP_SRC_MECHANISM_H
+#define NVDP_SRC_MECHANISM_H
 
+#include "base/random.h"
 #include "bert/encoder.h"
-#include "tensor/ops_nvib.h"
 #include <nvdp/method.h>
 
 /* Where a pass's noise comes from. */
@@ -40,18 +40,17 @@ struct nvdp__bottleneck {
     void *self;
 };
 
-/* Checks a configuration for an encoder and fills what stands for "auto". */
-typedef nvdp_status nvdp__resolver(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
-                                   struct nvdp_nvib_config *config);
-
 struct nvdp__mechanism {
     const char *name;
-    bool private_;           /* has noise, a posterior, an export */
-    nvdp__resolver *resolve; /* NULL: no configuration is read */
+    bool private_; /* has noise, a posterior, an export */
+    int variant;   /* tells apart mechanisms that share their functions */
+    /* Checks a configuration for an encoder and fills what stands for "auto"; NULL: none is read. */
+    nvdp_status (*resolve)(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                           const struct nvdp_bert_config *bert, struct nvdp_nvib_config *config);
     /* Declares parameters; `bert` outlives the bottleneck. */
-    nvdp_status (*create)(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                          const struct nvdp_nvib_config *config, struct nvdp__params *params,
-                          void **self);
+    nvdp_status (*create)(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                          const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
+                          struct nvdp__params *params, void **self);
     void (*release)(void *self); /* NULL allowed */
     /* Whether initialise looks at `hidden`; NULL: it does not, and gets none. */
     bool (*wants_hidden)(const void *self);
@@ -91,5 +90,28 @@ struct nvdp__mechanism {
                              const struct nvdp__batch *batch, size_t first_row,
                              struct nvdp_posteriors *out);
 };
+
+/* ---- what mechanisms with Gaussians share (pca.c) ---- */
+/* `map` [p, D] (host), rows orthonormal: the leading principal directions of `hidden`
+ * [rows, D] (host) about its mean, largest first; a random orthonormal map from `seed` where rows <
+ * p. */
+nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
+                          const float *hidden, uint64_t seed, float *map);
+
+/* The layer [p, D] of the means: mu_tau times the identity, bias 0; for p < D the principal
+ * directions of `hidden` [rows, D] (tensor), about its mean and scaled by one factor such that the
+ * means' coordinates have root mean square mu_tau on it.  With fewer than p rows: mu_tau times a
+ * random orthonormal map, bias 0. */
+nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__device *dev,
+                                   struct nvdp__params *params, const struct nvdp__dense *mu,
+                                   double mu_tau, uint64_t seed, size_t rows, const float *hidden);
+/* 2 log(stdev_tau), moved inside the clip set where there is one: outside of it a clamp has no
+ * gradient, and the variance would never move again. */
+double nvdp__start_logvar(const struct nvdp_nvib_config *config);
+/* Rows [0, rows) of mu and logvar [rows, out->dim] (tensor) into rows [first_row, +rows) of out;
+ * stage: room for a row (host). */
+void nvdp__copy_gaussians(const struct nvdp__device *dev, size_t rows, const float *mu,
+                          const float *logvar, float *stage, size_t first_row,
+                          struct nvdp_posteriors *out);
 
 #endif

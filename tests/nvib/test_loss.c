@@ -1,7 +1,6 @@
 /* The two losses: against independent values, integrals, averages over samples, differences. */
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/ops_nvib.h"
-#include "tensor/special.h"
 #include <criterion/criterion.h>
 #include <gsl/gsl_integration.h>
 #include <math.h>

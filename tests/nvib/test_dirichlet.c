@@ -1,6 +1,6 @@
 /* Weights of a sample, and their gradient. */
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/ops_nvib.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

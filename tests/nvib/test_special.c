@@ -1,5 +1,5 @@
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/special.h"
 #include <criterion/criterion.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_psi.h>

@@ -4,8 +4,8 @@
  * makes the V_k independent Beta(a_k, a_(k+1) + a_(k+2) + ...); its divergence is the sum of
  * theirs. Vectors: coordinates are independent.  kappa > 1: every component's weight is kappa
  * weights of a_i/kappa and its vector kappa draws, all of which are shared, so all count. */
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/ops_nvib.h"
 #include <criterion/criterion.h>
 #include <gsl/gsl_integration.h>
 #include <gsl/gsl_sf_gamma.h>

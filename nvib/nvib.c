@@ -5,6 +5,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- rows of a sample: [prior][token 1]...[token n][padding up to L], kappa rows each --- */
+
+size_t nvdp__nvib_rows(const struct nvdp_nvib_config *config, size_t tokens, size_t texts) {
+    bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
+    size_t components = hidden ? texts * (config->length + 1) : tokens + texts;
+    return components * (size_t)config->kappa;
+}
+
+static nvdp_status check_batch(const struct nvdp__nvib *nvib, const struct nvdp__batch *batch) {
+    if (batch->texts > nvib->max_texts || batch->tokens > nvib->max_tokens) {
+        return nvdp__fail(nvib->ctx, NVDP_ERR_STATE,
+                          "a batch of %zu texts and %zu tokens exceeds the plan of %zu and %zu",
+                          batch->texts, batch->tokens, nvib->max_texts, nvib->max_tokens);
+    }
+    for (size_t b = 0; b < batch->texts; b++) {
+        size_t n = (size_t)(batch->offset[b + 1] - batch->offset[b]);
+        bool hidden = nvib->config.length_policy == NVDP_LENGTH_HIDDEN;
+        if (hidden && n > nvib->config.length) {
+            return nvdp__fail(
+                nvib->ctx, NVDP_ERR_ARGUMENT,
+                "text %llu of the data set: expected at most length %zu tokens, found %zu: raise "
+                "length or shorten the texts",
+                (unsigned long long)batch->key[b], nvib->config.length, n);
+        }
+    }
+    return NVDP_OK;
+}
+
+/* One component's kappa rows. */
+static void put(struct nvdp__nvib *nvib, size_t *row, int32_t src, double base) {
+    for (int k = 0; k < nvib->config.kappa; k++) {
+        nvib->src[*row] = src;
+        nvib->base[*row] = (float)base;
+        (*row)++;
+    }
+}
+
+static nvdp_status layout(struct nvdp__nvib *nvib, const struct nvdp__batch *batch) {
+    NVDP_RETURN_IF_FAILED(check_batch(nvib, batch));
+    bool hidden = nvib->config.length_policy == NVDP_LENGTH_HIDDEN;
+    double pad_alpha = nvdp_nvib_pad_alpha(&nvib->config);
+    size_t row = 0;
+    for (size_t b = 0; b < batch->texts; b++) {
+        nvib->offset[b] = (int32_t)row;
+        put(nvib, &row, -1, nvib->config.prior_alpha);
+        for (int32_t t = batch->offset[b]; t < batch->offset[b + 1]; t++) {
+            put(nvib, &row, t, 0);
+        }
+        size_t n = (size_t)(batch->offset[b + 1] - batch->offset[b]);
+        for (size_t i = n; hidden && i < nvib->config.length; i++) {
+            put(nvib, &row, -1, pad_alpha);
+        }
+    }
+    nvib->offset[batch->texts] = (int32_t)row;
+    nvib->texts = batch->texts;
+    nvib->tokens = batch->tokens;
+    nvib->rows = row;
+    nvib->token_offset = batch->offset;
+    return NVDP_OK;
+}
+
 static void release(void *self) {
     struct nvdp__nvib *nvib = self;
     if (nvib == NULL) return;
@@ -31,9 +92,10 @@ static nvdp_status declare(struct nvdp__nvib *nvib, struct nvdp__params *params)
     return nvdp__block_declare(&nvib->block, params);
 }
 
-static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                          const struct nvdp_nvib_config *config, struct nvdp__params *params,
-                          void **self) {
+static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                          const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
+                          struct nvdp__params *params, void **self) {
+    (void)mechanism;
     nvdp_status status = NVDP_OK;
     struct nvdp_nvib_config resolved = *config;
     size_t d = bert->config.hidden_size;
@@ -164,7 +226,7 @@ static nvdp_status forward(void *self, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            const struct nvdp__draw *draw, const float *hidden, float **pooled) {
     struct nvdp__nvib *nvib = self;
-    NVDP_RETURN_IF_FAILED(nvdp__nvib_layout(nvib, batch));
+    NVDP_RETURN_IF_FAILED(layout(nvib, batch));
     nvdp__nvib_posterior_forward(nvib, dev, params, hidden);
     nvdp__gauss_sample(dev, &draw->noise, draw->gauss, draw->epoch, nvib->texts, nvib->offset,
                        batch->key, nvib->dim, nvib->src, nvib->mu_out, nvib->logvar_out, draw->eps,
@@ -186,7 +248,7 @@ static nvdp_status infer(void *self, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const float *hidden) {
     struct nvdp__nvib *nvib = self;
-    NVDP_RETURN_IF_FAILED(nvdp__nvib_layout(nvib, batch));
+    NVDP_RETURN_IF_FAILED(layout(nvib, batch));
     nvdp__nvib_posterior_forward(nvib, dev, params, hidden);
     return NVDP_OK;
 }
@@ -285,8 +347,9 @@ static nvdp_status posterior(const void *self, const struct nvdp__device *dev,
     return NVDP_OK;
 }
 
-static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
-                           struct nvdp_nvib_config *config) {
+static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                           const struct nvdp_bert_config *bert, struct nvdp_nvib_config *config) {
+    (void)mechanism;
     return nvdp_nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
 }
 

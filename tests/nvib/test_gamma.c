@@ -1,7 +1,6 @@
 /* The implicit gradient of Gamma draws, and the draws themselves. */
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/ops_nvib.h"
-#include "tensor/special.h"
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
+#include "nvib/nvib.h"
 #include "support.h"
-#include "tensor/ops_nvib.h"
 #include <criterion/criterion.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* The trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
-#include "bottleneck/none.h"
+#include "model/model.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -32,16 +32,16 @@ static void build(struct house *house) {
     bert.max_position_embeddings = 8;
     nvdp__params_init(&house->params, house->ctx);
     cr_assert_eq(nvdp__bert_declare(&house->bert, &bert, true, &house->params), NVDP_OK);
-    cr_assert_eq(
-        nvdp__mechanism_none.create(house->ctx, &house->bert, NULL, &house->params, &house->self),
-        NVDP_OK);
+    cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
+                     ->create(NULL, house->ctx, &house->bert, NULL, &house->params, &house->self),
+                 NVDP_OK);
     cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);
     for (size_t i = 0; i < house->params.count; i++) {
         nvdp__params_normal(&house->dev, &house->params, i, 0.4, 5);
     }
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(nvdp__mechanism_none.plan(house->self, &house->dev, TOKENS, TEXTS, 3, true,
-                                               &house->arena),
+        cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
+                         ->plan(house->self, &house->dev, TOKENS, TEXTS, 3, true, &house->arena),
                      NVDP_OK);
         if (pass == 0) cr_assert_eq(nvdp__arena_allocate(house->ctx, &house->arena), NVDP_OK);
     }
@@ -53,7 +53,7 @@ static void build(struct house *house) {
 }
 
 static void demolish(struct house *house) {
-    nvdp__mechanism_none.release(house->self);
+    nvdp__method_mechanism(NVDP_METHOD_BASE)->release(house->self);
     nvdp__arena_release(&house->arena);
     nvdp__bert_release(&house->bert);
     nvdp__params_release(&house->params);
@@ -94,10 +94,11 @@ Test(none, pooler_and_gradients) {
     struct house house;
     build(&house);
     float *pooled = NULL;
-    cr_assert_eq(nvdp__mechanism_none.forward(house.self, &house.dev, &house.params, &house.batch,
-                                              NULL, house.hidden, &pooled),
+    cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
+                     ->forward(house.self, &house.dev, &house.params, &house.batch, NULL,
+                               house.hidden, &pooled),
                  NVDP_OK);
-    cr_expect_eq(nvdp__mechanism_none.width(house.self), WIDTH);
+    cr_expect_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)->width(house.self), WIDTH);
     double w[WIDTH * WIDTH], b[WIDTH], hidden[TOKENS * WIDTH], total = 0;
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
         w[i] = nvdp__value(&house.params, house.bert.pooler.weight)[i];
@@ -114,8 +115,9 @@ Test(none, pooler_and_gradients) {
         total += d_pooled[i] * pooled[i];
     }
     cr_expect_float_eq(total, loss(&house, w, b, hidden), 1e-4);
-    nvdp__mechanism_none.backward(house.self, &house.dev, &house.params, &house.batch, house.hidden,
-                                  0, 0, d_pooled, d_hidden);
+    nvdp__method_mechanism(NVDP_METHOD_BASE)
+        ->backward(house.self, &house.dev, &house.params, &house.batch, house.hidden, 0, 0,
+                   d_pooled, d_hidden);
     compare(&house, w, b, hidden, WIDTH * WIDTH, w,
             nvdp__grad(&house.params, house.bert.pooler.weight));
     compare(&house, w, b, hidden, WIDTH, b, nvdp__grad(&house.params, house.bert.pooler.bias));
@@ -129,18 +131,20 @@ Test(none, has_nothing_private) {
     float *pooled = NULL;
     struct nvdp__sample sample;
     double loss_g[TEXTS] = {1, 1}, loss_d[TEXTS] = {1, 1};
-    cr_assert_eq(nvdp__mechanism_none.forward(house.self, &house.dev, &house.params, &house.batch,
-                                              NULL, house.hidden, &pooled),
+    cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
+                     ->forward(house.self, &house.dev, &house.params, &house.batch, NULL,
+                               house.hidden, &pooled),
                  NVDP_OK);
-    nvdp__mechanism_none.sample(house.self, &sample);
+    nvdp__method_mechanism(NVDP_METHOD_BASE)->sample(house.self, &sample);
     cr_expect_eq(sample.rows, 0);
-    nvdp__mechanism_none.losses(house.self, &house.dev, loss_g, loss_d);
+    nvdp__method_mechanism(NVDP_METHOD_BASE)->losses(house.self, &house.dev, loss_g, loss_d);
     cr_expect(loss_g[1] == 0 && loss_d[1] == 0);
-    cr_expect_eq(nvdp__mechanism_none.posterior(house.self, &house.dev, &house.batch, 0, NULL),
+    cr_expect_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
+                     ->posterior(house.self, &house.dev, &house.batch, 0, NULL),
                  NVDP_ERR_ARGUMENT);
     cr_expect_str_eq(nvdp_context_error(house.ctx), "method base has no posterior");
-    cr_expect_eq(nvdp__mechanism_none.forward_sample(house.self, &house.dev, &house.params, &sample,
-                                                     &pooled),
+    cr_expect_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
+                     ->forward_sample(house.self, &house.dev, &house.params, &sample, &pooled),
                  NVDP_ERR_ARGUMENT);
     demolish(&house);
 }
@@ -151,7 +155,9 @@ Test(none, needs_the_pooler) {
     struct nvdp__params params;
     nvdp__params_init(&params, ctx);
     void *self = NULL;
-    cr_expect_eq(nvdp__mechanism_none.create(ctx, &bert, NULL, &params, &self), NVDP_ERR_STATE);
+    cr_expect_eq(
+        nvdp__method_mechanism(NVDP_METHOD_BASE)->create(NULL, ctx, &bert, NULL, &params, &self),
+        NVDP_ERR_STATE);
     cr_expect_null(self);
     nvdp_context_free(ctx);
 }

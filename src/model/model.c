@@ -1,0 +1,433 @@
+/* A model's life: parameters declared, allocated and initialised; a plan; passes forward and back;
+ * outputs and posteriors of a data set. */
+#include "model/model.h"
+
+#include "base/base.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SAMPLE_ROWS = 4096, SAMPLE_TEXTS = 32 };
+enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's */
+
+/* ---- building ---- */
+
+static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanism *mechanism) {
+    struct nvdp_context *ctx = model->ctx;
+    const struct nvdp_model_info *info = &model->info;
+    bool pooler = !mechanism->private_;
+    NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
+    NVDP_RETURN_IF_FAILED(mechanism->create(mechanism, ctx, &model->bert, &info->nvib,
+                                            &model->params, &model->bottleneck.self));
+    model->bottleneck.mechanism = mechanism;
+    size_t width = mechanism->width(model->bottleneck.self);
+    return nvdp__declare_dense(&model->params, "classifier", info->outputs, width,
+                               NVDP__PARAM_OPTIONAL, &model->classifier);
+}
+
+nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
+                              bool with_grad, struct nvdp_model **out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(info->method);
+    if (mechanism == NULL) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected a choice in 0..%d, found %d",
+                          (int)NVDP_METHOD_NVDP, (int)info->method);
+    }
+    struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
+    if (model == NULL) return NVDP_ERR_MEMORY;
+    model->ctx = ctx;
+    model->info = *info;
+    nvdp__params_init(&model->params, ctx);
+    NVDP_TRY(nvdp__bert_device(ctx, &info->bert, &model->dev));
+    NVDP_TRY(declare(model, mechanism));
+    NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
+    model->info.parameters = nvdp__params_trainable(&model->params);
+    *out = model;
+    model = NULL;
+cleanup:
+    nvdp_model_free(model);
+    return status;
+}
+
+/* The encoder's tensors are declared from the embeddings upwards, its pooler last. */
+nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
+    size_t all = model->info.bert.num_hidden_layers;
+    if (layers < 1 || layers > all)
+        return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
+                          "freeze_layers: expected 1 to the model's %zu, found %zu", all, layers);
+    size_t end = model->bert.layer[layers - 1].output_norm.bias;
+    for (size_t i = 0; i <= end; i++)
+        model->params.entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+    model->frozen_layers = layers;
+    model->info.parameters = nvdp__params_trainable(&model->params);
+    return NVDP_OK;
+}
+
+void nvdp_model_free(struct nvdp_model *model) {
+    if (model == NULL) return;
+    if (model->bottleneck.mechanism != NULL) {
+        model->bottleneck.mechanism->release(model->bottleneck.self);
+    }
+    nvdp__bert_cache_release(&model->cache);
+    nvdp__bert_release(&model->bert);
+    nvdp__params_release(&model->params);
+    nvdp__arena_release(&model->arena);
+    nvdp__device_release(&model->dev);
+    nvdp_tokenizer_free(model->tokenizer);
+    free(model->loss_g);
+    free(model->owned_text);
+    free(model->owned_labels);
+    free(model);
+}
+
+void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed) {
+    nvdp__bert_initialise(&model->bert, &model->dev, &model->params, seed);
+    nvdp__params_normal(&model->dev, &model->params, model->classifier.weight,
+                        model->info.bert.initializer_range, seed);
+    nvdp__params_fill(&model->dev, &model->params, model->classifier.bias, 0);
+}
+
+/* Encoder outputs of the first texts of epoch 0's order into rows [0, *rows) of hidden. */
+static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                                 const int64_t *order, struct nvdp__batch *batch, size_t capacity,
+                                 float *hidden, size_t *rows) {
+    size_t width = model->info.bert.hidden_size;
+    struct nvdp__pass pass = {0};
+    *rows = 0;
+    for (size_t first = 0; first < dataset->count; first += SAMPLE_TEXTS) {
+        size_t n = dataset->count - first < SAMPLE_TEXTS ? dataset->count - first : SAMPLE_TEXTS;
+        nvdp__batch_fill(batch, dataset, order + first, 0, n);
+        if (*rows + batch->tokens > capacity) break;
+        nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
+        nvdp__copy(&model->dev, batch->tokens * width,
+                   model->cache.hidden[model->info.bert.num_hidden_layers], hidden + *rows * width);
+        *rows += batch->tokens;
+    }
+    return nvdp__device_status(&model->dev);
+}
+
+static nvdp_status initialise_from_texts(struct nvdp_model *model,
+                                         const struct nvdp_dataset *dataset, uint64_t seed) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__batch *batch = NULL;
+    struct nvdp__arena arena = {0};
+    int64_t *order = nvdp__calloc(model->ctx, dataset->count, sizeof *order);
+    if (order == NULL) return NVDP_ERR_MEMORY;
+    nvdp__epoch_order(seed, 0, dataset->count, order);
+    size_t texts = SAMPLE_TEXTS < dataset->count ? SAMPLE_TEXTS : dataset->count;
+    size_t capacity =
+        SAMPLE_ROWS > texts * dataset->longest ? SAMPLE_ROWS : texts * dataset->longest;
+    size_t rows = 0;
+    if (model->max_texts < texts || model->longest < dataset->longest) {
+        status = nvdp__fail(model->ctx, NVDP_ERR_STATE,
+                            "the model is not planned for %zu texts of %zu tokens", texts,
+                            dataset->longest);
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp__batch_create(model->ctx, texts, dataset->longest, &batch));
+    nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
+    NVDP_TRY(nvdp__arena_allocate(model->ctx, &arena));
+    float *hidden = nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
+    NVDP_TRY(sample_hidden(model, dataset, order, batch, capacity, hidden, &rows));
+    NVDP_TRY(model->bottleneck.mechanism->initialise(model->bottleneck.self, &model->dev,
+                                                     &model->params, seed, rows, hidden));
+cleanup:
+    nvdp__arena_release(&arena);
+    nvdp__batch_free(batch);
+    free(order);
+    return status;
+}
+
+nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
+                                              const struct nvdp_dataset *dataset, uint64_t seed) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    void *self = model->bottleneck.self;
+    if (mechanism->wants_hidden != NULL && mechanism->wants_hidden(self))
+        return initialise_from_texts(model, dataset, seed);
+    return mechanism->initialise(self, &model->dev, &model->params, seed, 0, NULL);
+}
+
+const struct nvdp_model_info *nvdp_model_info(const struct nvdp_model *model) {
+    return &model->info;
+}
+
+const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model) {
+    return model->tokenizer;
+}
+
+/* ---- plan, forward, backward ---- */
+
+/* Carves everything from the arena (or measures it). */
+static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
+    const struct nvdp_model_info *info = &model->info;
+    size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
+    nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts, model->longest,
+                    arena, &model->cache);
+    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->plan(
+        model->bottleneck.self, &model->dev, model->max_tokens, model->max_texts, model->longest,
+        model->training, arena));
+    model->head_input = nvdp__arena_take(arena, model->max_texts * width);
+    model->logits = nvdp__arena_take(arena, model->max_texts * info->outputs);
+    if (model->training) {
+        model->d_logits = nvdp__arena_take(arena, model->max_texts * info->outputs);
+        model->d_pooled = nvdp__arena_take(arena, model->max_texts * width);
+        size_t rows = nvdp__operand_rows(&model->dev, model->max_tokens);
+        model->d_hidden = nvdp__arena_take(arena, rows * info->bert.hidden_size);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longest, bool training,
+                           struct nvdp__arena *arena) {
+    nvdp__bert_cache_release(&model->cache);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
+    model->cache.frozen = model->frozen_layers;
+    model->training = training;
+    model->max_texts = texts;
+    model->longest = longest;
+    model->max_tokens = texts * longest;
+    return carve(model, arena);
+}
+
+nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t longest,
+                                  bool training, size_t *floats) {
+    struct nvdp__arena arena = {0};
+    NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
+    model->max_texts = 0; /* measured, not planned */
+    *floats = arena.used;
+    return NVDP_OK;
+}
+
+static nvdp_status allocate_losses(struct nvdp_model *model, size_t texts) {
+    free(model->loss_g);
+    model->loss_g = nvdp__calloc(model->ctx, 2 * texts, sizeof *model->loss_g);
+    if (model->loss_g == NULL) return NVDP_ERR_MEMORY;
+    model->loss_d = model->loss_g + texts;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t longest,
+                             bool training) {
+    struct nvdp__arena arena = {0};
+    NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
+    nvdp__arena_release(&model->arena);
+    model->max_texts = 0;
+    nvdp__weights_changed(&model->dev); /* a plan follows loading, initialising, writing weights */
+    NVDP_RETURN_IF_FAILED(allocate_losses(model, texts));
+    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &arena));
+    model->arena = arena;
+    model->max_texts = texts;
+    return carve(model, &model->arena);
+}
+
+size_t nvdp__model_first_layer(const struct nvdp_model *model) {
+    return model->prefix != NULL ? model->prefix->layers : 0;
+}
+
+static struct nvdp__dropout head_dropout(const struct nvdp__pass *pass, float rate) {
+    return (struct nvdp__dropout){.rate = pass->training ? rate : 0,
+                                  .seed = pass->seed,
+                                  .step = pass->step,
+                                  .site = SITE_CLASSIFIER};
+}
+
+static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp__batch *batch) {
+    if (batch->texts <= model->max_texts && batch->longest <= model->longest) return NVDP_OK;
+    return nvdp__fail(model->ctx, NVDP_ERR_STATE,
+                      "a batch of %zu texts of up to %zu tokens exceeds the plan of %zu by %zu",
+                      batch->texts, batch->longest, model->max_texts, model->longest);
+}
+
+nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch) {
+    const struct nvdp__pass pass = {0};
+    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
+    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->infer(
+        model->bottleneck.self, &model->dev, &model->params, batch,
+        model->cache.hidden[model->info.bert.num_hidden_layers]));
+    return nvdp__device_status(&model->dev);
+}
+
+nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                const struct nvdp__pass *pass, const struct nvdp__draw *draw,
+                                float classifier_dropout) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    size_t width = mechanism->width(model->bottleneck.self);
+    float *pooled = NULL;
+    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
+    nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache);
+    float *hidden = model->cache.hidden[model->info.bert.num_hidden_layers];
+    NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &model->dev, &model->params,
+                                             batch, draw, hidden, &pooled));
+    nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
+    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
+    nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->head_input);
+    nvdp__linear_forward(&model->dev, batch->texts, width, model->info.outputs, model->head_input,
+                         nvdp__value(&model->params, model->classifier.weight),
+                         nvdp__value(&model->params, model->classifier.bias), model->logits);
+    return nvdp__device_status(&model->dev);
+}
+
+static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch) {
+    if (model->info.task.regression) {
+        return nvdp__mean_squared(&model->dev, batch->texts, model->logits, batch->label, 1.0,
+                                  model->d_logits);
+    }
+    return nvdp__cross_entropy(&model->dev, batch->texts, model->info.outputs, model->logits,
+                               batch->label, 1.0, model->d_logits);
+}
+
+static void mean_losses(struct nvdp_model *model, size_t texts, struct nvdp__step_losses *losses) {
+    losses->loss_g = 0;
+    losses->loss_d = 0;
+    if (!model->bottleneck.mechanism->private_) return;
+    model->bottleneck.mechanism->losses(model->bottleneck.self, &model->dev, model->loss_g,
+                                        model->loss_d);
+    for (size_t i = 0; i < texts; i++) {
+        losses->loss_g += model->loss_g[i] / (double)texts;
+        losses->loss_d += model->loss_d[i] / (double)texts;
+    }
+}
+
+nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                 const struct nvdp__pass *pass, double weight_g, double weight_d,
+                                 float classifier_dropout, struct nvdp__step_losses *losses) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    size_t width = mechanism->width(model->bottleneck.self);
+    losses->task = task_loss(model, batch);
+    mean_losses(model, batch->texts, losses);
+    nvdp__linear_backward(&model->dev, batch->texts, width, model->info.outputs, model->head_input,
+                          nvdp__value(&model->params, model->classifier.weight), model->d_logits,
+                          model->d_pooled, false,
+                          nvdp__grad(&model->params, model->classifier.weight),
+                          nvdp__grad(&model->params, model->classifier.bias));
+    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
+    nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->d_pooled);
+    float *hidden = model->cache.hidden[model->info.bert.num_hidden_layers];
+    double texts = (double)batch->texts;
+    mechanism->backward(model->bottleneck.self, &model->dev, &model->params, batch, hidden,
+                        weight_g / texts, weight_d / texts, model->d_pooled, model->d_hidden);
+    nvdp__bert_backward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache,
+                        model->d_hidden);
+    return nvdp__device_status(&model->dev);
+}
+
+void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out) {
+    nvdp__download(&model->dev, texts * model->info.outputs, model->logits, out);
+}
+
+struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw) {
+    return (struct nvdp__draw){.noise = {.seed = seed},
+                               .gauss = NVDP__PURPOSE_EVAL_GAUSS,
+                               .gamma = NVDP__PURPOSE_EVAL_GAMMA,
+                               .epoch = draw};
+}
+
+/* ---- a data set, batch by batch ---- */
+
+/* Called after each batch's forward pass: texts [first, first + batch->texts). */
+typedef nvdp_status (*batch_fn)(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                size_t first, void *user);
+
+/* draw NULL: the posterior alone. */
+static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                                  size_t batch_size, const struct nvdp__draw *draw,
+                                  const char *phase, batch_fn visit, void *user) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__batch *batch = NULL;
+    struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
+    struct nvdp__meter meter;
+    double tokens = 0;
+    if (model->max_texts < batch_size || model->longest < dataset->longest) {
+        NVDP_TRY(nvdp__model_plan(model, batch_size, dataset->longest, model->training));
+    }
+    NVDP_TRY(nvdp__batch_create(model->ctx, batch_size, dataset->longest, &batch));
+    nvdp__meter_begin(&meter, model->ctx, phase, "text", 0, dataset->count);
+    for (size_t first = 0; first < dataset->count; first += batch_size) {
+        size_t n = dataset->count - first < batch_size ? dataset->count - first : batch_size;
+        if (nvdp__cancelled(model->ctx)) {
+            status = nvdp__fail(model->ctx, NVDP_ERR_CANCELLED, "interrupted");
+            goto cleanup;
+        }
+        nvdp__batch_fill(batch, dataset, NULL, first, n);
+        NVDP_TRY(draw != NULL ? nvdp__model_forward(model, batch, &pass, draw, 0)
+                              : nvdp__model_infer(model, batch));
+        NVDP_TRY(visit(model, batch, first, user));
+        tokens += (double)batch->tokens;
+        nvdp__meter_update(&meter, first + n, tokens, "tok", NAN);
+    }
+    nvdp__meter_end(&meter);
+cleanup:
+    nvdp__batch_free(batch);
+    return status;
+}
+
+static nvdp_status take_logits(struct nvdp_model *model, const struct nvdp__batch *batch,
+                               size_t first, void *user) {
+    float *outputs = user;
+    nvdp__model_logits(model, batch->texts, outputs + first * model->info.outputs);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,
+                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                               uint32_t draw, float *outputs) {
+    if (batch == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch 0: expected at least 1");
+    struct nvdp__draw noise = nvdp__draw_evaluation(seed, draw);
+    return for_each_batch(model, dataset, batch, &noise, "score", take_logits, outputs);
+}
+
+static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                  size_t first, void *user) {
+    struct nvdp_posteriors *posteriors = user;
+    return model->bottleneck.mechanism->posterior(model->bottleneck.self, &model->dev, batch,
+                                                  posteriors->offset[first], posteriors);
+}
+
+struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
+    return model->bottleneck.mechanism->form(model->bottleneck.self);
+}
+
+void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors) {
+    const struct nvdp_nvib_config *nvib = &model->info.nvib;
+    bool single = nvdp__model_form(model).single;
+    posteriors->prior_alpha = nvib->prior_alpha;
+    posteriors->kappa = nvib->kappa;
+    posteriors->policy = single ? NVDP_LENGTH_HIDDEN : nvib->length_policy;
+    posteriors->length = single ? 1 : nvib->length;
+    posteriors->pad_alpha = nvdp_nvib_pad_alpha(nvib);
+    const char *name = nvdp_method_name(model->info.method);
+    for (size_t i = 0; i + 1 < sizeof posteriors->method && name[i] != '\0'; i++) {
+        posteriors->method[i] = name[i];
+    }
+}
+
+nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *model,
+                                  const struct nvdp_dataset *dataset, size_t batch,
+                                  struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *posteriors = NULL;
+    if (!model->bottleneck.mechanism->private_) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "method '%s' has no bottleneck: there is no posterior to measure",
+                          nvdp_method_name(model->info.method));
+    }
+    if (batch == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch 0: expected at least 1");
+    size_t dim = model->info.nvib.latent_dim;
+    struct nvdp__form form = nvdp__model_form(model);
+    size_t rows = form.single ? dataset->count : dataset->offset[dataset->count];
+    NVDP_TRY(nvdp_posteriors_create(ctx, dataset->count, rows, dim, form.weights, &posteriors));
+    for (size_t i = 0; i <= dataset->count; i++)
+        posteriors->offset[i] = form.single ? i : dataset->offset[i];
+    nvdp__model_describe(model, posteriors);
+    NVDP_TRY(for_each_batch(model, dataset, batch, NULL, "posteriors", take_posterior, posteriors));
+    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
+    *out = posteriors;
+    posteriors = NULL;
+cleanup:
+    nvdp_posteriors_free(posteriors);
+    return status;
+}
