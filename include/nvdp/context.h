@@ -63,5 +63,34 @@ int nvdp_context_threads(const struct nvdp_context *ctx);
 /* The last failure's message, "" if none; valid until the next call on the context. */
 const char *nvdp_context_error(const struct nvdp_context *ctx);
 
+/** @name For a program's own work
+ * A program that does long work of its own between calls of the library tells and asks through the
+ * same context, so that its user meets one face.  In all of them @p ctx may be NULL: nothing
+ * happens.
+ * @{ */
+/** Records a failure's message, as the library's functions do before they return.
+ * @param ctx     context
+ * @param message one line; control characters are replaced, and it ends after 2047 bytes */
+void nvdp_context_set_error(struct nvdp_context *ctx, const char *message);
+/** Gives a message to the log callback.
+ * @param ctx     context
+ * @param level   how much it matters
+ * @param message one line; control characters are replaced, and it ends after 2047 bytes */
+void nvdp_context_log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *message);
+/** Gives a report to the progress callback.
+ * @param ctx      context
+ * @param progress read during the call alone */
+void nvdp_context_report(struct nvdp_context *ctx, const struct nvdp_progress *progress);
+/** Asks the cancel callback.
+ * @param ctx context
+ * @return whether the work should stop; false where there is no callback */
+bool nvdp_context_cancelled(struct nvdp_context *ctx);
+/** The cancel callback that is installed, for who puts another in its place for a while.
+ * @param ctx       context, not NULL
+ * @param[out] fn   the callback, NULL where there is none
+ * @param[out] user what it is called with */
+void nvdp_context_get_cancel(const struct nvdp_context *ctx, nvdp_cancel_fn *fn, void **user);
+/** @} */
+
 NVDP_END_DECLS
 #endif

@@ -1,8 +1,14 @@
-/* Base, internal: errors, logging, checked memory, progress.  Everything above includes this. */
+/* Base, internal: errors, logging, checked memory, progress.  Everything above includes this.
+ *
+ * src/base, but for context.c, stands on the public headers alone.  The programs (src/cli,
+ * experiments) take these files in as their toolbox; of the rest of the library they see what
+ * include/nvdp/ declares. */
 #ifndef NVDP_SRC_BASE_H
 #define NVDP_SRC_BASE_H
 
 #include <nvdp/context.h>
+
+enum { NVDP__MESSAGE_SIZE = 2048 };
 
 /* Records the message (printf form) in ctx and returns status.  ctx may be NULL. */
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...)
@@ -15,9 +21,9 @@ nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, cons
 
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bool nvdp__cancelled(struct nvdp_context *ctx);
-/* The user's callback, for who puts another in its place. */
-void nvdp__cancel_callback(const struct nvdp_context *ctx, nvdp_cancel_fn *fn, void **user);
+
+#define nvdp__cancelled nvdp_context_cancelled
+#define nvdp__cancel_callback nvdp_context_get_cancel
 
 /* Returns from the calling function on failure; for functions with nothing to release. */
 #define NVDP_RETURN_IF_FAILED(expr)                                                                \
@@ -47,6 +53,8 @@ char *nvdp__format(struct nvdp_context *ctx, const char *format, ...)
 bool nvdp__mul(size_t a, size_t b, size_t *out);
 /* Makes the k-th allocation from now fail (0: none), for tests of behaviour out of memory. */
 void nvdp__fail_allocation(struct nvdp_context *ctx, uint64_t k);
+/* Whether the present allocation is that one. */
+__attribute__((weak)) bool nvdp__allocation_fails(struct nvdp_context *ctx);
 
 /* Seconds on a monotonic clock. */
 double nvdp__now(void);

@@ -1,0 +1,202 @@
+/* Messages, checked memory, progress: on the public context alone, so that programs can use them too. */
+#include "base/base.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    ALIGNMENT = 64, /* a cache line, and the widest vector */
+    LARGE = 4 << 20 /* bytes from which whole pages are given back rather than overwritten */
+};
+static const double REPORT_INTERVAL = 0.1; /* seconds */
+
+/* --- messages --- */
+
+nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...) {
+    char text[NVDP__MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
+    va_end(args);
+    nvdp_context_set_error(ctx, text);
+    return status;
+}
+
+nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *format, ...) {
+    char text[NVDP__MESSAGE_SIZE], reason[256];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
+    va_end(args);
+    return nvdp__fail(ctx, NVDP_ERR_IO, "%s: %s", text, strerror_r(err, reason, sizeof reason));
+}
+
+nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, const char *prefix) {
+    if (ctx == NULL) return status;
+    const char *message = nvdp_context_error(ctx);
+    return nvdp__fail(ctx, status, "%s: %s", prefix,
+                      message[0] != '\0' ? message : nvdp_status_text(status));
+}
+
+void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...) {
+    char text[NVDP__MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (length >= 0) nvdp_context_log(ctx, level, text);
+}
+
+/* --- memory --- */
+
+bool nvdp__mul(size_t a, size_t b, size_t *out) {
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product)) return false;
+    *out = product;
+    return true;
+}
+
+/* Memory of its own pages, zeroed.  The operating system replaces pages that are given back by
+ * zeros when they are first touched: what a plan has room for and a run never uses costs nothing.
+ */
+static void *large_memory(size_t bytes) {
+    long page = sysconf(_SC_PAGESIZE);
+    if (page < ALIGNMENT) return NULL;
+    size_t pages = bytes / (size_t)page * (size_t)page;
+    char *memory = aligned_alloc((size_t)page, pages + (pages < bytes ? (size_t)page : 0));
+    if (memory == NULL) return NULL;
+    if (madvise(memory, pages, MADV_DONTNEED) != 0) pages = 0; /* locked memory, for one */
+#ifdef MADV_HUGEPAGE
+    madvise(memory, pages, MADV_HUGEPAGE); /* fewer faults; where it is refused nothing is lost */
+#endif
+    memset(memory + pages, 0, bytes - pages);
+    return memory;
+}
+
+static void *small_memory(size_t bytes) {
+    void *memory = aligned_alloc(ALIGNMENT, bytes);
+    return memory == NULL ? NULL : memset(memory, 0, bytes);
+}
+
+void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size) {
+    size_t bytes;
+    if (!nvdp__mul(count, size, &bytes) || bytes > PTRDIFF_MAX - ALIGNMENT) {
+        nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: %zu items of %zu bytes overflow", count,
+                   size);
+        return NULL;
+    }
+    size_t room = bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    void *memory = NULL;
+    /* The hook is the library's alone: programs that take this file in have none. */
+    bool fails = nvdp__allocation_fails != NULL && nvdp__allocation_fails(ctx);
+    if (!fails) memory = room >= LARGE ? large_memory(room) : small_memory(room);
+    if (memory == NULL) nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: %zu bytes", bytes);
+    return memory;
+}
+
+nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacity, size_t need,
+                          size_t size) {
+    if (need <= *capacity) return NVDP_OK;
+    size_t grown = *capacity < SIZE_MAX / 2 ? *capacity * 2 : need;
+    if (grown < need) grown = need;
+    void *old;
+    memcpy(&old, array, sizeof old); /* array points at a pointer of any type */
+    void *fresh = nvdp__calloc(ctx, grown, size);
+    if (fresh == NULL) return NVDP_ERR_MEMORY;
+    if (old != NULL) memcpy(fresh, old, *capacity * size);
+    free(old);
+    memcpy(array, &fresh, sizeof fresh);
+    *capacity = grown;
+    return NVDP_OK;
+}
+
+char *nvdp__strdup(struct nvdp_context *ctx, const char *text) {
+    size_t room = strlen(text) + 1;
+    char *copy = nvdp__calloc(ctx, room, 1);
+    if (copy != NULL) memcpy(copy, text, room);
+    return copy;
+}
+
+char *nvdp__format(struct nvdp_context *ctx, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) {
+        nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: a text could not be formatted");
+        return NULL;
+    }
+    char *text = nvdp__calloc(ctx, (size_t)length + 1, 1);
+    if (text == NULL) return NULL;
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+/* --- time and progress --- */
+
+double nvdp__now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, const char *phase,
+                       const char *unit, uint64_t done, uint64_t total) {
+    double now = nvdp__now();
+    *meter = (struct nvdp__meter){
+        .ctx = ctx,
+        .report = {.phase = phase,
+                   .done = done,
+                   .total = total,
+                   .unit = unit,
+                   .rate_unit = unit,
+                   .loss = NAN,
+                   .accuracy = NAN,
+                   .eta_seconds = NAN},
+        .started = now,
+        .last = now - REPORT_INTERVAL,
+        .done_at_start = done,
+    };
+}
+
+static double remaining_seconds(const struct nvdp__meter *meter) {
+    const struct nvdp_progress *report = &meter->report;
+    if (report->total == 0 || report->done <= meter->done_at_start) return NAN;
+    if (report->done >= report->total) return 0;
+    double advanced = (double)(report->done - meter->done_at_start);
+    return report->elapsed_seconds * (double)(report->total - report->done) / advanced;
+}
+
+void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
+                        const char *rate_unit, double loss) {
+    struct nvdp_progress *report = &meter->report;
+    double now = nvdp__now();
+    report->done = done;
+    report->rate_unit = rate_unit;
+    report->loss = loss;
+    report->elapsed_seconds = now - meter->started;
+    report->rate = report->elapsed_seconds > 0 ? work / report->elapsed_seconds : 0;
+    report->eta_seconds = remaining_seconds(meter);
+    if (now - meter->last < REPORT_INTERVAL) return;
+    meter->last = now;
+    nvdp_context_report(meter->ctx, &meter->report);
+}
+
+void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy) {
+    meter->report.accuracy = accuracy;
+}
+
+void nvdp__meter_end(struct nvdp__meter *meter) {
+    meter->report.elapsed_seconds = nvdp__now() - meter->started;
+    meter->report.eta_seconds = 0;
+    meter->report.finished = true;
+    nvdp_context_report(meter->ctx, &meter->report);
+}
