@@ -5,7 +5,6 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "text/plain_text.h"
-#include "text/sentences.h"
 #include <errno.h>
 #include <math.h>
 #include <sodium.h>

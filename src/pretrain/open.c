@@ -28,7 +28,7 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
 static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     const struct nvdp_pretrain_config *c = &t->config;
     const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
-    int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_UNK);
+    int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_TOKEN_UNK);
     NVDP_RETURN_IF_FAILED(
         nvdp__corpus_cached(t->ctx, t->tokenizer, c->text, digest, c->texts, c->cache, &t->corpus));
     if (c->eval_texts > 0)

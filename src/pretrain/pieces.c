@@ -9,9 +9,9 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
     size_t count = nvdp_tokenizer_size(tokenizer);
     struct nvdp__pieces made = {
         .count = count,
-        .cls = tokenizer->special[NVDP_CLS],
-        .sep = tokenizer->special[NVDP_SEP],
-        .mask = tokenizer->special[NVDP_MASK],
+        .cls = tokenizer->special[NVDP_TOKEN_CLS],
+        .sep = tokenizer->special[NVDP_TOKEN_SEP],
+        .mask = tokenizer->special[NVDP_TOKEN_MASK],
         .continues = nvdp__calloc(ctx, count, sizeof *made.continues),
         .special = nvdp__calloc(ctx, count, sizeof *made.special),
         .ordinary = nvdp__calloc(ctx, count, sizeof *made.ordinary),

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "pretrain/trainer.h"
-#include "text/vocabulary_train.h"
+#include "text/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,22 @@
 #include "text/dataset.h"
 
-#include "base/file.h"
-#include "text/rows.h"
+#include "base/random.h"
+#include "text/task.h"
 #include "text/tokenizer.h"
-#include "text/tokens_cache.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_LENGTH = 3, MAX_LENGTH = 512, DEFAULT_LENGTH = 128 };
-static const size_t FILE_LIMIT = (size_t)4 << 30; /* bytes */
+enum {
+    MIN_LENGTH = 3,
+    MAX_LENGTH = 512,
+    DEFAULT_LENGTH = 128,
+    QUANTILE_BINS = 10,
+    /* What a stream of NVDP__PURPOSE_SPLIT is for stands where other streams have the epoch. */
+    HOLDOUT_STREAMS = 0, /* keyed further by stratum */
+    SAMPLE_STREAM = 1
+};
 
 struct nvdp_dataset_config nvdp_dataset_config_default(void) {
     return (struct nvdp_dataset_config){.max_length = DEFAULT_LENGTH};
@@ -18,7 +24,7 @@ struct nvdp_dataset_config nvdp_dataset_config_default(void) {
 
 /* ---- memory ---- */
 
-nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled, bool has_id,
+nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
                                  struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = nvdp__calloc(ctx, 1, sizeof *dataset);
@@ -36,10 +42,6 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
         dataset->label = nvdp__calloc(ctx, count, sizeof *dataset->label);
         if (dataset->label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     }
-    if (has_id) {
-        dataset->id = nvdp__calloc(ctx, count, sizeof *dataset->id);
-        if (dataset->id == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    }
     *out = dataset;
     dataset = NULL;
 cleanup:
@@ -52,7 +54,6 @@ void nvdp_dataset_free(struct nvdp_dataset *dataset) {
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
     if (storage != NULL) {
         free(storage->labels);
-        free(storage->id_text);
         free(storage->cut);
         free(storage);
     }
@@ -67,11 +68,6 @@ void nvdp_dataset_free(struct nvdp_dataset *dataset) {
 
 /* ---- tokens ---- */
 
-struct text {
-    const char *text, *pair; /* pair NULL: none */
-    size_t text_size, pair_size;
-};
-
 /* The tokens of one thread's texts, end to end. */
 struct part {
     size_t first, last; /* texts */
@@ -82,14 +78,14 @@ struct part {
 
 /* Fills `part` with the tokens of its texts; offset[i + 1] becomes text i's count.  `first` keeps
  * how many tokens are of type 0. */
-static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer, const struct text *texts,
-                               size_t max_length, struct nvdp_dataset *dataset, uint16_t *first,
-                               struct part *part) {
+static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
+                               const struct nvdp__text *texts, size_t max_length,
+                               struct nvdp_dataset *dataset, uint16_t *first, struct part *part) {
     nvdp_status status = NVDP_OK;
     struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     bool *cut = nvdp__dataset_storage(dataset)->cut;
     for (size_t i = part->first; i < part->last; i++) {
-        const struct text *text = &texts[i];
+        const struct nvdp__text *text = &texts[i];
         NVDP_TRY(nvdp__encode(&encoder, text->text, text->text_size, text->pair, text->pair_size,
                               max_length));
         NVDP_TRY(nvdp__reserve(NULL, &part->ids, &part->capacity, part->count + encoder.count,
@@ -136,10 +132,9 @@ static nvdp_status join_parts(struct nvdp_context *ctx, const struct part *part,
     return NVDP_OK;
 }
 
-/* Tokenizes all texts into the data set, each thread a stretch of them. */
-static nvdp_status encode_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                const struct text *texts, size_t max_length,
-                                struct nvdp_dataset *dataset) {
+nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                 const struct nvdp__text *texts, size_t max_length,
+                                 struct nvdp_dataset *dataset) {
     nvdp_status status = NVDP_OK;
     size_t count = dataset->count;
     size_t parts = ctx != NULL ? (size_t)nvdp_context_threads(ctx) : 1;
@@ -167,180 +162,10 @@ cleanup:
     return status;
 }
 
-static nvdp_status check_length(struct nvdp_context *ctx, size_t max_length) {
+nvdp_status nvdp__check_length(struct nvdp_context *ctx, size_t max_length) {
     if (max_length >= MIN_LENGTH && max_length <= MAX_LENGTH) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %d to %d, found %zu",
                       MIN_LENGTH, MAX_LENGTH, max_length);
-}
-
-/* ---- rows to data set ---- */
-
-/* Leaves `limit` of the rows, in file order. */
-static nvdp_status sample_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
-                               struct nvdp__rows *rows) {
-    if (config->limit == 0 || config->limit >= rows->count) return NVDP_OK;
-    nvdp_status status = NVDP_OK;
-    bool *chosen = nvdp__calloc(ctx, rows->count, sizeof *chosen);
-    int64_t *scratch = nvdp__calloc(ctx, rows->count, sizeof *scratch);
-    if (chosen == NULL || scratch == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    nvdp__sample_rows(config->limit_seed, rows->count, config->limit, scratch, chosen);
-    size_t kept = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        if (chosen[i]) rows->row[kept++] = rows->row[i];
-    }
-    rows->count = kept;
-cleanup:
-    free(scratch);
-    free(chosen);
-    return status;
-}
-
-static nvdp_status copy_ids(struct nvdp_context *ctx, const struct nvdp__rows *rows,
-                            struct nvdp_dataset *dataset) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        bytes += rows->row[i].id.size + 1;
-    }
-    char *text = nvdp__calloc(ctx, bytes, 1);
-    if (text == NULL) return NVDP_ERR_MEMORY;
-    nvdp__dataset_storage(dataset)->id_text = text;
-    for (size_t i = 0; i < rows->count; i++) {
-        struct nvdp__field id = rows->row[i].id;
-        dataset->id[i] = text;
-        memcpy(text, id.text, id.size);
-        text += id.size + 1;
-    }
-    return NVDP_OK;
-}
-
-/* Takes the class names over from the rows. */
-static nvdp_status build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                         size_t max_length, struct nvdp__rows *rows, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
-    struct text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
-    if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labelled, rows->has_id, &dataset));
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__row *row = &rows->row[i];
-        texts[i] = (struct text){.text = row->text.text,
-                                 .pair = rows->task.pair ? row->pair.text : NULL,
-                                 .text_size = row->text.size,
-                                 .pair_size = row->pair.size};
-        dataset->index[i] = row->index;
-        if (rows->labelled) dataset->label[i] = row->label;
-    }
-    if (rows->has_id) NVDP_TRY(copy_ids(ctx, rows, dataset));
-    NVDP_TRY(encode_texts(ctx, tokenizer, texts, max_length, dataset));
-    dataset->task = rows->task;
-    dataset->bad_rows = rows->skipped;
-    nvdp__dataset_storage(dataset)->labels = rows->labels;
-    rows->labels = NULL;
-    *out = dataset;
-    dataset = NULL;
-cleanup:
-    nvdp_dataset_free(dataset);
-    free(texts);
-    return status;
-}
-
-/* A file's bytes, parsed, sampled and tokenized. */
-static nvdp_status read_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                              const char *path, const char *bytes, size_t count,
-                              struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__rows rows = {0};
-    NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
-    NVDP_TRY(sample_rows(ctx, config, &rows));
-    NVDP_TRY(build(ctx, tokenizer, config->max_length, &rows, out));
-cleanup:
-    nvdp__rows_release(&rows);
-    return status;
-}
-
-/* The same through the cache.  A file with skipped rows is not kept: their notice is to come again.
- */
-static nvdp_status recall_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                                const char *path, const char *bytes, size_t count,
-                                struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
-    char *kept = NULL;
-    NVDP_TRY(nvdp__tokens_path(ctx, tokenizer, config, use, bytes, count, &kept));
-    NVDP_TRY(nvdp__tokens_load(ctx, kept, tokenizer, config, &dataset));
-    if (dataset == NULL) {
-        NVDP_TRY(read_texts(ctx, tokenizer, config, use, path, bytes, count, &dataset));
-        if (dataset->bad_rows == 0) nvdp__tokens_save(ctx, config->cache, kept, dataset);
-    }
-    *out = dataset;
-cleanup:
-    free(kept);
-    return status;
-}
-
-static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                        const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                        const char *path, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    char *bytes = NULL;
-    size_t count = 0;
-    NVDP_TRY(check_length(ctx, config->max_length));
-    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
-    NVDP_TRY((config->cache != NULL ? recall_texts : read_texts)(ctx, tokenizer, config, use, path,
-                                                                 bytes, count, out));
-cleanup:
-    free(bytes);
-    return status;
-}
-
-/* GLUE hides its test labels; columns of that name in its test files hold fillers. */
-static enum nvdp__label_use label_use(const struct nvdp_dataset_config *config,
-                                      enum nvdp_split split) {
-    if (split != NVDP_SPLIT_TEST && split != NVDP_SPLIT_TEST_MISMATCHED)
-        return NVDP__LABELS_REQUIRED;
-    return config->task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND : NVDP__LABELS_IGNORED;
-}
-
-/* Classes are numbered by train; numbering another split by itself would mix them up. */
-static nvdp_status check_labels_from(struct nvdp_context *ctx,
-                                     const struct nvdp_dataset_config *config,
-                                     enum nvdp_split split) {
-    if (config->task != NVDP_TASK_TSV || split == NVDP_SPLIT_TRAIN || config->columns.regression ||
-        config->columns.label_column == NULL)
-        return NVDP_OK;
-    if (config->labels_from != NULL && config->labels_from->labels != NULL) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "labels_from: expected the train split's task, found none");
-}
-
-nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *config, enum nvdp_split split,
-                              struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__layout layout;
-    struct nvdp_dataset_config used = *config;
-    const char *name = NULL;
-    char *path = NULL;
-    NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
-    NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
-    NVDP_TRY(check_labels_from(ctx, config, split));
-    if (config->directory == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none"));
-    path = nvdp__join(ctx, config->directory, name);
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
-    NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, out));
-cleanup:
-    free(path);
-    return status;
-}
-
-nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                   const struct nvdp_dataset_config *config, const char *path,
-                                   struct nvdp_dataset **out) {
-    return load(ctx, tokenizer, config, NVDP__LABELS_FOUND, path, out);
 }
 
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
@@ -349,20 +174,20 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
                                     struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
-    struct text *texts = NULL;
-    NVDP_TRY(check_length(ctx, max_length));
+    struct nvdp__text *texts = NULL;
+    NVDP_TRY(nvdp__check_length(ctx, max_length));
     texts = nvdp__calloc(ctx, count, sizeof *texts);
     if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__dataset_create(ctx, count, false, false, &dataset));
+    NVDP_TRY(nvdp__dataset_create(ctx, count, false, &dataset));
     for (size_t i = 0; i < count; i++) {
-        texts[i] = (struct text){.text = text[i], .text_size = strlen(text[i])};
+        texts[i] = (struct nvdp__text){.text = text[i], .text_size = strlen(text[i])};
         if (pair != NULL && pair[i] != NULL) {
             texts[i].pair = pair[i];
             texts[i].pair_size = strlen(pair[i]);
         }
         dataset->index[i] = (int64_t)i;
     }
-    NVDP_TRY(encode_texts(ctx, tokenizer, texts, max_length, dataset));
+    NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
     dataset->task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = nvdp__task_layout(NVDP_TASK_TSV)->task.name, .pair = pair};
     *out = dataset;
@@ -375,51 +200,6 @@ cleanup:
 
 /* ---- selection ---- */
 
-static nvdp_status copy_task(struct nvdp_context *ctx, const struct nvdp_dataset *from,
-                             struct nvdp_dataset *dataset) {
-    dataset->task = from->task;
-    if (nvdp__dataset_storage(from)->labels == NULL) return NVDP_OK;
-    nvdp_status status = NVDP_OK;
-    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
-    size_t count = (size_t)from->task.classes;
-    struct nvdp__field *name = nvdp__calloc(ctx, count, sizeof *name);
-    if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t i = 0; i < count; i++) {
-        name[i] = (struct nvdp__field){from->task.labels[i], strlen(from->task.labels[i])};
-    }
-    NVDP_TRY(nvdp__labels_copy(ctx, count, name, &storage->labels));
-    dataset->task.labels = storage->labels;
-cleanup:
-    free(name);
-    return status;
-}
-
-static nvdp_status copy_selected_ids(struct nvdp_context *ctx, const struct nvdp_dataset *from,
-                                     const size_t *rows, struct nvdp_dataset *dataset) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        bytes += strlen(from->id[rows[i]]) + 1;
-    }
-    char *text = nvdp__calloc(ctx, bytes, 1);
-    if (text == NULL) return NVDP_ERR_MEMORY;
-    nvdp__dataset_storage(dataset)->id_text = text;
-    for (size_t i = 0; i < dataset->count; i++) {
-        dataset->id[i] = text;
-        text = stpcpy(text, from->id[rows[i]]) + 1;
-    }
-    return NVDP_OK;
-}
-
-static void copy_tokens(const struct nvdp_dataset *from, const size_t *rows,
-                        struct nvdp_dataset *dataset) {
-    for (size_t i = 0; i < dataset->count; i++) {
-        size_t start = from->offset[rows[i]];
-        size_t bytes = (from->offset[rows[i] + 1] - start) * sizeof *from->ids;
-        memcpy(dataset->ids + dataset->offset[i], from->ids + start, bytes);
-        memcpy(dataset->types + dataset->offset[i], from->types + start, bytes);
-    }
-}
-
 nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
                                 const size_t *rows, struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
@@ -429,7 +209,7 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "row %zu: expected less than %zu", rows[i],
                                 from->count));
     }
-    NVDP_TRY(nvdp__dataset_create(ctx, n, from->label != NULL, from->id != NULL, &dataset));
+    NVDP_TRY(nvdp__dataset_create(ctx, n, from->label != NULL, &dataset));
     for (size_t i = 0; i < n; i++) {
         size_t row = rows[i];
         dataset->offset[i + 1] = from->offset[row + 1] - from->offset[row];
@@ -441,12 +221,205 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
     dataset->ids = nvdp__calloc(ctx, dataset->offset[n], sizeof *dataset->ids);
     dataset->types = nvdp__calloc(ctx, dataset->offset[n], sizeof *dataset->types);
     if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    copy_tokens(from, rows, dataset);
-    if (from->id != NULL) NVDP_TRY(copy_selected_ids(ctx, from, rows, dataset));
-    NVDP_TRY(copy_task(ctx, from, dataset));
+    for (size_t i = 0; i < n; i++) {
+        size_t start = from->offset[rows[i]];
+        size_t bytes = (from->offset[rows[i] + 1] - start) * sizeof *from->ids;
+        memcpy(dataset->ids + dataset->offset[i], from->ids + start, bytes);
+        memcpy(dataset->types + dataset->offset[i], from->types + start, bytes);
+    }
+    if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));
+    dataset->task = from->task;
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    if (nvdp__dataset_storage(from)->labels != NULL) {
+        NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task.classes, from->task.labels, NULL,
+                                &storage->labels));
+        dataset->task.labels = storage->labels;
+    }
     *out = dataset;
     dataset = NULL;
 cleanup:
     nvdp_dataset_free(dataset);
+    return status;
+}
+
+/* ---- a sample, and a part that is held out ---- */
+
+static struct nvdp__stream split_stream(uint64_t seed, uint32_t what, size_t stratum) {
+    struct nvdp__noise noise = {.seed = seed};
+    return nvdp__stream_open(&noise, NVDP__PURPOSE_SPLIT, what, stratum);
+}
+
+nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,
+                              bool *chosen) {
+    struct nvdp__stream stream = split_stream(seed, SAMPLE_STREAM, 0);
+    int64_t *order = nvdp__calloc(ctx, count, sizeof *order);
+    if (order == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        order[i] = (int64_t)i;
+    nvdp__stream_shuffle(&stream, count, order);
+    for (size_t i = 0; i < n; i++)
+        chosen[order[i]] = true;
+    free(order);
+    return NVDP_OK;
+}
+
+struct score {
+    float value;
+    size_t row;
+};
+
+static int compare_scores(const void *left, const void *right) {
+    const struct score *a = left;
+    const struct score *b = right;
+    if (a->value != b->value) return a->value < b->value ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Bins of equal size by rank of the score. */
+static nvdp_status bin_scores(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                              size_t *stratum) {
+    struct score *score = nvdp__calloc(ctx, from->count, sizeof *score);
+    if (score == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < from->count; i++) {
+        score[i] = (struct score){from->label[i], i};
+    }
+    qsort(score, from->count, sizeof *score, compare_scores);
+    for (size_t rank = 0; rank < from->count; rank++) {
+        stratum[score[rank].row] = rank * QUANTILE_BINS / from->count;
+    }
+    free(score);
+    return NVDP_OK;
+}
+
+/* Texts by stratum: rows of stratum s are order[start[s]..start[s + 1]), in file order. */
+static void group(size_t count, const size_t *stratum, size_t strata, size_t *start,
+                  int64_t *order) {
+    for (size_t i = 0; i < count; i++) {
+        start[stratum[i] + 1]++;
+    }
+    for (size_t s = 0; s < strata; s++) {
+        start[s + 1] += start[s];
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[start[stratum[i]]++] = (int64_t)i;
+    }
+    for (size_t s = strata; s > 0; s--) {
+        start[s] = start[s - 1];
+    }
+    start[0] = 0;
+}
+
+struct share {
+    double rest; /* what rounding down took */
+    size_t stratum;
+};
+
+static int compare_shares(const void *left, const void *right) {
+    const struct share *a = left;
+    const struct share *b = right;
+    if (a->rest != b->rest) return a->rest > b->rest ? -1 : 1;
+    return (a->stratum > b->stratum) - (a->stratum < b->stratum);
+}
+
+/* How many texts each stratum gives, `total` together: its proportion rounded down, and one more
+ * where most was lost by that (largest remainders). */
+static nvdp_status apportion(struct nvdp_context *ctx, size_t strata, const size_t *start,
+                             size_t total, size_t *take) {
+    struct share *share = nvdp__calloc(ctx, strata, sizeof *share);
+    if (share == NULL) return NVDP_ERR_MEMORY;
+    double fraction = (double)total / (double)start[strata];
+    size_t taken = 0;
+    for (size_t s = 0; s < strata; s++) {
+        double exact = fraction * (double)(start[s + 1] - start[s]);
+        take[s] = (size_t)floor(exact);
+        share[s] = (struct share){exact - floor(exact), s};
+        taken += take[s];
+    }
+    qsort(share, strata, sizeof *share, compare_shares);
+    for (size_t i = 0; taken < total; i = (i + 1) % strata) {
+        size_t s = share[i].stratum;
+        if (take[s] == start[s + 1] - start[s]) continue;
+        take[s]++;
+        taken++;
+    }
+    free(share);
+    return NVDP_OK;
+}
+
+/* Marks the texts of the validation side. */
+static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t total,
+                          uint64_t seed, bool *chosen) {
+    nvdp_status status = NVDP_OK;
+    size_t count = from->count;
+    size_t strata = 1;
+    if (from->label != NULL)
+        strata = from->task.regression ? QUANTILE_BINS : (size_t)from->task.classes;
+    size_t *stratum = nvdp__calloc(ctx, count, sizeof *stratum);
+    size_t *start = nvdp__calloc(ctx, strata + 1, sizeof *start);
+    size_t *take = nvdp__calloc(ctx, strata, sizeof *take);
+    int64_t *order = nvdp__calloc(ctx, count, sizeof *order);
+    if (stratum == NULL || start == NULL || take == NULL || order == NULL)
+        NVDP_TRY(NVDP_ERR_MEMORY);
+    if (from->label != NULL && from->task.regression) {
+        NVDP_TRY(bin_scores(ctx, from, stratum));
+    } else if (from->label != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            stratum[i] = (size_t)from->label[i];
+        }
+    }
+    group(count, stratum, strata, start, order);
+    NVDP_TRY(apportion(ctx, strata, start, total, take));
+    for (size_t s = 0; s < strata; s++) {
+        struct nvdp__stream stream = split_stream(seed, HOLDOUT_STREAMS, s);
+        nvdp__stream_shuffle(&stream, start[s + 1] - start[s], order + start[s]);
+        for (size_t i = 0; i < take[s]; i++) {
+            chosen[order[start[s] + i]] = true;
+        }
+    }
+cleanup:
+    free(order);
+    free(take);
+    free(start);
+    free(stratum);
+    return status;
+}
+
+nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                                 double fraction, uint64_t seed, struct nvdp_dataset **train,
+                                 struct nvdp_dataset **validation) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *kept = NULL;
+    struct nvdp_dataset *held = NULL;
+    bool *chosen = NULL;
+    size_t *rows = NULL;
+    size_t count = from->count;
+    if (!(fraction > 0 && fraction < 1))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fraction: expected between 0 and 1, found %g",
+                            fraction));
+    if (count < 2)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "validation split: expected at least 2 texts, found %zu", count));
+    size_t total = (size_t)llround(fraction * (double)count);
+    if (total < 1) total = 1;
+    if (total > count - 1) total = count - 1;
+    chosen = nvdp__calloc(ctx, count, sizeof *chosen);
+    rows = nvdp__calloc(ctx, count, sizeof *rows);
+    if (chosen == NULL || rows == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(choose(ctx, from, total, seed, chosen));
+    /* Validation fills the array's front and train its back, both in file order. */
+    for (size_t i = 0, front = 0, back = total; i < count; i++) {
+        rows[chosen[i] ? front++ : back++] = i;
+    }
+    NVDP_TRY(nvdp_dataset_select(ctx, from, total, rows, &held));
+    NVDP_TRY(nvdp_dataset_select(ctx, from, count - total, rows + total, &kept));
+    *train = kept;
+    *validation = held;
+    kept = NULL;
+    held = NULL;
+cleanup:
+    nvdp_dataset_free(kept);
+    nvdp_dataset_free(held);
+    free(rows);
+    free(chosen);
     return status;
 }

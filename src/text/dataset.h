@@ -1,4 +1,4 @@
-/* What a data set owns besides its public arrays. */
+/* Data sets in memory: what they own besides their public arrays, how texts become their tokens. */
 #ifndef NVDP_SRC_TEXT_DATASET_H
 #define NVDP_SRC_TEXT_DATASET_H
 
@@ -7,7 +7,6 @@
 
 struct nvdp__dataset_storage {
     const char **labels; /* task.labels where they are not static; one block */
-    char *id_text;       /* what `id` points into */
     bool *cut;           /* [count] whether the text was truncated */
 };
 
@@ -16,11 +15,29 @@ nvdp__dataset_storage(const struct nvdp_dataset *dataset) {
     return dataset->storage;
 }
 
-/* A data set of `count` texts without tokens: everything but ids and types is allocated. */
-nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled, bool has_id,
+/* A data set of `count` texts without tokens and ids: everything else is allocated. */
+nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
                                  struct nvdp_dataset **out);
 
+struct nvdp__text {
+    const char *text, *pair; /* pair NULL: none */
+    size_t text_size, pair_size;
+};
+/* NVDP_ERR_ARGUMENT where it is no length that texts are cut to. */
+nvdp_status nvdp__check_length(struct nvdp_context *ctx, size_t max_length);
+/* Tokenizes all texts into the data set, each thread a stretch of them. */
+nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                 const struct nvdp__text *texts, size_t max_length,
+                                 struct nvdp_dataset *dataset);
+
 /* Marks `n` of `count` rows, chosen by the seed alone. */
-void nvdp__sample_rows(uint64_t seed, size_t count, size_t n, int64_t *scratch, bool *chosen);
+nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,
+                              bool *chosen);
+
+/* load.c: the bytes of a cached data set, without the cache's header; *out stays NULL where they
+ * are not sound. */
+nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
+                                size_t vocabulary, const struct nvdp_dataset_config *config,
+                                struct nvdp_dataset **out);
 
 #endif

@@ -12,17 +12,12 @@ enum {
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
     FIRST_DECOMPOSABLE = 0xC0,
-    DECOMPOSITION_ROOM = 32, /* the longest canonical decomposition has 4 */
+    LONGEST_DECOMPOSITION = 32, /* more than the 4 of any canonical one */
     COMBINING_CLASSES = 256,
     SHORT_RUN = 16 /* marks in a row that insertion sorts faster than counting */
 };
 
-nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes, int32_t rune) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &runes->at, &runes->capacity, runes->count + 1, sizeof *runes->at));
-    runes->at[runes->count++] = rune;
-    return NVDP_OK;
-}
+/* ---- characters ---- */
 
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes) {
     /* No character is longer than 4 bytes; the bound also keeps the length within its type. */
@@ -43,31 +38,21 @@ bool nvdp__is_utf8(const char *text, size_t size) {
     return true;
 }
 
-size_t nvdp__encode_rune(int32_t rune, char *bytes) {
-    return (size_t)utf8proc_encode_char(rune, (utf8proc_uint8_t *)bytes);
+/* A set of Unicode's general categories. */
+#define IN(category) (1U << UTF8PROC_CATEGORY_##category)
+static bool has_category(int32_t rune, unsigned set) {
+    return (1U << utf8proc_category(rune) & set) != 0;
 }
 
-bool nvdp__is_space(int32_t rune) {
+/* Tab, newline, return and every character of category Z. */
+static bool is_space(int32_t rune) {
     if (rune < 0x80) return rune == ' ' || rune == '\t' || rune == '\n' || rune == '\r';
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-        return true;
-    default:
-        return false;
-    }
+    return has_category(rune, IN(ZS) | IN(ZL) | IN(ZP));
 }
 
+/* Unassigned ones stay, so that a newer Unicode does not change the outcome. */
 bool nvdp__is_dropped(int32_t rune) {
-    if (rune < 0 || rune == REPLACEMENT) return true;
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-        return true;
-    default: /* unassigned ones stay, so that a newer Unicode does not change the outcome */
-        return false;
-    }
+    return rune < 0 || rune == REPLACEMENT || has_category(rune, IN(CC) | IN(CF));
 }
 
 bool nvdp__is_chinese(int32_t rune) {
@@ -86,18 +71,37 @@ bool nvdp__is_punctuation(int32_t rune) {
     if (rune < 0x80)
         return (rune >= 33 && rune <= 47) || (rune >= 58 && rune <= 64) ||
                (rune >= 91 && rune <= 96) || (rune >= 123 && rune <= 126);
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_PC:
-    case UTF8PROC_CATEGORY_PD:
-    case UTF8PROC_CATEGORY_PS:
-    case UTF8PROC_CATEGORY_PE:
-    case UTF8PROC_CATEGORY_PI:
-    case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO:
-        return true;
-    default:
-        return false;
+    return has_category(rune, IN(PC) | IN(PD) | IN(PS) | IN(PE) | IN(PI) | IN(PF) | IN(PO));
+}
+
+/* ---- text in messages ---- */
+
+struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
+    struct nvdp__quote quote = {"'"};
+    const size_t most = sizeof quote.text - sizeof "...'";
+    size_t used = 1;
+    size_t at = 0;
+    while (at < field.size) {
+        size_t bytes;
+        int32_t rune = nvdp__decode(field.text + at, field.size - at, &bytes);
+        bool printable = rune >= 0x20 && (rune < 0x7F || rune >= 0xA0);
+        if (!printable) bytes = 1;
+        if (used + bytes > most) break;
+        memcpy(quote.text + used, printable ? field.text + at : "?", bytes);
+        used += bytes;
+        at += bytes;
     }
+    strcpy(quote.text + used, at < field.size ? "...'" : "'");
+    return quote;
+}
+
+/* ---- folding ---- */
+
+nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes, int32_t rune) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &runes->at, &runes->capacity, runes->count + 1, sizeof *runes->at));
+    runes->at[runes->count++] = rune;
+    return NVDP_OK;
 }
 
 /* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk and the marks that stand within words. */
@@ -108,30 +112,16 @@ static bool is_case_ignorable(int32_t rune) {
     for (size_t i = 0; i < sizeof within / sizeof within[0]; i++) {
         if (rune == within[i]) return true;
     }
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_SK:
-        return true;
-    default:
-        return false;
-    }
+    return has_category(rune, IN(MN) | IN(ME) | IN(CF) | IN(LM) | IN(SK));
 }
 
-/* Unicode's Cased, for characters that are not case-ignorable. */
+/* Unicode's Cased, for characters that are not case-ignorable: categories Lu, Ll, Lt, ordinal
+ * indicators, Roman numerals, letters in circles and squares. */
 static bool is_cased(int32_t rune) {
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-        return true;
-    default: /* ordinal indicators, Roman numerals, letters in circles and squares */
-        return rune == 0xAA || rune == 0xBA || (rune >= 0x2160 && rune <= 0x217F) ||
-               (rune >= 0x24B6 && rune <= 0x24E9) || (rune >= 0x1F130 && rune <= 0x1F149) ||
-               (rune >= 0x1F150 && rune <= 0x1F169) || (rune >= 0x1F170 && rune <= 0x1F189);
-    }
+    return has_category(rune, IN(LU) | IN(LL) | IN(LT)) || rune == 0xAA || rune == 0xBA ||
+           (rune >= 0x2160 && rune <= 0x217F) || (rune >= 0x24B6 && rune <= 0x24E9) ||
+           (rune >= 0x1F130 && rune <= 0x1F149) || (rune >= 0x1F150 && rune <= 0x1F169) ||
+           (rune >= 0x1F170 && rune <= 0x1F189);
 }
 
 /* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before, none after,
@@ -170,11 +160,11 @@ static size_t lower(const struct nvdp__runes *run, size_t at, int32_t out[2]) {
 static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune,
                                    struct nvdp__runes *out) {
     if (rune < FIRST_DECOMPOSABLE) return nvdp__runes_push(ctx, out, rune);
-    utf8proc_int32_t part[DECOMPOSITION_ROOM];
+    utf8proc_int32_t part[LONGEST_DECOMPOSITION];
     int boundary = 0;
     utf8proc_ssize_t parts =
-        utf8proc_decompose_char(rune, part, DECOMPOSITION_ROOM, UTF8PROC_DECOMPOSE, &boundary);
-    for (utf8proc_ssize_t i = 0; i < parts && i < DECOMPOSITION_ROOM; i++) {
+        utf8proc_decompose_char(rune, part, LONGEST_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
+    for (utf8proc_ssize_t i = 0; i < parts && i < LONGEST_DECOMPOSITION; i++) {
         NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, out, part[i]));
     }
     return NVDP_OK;
@@ -237,8 +227,7 @@ static void drop_accents(struct nvdp__runes *runes) {
     size_t kept = 0;
     for (size_t i = 0; i < runes->count; i++) {
         int32_t rune = runes->at[i];
-        if (rune < FIRST_DECOMPOSABLE || utf8proc_category(rune) != UTF8PROC_CATEGORY_MN)
-            runes->at[kept++] = rune;
+        if (rune < FIRST_DECOMPOSABLE || !has_category(rune, IN(MN))) runes->at[kept++] = rune;
     }
     runes->count = kept;
 }
@@ -258,5 +247,136 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     if (!normalization->strip_accents) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(order_marks(ctx, folded));
     drop_accents(folded);
+    return NVDP_OK;
+}
+
+/* ---- words ---- */
+
+enum byte_kind { BYTE_LETTER, BYTE_PUNCTUATION, BYTE_SPACE, BYTE_DROPPED, BYTE_NOT_ASCII };
+
+struct nvdp__word_rules nvdp__word_rules(const struct nvdp__normalization *normalization) {
+    struct nvdp__word_rules rules = {.normalization = *normalization};
+    for (int byte = 0; byte < NVDP__BYTE_VALUES; byte++) {
+        enum byte_kind kind = BYTE_LETTER;
+        if (byte >= 0x80) {
+            kind = BYTE_NOT_ASCII;
+        } else if (is_space(byte)) {
+            kind = BYTE_SPACE;
+        } else if (nvdp__is_dropped(byte)) {
+            kind = BYTE_DROPPED;
+        } else if (nvdp__is_punctuation(byte)) {
+            kind = BYTE_PUNCTUATION;
+        }
+        bool capital = normalization->lower_case && byte >= 'A' && byte <= 'Z';
+        rules.kind[byte] = (unsigned char)kind;
+        rules.folded[byte] = (char)(capital ? byte - 'A' + 'a' : byte);
+    }
+    return rules;
+}
+
+void nvdp__words_begin(struct nvdp__words *words, const char *text, size_t size) {
+    words->text = text;
+    words->size = size;
+    words->at = 0;
+    words->plain_end = 0;
+    words->folded.count = 0;
+    words->folded_at = 0;
+}
+
+void nvdp__words_release(struct nvdp__words *words) {
+    free(words->run.at);
+    free(words->folded.at);
+    *words = (struct nvdp__words){0};
+}
+
+static enum byte_kind kind_at(const struct nvdp__words *words, size_t at) {
+    return (enum byte_kind)words->rules->kind[(unsigned char)words->text[at]];
+}
+
+/* The next word of text[at..plain_end); none where only dropped characters are left. */
+static void take_plain(struct nvdp__words *words) {
+    struct nvdp__word *word = &words->word;
+    for (; words->at < words->plain_end; words->at++) {
+        enum byte_kind kind = kind_at(words, words->at);
+        if (kind == BYTE_DROPPED) continue;
+        if (kind == BYTE_PUNCTUATION && word->characters > 0) return;
+        if (word->characters++ < NVDP__WORD_CHARACTERS)
+            word->bytes[word->size++] = words->rules->folded[(unsigned char)words->text[words->at]];
+        if (kind == BYTE_PUNCTUATION) {
+            words->at++;
+            return;
+        }
+    }
+}
+
+/* Gathers the characters from `at` up to a separator, and passes a white space one.  An ideograph
+ * is a run of its own. */
+static nvdp_status gather_run(struct nvdp__words *words) {
+    bool chinese = words->rules->normalization.chinese_characters;
+    struct nvdp__runes *run = &words->run;
+    run->count = 0;
+    while (words->at < words->size) {
+        size_t bytes;
+        int32_t rune = nvdp__decode(words->text + words->at, words->size - words->at, &bytes);
+        bool alone = chinese && nvdp__is_chinese(rune);
+        if (alone && run->count > 0) return NVDP_OK;
+        words->at += bytes;
+        if (rune >= 0 && is_space(rune)) return NVDP_OK;
+        if (!nvdp__is_dropped(rune)) NVDP_RETURN_IF_FAILED(nvdp__runes_push(words->ctx, run, rune));
+        if (alone) return NVDP_OK;
+    }
+    return NVDP_OK;
+}
+
+/* The next word of the folded run. */
+static void take_folded(struct nvdp__words *words) {
+    struct nvdp__word *word = &words->word;
+    for (; words->folded_at < words->folded.count; words->folded_at++) {
+        int32_t rune = words->folded.at[words->folded_at];
+        bool alone = nvdp__is_punctuation(rune);
+        if (alone && word->characters > 0) return;
+        if (word->characters++ < NVDP__WORD_CHARACTERS)
+            word->size +=
+                (size_t)utf8proc_encode_char(rune, (utf8proc_uint8_t *)word->bytes + word->size);
+        if (alone) {
+            words->folded_at++;
+            return;
+        }
+    }
+}
+
+/* Prepares what follows at `at`.  A run up to white space is plain in most texts; where it is not,
+ * its characters depend on each other (a final sigma, the order of accents) and are folded
+ * together. */
+static nvdp_status start_run(struct nvdp__words *words) {
+    while (words->at < words->size && kind_at(words, words->at) == BYTE_SPACE) {
+        words->at++;
+    }
+    size_t end = words->at;
+    while (end < words->size && kind_at(words, end) != BYTE_SPACE &&
+           kind_at(words, end) != BYTE_NOT_ASCII) {
+        end++;
+    }
+    if (end == words->size || kind_at(words, end) == BYTE_SPACE) {
+        words->plain_end = end;
+        return NVDP_OK;
+    }
+    NVDP_RETURN_IF_FAILED(gather_run(words));
+    words->plain_end = words->at;
+    words->folded_at = 0;
+    return nvdp__fold(words->ctx, &words->rules->normalization, &words->run, &words->folded);
+}
+
+nvdp_status nvdp__words_next(struct nvdp__words *words, bool *found) {
+    struct nvdp__word *word = &words->word;
+    word->size = 0;
+    word->characters = 0;
+    for (;;) {
+        take_folded(words);
+        if (word->characters == 0) take_plain(words);
+        if (word->characters > 0 || words->at == words->size) break;
+        NVDP_RETURN_IF_FAILED(start_run(words));
+    }
+    *found = word->characters > 0;
     return NVDP_OK;
 }

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_ROOM = 1 << 18, LONGEST_LINE = 1 << 26 };
+enum { READ_SIZE = 1 << 18, LONGEST_LINE = 1 << 26 };
 
-static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
 static const char DOCUMENT_BEGINS[] = "<doc ";
 static const char DOCUMENT_ENDS[] = "</doc>";
 
@@ -85,9 +84,9 @@ static nvdp_status read_more(struct nvdp__plain_text *plain) {
     plain->used = 0;
     plain->have = left;
     NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(plain->ctx, &plain->buffer, &plain->capacity, left + READ_ROOM, 1));
+        nvdp__reserve(plain->ctx, &plain->buffer, &plain->capacity, left + READ_SIZE, 1));
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__input_read(plain->input, READ_ROOM, plain->buffer + left, &count));
+    NVDP_RETURN_IF_FAILED(nvdp__input_read(plain->input, READ_SIZE, plain->buffer + left, &count));
     plain->have += count;
     plain->bytes += count;
     plain->input_ended = count == 0;
@@ -114,8 +113,8 @@ static nvdp_status next_raw(struct nvdp__plain_text *plain, struct nvdp__plain_l
     plain->used += end != NULL ? size + 1 : size;
     plain->line += *found;
     if (size > 0 && text[size - 1] == '\r') size--;
-    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
-    if (plain->line == 1 && size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
+    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
+    if (plain->line == 1 && size >= mark && memcmp(text, NVDP__BYTE_ORDER_MARK, mark) == 0) {
         text += mark;
         size -= mark;
     }
@@ -128,34 +127,19 @@ static bool begins_with(const struct nvdp__plain_line *line, const char *start) 
     return line->size >= size && memcmp(line->text, start, size) == 0;
 }
 
-static bool is_blank(const struct nvdp__plain_line *line) {
-    for (size_t i = 0; i < line->size; i++) {
-        if (strchr(" \t\r\f\v", line->text[i]) == NULL || line->text[i] == '\0') return false;
-    }
-    return true;
-}
-
-/* Whether the line separates documents and is not text itself. */
+/* Whether the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
 static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
-    if (begins_with(line, DOCUMENT_BEGINS)) {
-        plain->in_doc = true;
+    bool doc = begins_with(line, DOCUMENT_BEGINS);
+    if (doc || begins_with(line, DOCUMENT_ENDS)) {
+        plain->in_doc = doc;
         plain->begins = true;
         return true;
     }
-    if (begins_with(line, DOCUMENT_ENDS)) {
-        plain->in_doc = false;
-        plain->begins = true;
-        return true;
+    for (size_t i = 0; i < line->size; i++) {
+        if (memchr(" \t\r\f\v", line->text[i], 5) == NULL) return false;
     }
-    if (!is_blank(line)) return false;
     if (!plain->in_doc) plain->begins = true;
     return true;
-}
-
-static void count_line(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
-    plain->text_lines++;
-    if (nvdp__is_utf8(line->text, line->size)) return;
-    if (plain->bad_lines++ == 0) plain->first_bad = plain->line;
 }
 
 nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
@@ -168,11 +152,76 @@ nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__p
             continue;
         }
         if (is_border(plain, line)) continue;
-        count_line(plain, line);
+        plain->text_lines++;
+        if (!nvdp__is_utf8(line->text, line->size) && plain->bad_lines++ == 0)
+            plain->first_bad = plain->line;
         line->begins = plain->begins;
         plain->begins = false;
         return NVDP_OK;
     }
     *found = false;
     return NVDP_OK;
+}
+
+/* ---- sentences ---- */
+
+static const char *const abbreviations[] = {"mr", "mrs", "ms",   "dr",  "st",  "vs",  "prof", "sr",
+                                            "jr", "no",  "gen",  "col", "sgt", "rev", "ca",   "cf",
+                                            "eg", "ie",  "capt", "hon", "lt",  "mt",  "vol"};
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+static bool may_begin(char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || is_one_of(c, "\"'([{") ||
+           (unsigned char)c >= 0x80;
+}
+
+/* Whether the '.' at `dot` stands behind a single letter or an abbreviation. */
+static bool abbreviates(const char *text, size_t dot) {
+    size_t start = dot;
+    while (start > 0 && is_letter(text[start - 1])) {
+        start--;
+    }
+    size_t size = dot - start;
+    if (size == 1) return true;
+    for (size_t i = 0; i < sizeof abbreviations / sizeof abbreviations[0]; i++) {
+        size_t k = 0;
+        while (k < size && abbreviations[i][k] != '\0' &&
+               (text[start + k] | 0x20) == abbreviations[i][k]) {
+            k++;
+        }
+        if (k == size && abbreviations[i][k] == '\0') return true;
+    }
+    return false;
+}
+
+/* A sentence ends behind '.', '!' or '?' and any closing quotes or brackets that follow, where then
+ * come a space and a character that may begin a sentence: a capital, a digit, an opening quote or
+ * bracket, or anything that is not ASCII.  A '.' behind a single letter ("J. Smith") or one of a
+ * few titles and abbreviations ("Dr.", "vs.") ends none.  The rule is for English and its like;
+ * what it misses makes sentences longer or shorter, and no token different: cuts fall on spaces. */
+size_t nvdp__sentence_end(const char *text, size_t size) {
+    for (size_t at = 0; at < size; at++) {
+        if (!is_one_of(text[at], ".!?")) continue;
+        size_t end = at + 1;
+        while (end < size && is_one_of(text[end], "\"')]}.!?")) {
+            end++;
+        }
+        size_t next = end;
+        while (next < size && text[next] == ' ') {
+            next++;
+        }
+        bool single = end == at + 1 && text[at] == '.';
+        if (next > end && next < size && may_begin(text[next]) &&
+            !(single && abbreviates(text, at)))
+            return next;
+        at = end - 1;
+    }
+    return size;
 }

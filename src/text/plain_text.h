@@ -1,4 +1,4 @@
-/* Plain text, line by line, with its documents' borders.
+/* Plain text: lines with their documents' borders, and where a line is cut into sentences.
  *
  * A document is what stands between blank lines, or between a line that begins with `<doc ` and a
  * line `</doc>` (as WikiExtractor writes), within which blank lines separate nothing.  Lines are in
@@ -28,5 +28,8 @@ nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__p
                                   bool *found);
 /* Bytes of text read so far, for progress. */
 uint64_t nvdp__plain_text_bytes(const struct nvdp__plain_text *plain);
+
+/* Bytes of the first sentence of text[0..size), `size` where there is no cut. */
+size_t nvdp__sentence_end(const char *text, size_t size);
 
 #endif

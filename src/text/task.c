@@ -1,22 +1,16 @@
 #include "text/task.h"
 
+#include <locale.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+/* ---- tasks ---- */
+
 const char *nvdp_metric_name(enum nvdp_metric metric) {
-    switch (metric) {
-    case NVDP_METRIC_ACCURACY:
-        return "accuracy";
-    case NVDP_METRIC_F1:
-        return "f1";
-    case NVDP_METRIC_MATTHEWS:
-        return "matthews";
-    case NVDP_METRIC_PEARSON:
-        return "pearson";
-    case NVDP_METRIC_SPEARMAN:
-        return "spearman";
-    }
-    return "unknown";
+    static const char *const name[] = {"accuracy", "f1", "matthews", "pearson", "spearman"};
+    return (unsigned)metric < sizeof name / sizeof name[0] ? name[metric] : "unknown";
 }
 
 static const char *const zero_one[] = {"0", "1"};
@@ -28,61 +22,34 @@ static const char *const inference[] = {"entailment", "neutral", "contradiction"
 #define ACCURACY_F1 .metrics = 2, .metric = {NVDP_METRIC_ACCURACY, NVDP_METRIC_F1}
 #define MATTHEWS .metrics = 1, .metric = {NVDP_METRIC_MATTHEWS}
 #define CORRELATIONS .metrics = 2, .metric = {NVDP_METRIC_PEARSON, NVDP_METRIC_SPEARMAN}
-#define FILES .dev = "dev.tsv", .test = "test.tsv"
 
+#define COLUMNS(text_, pair_, label_, id_) .text = text_, .pair = pair_, .label = label_, .id = id_
+#define FILES .dev = "dev.tsv", .test = "test.tsv"
+#define MATCHED                                                                                    \
+    .dev = "dev_matched.tsv", .dev_mismatched = "dev_mismatched.tsv", .test = "test_matched.tsv",  \
+    .test_mismatched = "test_mismatched.tsv"
+
+/* clang-format off */
 static const struct nvdp__layout layouts[] = {
-    {.task = {NVDP_TASK_MRPC, "mrpc", .pair = true, CLASSES(zero_one), ACCURACY_F1},
-     .text = "#1 String",
-     .pair = "#2 String",
-     .label = "Quality",
-     .id = "index",
-     FILES},
-    {.task = {NVDP_TASK_STSB, "stsb", .pair = true, .regression = true, .classes = 1,
-              .label_min = 0, .label_max = 5, CORRELATIONS},
-     .text = "sentence1",
-     .pair = "sentence2",
-     .label = "score",
-     .id = "index",
-     FILES},
-    {.task = {NVDP_TASK_RTE, "rte", .pair = true, CLASSES(entailment), ACCURACY},
-     .text = "sentence1",
-     .pair = "sentence2",
-     .label = "label",
-     .id = "index",
-     FILES},
-    {.task = {NVDP_TASK_QQP, "qqp", .pair = true, CLASSES(zero_one), ACCURACY_F1},
-     .text = "question1",
-     .pair = "question2",
-     .label = "is_duplicate",
-     .id = "id",
-     FILES},
-    {.task = {NVDP_TASK_QNLI, "qnli", .pair = true, CLASSES(entailment), ACCURACY},
-     .text = "question",
-     .pair = "sentence",
-     .label = "label",
-     .id = "index",
-     FILES},
-    {.task = {NVDP_TASK_SST2, "sst2", CLASSES(zero_one), ACCURACY},
-     .text = "sentence",
-     .label = "label",
-     .id = "index",
-     FILES},
-    {.task = {NVDP_TASK_COLA, "cola", CLASSES(zero_one), MATTHEWS},
-     .text = "sentence",
-     .label = "label",
-     .id = "index",
-     FILES},
-    {.task = {NVDP_TASK_MNLI, "mnli", .pair = true, CLASSES(inference), ACCURACY},
-     .text = "sentence1",
-     .pair = "sentence2",
-     .label = "gold_label",
-     .id = "index",
-     .dev = "dev_matched.tsv",
-     .dev_mismatched = "dev_mismatched.tsv",
-     .test = "test_matched.tsv",
-     .test_mismatched = "test_mismatched.tsv"},
-    {.task = {NVDP_TASK_TSV, "tsv", ACCURACY}, .id = "id", FILES},
+    {{NVDP_TASK_MRPC, "mrpc", .pair = true, CLASSES(zero_one), ACCURACY_F1},
+     COLUMNS("#1 String", "#2 String", "Quality", "index"), FILES},
+    {{NVDP_TASK_STSB, "stsb", .pair = true, .regression = true, .classes = 1, .label_min = 0, .label_max = 5, CORRELATIONS},
+     COLUMNS("sentence1", "sentence2", "score", "index"), FILES},
+    {{NVDP_TASK_RTE, "rte", .pair = true, CLASSES(entailment), ACCURACY},
+     COLUMNS("sentence1", "sentence2", "label", "index"), FILES},
+    {{NVDP_TASK_QQP, "qqp", .pair = true, CLASSES(zero_one), ACCURACY_F1},
+     COLUMNS("question1", "question2", "is_duplicate", "id"), FILES},
+    {{NVDP_TASK_QNLI, "qnli", .pair = true, CLASSES(entailment), ACCURACY},
+     COLUMNS("question", "sentence", "label", "index"), FILES},
+    {{NVDP_TASK_SST2, "sst2", CLASSES(zero_one), ACCURACY},
+     COLUMNS("sentence", NULL, "label", "index"), FILES},
+    {{NVDP_TASK_COLA, "cola", CLASSES(zero_one), MATTHEWS},
+     COLUMNS("sentence", NULL, "label", "index"), FILES},
+    {{NVDP_TASK_MNLI, "mnli", .pair = true, CLASSES(inference), ACCURACY},
+     COLUMNS("sentence1", "sentence2", "gold_label", "index"), MATCHED},
+    {{NVDP_TASK_TSV, "tsv", ACCURACY}, .id = "id", FILES},
 };
+/* clang-format on */
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out) {
@@ -137,27 +104,421 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
 
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             enum nvdp_split split, const char **name) {
-    const char *file = NULL;
-    switch (split) {
-    case NVDP_SPLIT_TRAIN:
-        file = "train.tsv";
-        break;
-    case NVDP_SPLIT_DEV:
-        file = layout->dev;
-        break;
-    case NVDP_SPLIT_TEST:
-        file = layout->test;
-        break;
-    case NVDP_SPLIT_DEV_MISMATCHED:
-        file = layout->dev_mismatched;
-        break;
-    case NVDP_SPLIT_TEST_MISMATCHED:
-        file = layout->test_mismatched;
-        break;
-    }
+    const char *const files[] = {
+        [NVDP_SPLIT_TRAIN] = "train.tsv",
+        [NVDP_SPLIT_DEV] = layout->dev,
+        [NVDP_SPLIT_TEST] = layout->test,
+        [NVDP_SPLIT_DEV_MISMATCHED] = layout->dev_mismatched,
+        [NVDP_SPLIT_TEST_MISMATCHED] = layout->test_mismatched,
+    };
+    const char *file = (unsigned)split < sizeof files / sizeof files[0] ? files[split] : NULL;
     if (file == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: task %s has no such split (%d)",
                           layout->task.name, (int)split);
     *name = file;
     return NVDP_OK;
+}
+
+/* ---- tab-separated values ---- */
+
+enum { NUMBER_SIZE = 64 };
+
+void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
+                    struct nvdp__tsv *tsv) {
+    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
+    size_t skip = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+    *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
+}
+
+bool nvdp__tsv_more(const struct nvdp__tsv *tsv) {
+    return tsv->at < tsv->end;
+}
+
+nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
+    const char *at = tsv->at;
+    size_t left = (size_t)(tsv->end - at);
+    const char *stop = memchr(at, '\n', left);
+    tsv->at = stop != NULL ? stop + 1 : tsv->end;
+    tsv->line++;
+    tsv->fields = 0;
+    if (stop == NULL) stop = tsv->end;
+    if (stop > at && stop[-1] == '\r') stop--;
+    if (stop - at > NVDP__LINE_LIMIT)
+        return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected a line of at most %d bytes, found %td", tsv->path,
+                          tsv->line, NVDP__LINE_LIMIT, stop - at);
+    for (;;) {
+        const char *tab = memchr(at, '\t', (size_t)(stop - at));
+        const char *end = tab != NULL ? tab : stop;
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(tsv->ctx, &tsv->field, &tsv->capacity, tsv->fields + 1,
+                                            sizeof *tsv->field));
+        tsv->field[tsv->fields++] = (struct nvdp__field){at, (size_t)(end - at)};
+        if (tab == NULL) return NVDP_OK;
+        at = tab + 1;
+    }
+}
+
+void nvdp__tsv_release(struct nvdp__tsv *tsv) {
+    free(tsv->field);
+    *tsv = (struct nvdp__tsv){0};
+}
+
+bool nvdp__field_is(struct nvdp__field field, const char *text) {
+    return field.size == strlen(text) && memcmp(field.text, text, field.size) == 0;
+}
+
+nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column) {
+    size_t found = tsv->fields;
+    for (size_t i = 0; i < tsv->fields; i++) {
+        if (!nvdp__field_is(tsv->field[i], name)) continue;
+        if (found < tsv->fields)
+            return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected one column '%s', found it as %zu and %zu",
+                              tsv->path, tsv->line, name, found + 1, i + 1);
+        found = i;
+    }
+    *column = found;
+    return NVDP_OK;
+}
+
+/* Names after one another, "a, b, ...", cut where the list is full.  Zero it. */
+struct list {
+    char text[512];
+    size_t used;
+    bool full;
+};
+
+static void list_add(struct list *list, size_t most, const char *name) {
+    const char *comma = list->used > 0 ? ", " : "";
+    if (list->full) return;
+    list->full = list->used + strlen(name) + sizeof ", , ..." > most;
+    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
+                                   comma, list->full ? "..." : name);
+}
+
+nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name) {
+    struct list list = {0};
+    for (size_t i = 0; i < tsv->fields; i++)
+        list_add(&list, sizeof list.text, nvdp__quote_field(tsv->field[i]).text);
+    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: missing column '%s': found columns %s",
+                      tsv->path, tsv->line, name, list.text);
+}
+
+bool nvdp__field_number(struct nvdp__field field, double *number) {
+    char text[NUMBER_SIZE];
+    if (field.size == 0 || field.size >= sizeof text) return false;
+    memcpy(text, field.text, field.size);
+    text[field.size] = '\0';
+    /* Decimal digits only: strtod would also take spaces, hexadecimal, "inf" and "nan". */
+    if (strspn(text, "0123456789+-.eE") != field.size) return false;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0) return false;
+    char *end = NULL;
+    double value = strtod_l(text, &end, plain);
+    freelocale(plain);
+    if (end != text + field.size || !isfinite(value)) return false;
+    *number = value;
+    return true;
+}
+
+/* ---- names ---- */
+
+nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
+                             const struct nvdp__field *first, size_t stride, const char ***out) {
+    size_t bytes = count * sizeof **out;
+    const char *at = (const char *)first;
+    for (size_t i = 0; i < count; i++)
+        bytes += ((const struct nvdp__field *)(const void *)(at + i * stride))->size + 1;
+    const char **names = nvdp__calloc(ctx, bytes, 1);
+    if (names == NULL) return NVDP_ERR_MEMORY;
+    char *text = (char *)(names + count);
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp__field *name = (const void *)(at + i * stride);
+        if (name->size > 0) memcpy(text, name->text, name->size);
+        names[i] = text;
+        text += name->size + 1;
+    }
+    *out = names;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *const *name,
+                           const size_t *rows, const char ***out) {
+    struct nvdp__field *field = nvdp__calloc(ctx, count, sizeof *field);
+    if (field == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = name[rows != NULL ? rows[i] : i];
+        field[i] = (struct nvdp__field){text, strlen(text)};
+    }
+    nvdp_status status = nvdp__names_copy(ctx, count, field, sizeof *field, out);
+    free(field);
+    return status;
+}
+
+/* ---- rows ---- */
+
+enum { COLA_COLUMNS = 4, COLA_LABEL = 1, COLA_SENTENCE = 3, KNOWN_LABELS = 256 };
+static const size_t NO_COLUMN = SIZE_MAX;
+
+/* One file's reading. */
+struct reader {
+    struct nvdp_context *ctx;
+    const struct nvdp_dataset_config *config;
+    struct nvdp__layout layout;
+    enum nvdp__label_use use;
+    struct nvdp__tsv tsv;
+    size_t columns;
+    size_t text, pair, label, id; /* columns, or NO_COLUMN */
+    bool collect;                 /* class names are what the file's rows say */
+    bool pending;                 /* the present line is a row already */
+    int64_t index;
+    struct nvdp__rows *rows;
+};
+
+static nvdp_status find_column(struct reader *reader, const char *name, bool required,
+                               size_t *out) {
+    *out = NO_COLUMN;
+    if (name == NULL) return NVDP_OK;
+    size_t column;
+    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&reader->tsv, name, &column));
+    if (column < reader->tsv.fields) {
+        *out = column;
+    } else if (required) {
+        return nvdp__tsv_missing(&reader->tsv, name);
+    }
+    return NVDP_OK;
+}
+
+/* CoLA's train and dev files have no header: source, label, the author's star, sentence. */
+static bool is_bare_cola(const struct reader *reader) {
+    const struct nvdp__tsv *tsv = &reader->tsv;
+    if (reader->layout.task.id != NVDP_TASK_COLA || tsv->fields != COLA_COLUMNS) return false;
+    for (size_t i = 0; i < tsv->fields; i++) {
+        if (nvdp__field_is(tsv->field[i], reader->layout.text)) return false;
+    }
+    return true;
+}
+
+static nvdp_status read_header(struct reader *reader) {
+    struct nvdp__tsv *tsv = &reader->tsv;
+    if (!nvdp__tsv_more(tsv))
+        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
+                          tsv->path);
+    NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
+    reader->columns = tsv->fields;
+    reader->pending = is_bare_cola(reader);
+    if (reader->pending) {
+        reader->text = COLA_SENTENCE;
+        reader->label = COLA_LABEL;
+        reader->pair = NO_COLUMN;
+        reader->id = NO_COLUMN;
+        return NVDP_OK;
+    }
+    const struct nvdp__layout *layout = &reader->layout;
+    NVDP_RETURN_IF_FAILED(find_column(reader, layout->text, true, &reader->text));
+    NVDP_RETURN_IF_FAILED(find_column(reader, layout->pair, true, &reader->pair));
+    NVDP_RETURN_IF_FAILED(
+        find_column(reader, layout->label, reader->use == NVDP__LABELS_REQUIRED, &reader->label));
+    NVDP_RETURN_IF_FAILED(find_column(reader, layout->id, false, &reader->id));
+    if (layout->task.id != NVDP_TASK_TSV || reader->id != NO_COLUMN) return NVDP_OK;
+    return find_column(reader, "index", false, &reader->id);
+}
+
+static nvdp_status read_score(struct reader *reader, struct nvdp__field field, float *label) {
+    const struct nvdp_task *task = &reader->rows->task;
+    char expected[128] = "a finite number";
+    double score;
+    if (nvdp__field_number(field, &score) && score >= task->label_min && score <= task->label_max &&
+        isfinite((float)score)) {
+        *label = (float)score;
+        return NVDP_OK;
+    }
+    if (isfinite(task->label_min))
+        snprintf(expected, sizeof expected, "a number from %g to %g", task->label_min,
+                 task->label_max);
+    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: score %s: expected %s",
+                      reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text, expected);
+}
+
+static nvdp_status read_class(struct reader *reader, struct nvdp__field field, float *label) {
+    const struct nvdp_task *task = &reader->rows->task;
+    struct list known = {0};
+    for (int i = 0; i < task->classes; i++) {
+        if (nvdp__field_is(field, task->labels[i])) {
+            *label = (float)i;
+            return NVDP_OK;
+        }
+    }
+    for (int i = 0; i < task->classes; i++)
+        list_add(&known, KNOWN_LABELS, task->labels[i]);
+    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected one of %s",
+                      reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text,
+                      known.text);
+}
+
+/* A name that is to stand in files and reports. */
+static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
+    if (field.size > 0 && memchr(field.text, '\0', field.size) == NULL &&
+        nvdp__is_utf8(field.text, field.size))
+        return NVDP_OK;
+    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
+                      reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text);
+}
+
+/* Byte order, which is the order of code points in UTF-8. */
+static int compare_names(const void *left, const void *right) {
+    const struct nvdp__field *a = left;
+    const struct nvdp__field *b = right;
+    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
+    if (order != 0) return order;
+    return (a->size > b->size) - (a->size < b->size);
+}
+
+/* The different labels of all rows, in order, become the classes. */
+static nvdp_status collect_classes(struct reader *reader) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__rows *rows = reader->rows;
+    size_t classes = 0;
+    struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
+    if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < rows->count; i++)
+        name[i] = rows->row[i].label_text;
+    qsort(name, rows->count, sizeof *name, compare_names);
+    for (size_t i = 0; i < rows->count; i++) {
+        if (classes > 0 && compare_names(&name[classes - 1], &name[i]) == 0) continue;
+        name[classes++] = name[i];
+    }
+    if (classes < 2)
+        NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
+                            "%s: column '%s': expected at least 2 different labels, found only %s",
+                            reader->tsv.path, reader->layout.label,
+                            nvdp__quote_field(name[0]).text));
+    NVDP_TRY(nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
+    rows->task.labels = rows->labels;
+    rows->task.classes = (int)classes;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct nvdp__field *found =
+            bsearch(&rows->row[i].label_text, name, classes, sizeof *name, compare_names);
+        rows->row[i].label = (float)(found - name);
+    }
+cleanup:
+    free(name);
+    return status;
+}
+
+static nvdp_status prepare_labels(struct reader *reader) {
+    struct nvdp__rows *rows = reader->rows;
+    const struct nvdp_task *from = reader->config->labels_from;
+    if (reader->use == NVDP__LABELS_IGNORED) reader->label = NO_COLUMN;
+    rows->labelled = reader->label != NO_COLUMN;
+    if (reader->config->task != NVDP_TASK_TSV || rows->task.regression) return NVDP_OK;
+    if (from == NULL || from->labels == NULL) {
+        reader->collect = rows->labelled;
+        return NVDP_OK;
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp__names_of(reader->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
+    rows->task.labels = rows->labels;
+    rows->task.classes = from->classes;
+    return NVDP_OK;
+}
+
+static nvdp_status read_label(struct reader *reader, struct nvdp__row *row) {
+    struct nvdp__field field = reader->tsv.field[reader->label];
+    row->label_text = field;
+    if (reader->rows->task.regression) return read_score(reader, field, &row->label);
+    if (reader->collect) return check_name(reader, field);
+    return read_class(reader, field, &row->label);
+}
+
+/* Annotators did not agree on some of MNLI's pairs. */
+static bool lacks_gold(const struct reader *reader) {
+    return reader->layout.task.id == NVDP_TASK_MNLI && reader->label != NO_COLUMN &&
+           nvdp__field_is(reader->tsv.field[reader->label], "-");
+}
+
+static nvdp_status read_row(struct reader *reader) {
+    struct nvdp__rows *rows = reader->rows;
+    struct nvdp__tsv *tsv = &reader->tsv;
+    int64_t index = reader->index++;
+    if (!reader->pending) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
+    reader->pending = false;
+    if (tsv->fields != reader->columns)
+        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu",
+                          tsv->path, tsv->line, reader->columns, tsv->fields);
+    if (lacks_gold(reader)) {
+        rows->skipped++;
+        return NVDP_OK;
+    }
+    struct nvdp__row row = {.text = tsv->field[reader->text], .index = index, .label = NAN};
+    if (reader->pair != NO_COLUMN) row.pair = tsv->field[reader->pair];
+    if (reader->id != NO_COLUMN) row.id = tsv->field[reader->id];
+    if (rows->labelled) NVDP_RETURN_IF_FAILED(read_label(reader, &row));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(reader->ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof row));
+    rows->row[rows->count++] = row;
+    return NVDP_OK;
+}
+
+/* Reads all rows; a bad one ends the reading unless it is to be skipped. */
+static nvdp_status read_rows(struct reader *reader) {
+    struct nvdp_context *ctx = reader->ctx;
+    struct nvdp__rows *rows = reader->rows;
+    char *first = NULL; /* the first bad row's message */
+    size_t bad = 0;
+    nvdp_status status = NVDP_OK;
+    while (reader->pending || nvdp__tsv_more(&reader->tsv)) {
+        status = read_row(reader);
+        if (status == NVDP_OK) continue;
+        if (status != NVDP_ERR_INPUT || !reader->config->skip_bad_rows) goto cleanup;
+        if (bad++ == 0 && ctx != NULL) {
+            first = nvdp__strdup(ctx, nvdp_context_error(ctx));
+            if (first == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        }
+        status = NVDP_OK;
+    }
+    if (rows->skipped > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu rows without a gold label",
+                  reader->tsv.path, rows->skipped);
+    if (bad > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s", reader->tsv.path,
+                  bad, first != NULL ? first : "");
+    rows->skipped += bad;
+    if (rows->count == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
+                            reader->tsv.path, rows->skipped > 0 ? " that can be used" : ""));
+cleanup:
+    free(first);
+    return status;
+}
+
+nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                             enum nvdp__label_use use, const char *path, const char *bytes,
+                             size_t count, struct nvdp__rows *rows) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__rows read = {0};
+    struct reader reader = {.ctx = ctx, .config = config, .use = use, .rows = &read};
+    NVDP_TRY(nvdp__task_resolve(ctx, config, &reader.layout));
+    if (use == NVDP__LABELS_REQUIRED && reader.layout.label == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "label_column: expected a column's name, found none"));
+    read.task = reader.layout.task;
+    nvdp__tsv_open(ctx, path, bytes, count, &reader.tsv);
+    NVDP_TRY(read_header(&reader));
+    read.has_id = reader.id != NO_COLUMN;
+    NVDP_TRY(prepare_labels(&reader));
+    NVDP_TRY(read_rows(&reader));
+    if (reader.collect) NVDP_TRY(collect_classes(&reader));
+    *rows = read;
+    read = (struct nvdp__rows){0};
+cleanup:
+    nvdp__tsv_release(&reader.tsv);
+    nvdp__rows_release(&read);
+    return status;
+}
+
+void nvdp__rows_release(struct nvdp__rows *rows) {
+    free(rows->labels);
+    free(rows->row);
+    *rows = (struct nvdp__rows){0};
 }

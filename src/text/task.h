@@ -1,9 +1,12 @@
-/* The tasks' layouts: which columns of a file hold what. */
+/* Tasks and their files: which columns hold what, lines of tab-separated values, and rows with
+ * their texts, labels and ids, each row checked. */
 #ifndef NVDP_SRC_TEXT_TASK_H
 #define NVDP_SRC_TEXT_TASK_H
 
-#include "base/base.h"
+#include "text/normalize.h"
 #include <nvdp/dataset.h>
+
+/* ---- tasks ---- */
 
 struct nvdp__layout {
     struct nvdp_task task; /* NVDP_TASK_TSV: without labels and pair, which its options decide */
@@ -20,5 +23,79 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
 /* The split's file within the task's directory. */
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             enum nvdp_split split, const char **name);
+
+/* ---- tab-separated values: no quoting, no escapes ---- */
+
+enum { NVDP__LINE_LIMIT = 16 << 20 }; /* bytes */
+
+/* A cursor over a file in memory, which must outlive it.  Zero it, open it, release it. */
+struct nvdp__tsv {
+    struct nvdp_context *ctx;
+    const char *path; /* for messages */
+    const char *at, *end;
+    size_t line;               /* the present line, from 1; 0 before the first */
+    struct nvdp__field *field; /* [fields] of the present line */
+    size_t fields, capacity;
+};
+
+/* Steps over a leading byte-order mark. */
+void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
+                    struct nvdp__tsv *tsv);
+/* Whether another line is there. */
+bool nvdp__tsv_more(const struct nvdp__tsv *tsv);
+/* Splits the next line, without its LF or CRLF.  A line over the limit is passed over and is
+ * NVDP_ERR_INPUT. */
+nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv);
+void nvdp__tsv_release(struct nvdp__tsv *tsv);
+
+/* Finds a header's column by its exact name; *column is `fields` where it is missing.  A name that
+ * is there twice: NVDP_ERR_INPUT. */
+nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column);
+/* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'". */
+nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name);
+
+bool nvdp__field_is(struct nvdp__field field, const char *text);
+/* The whole field as a finite decimal number, whatever the locale. */
+bool nvdp__field_number(struct nvdp__field field, double *number);
+
+/* ---- names: labels, and the ids of rows ---- */
+
+/* Copies as one block of memory for free(); from field to field it is `stride` bytes. */
+nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
+                             const struct nvdp__field *first, size_t stride, const char ***out);
+/* The same of name[rows[i]], or of name[i] where `rows` is NULL. */
+nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *const *name,
+                           const size_t *rows, const char ***out);
+
+/* ---- rows ---- */
+
+enum nvdp__label_use {
+    NVDP__LABELS_REQUIRED, /* training and scoring */
+    NVDP__LABELS_FOUND,    /* where the file has the column */
+    NVDP__LABELS_IGNORED   /* hidden test labels */
+};
+
+struct nvdp__row {
+    struct nvdp__field text, pair, id, label_text;
+    int64_t index; /* rows before it in the file, bad ones too */
+    float label;
+};
+
+/* Zero it, read it, release it.  Fields point into the file's bytes. */
+struct nvdp__rows {
+    struct nvdp_task task;
+    const char **labels; /* owned: task.labels where they are not static */
+    bool labelled, has_id;
+    struct nvdp__row *row;
+    size_t count, capacity;
+    size_t skipped; /* bad ones on request, and MNLI's without a gold label */
+};
+
+/* Parses the file's bytes; `path` is for messages.  The labels of a user's file come from
+ * config->labels_from or else from the file itself. */
+nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                             enum nvdp__label_use use, const char *path, const char *bytes,
+                             size_t count, struct nvdp__rows *rows);
+void nvdp__rows_release(struct nvdp__rows *rows);
 
 #endif

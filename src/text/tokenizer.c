@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "text/quote.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,46 +11,37 @@ enum {
     PAIR_SPECIALS = 3           /* [CLS] a [SEP] b [SEP] */
 };
 
-const char *const nvdp__special_names[NVDP__SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
-                                                         "[MASK]"};
 static const char *const special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token", "cls_token",
                                                          "sep_token", "mask_token"};
 
 /* ---- creation ---- */
-
-/* Of everything that decides what a text becomes. */
-static void fill_digest(struct nvdp_tokenizer *tokenizer, const char *bytes, size_t count) {
-    const struct nvdp__normalization *normalization = &tokenizer->rules.normalization;
-    struct nvdp__digest digest;
-    nvdp__digest_begin(&digest);
-    nvdp__digest_bytes(&digest, bytes, count);
-    for (int i = 0; i < NVDP__SPECIALS; i++) {
-        nvdp__digest_number(&digest, (uint64_t)tokenizer->special[i]);
-    }
-    nvdp__digest_number(&digest, normalization->lower_case);
-    nvdp__digest_number(&digest, normalization->strip_accents);
-    nvdp__digest_number(&digest, normalization->chinese_characters);
-    nvdp__digest_end(&digest, tokenizer->digest);
-}
 
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out) {
     nvdp_status status = NVDP_OK;
+    struct nvdp__digest digest; /* of everything that decides what a text becomes */
     struct nvdp_tokenizer *tokenizer = nvdp__calloc(ctx, 1, sizeof *tokenizer);
     if (tokenizer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->vocabulary));
+    NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, bytes, count);
     for (int i = 0; i < NVDP__SPECIALS; i++) {
         struct nvdp__field name = {special[i], strlen(special[i])};
-        tokenizer->special[i] = nvdp__vocabulary_find(tokenizer->vocabulary, name.text, name.size);
-        if (tokenizer->special[i] < 0)
+        size_t id = nvdp__strings_find(&tokenizer->pieces, name.text, name.size);
+        if (id == SIZE_MAX)
             NVDP_TRY(nvdp__fail(
                 ctx, NVDP_ERR_INPUT, "%s: %s: expected %s among the %zu pieces, found none", path,
-                special_keys[i], nvdp__quote_field(name).text, tokenizer->vocabulary->count));
+                special_keys[i], nvdp__quote_field(name).text, tokenizer->pieces.count));
+        tokenizer->special[i] = (int32_t)id;
+        nvdp__digest_number(&digest, id);
     }
+    nvdp__digest_number(&digest, normalization->lower_case);
+    nvdp__digest_number(&digest, normalization->strip_accents);
+    nvdp__digest_number(&digest, normalization->chinese_characters);
+    nvdp__digest_end(&digest, tokenizer->digest);
     tokenizer->rules = nvdp__word_rules(normalization);
-    fill_digest(tokenizer, bytes, count);
     *out = tokenizer;
     tokenizer = NULL;
 cleanup:
@@ -78,72 +68,59 @@ static nvdp_status read_special(struct nvdp_context *ctx, const char *path, cons
     return NVDP_OK;
 }
 
-/* Names point into `config` or are the defaults. */
-static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const json_t *config,
-                               struct nvdp__normalization *normalization,
-                               const char *special[NVDP__SPECIALS]) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_bool(ctx, path, config, "do_lower_case", true, &normalization->lower_case));
-    /* Not given (or null), accents go with capitals. */
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, config, "strip_accents",
-                                          normalization->lower_case,
-                                          &normalization->strip_accents));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, config, "tokenize_chinese_chars", true,
-                                          &normalization->chinese_characters));
-    for (int i = 0; i < NVDP__SPECIALS; i++) {
-        NVDP_RETURN_IF_FAILED(read_special(ctx, path, config, i, &special[i]));
-    }
-    return NVDP_OK;
-}
-
 nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_tokenizer **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__normalization normalization = {true, true, true};
-    const char *special[NVDP__SPECIALS];
+    struct nvdp__normalization rules = {true, true, true};
+    const char *special[NVDP__SPECIALS]; /* point into `config` or are the defaults */
     memcpy(special, nvdp__special_names, sizeof special);
     json_t *config = NULL;
     char *bytes = NULL;
     size_t count = 0;
-    char *vocabulary_path = nvdp__join(ctx, directory, "vocab.txt");
-    char *config_path =
-        vocabulary_path == NULL ? NULL : nvdp__join(ctx, directory, "tokenizer_config.json");
-    if (config_path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (nvdp__exists(config_path)) {
-        NVDP_TRY(nvdp__json_read(ctx, config_path, &config));
-        NVDP_TRY(read_config(ctx, config_path, config, &normalization, special));
+    char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
+    char *path = nvdp__join(ctx, directory, "tokenizer_config.json");
+    if (vocabulary == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__exists(path)) {
+        NVDP_TRY(nvdp__json_read(ctx, path, &config));
+        NVDP_TRY(nvdp__json_bool(ctx, path, config, "do_lower_case", true, &rules.lower_case));
+        /* Not given (or null), accents go with capitals. */
+        NVDP_TRY(nvdp__json_bool(ctx, path, config, "strip_accents", rules.lower_case,
+                                 &rules.strip_accents));
+        NVDP_TRY(nvdp__json_bool(ctx, path, config, "tokenize_chinese_chars", true,
+                                 &rules.chinese_characters));
+        for (int i = 0; i < NVDP__SPECIALS; i++)
+            NVDP_TRY(read_special(ctx, path, config, i, &special[i]));
     }
-    NVDP_TRY(nvdp__read_file(ctx, vocabulary_path, VOCABULARY_LIMIT, &bytes, &count));
-    NVDP_TRY(
-        nvdp__tokenizer_create(ctx, vocabulary_path, bytes, count, special, &normalization, out));
+    NVDP_TRY(nvdp__read_file(ctx, vocabulary, VOCABULARY_LIMIT, &bytes, &count));
+    NVDP_TRY(nvdp__tokenizer_create(ctx, vocabulary, bytes, count, special, &rules, out));
 cleanup:
     free(bytes);
     json_decref(config);
-    free(config_path);
-    free(vocabulary_path);
+    free(path);
+    free(vocabulary);
     return status;
 }
 
 void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer) {
     if (tokenizer == NULL) return;
-    nvdp__vocabulary_free(tokenizer->vocabulary);
+    nvdp__strings_release(&tokenizer->pieces);
     free(tokenizer);
 }
 
 /* ---- questions ---- */
 
 size_t nvdp_tokenizer_size(const struct nvdp_tokenizer *tokenizer) {
-    return tokenizer->vocabulary->count;
+    return tokenizer->pieces.count;
 }
 
 const char *nvdp_tokenizer_piece(const struct nvdp_tokenizer *tokenizer, int32_t id) {
-    const struct nvdp__vocabulary *vocabulary = tokenizer->vocabulary;
-    if (id < 0 || (size_t)id >= vocabulary->count) return NULL;
-    return vocabulary->text + vocabulary->start[id];
+    if (id < 0 || (size_t)id >= tokenizer->pieces.count) return NULL;
+    return tokenizer->pieces.text + tokenizer->pieces.start[id];
 }
 
 int32_t nvdp_tokenizer_find(const struct nvdp_tokenizer *tokenizer, const char *piece) {
-    return nvdp__vocabulary_find(tokenizer->vocabulary, piece, strlen(piece));
+    size_t id = nvdp__strings_find(&tokenizer->pieces, piece, strlen(piece));
+    return id != SIZE_MAX ? (int32_t)id : -1;
 }
 
 int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp_special which) {
@@ -152,26 +129,39 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 
 /* ---- encoding ---- */
 
+/* Greedy, the longest piece first (Wu et al. 2016, as published with BERT): from the word's start,
+ * then from behind each piece with "##" before the rest.  A piece is whole UTF-8, so that a match
+ * always ends between characters.  Hashes of all prefixes cost one pass. */
+size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word, size_t size,
+                       int32_t *ids) {
+    const struct nvdp__strings *pieces = &tokenizer->pieces;
+    uint64_t hash[NVDP__WORD_BYTES + 1];
+    size_t count = 0;
+    for (size_t at = 0; at < size;) {
+        const char *rest = word + at;
+        size_t length = size - at < pieces->longest ? size - at : pieces->longest;
+        size_t id = SIZE_MAX;
+        hash[0] = NVDP__HASH_EMPTY;
+        if (at > 0) hash[0] = nvdp__hash_byte(nvdp__hash_byte(hash[0], '#'), '#');
+        for (size_t i = 0; i < length; i++)
+            hash[i + 1] = nvdp__hash_byte(hash[i], rest[i]);
+        for (; length > 0; length--) {
+            id = nvdp__strings_lookup(pieces, hash[length], at > 0, rest, length);
+            if (id != SIZE_MAX) break;
+        }
+        if (length == 0) {
+            ids[0] = tokenizer->special[NVDP_TOKEN_UNK];
+            return 1;
+        }
+        ids[count++] = (int32_t)id;
+        at += length;
+    }
+    return count;
+}
+
 static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
     return nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity, encoder->count + more,
                          sizeof *encoder->ids);
-}
-
-/* The word's pieces join the ids. */
-static nvdp_status take_word(struct nvdp__encoder *encoder) {
-    const struct nvdp__word *word = &encoder->words.word;
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
-    const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
-    int32_t unknown = tokenizer->special[NVDP_UNK];
-    int32_t *end = encoder->ids + encoder->count;
-    if (word->characters > NVDP__WORD_CHARACTERS) {
-        *end = unknown;
-        encoder->count++;
-    } else {
-        encoder->count +=
-            nvdp__wordpiece(tokenizer->vocabulary, unknown, word->bytes, word->size, end);
-    }
-    return NVDP_OK;
 }
 
 /* Adds the ids of one side, `most` of them (more may lie behind the end). */
@@ -179,6 +169,7 @@ static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, si
                              size_t most) {
     size_t limit = encoder->count + most;
     struct nvdp__words *words = &encoder->words;
+    const struct nvdp__word *word = &words->word;
     words->rules = &encoder->tokenizer->rules;
     words->ctx = encoder->ctx;
     nvdp__words_begin(words, text, size);
@@ -186,52 +177,59 @@ static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, si
         bool found;
         NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
         if (!found) break;
-        NVDP_RETURN_IF_FAILED(take_word(encoder));
+        NVDP_RETURN_IF_FAILED(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
+        int32_t *end = encoder->ids + encoder->count;
+        if (word->characters <= NVDP__WORD_CHARACTERS) {
+            encoder->count += nvdp__wordpiece(encoder->tokenizer, word->bytes, word->size, end);
+        } else {
+            *end = encoder->tokenizer->special[NVDP_TOKEN_UNK];
+            encoder->count++;
+        }
     }
     if (encoder->count > limit) encoder->count = limit;
     return NVDP_OK;
 }
 
 /* Both lengths after tokens were dropped from the longer side, one at a time, from the second on a
- * tie, until `room` are left. */
-static void shorten(size_t room, size_t *a, size_t *b) {
-    if (*a + *b <= room) return;
-    size_t half = room / 2;
-    if (*b <= half) {
-        *a = room - *b;
-    } else if (*a <= room - half) {
-        *b = room - *a;
+ * tie, until `limit` are left. */
+static void shorten(size_t limit, size_t *a, size_t *b) {
+    if (*a + *b <= limit) return;
+    size_t middle = limit / 2;
+    if (*b <= middle) {
+        *a = limit - *b;
+    } else if (*a <= limit - middle) {
+        *b = limit - *a;
     } else { /* both reach the tie, where the second gives way */
-        *a = room - half;
-        *b = half;
+        *a = limit - middle;
+        *b = middle;
     }
 }
 
 nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                          const char *pair, size_t pair_size, size_t max_length) {
     const int32_t *special = encoder->tokenizer->special;
-    size_t room = max_length - (pair != NULL ? PAIR_SPECIALS : SINGLE_SPECIALS);
+    size_t limit = max_length - (pair != NULL ? PAIR_SPECIALS : SINGLE_SPECIALS);
     /* One token too many shows that a side is too long; which ones follow does not matter. */
-    size_t most = room + 1;
+    size_t most = limit + 1;
     encoder->count = 0;
     NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
-    encoder->ids[encoder->count++] = special[NVDP_CLS];
+    encoder->ids[encoder->count++] = special[NVDP_TOKEN_CLS];
     NVDP_RETURN_IF_FAILED(take_text(encoder, text, text_size, most));
     size_t middle = encoder->count;
     if (pair != NULL) NVDP_RETURN_IF_FAILED(take_text(encoder, pair, pair_size, most));
     size_t a = middle - 1;
     size_t b = encoder->count - middle;
-    encoder->truncated = a + b > room;
-    shorten(room, &a, &b);
+    encoder->truncated = a + b > limit;
+    shorten(limit, &a, &b);
     NVDP_RETURN_IF_FAILED(reserve_ids(encoder, PAIR_SPECIALS));
     int32_t *ids = encoder->ids;
     encoder->first = 1 + a + 1;
     if (pair != NULL) memmove(ids + encoder->first, ids + middle, b * sizeof *ids);
-    ids[1 + a] = special[NVDP_SEP];
+    ids[1 + a] = special[NVDP_TOKEN_SEP];
     encoder->count = encoder->first;
     if (pair != NULL) {
         encoder->count += b + 1;
-        ids[encoder->count - 1] = special[NVDP_SEP];
+        ids[encoder->count - 1] = special[NVDP_TOKEN_SEP];
     }
     return NVDP_OK;
 }

@@ -1,16 +1,12 @@
-/* The tokenizer's inside: encoding with memory that is kept from text to text. */
+/* The WordPiece tokenizer's inside: encoding with memory that is kept from text to text. */
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
 #include "base/cache.h"
 #include "text/vocabulary.h"
-#include "text/words.h"
-#include <nvdp/tokenizer.h>
-
-enum { NVDP__SPECIALS = NVDP_MASK + 1 };
 
 struct nvdp_tokenizer {
-    struct nvdp__vocabulary *vocabulary;
+    struct nvdp__strings pieces;
     struct nvdp__word_rules rules;
     int32_t special[NVDP__SPECIALS];
     char digest[NVDP__DIGEST_HEX]; /* of vocabulary, special tokens, normalization */
@@ -21,10 +17,13 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out);
-/* "[PAD]", "[UNK]", ... by enum nvdp_special. */
-extern const char *const nvdp__special_names[NVDP__SPECIALS];
 
-/* One encoder a thread.  Zero it, set the first two members, release it with
+/* Writes the ids of word[0..size) (UTF-8, 1 to NVDP__WORD_BYTES bytes) and returns how many they
+ * are, at most one a character; a single [UNK] where pieces do not cover the word. */
+size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word, size_t size,
+                       int32_t *ids);
+
+/* One encoder per thread.  Zero it, set the first two members, release it with
  * nvdp__encoder_release. */
 struct nvdp__encoder {
     const struct nvdp_tokenizer *tokenizer;

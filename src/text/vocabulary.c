@@ -1,149 +1,652 @@
 #include "text/vocabulary.h"
 
-#include "text/normalize.h"
-#include "text/quote.h"
+#include "text/plain_text.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HASH_SHIFT = 32 };
+enum {
+    FIRST_STRINGS = 1 << 10, /* slots of a hash table at first, and of one of pairs */
+    FIRST_PAIRS = 1 << 12,
+    LINES_A_REPORT = 256,
+    MERGES_A_REPORT = 16,
+    MOST_PIECES = 1 << 24,
+    NO_NODE = 0
+};
 
-static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+/* ---- distinct strings ---- */
 
-static size_t piece_size(const struct nvdp__vocabulary *vocabulary, int32_t id) {
-    return vocabulary->start[id + 1] - vocabulary->start[id] - 1;
+static uint64_t hash_bytes(const char *bytes, size_t size) {
+    uint64_t hash = NVDP__HASH_EMPTY;
+    for (size_t i = 0; i < size; i++)
+        hash = nvdp__hash_byte(hash, bytes[i]);
+    return hash;
 }
 
-/* Multiplication carries a byte's influence upwards only, so the table's index mixes both halves.
- */
-static size_t first_slot(const struct nvdp__vocabulary *vocabulary, uint64_t hash) {
-    return (hash ^ hash >> HASH_SHIFT) & vocabulary->mask;
-}
-
-int32_t nvdp__vocabulary_lookup(const struct nvdp__vocabulary *vocabulary, uint64_t hash, bool tail,
-                                const char *bytes, size_t size) {
+/* The slot of the string, or the free one where it belongs.  Multiplication carries a byte's
+ * influence upwards only, so the table's index mixes both halves of the hash. */
+static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool tail,
+                        const char *bytes, size_t size) {
     const size_t mark = tail ? 2 : 0;
-    for (size_t at = first_slot(vocabulary, hash);; at = (at + 1) & vocabulary->mask) {
-        struct nvdp__slot slot = vocabulary->slot[at];
-        if (slot.id < 0) return -1;
-        if (slot.hash != hash >> HASH_SHIFT || piece_size(vocabulary, slot.id) != size + mark)
-            continue;
-        const char *piece = vocabulary->text + vocabulary->start[slot.id];
-        if (memcmp(piece, "##", mark) == 0 && memcmp(piece + mark, bytes, size) == 0)
-            return slot.id;
+    const size_t mask = strings->slots - 1;
+    for (size_t at = (hash ^ hash >> 32) & mask;; at = (at + 1) & mask) {
+        struct nvdp__slot slot = strings->slot[at];
+        if (slot.number == 0) return at;
+        if (slot.hash != hash >> 32) continue;
+        size_t have;
+        const char *text = nvdp__string(strings, slot.number - 1, &have);
+        if (have == size + mark && memcmp(text, "##", mark) == 0 &&
+            memcmp(text + mark, bytes, size) == 0)
+            return at;
     }
 }
 
-int32_t nvdp__vocabulary_find(const struct nvdp__vocabulary *vocabulary, const char *piece,
-                              size_t size) {
-    return nvdp__vocabulary_lookup(vocabulary, nvdp__hash_bytes(piece, size), false, piece, size);
+/* At most half of the slots are taken. */
+static nvdp_status reserve_slots(struct nvdp__strings *strings) {
+    if (2 * (strings->count + 1) <= strings->slots) return NVDP_OK;
+    struct nvdp__strings wider = *strings;
+    wider.slots = strings->slots == 0 ? FIRST_STRINGS : 2 * strings->slots;
+    wider.slot = nvdp__calloc(strings->ctx, wider.slots, sizeof *wider.slot);
+    if (wider.slot == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < strings->count; i++) {
+        size_t size;
+        const char *text = nvdp__string(strings, i, &size);
+        uint64_t hash = hash_bytes(text, size);
+        wider.slot[find_slot(&wider, hash, false, text, size)] =
+            (struct nvdp__slot){(uint32_t)(hash >> 32), (uint32_t)(i + 1)};
+    }
+    free(strings->slot);
+    *strings = wider;
+    return NVDP_OK;
 }
 
-static nvdp_status check_piece(struct nvdp_context *ctx, const char *path, size_t line,
-                               const char *piece, size_t size) {
-    if (size == 0)
+nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
+                              size_t *index) {
+    NVDP_RETURN_IF_FAILED(reserve_slots(strings));
+    uint64_t hash = hash_bytes(bytes, size);
+    struct nvdp__slot *slot = &strings->slot[find_slot(strings, hash, false, bytes, size)];
+    if (slot->number != 0) {
+        *index = slot->number - 1;
+        return NVDP_OK;
+    }
+    if (strings->count >= UINT32_MAX - 1)
+        return nvdp__fail(strings->ctx, NVDP_ERR_UNSUPPORTED, "more than 2^32 distinct words");
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(strings->ctx, &strings->start, &strings->start_capacity,
+                                        strings->count + 2, sizeof *strings->start));
+    size_t end = strings->start[strings->count];
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(strings->ctx, &strings->text, &strings->text_capacity, end + size + 1, 1));
+    memcpy(strings->text + end, bytes, size);
+    strings->text[end + size] = '\0';
+    if (size > strings->longest) strings->longest = size;
+    *index = strings->count++;
+    strings->start[strings->count] = end + size + 1;
+    *slot = (struct nvdp__slot){(uint32_t)(hash >> 32), (uint32_t)strings->count};
+    return NVDP_OK;
+}
+
+size_t nvdp__strings_lookup(const struct nvdp__strings *strings, uint64_t hash, bool tail,
+                            const char *bytes, size_t size) {
+    if (strings->slots == 0) return SIZE_MAX;
+    uint32_t number = strings->slot[find_slot(strings, hash, tail, bytes, size)].number;
+    return number != 0 ? number - 1 : SIZE_MAX;
+}
+
+size_t nvdp__strings_find(const struct nvdp__strings *strings, const char *bytes, size_t size) {
+    return nvdp__strings_lookup(strings, hash_bytes(bytes, size), false, bytes, size);
+}
+
+void nvdp__strings_release(struct nvdp__strings *strings) {
+    free(strings->text);
+    free(strings->start);
+    free(strings->slot);
+    *strings = (struct nvdp__strings){0};
+}
+
+/* ---- vocab.txt ---- */
+
+const char *const nvdp__special_names[NVDP__SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
+                                                         "[MASK]"};
+
+/* Adds the piece of a line, which must be new. */
+static nvdp_status add_line(struct nvdp__strings *pieces, const char *path,
+                            struct nvdp__field line) {
+    struct nvdp_context *ctx = pieces->ctx;
+    size_t number = pieces->count + 1;
+    size_t index = 0;
+    if (line.size == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a piece, found an empty line",
-                          path, line);
-    if (memchr(piece, '\0', size) != NULL)
+                          path, number);
+    if (memchr(line.text, '\0', line.size) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected text, found a NUL byte", path,
-                          line);
-    if (!nvdp__is_utf8(piece, size))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path, line,
-                          nvdp__quote_field((struct nvdp__field){piece, size}).text);
-    return NVDP_OK;
-}
-
-static size_t count_lines(const char *bytes, size_t count) {
-    size_t lines = 0;
-    for (size_t at = 0; at < count; lines++) {
-        const char *end = memchr(bytes + at, '\n', count - at);
-        at = end != NULL ? (size_t)(end - bytes) + 1 : count;
-    }
-    return lines;
-}
-
-/* Copies the lines' texts; ids are counted up, lines are checked. */
-static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const char *bytes,
-                               size_t count, struct nvdp__vocabulary *vocabulary) {
-    size_t used = 0;
-    for (size_t at = 0; at < count;) {
-        const char *line = bytes + at;
-        const char *end = memchr(line, '\n', count - at);
-        size_t size = end != NULL ? (size_t)(end - line) : count - at;
-        at += size + 1;
-        if (size > 0 && line[size - 1] == '\r') size--;
-        NVDP_RETURN_IF_FAILED(check_piece(ctx, path, vocabulary->count + 1, line, size));
-        memcpy(vocabulary->text + used, line, size);
-        used += size + 1;
-        vocabulary->start[++vocabulary->count] = used;
-        if (size > vocabulary->longest) vocabulary->longest = size;
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status fill_table(struct nvdp_context *ctx, const char *path,
-                              struct nvdp__vocabulary *vocabulary) {
-    for (size_t at = 0; at <= vocabulary->mask; at++) {
-        vocabulary->slot[at].id = -1;
-    }
-    for (size_t id = 0; id < vocabulary->count; id++) {
-        const char *piece = vocabulary->text + vocabulary->start[id];
-        size_t size = piece_size(vocabulary, (int32_t)id);
-        uint64_t hash = nvdp__hash_bytes(piece, size);
-        int32_t same = nvdp__vocabulary_lookup(vocabulary, hash, false, piece, size);
-        if (same >= 0)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: piece %s is on line %d already", path,
-                              id + 1, nvdp__quote_field((struct nvdp__field){piece, size}).text,
-                              same + 1);
-        size_t at = first_slot(vocabulary, hash);
-        while (vocabulary->slot[at].id >= 0) {
-            at = (at + 1) & vocabulary->mask;
-        }
-        vocabulary->slot[at] = (struct nvdp__slot){(uint32_t)(hash >> HASH_SHIFT), (int32_t)id};
-    }
-    return NVDP_OK;
+                          number);
+    if (!nvdp__is_utf8(line.text, line.size))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path,
+                          number, nvdp__quote_field(line).text);
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(pieces, line.text, line.size, &index));
+    if (index + 1 == number) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: piece %s is on line %zu already", path, number,
+                      nvdp__quote_field(line).text, index + 1);
 }
 
 nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
-                                   size_t count, struct nvdp__vocabulary **out) {
+                                   size_t count, struct nvdp__strings *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__vocabulary *vocabulary = NULL;
-    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
-    if (count >= mark && memcmp(bytes, BYTE_ORDER_MARK, mark) == 0) {
-        bytes += mark;
-        count -= mark;
-    }
-    size_t lines = count_lines(bytes, count);
-    if (lines == 0)
+    struct nvdp__strings pieces = {.ctx = ctx};
+    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
+    size_t at = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+    if (at == count)
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a piece a line", path));
-    if (lines > INT32_MAX)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %d lines, found %zu", path,
-                            INT32_MAX, lines));
-    size_t slots = 2;
-    while (slots < 2 * lines) {
-        slots *= 2;
+    while (at < count) {
+        struct nvdp__field line = {bytes + at, count - at};
+        const char *end = memchr(line.text, '\n', line.size);
+        if (end != NULL) line.size = (size_t)(end - line.text);
+        at += line.size + 1;
+        if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
+        NVDP_TRY(add_line(&pieces, path, line));
     }
-    vocabulary = nvdp__calloc(ctx, 1, sizeof *vocabulary);
-    if (vocabulary == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    vocabulary->mask = slots - 1;
-    vocabulary->text = nvdp__calloc(ctx, count + 1, 1);
-    vocabulary->start = nvdp__calloc(ctx, lines + 1, sizeof *vocabulary->start);
-    vocabulary->slot = nvdp__calloc(ctx, slots, sizeof *vocabulary->slot);
-    if (vocabulary->text == NULL || vocabulary->start == NULL || vocabulary->slot == NULL)
-        NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(read_pieces(ctx, path, bytes, count, vocabulary));
-    NVDP_TRY(fill_table(ctx, path, vocabulary));
-    *out = vocabulary;
-    vocabulary = NULL;
+    *out = pieces;
+    pieces = (struct nvdp__strings){0};
 cleanup:
-    nvdp__vocabulary_free(vocabulary);
+    nvdp__strings_release(&pieces);
     return status;
 }
 
-void nvdp__vocabulary_free(struct nvdp__vocabulary *vocabulary) {
-    if (vocabulary == NULL) return;
-    free(vocabulary->slot);
-    free(vocabulary->start);
-    free(vocabulary->text);
-    free(vocabulary);
+/* ---- word counts ---- */
+
+nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *word, size_t size,
+                                  uint64_t times) {
+    size_t index = 0;
+    counts->words.ctx = counts->ctx;
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&counts->words, word, size, &index));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(counts->ctx, &counts->times, &counts->capacity, index + 1,
+                                        sizeof *counts->times));
+    counts->times[index] += times;
+    return NVDP_OK;
+}
+
+void nvdp__word_counts_release(struct nvdp__word_counts *counts) {
+    nvdp__strings_release(&counts->words);
+    free(counts->times);
+    *counts = (struct nvdp__word_counts){0};
+}
+
+static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__words *words,
+                              const struct nvdp__plain_line *line) {
+    nvdp__words_begin(words, line->text, line->size);
+    for (;;) {
+        bool found;
+        NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
+        if (!found) return NVDP_OK;
+        if (words->word.characters > NVDP__WORD_CHARACTERS) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
+    }
+}
+
+nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
+                                   const struct nvdp__word_rules *rules, const char *const *path,
+                                   size_t files) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = counts->ctx;
+    struct nvdp__plain_text *plain = NULL;
+    struct nvdp__words words = {.rules = rules, .ctx = ctx};
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, ctx, "words", "line", 0, 0);
+    NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &plain));
+    for (uint64_t lines = 0;; lines++) {
+        struct nvdp__plain_line line;
+        bool found;
+        NVDP_TRY(nvdp__plain_text_next(plain, &line, &found));
+        if (!found) break;
+        NVDP_TRY(count_line(counts, &words, &line));
+        if (lines % LINES_A_REPORT != 0) continue;
+        nvdp__meter_update(&meter, lines, (double)nvdp__plain_text_bytes(plain) / 1e6, "MB", NAN);
+        if (nvdp__cancelled(ctx))
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted while words were counted"));
+    }
+    nvdp__meter_end(&meter);
+cleanup:
+    nvdp__words_release(&words);
+    nvdp__plain_text_close(plain);
+    return status;
+}
+
+/* ---- pairs of neighbours, by (left, right) ---- */
+
+struct pair {
+    int32_t left, right;
+    int64_t times;     /* over all words, weighted by their counts */
+    uint32_t node;     /* list of words that have, or had, the pair */
+    uint32_t enlarged; /* the last merge that made it more frequent */
+};
+struct node { /* a word of a pair's list */
+    uint32_t word, next;
+};
+struct candidate { /* what the queue holds: a pair and its count when it was put there */
+    int64_t times;
+    uint32_t pair;
+};
+
+struct trainer {
+    struct nvdp_context *ctx;
+    const struct nvdp__word_counts *counts;
+    const struct nvdp__vocabulary_options *options;
+    struct nvdp__strings pieces; /* the vocabulary so far */
+    /* words as sequences of pieces; those that are not learned from are empty */
+    int32_t *symbol;
+    size_t symbols;
+    size_t *start;    /* [words] */
+    uint32_t *length; /* [words] */
+    struct pair *pair;
+    size_t pairs, pair_capacity;
+    uint32_t *slot; /* index of a pair + 1; 0: free */
+    size_t slots;
+    struct node *node; /* node 0 is none */
+    size_t nodes, node_capacity;
+    struct candidate *heap;
+    size_t heaped, heap_capacity;
+    uint32_t *enlarged; /* pairs that the running merge makes more frequent */
+    size_t enlarged_count, enlarged_capacity;
+    uint32_t merge; /* number of the running merge, from 1 */
+};
+
+static size_t pair_slot(const struct trainer *t, int32_t left, int32_t right) {
+    uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
+    size_t mask = t->slots - 1;
+    size_t at = (hash >> 20) & mask;
+    while (t->slot[at] != 0 &&
+           (t->pair[t->slot[at] - 1].left != left || t->pair[t->slot[at] - 1].right != right)) {
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+static nvdp_status reserve_pair(struct trainer *t) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->pair, &t->pair_capacity, t->pairs + 1, sizeof *t->pair));
+    if (2 * (t->pairs + 1) <= t->slots) return NVDP_OK;
+    size_t slots = t->slots == 0 ? FIRST_PAIRS : 2 * t->slots;
+    uint32_t *slot = nvdp__calloc(t->ctx, slots, sizeof *slot);
+    if (slot == NULL) return NVDP_ERR_MEMORY;
+    free(t->slot);
+    t->slot = slot;
+    t->slots = slots;
+    for (size_t i = 0; i < t->pairs; i++) {
+        slot[pair_slot(t, t->pair[i].left, t->pair[i].right)] = (uint32_t)(i + 1);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status find_pair(struct trainer *t, int32_t left, int32_t right, size_t *index) {
+    NVDP_RETURN_IF_FAILED(reserve_pair(t));
+    size_t at = pair_slot(t, left, right);
+    if (t->slot[at] == 0) {
+        t->pair[t->pairs] = (struct pair){.left = left, .right = right, .node = NO_NODE};
+        t->slot[at] = (uint32_t)++t->pairs;
+    }
+    *index = t->slot[at] - 1;
+    return NVDP_OK;
+}
+
+/* Another place where the pair stands. */
+static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
+    size_t index = 0;
+    NVDP_RETURN_IF_FAILED(find_pair(t, left, right, &index));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->enlarged, &t->enlarged_capacity,
+                                        t->enlarged_count + 1, sizeof *t->enlarged));
+    struct pair *pair = &t->pair[index];
+    pair->times += (int64_t)t->counts->times[word];
+    if (pair->node == NO_NODE || t->node[pair->node].word != word) {
+        t->node[t->nodes] = (struct node){.word = word, .next = pair->node};
+        pair->node = (uint32_t)t->nodes++;
+    }
+    if (pair->enlarged != t->merge) {
+        pair->enlarged = t->merge;
+        t->enlarged[t->enlarged_count++] = (uint32_t)index;
+    }
+    return NVDP_OK;
+}
+
+static void remove_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
+    size_t at = pair_slot(t, left, right);
+    t->pair[t->slot[at] - 1].times -= (int64_t)t->counts->times[word];
+}
+
+/* ---- the queue: most frequent first, then by left and right piece ---- */
+
+static bool comes_before(const struct trainer *t, struct candidate a, struct candidate b) {
+    if (a.times != b.times) return a.times > b.times;
+    const struct pair *p = &t->pair[a.pair];
+    const struct pair *q = &t->pair[b.pair];
+    return p->left != q->left ? p->left < q->left : p->right < q->right;
+}
+
+static nvdp_status heap_push(struct trainer *t, uint32_t pair) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->heap, &t->heap_capacity, t->heaped + 1, sizeof *t->heap));
+    struct candidate item = {t->pair[pair].times, pair};
+    size_t at = t->heaped++;
+    while (at > 0 && comes_before(t, item, t->heap[(at - 1) / 2])) {
+        t->heap[at] = t->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    t->heap[at] = item;
+    return NVDP_OK;
+}
+
+static struct candidate heap_pop(struct trainer *t) {
+    struct candidate top = t->heap[0];
+    struct candidate item = t->heap[--t->heaped];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= t->heaped) break;
+        if (child + 1 < t->heaped && comes_before(t, t->heap[child + 1], t->heap[child])) child++;
+        if (!comes_before(t, t->heap[child], item)) break;
+        t->heap[at] = t->heap[child];
+        at = child;
+    }
+    t->heap[at] = item;
+    return top;
+}
+
+/* The pair to merge; false where none is frequent enough.  Counts in the queue may be out of date,
+ * and then are too large: such a pair goes back with its own. */
+static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
+    int64_t least = (int64_t)t->options->min_count;
+    *found = false;
+    while (t->heaped > 0 && !*found) {
+        struct candidate top = heap_pop(t);
+        int64_t times = t->pair[top.pair].times;
+        if (times < least) continue;
+        *found = times == top.times;
+        *best = top.pair;
+        if (!*found) NVDP_RETURN_IF_FAILED(heap_push(t, top.pair));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status push_enlarged(struct trainer *t) {
+    for (size_t i = 0; i < t->enlarged_count; i++) {
+        if (t->pair[t->enlarged[i]].times >= (int64_t)t->options->min_count)
+            NVDP_RETURN_IF_FAILED(heap_push(t, t->enlarged[i]));
+    }
+    t->enlarged_count = 0;
+    return NVDP_OK;
+}
+
+/* ---- merges ---- */
+
+/* Left and right in every place of the word become `merged`. */
+static nvdp_status merge_in_word(struct trainer *t, uint32_t word, int32_t left, int32_t right,
+                                 int32_t merged) {
+    int32_t *at = t->symbol + t->start[word];
+    uint32_t length = t->length[word];
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < length; i++, to++) {
+        if (i + 1 == length || at[i] != left || at[i + 1] != right) {
+            at[to] = at[i];
+            continue;
+        }
+        remove_place(t, left, right, word);
+        if (to > 0) {
+            remove_place(t, at[to - 1], left, word);
+            NVDP_RETURN_IF_FAILED(add_place(t, at[to - 1], merged, word));
+        }
+        if (i + 2 < length) {
+            remove_place(t, right, at[i + 2], word);
+            NVDP_RETURN_IF_FAILED(add_place(t, merged, at[i + 2], word));
+        }
+        at[to] = merged;
+        i++;
+    }
+    t->length[word] = to;
+    return NVDP_OK;
+}
+
+/* The piece of two: the left one and the right one without its mark.  Two pairs may give the same.
+ */
+static nvdp_status join(struct trainer *t, int32_t left, int32_t right, int32_t *merged) {
+    char text[NVDP__WORD_BYTES + 2];
+    size_t size;
+    size_t tail;
+    const char *a = nvdp__string(&t->pieces, (size_t)left, &size);
+    memcpy(text, a, size);
+    const char *b = nvdp__string(&t->pieces, (size_t)right, &tail);
+    memcpy(text + size, b + 2, tail - 2);
+    size_t index = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, text, size + tail - 2, &index));
+    *merged = (int32_t)index;
+    return NVDP_OK;
+}
+
+static nvdp_status merge_pair(struct trainer *t, uint32_t best) {
+    const struct pair pair = t->pair[best];
+    int32_t merged = 0;
+    t->merge++;
+    NVDP_RETURN_IF_FAILED(join(t, pair.left, pair.right, &merged));
+    for (uint32_t node = pair.node; node != NO_NODE; node = t->node[node].next) {
+        NVDP_RETURN_IF_FAILED(merge_in_word(t, t->node[node].word, pair.left, pair.right, merged));
+    }
+    return push_enlarged(t);
+}
+
+static nvdp_status merge_all(struct trainer *t) {
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, t->ctx, "vocabulary", "piece", t->pieces.count, t->options->size);
+    for (size_t merges = 0; t->pieces.count < t->options->size; merges++) {
+        uint32_t best = 0;
+        bool found;
+        NVDP_RETURN_IF_FAILED(best_pair(t, &best, &found));
+        if (!found) break;
+        NVDP_RETURN_IF_FAILED(merge_pair(t, best));
+        if (merges % MERGES_A_REPORT != 0) continue;
+        nvdp__meter_update(&meter, t->pieces.count, (double)merges, "piece", NAN);
+        if (nvdp__cancelled(t->ctx))
+            return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
+                              "interrupted while the vocabulary was trained");
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+/* ---- the alphabet ---- */
+
+struct character {
+    char bytes[4];
+    uint32_t size;
+    uint64_t times;
+    bool first, later; /* whether it begins words, goes on in them */
+};
+struct alphabet {
+    struct nvdp__strings index; /* to `at` */
+    struct character *at;
+    size_t capacity;
+};
+
+static int by_frequency(const void *a, const void *b) {
+    const struct character *x = a;
+    const struct character *y = b;
+    if (x->times != y->times) return x->times > y->times ? -1 : 1;
+    return memcmp(x->bytes, y->bytes, sizeof x->bytes); /* UTF-8 sorts as code points do */
+}
+
+static size_t character_size(const char *bytes) {
+    unsigned char lead = (unsigned char)bytes[0];
+    return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+static nvdp_status count_characters(struct trainer *t, struct alphabet *alphabet) {
+    const struct nvdp__strings *words = &t->counts->words;
+    for (size_t w = 0; w < words->count; w++) {
+        size_t size;
+        const char *word = nvdp__string(words, w, &size);
+        for (size_t at = 0; at < size; at += character_size(word + at)) {
+            size_t bytes = character_size(word + at);
+            size_t index = 0;
+            NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, word + at, bytes, &index));
+            NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &alphabet->at, &alphabet->capacity,
+                                                index + 1, sizeof *alphabet->at));
+            struct character *character = &alphabet->at[index];
+            memcpy(character->bytes, word + at, bytes);
+            character->size = (uint32_t)bytes;
+            character->times += t->counts->times[w];
+        }
+    }
+    return NVDP_OK;
+}
+
+/* Sorts, keeps the most frequent ones, and numbers those. */
+static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) {
+    size_t count = alphabet->index.count;
+    if (count > 0) qsort(alphabet->at, count, sizeof *alphabet->at, by_frequency);
+    nvdp__strings_release(&alphabet->index);
+    alphabet->index.ctx = t->ctx;
+    size_t kept = count < t->options->alphabet ? count : t->options->alphabet;
+    for (size_t i = 0; i < kept; i++) {
+        size_t index = 0;
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes,
+                                                alphabet->at[i].size, &index));
+    }
+    return NVDP_OK;
+}
+
+/* Marks the forms in which a word has its characters and adds up the words' lengths; words with a
+ * character that was not kept have length 0. */
+static void measure_words(struct trainer *t, struct alphabet *alphabet) {
+    const struct nvdp__strings *words = &t->counts->words;
+    for (size_t w = 0; w < words->count; w++) {
+        size_t size;
+        const char *word = nvdp__string(words, w, &size);
+        uint32_t length = 0;
+        size_t at = 0;
+        while (at < size && nvdp__strings_find(&alphabet->index, word + at,
+                                               character_size(word + at)) != SIZE_MAX) {
+            at += character_size(word + at);
+            length++;
+        }
+        t->start[w] = t->symbols;
+        t->length[w] = at == size ? length : 0;
+        t->symbols += t->length[w];
+        for (at = 0; t->length[w] > 0 && at < size; at += character_size(word + at)) {
+            size_t index =
+                nvdp__strings_find(&alphabet->index, word + at, character_size(word + at));
+            if (at == 0) alphabet->at[index].first = true;
+            if (at > 0) alphabet->at[index].later = true;
+        }
+    }
+}
+
+static nvdp_status add_piece(struct trainer *t, const char *text, size_t size) {
+    size_t index = 0;
+    return nvdp__strings_add(&t->pieces, text, size, &index);
+}
+
+/* Special tokens, then the characters in both forms. */
+static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphabet) {
+    for (int i = 0; i < NVDP__SPECIALS; i++) {
+        NVDP_RETURN_IF_FAILED(add_piece(t, nvdp__special_names[i], strlen(nvdp__special_names[i])));
+    }
+    for (size_t i = 0; i < alphabet->index.count; i++) {
+        const struct character *character = &alphabet->at[i];
+        if (character->first)
+            NVDP_RETURN_IF_FAILED(add_piece(t, character->bytes, character->size));
+    }
+    for (size_t i = 0; i < alphabet->index.count; i++) {
+        const struct character *character = &alphabet->at[i];
+        char marked[2 + sizeof character->bytes] = "##";
+        memcpy(marked + 2, character->bytes, sizeof character->bytes);
+        if (character->later) NVDP_RETURN_IF_FAILED(add_piece(t, marked, 2 + character->size));
+    }
+    if (t->pieces.count <= t->options->size) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "vocab_size: expected at least %zu for the special tokens and the text's "
+                      "characters, found %zu",
+                      t->pieces.count, t->options->size);
+}
+
+/* Words as sequences of one-character pieces, their pairs counted. */
+static nvdp_status split_words(struct trainer *t) {
+    const struct nvdp__strings *words = &t->counts->words;
+    t->symbol = nvdp__calloc(t->ctx, t->symbols, sizeof *t->symbol);
+    if (t->symbol == NULL) return NVDP_ERR_MEMORY;
+    t->merge = 1;
+    for (size_t w = 0; w < words->count; w++) {
+        size_t size;
+        const char *word = nvdp__string(words, w, &size);
+        int32_t *symbol = t->symbol + t->start[w];
+        for (size_t at = 0, i = 0; i < t->length[w]; at += character_size(word + at), i++) {
+            char text[2 + 4] = "##";
+            size_t mark = i > 0 ? 2 : 0;
+            size_t bytes = character_size(word + at);
+            memcpy(text + mark, word + at, bytes);
+            symbol[i] = (int32_t)nvdp__strings_find(&t->pieces, text, mark + bytes);
+            if (i > 0) NVDP_RETURN_IF_FAILED(add_place(t, symbol[i - 1], symbol[i], (uint32_t)w));
+        }
+    }
+    return push_enlarged(t);
+}
+
+static nvdp_status begin(struct trainer *t, struct alphabet *alphabet) {
+    size_t words = t->counts->words.count;
+    t->start = nvdp__calloc(t->ctx, words, sizeof *t->start);
+    t->length = nvdp__calloc(t->ctx, words, sizeof *t->length);
+    if (t->start == NULL || t->length == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
+    t->nodes = 1;
+    NVDP_RETURN_IF_FAILED(count_characters(t, alphabet));
+    NVDP_RETURN_IF_FAILED(limit_alphabet(t, alphabet));
+    measure_words(t, alphabet);
+    NVDP_RETURN_IF_FAILED(first_pieces(t, alphabet));
+    NVDP_RETURN_IF_FAILED(reserve_pair(t));
+    return split_words(t);
+}
+
+static void release(struct trainer *t) {
+    nvdp__strings_release(&t->pieces);
+    free(t->symbol);
+    free(t->start);
+    free(t->length);
+    free(t->pair);
+    free(t->slot);
+    free(t->node);
+    free(t->heap);
+    free(t->enlarged);
+}
+
+/* A piece a line. */
+static nvdp_status write_text(const struct trainer *t, char **text) {
+    size_t bytes = t->pieces.start[t->pieces.count];
+    char *out = nvdp__calloc(t->ctx, bytes + 1, 1);
+    if (out == NULL) return NVDP_ERR_MEMORY;
+    memcpy(out, t->pieces.text, bytes);
+    for (size_t i = 0; i < t->pieces.count; i++)
+        out[t->pieces.start[i + 1] - 1] = '\n';
+    *text = out;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__word_counts *counts,
+                                   const struct nvdp__vocabulary_options *options, char **text,
+                                   size_t *pieces) {
+    nvdp_status status = NVDP_OK;
+    struct trainer t = {.ctx = ctx, .counts = counts, .options = options, .pieces = {.ctx = ctx}};
+    struct alphabet alphabet = {.index = {.ctx = ctx}};
+    if (options->size > MOST_PIECES)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "vocab_size: expected at most %d, found %zu",
+                            MOST_PIECES, options->size));
+    NVDP_TRY(begin(&t, &alphabet));
+    NVDP_TRY(merge_all(&t));
+    NVDP_TRY(write_text(&t, text));
+    *pieces = t.pieces.count;
+cleanup:
+    nvdp__strings_release(&alphabet.index);
+    free(alphabet.at);
+    release(&t);
+    return status;
 }

@@ -22,7 +22,7 @@ nvdp_status nvdp__bench_texts(struct nvdp_context *ctx, size_t count, size_t len
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
     struct nvdp__noise noise = {.seed = seed};
-    NVDP_TRY(nvdp__dataset_create(ctx, count, true, false, &dataset));
+    NVDP_TRY(nvdp__dataset_create(ctx, count, true, &dataset));
     dataset->ids = nvdp__calloc(ctx, count * length, sizeof *dataset->ids);
     dataset->types = nvdp__calloc(ctx, count * length, sizeof *dataset->types);
     if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);

@@ -1,7 +1,7 @@
 /* Any bytes as a text, plain or xz: a vocabulary is trained on it, which the tokenizer must read
  * and with which none of its words is unknown. */
 #include "text/plain_text.h"
-#include "text/vocabulary_train.h"
+#include "text/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static void check_cover(const struct nvdp_tokenizer *tokenizer,
     for (size_t w = 0; w < counts->words.count; w++) {
         size_t bytes;
         const char *word = nvdp__string(&counts->words, w, &bytes);
-        int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_UNK);
-        size_t pieces = nvdp__wordpiece(tokenizer->vocabulary, unknown, word, bytes, ids);
+        int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
+        size_t pieces = nvdp__wordpiece(tokenizer, word, bytes, ids);
         if (pieces == 0 || ids[0] == unknown) abort();
     }
 }

@@ -16,8 +16,9 @@ static void check(const struct nvdp_tokenizer *tokenizer, const struct nvdp_toke
         if (nvdp_tokenizer_piece(tokenizer, tokens->ids[i]) == NULL) abort();
         if (tokens->types[i] != 0 && tokens->types[i] != 1) abort();
     }
-    if (tokens->ids[0] != nvdp_tokenizer_special(tokenizer, NVDP_CLS)) abort();
-    if (tokens->ids[tokens->count - 1] != nvdp_tokenizer_special(tokenizer, NVDP_SEP)) abort();
+    if (tokens->ids[0] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS)) abort();
+    if (tokens->ids[tokens->count - 1] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
+        abort();
 }
 
 static void encode(const struct nvdp_tokenizer *tokenizer, unsigned options, const char *text,
@@ -44,9 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t lines = end != NULL ? (size_t)(end - bytes) + 1 : 0;
     const char *text = end != NULL ? end + 2 : bytes;
 
-    struct nvdp__vocabulary *alone = NULL;
+    struct nvdp__strings alone = {0};
     if (nvdp__vocabulary_parse(NULL, "vocab.txt", bytes, size, &alone) == NVDP_OK)
-        nvdp__vocabulary_free(alone);
+        nvdp__strings_release(&alone);
 
     char *vocabulary = malloc(sizeof specials + lines);
     if (vocabulary == NULL) return 0;

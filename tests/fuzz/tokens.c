@@ -1,5 +1,5 @@
 /* Bytes as a cached data set: the first is the task, the rest is the file without its header. */
-#include "text/tokens_cache.h"
+#include "text/dataset.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

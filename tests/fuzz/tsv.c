@@ -1,6 +1,6 @@
 /* Data sets from bytes: the first byte is the task, the second how labels are used and whether bad
  * rows are skipped; the rest is the file. */
-#include "text/rows.h"
+#include "text/task.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "text/sentences.h"
+#include "text/plain_text.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Lines, fields, numbers and quotes of fields. */
 #include "support.h"
-#include "text/tsv.h"
+#include "text/task.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 #include <locale.h>

@@ -9,10 +9,11 @@
 
 static void refuse_bytes(const char *bytes, size_t count, const char *message) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__vocabulary *vocabulary = NULL;
+    struct nvdp__strings vocabulary = {0};
     nvdp_status status = nvdp__vocabulary_parse(ctx, "v.txt", bytes, count, &vocabulary);
     text_error(ctx, status, NVDP_ERR_INPUT, "%s", message);
-    cr_assert_null(vocabulary);
+    cr_assert_eq(vocabulary.count, 0);
+    cr_assert_null(vocabulary.text);
     nvdp_context_free(ctx);
 }
 
@@ -33,17 +34,17 @@ Test(vocabulary, refusals) {
 Test(vocabulary, lines) {
     static const char text[] = "\xEF\xBB\xBFone\r\ntwo\nthr\u00E9\xE2\x80\xA8"
                                "e\r\n##four";
-    struct nvdp__vocabulary *vocabulary = NULL;
+    struct nvdp__strings vocabulary = {0};
     cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary),
                  NVDP_OK);
-    cr_assert_eq(vocabulary->count, 4);
-    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "one", 3), 0);
-    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "two", 3), 1);
-    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "##four", 6), 3);
-    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "four", 4), -1);
-    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "on", 2), -1);
-    cr_assert_eq(nvdp__vocabulary_find(vocabulary, "", 0), -1);
-    nvdp__vocabulary_free(vocabulary);
+    cr_assert_eq(vocabulary.count, 4);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "one", 3), 0);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "two", 3), 1);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "##four", 6), 3);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "four", 4), SIZE_MAX);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "on", 2), SIZE_MAX);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "", 0), SIZE_MAX);
+    nvdp__strings_release(&vocabulary);
 }
 
 /* A table that is as full as it gets still finds every piece. */
@@ -54,14 +55,14 @@ Test(vocabulary, every_piece_is_found) {
     for (int i = 0; i < PIECES; i++) {
         used += (size_t)snprintf(text + used, ROOM - used, "p%d\n", i);
     }
-    struct nvdp__vocabulary *vocabulary = NULL;
+    struct nvdp__strings vocabulary = {0};
     cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, used, &vocabulary), NVDP_OK);
     for (int i = 0; i < PIECES; i++) {
         char piece[16];
         int size = snprintf(piece, sizeof piece, "p%d", i);
-        cr_assert_eq(nvdp__vocabulary_find(vocabulary, piece, (size_t)size), i);
+        cr_assert_eq(nvdp__strings_find(&vocabulary, piece, (size_t)size), i);
     }
-    nvdp__vocabulary_free(vocabulary);
+    nvdp__strings_release(&vocabulary);
     free(text);
 }
 
@@ -74,11 +75,11 @@ Test(tokenizer_load, questions) {
     cr_assert_null(nvdp_tokenizer_piece(tokenizer, -1));
     cr_assert_eq(nvdp_tokenizer_find(tokenizer, "mat"), TINY_MAT);
     cr_assert_eq(nvdp_tokenizer_find(tokenizer, "dog"), -1);
-    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_PAD), TINY_PAD);
-    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_UNK), TINY_UNK);
-    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_CLS), TINY_CLS);
-    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_SEP), TINY_SEP);
-    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_MASK), TINY_MASK);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_PAD), TINY_PAD);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK), TINY_UNK);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS), TINY_CLS);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP), TINY_SEP);
+    cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_MASK), TINY_MASK);
     nvdp_tokenizer_free(tokenizer);
     nvdp_tokenizer_free(NULL);
     nvdp_context_free(ctx);
@@ -113,7 +114,7 @@ Test(tokenizer_load, config_names_special_tokens) {
         " \"mask_token\": \"<mask>\"}");
     cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    for (int i = 0; i <= NVDP_MASK; i++) {
+    for (int i = 0; i <= NVDP_TOKEN_MASK; i++) {
         cr_assert_eq(nvdp_tokenizer_special(tokenizer, (enum nvdp_special)i), i);
     }
     text_expect(tokenizer, "x y", 5, 1, -1);

@@ -1,7 +1,7 @@
 /* The vocabulary trainer: known merges, ties, limits, and a plain version of the same rule. */
 #include "base/random.h"
 #include "support.h"
-#include "text/vocabulary_train.h"
+#include "text/vocabulary.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -77,10 +77,10 @@ Test(vocabulary_train, two_ways_to_one_piece) {
     struct nvdp_context *ctx = support_context();
     const struct word words[] = {{"xab", 9}, {"ybc", 8}, {"zabc", 3}, {"wabc", 2}};
     char *found = train(ctx, words, 4, 100, 100, 2);
-    struct nvdp__vocabulary *vocabulary = NULL; /* refuses a piece that is there twice */
+    struct nvdp__strings vocabulary = {0}; /* refuses a piece that is there twice */
     cr_assert_eq(nvdp__vocabulary_parse(ctx, "v", found, strlen(found), &vocabulary), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    nvdp__vocabulary_free(vocabulary);
+    nvdp__strings_release(&vocabulary);
     free(found);
     nvdp_context_free(ctx);
 }

@@ -45,8 +45,8 @@ void text_expect(const struct nvdp_tokenizer *tokenizer, const char *text, ...) 
     cr_assert_eq(nvdp_tokenizer_encode(tokenizer, text, strlen(text), NULL, 0, 512, &tokens),
                  NVDP_OK);
     cr_assert_geq(tokens.count, 2);
-    cr_assert_eq(tokens.ids[0], nvdp_tokenizer_special(tokenizer, NVDP_CLS));
-    cr_assert_eq(tokens.ids[tokens.count - 1], nvdp_tokenizer_special(tokenizer, NVDP_SEP));
+    cr_assert_eq(tokens.ids[0], nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS));
+    cr_assert_eq(tokens.ids[tokens.count - 1], nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP));
     va_list args;
     va_start(args, text);
     size_t at = 1;

@@ -1,0 +1,449 @@
+/* Reading a split: the file's bytes, then either the tokens that an earlier reading kept under the
+ * hash of all they depend on (docs/formats.md, Cache), or its rows, a sample of them, their tokens.
+ */
+#include "text/dataset.h"
+
+#include "base/cache.h"
+#include "text/task.h"
+#include "text/tokenizer.h"
+#include <math.h>
+#include <nvdp/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t FILE_LIMIT = (size_t)4 << 30; /* bytes */
+
+/* ---- the cache ---- */
+
+/* The bytes of a cached data set: a head of numbers, then arrays end to end.
+ *
+ *   u64 texts, tokens, labelled, class names, bytes of their text, bytes of the ids' text
+ *   u32 tokens a text; u32 of these of type 0; u8 whether it was cut; i64 row in the file
+ *   f32 label (where labelled); i32 token ids; names and ids, each ending with a NUL */
+static const char kind[] = "tokens";
+enum { VERSION = 1 };
+
+struct head {
+    uint64_t texts, tokens, labelled, names, name_bytes, id_bytes;
+};
+
+/* ---- the name ---- */
+
+/* The cached file of a data set: its name is the hash of the file's bytes and of everything else
+ * that decides what it becomes. */
+static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              const struct nvdp_dataset_config *config, enum nvdp__label_use use,
+                              const char *bytes, size_t count, char **path) {
+    char hex[NVDP__DIGEST_HEX];
+    struct nvdp__digest digest;
+    const struct nvdp_task *from = config->labels_from;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_text(&digest, NVDP_VERSION);
+    nvdp__digest_number(&digest, VERSION);
+    nvdp__digest_bytes(&digest, bytes, count);
+    nvdp__digest_text(&digest, tokenizer->digest);
+    nvdp__digest_number(&digest, config->max_length);
+    nvdp__digest_number(&digest, (uint64_t)config->task);
+    nvdp__digest_text(&digest, config->columns.text_column);
+    nvdp__digest_text(&digest, config->columns.text_pair_column);
+    nvdp__digest_text(&digest, config->columns.label_column);
+    nvdp__digest_number(&digest, config->columns.regression);
+    nvdp__digest_number(&digest, (uint64_t)use);
+    nvdp__digest_number(&digest, config->limit);
+    nvdp__digest_number(&digest, config->limit > 0 ? config->limit_seed : 0);
+    for (int i = 0; from != NULL && from->labels != NULL && i < from->classes; i++) {
+        nvdp__digest_text(&digest, from->labels[i]);
+    }
+    nvdp__digest_end(&digest, hex);
+    *path = nvdp__cache_path(ctx, config->cache, kind, hex);
+    return *path == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+}
+
+/* ---- reading ---- */
+
+/* Takes arrays off the front of the bytes. */
+struct cursor {
+    const char *at;
+    size_t left;
+};
+
+static bool take(struct cursor *cursor, size_t count, size_t size, const char **out) {
+    size_t bytes;
+    if (!nvdp__mul(count, size, &bytes) || bytes > cursor->left) return false;
+    *out = cursor->at;
+    cursor->at += bytes;
+    cursor->left -= bytes;
+    return true;
+}
+
+struct arrays {
+    struct head head;
+    const char *length, *first, *cut, *index, *label, *ids, *names, *id_text;
+};
+
+static bool find_arrays(const char *bytes, size_t count, struct arrays *a) {
+    struct cursor cursor = {bytes, count};
+    const char *head = NULL;
+    if (!take(&cursor, 1, sizeof a->head, &head)) return false;
+    memcpy(&a->head, head, sizeof a->head);
+    size_t n = a->head.texts;
+    return take(&cursor, n, sizeof(uint32_t), &a->length) &&
+           take(&cursor, n, sizeof(uint32_t), &a->first) && take(&cursor, n, 1, &a->cut) &&
+           take(&cursor, n, sizeof(int64_t), &a->index) &&
+           take(&cursor, a->head.labelled != 0 ? n : 0, sizeof(float), &a->label) &&
+           take(&cursor, a->head.tokens, sizeof(int32_t), &a->ids) &&
+           take(&cursor, a->head.name_bytes, 1, &a->names) &&
+           take(&cursor, a->head.id_bytes, 1, &a->id_text) && cursor.left == 0;
+}
+
+static uint32_t u32_at(const char *array, size_t i) {
+    uint32_t value;
+    memcpy(&value, array + i * sizeof value, sizeof value);
+    return value;
+}
+
+/* Whether there are exactly `count` texts, each ending with a NUL, in the bytes. */
+static bool holds_texts(const char *bytes, size_t size, size_t count) {
+    size_t found = 0;
+    for (size_t i = 0; i < size; i++) {
+        found += bytes[i] == '\0';
+    }
+    return found == count && (size == 0 || bytes[size - 1] == '\0');
+}
+
+/* The checksum tells damage; this tells a file that somebody else made. */
+static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_length) {
+    uint64_t tokens = 0;
+    for (size_t i = 0; i < a->head.texts; i++) {
+        size_t length = u32_at(a->length, i);
+        if (length == 0 || length > max_length || u32_at(a->first, i) > length) return false;
+        tokens += length;
+    }
+    for (size_t i = 0; i < a->head.tokens; i++) {
+        if (u32_at(a->ids, i) >= vocabulary) return false; /* a negative one is large */
+    }
+    return tokens == a->head.tokens && a->head.names <= INT32_MAX &&
+           holds_texts(a->names, a->head.name_bytes, a->head.names) &&
+           (a->head.id_bytes == 0 || holds_texts(a->id_text, a->head.id_bytes, a->head.texts));
+}
+
+/* Labels that are classes of the task, or scores in its range. */
+static bool labels_fit(const struct nvdp_dataset *dataset) {
+    const struct nvdp_task *task = &dataset->task;
+    for (size_t i = 0; dataset->label != NULL && i < dataset->count; i++) {
+        double label = dataset->label[i];
+        bool fits = task->regression ? label >= task->label_min && label <= task->label_max
+                                     : label >= 0 && label < task->classes && label == floor(label);
+        if (!fits) return false;
+    }
+    return true;
+}
+
+static void fill_tokens(const struct arrays *a, struct nvdp_dataset *dataset) {
+    for (size_t i = 0; i < dataset->count; i++) {
+        size_t length = u32_at(a->length, i);
+        size_t end = dataset->offset[i] + length;
+        for (size_t t = dataset->offset[i] + u32_at(a->first, i); t < end; t++) {
+            dataset->types[t] = 1;
+        }
+        dataset->offset[i + 1] = end;
+        if (length > dataset->longest) dataset->longest = length;
+        bool cut = a->cut[i] != 0;
+        nvdp__dataset_storage(dataset)->cut[i] = cut;
+        dataset->truncated += cut;
+    }
+    memcpy(dataset->ids, a->ids, a->head.tokens * sizeof *dataset->ids);
+    memcpy(dataset->index, a->index, dataset->count * sizeof *dataset->index);
+    if (dataset->label != NULL)
+        memcpy(dataset->label, a->label, dataset->count * sizeof *dataset->label);
+}
+
+/* `count` texts, each ending with a NUL. */
+static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const char *bytes,
+                                const char ***out) {
+    const char **name = nvdp__calloc(ctx, count, sizeof *name);
+    if (name == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        name[i] = bytes;
+        bytes += strlen(bytes) + 1;
+    }
+    nvdp_status status = nvdp__names_of(ctx, count, name, NULL, out);
+    free(name);
+    return status;
+}
+
+static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
+                                     const struct nvdp_dataset_config *config,
+                                     const struct arrays *a, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp__layout layout;
+    NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
+    NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labelled != 0, &dataset));
+    dataset->task = layout.task;
+    dataset->ids = nvdp__calloc(ctx, a->head.tokens, sizeof *dataset->ids);
+    dataset->types = nvdp__calloc(ctx, a->head.tokens, sizeof *dataset->types);
+    if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    fill_tokens(a, dataset);
+    if (a->head.names > 0) {
+        const char ***labels = &nvdp__dataset_storage(dataset)->labels;
+        NVDP_TRY(unpack_names(ctx, a->head.names, a->names, labels));
+        dataset->task.labels = *labels;
+        dataset->task.classes = (int)a->head.names;
+    }
+    if (a->head.id_bytes > 0) NVDP_TRY(unpack_names(ctx, a->head.texts, a->id_text, &dataset->id));
+    *out = dataset;
+    dataset = NULL;
+cleanup:
+    nvdp_dataset_free(dataset);
+    return status;
+}
+
+nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
+                                size_t vocabulary, const struct nvdp_dataset_config *config,
+                                struct nvdp_dataset **out) {
+    struct arrays arrays = {0};
+    struct nvdp_dataset *dataset = NULL;
+    if (!find_arrays(bytes, count, &arrays) || !is_sound(&arrays, vocabulary, config->max_length))
+        return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(dataset_of_arrays(ctx, config, &arrays, &dataset));
+    if (labels_fit(dataset)) {
+        *out = dataset;
+    } else {
+        nvdp_dataset_free(dataset);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status recall(struct nvdp_context *ctx, const char *path,
+                          const struct nvdp_tokenizer *tokenizer,
+                          const struct nvdp_dataset_config *config, struct nvdp_dataset **out) {
+    char *bytes = NULL;
+    size_t count = 0;
+    struct nvdp_dataset *dataset = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__cache_read(ctx, path, kind, VERSION, &bytes, &count));
+    if (bytes == NULL) return NVDP_OK;
+    nvdp_status status =
+        nvdp__tokens_unpack(ctx, bytes, count, nvdp_tokenizer_size(tokenizer), config, &dataset);
+    free(bytes);
+    if (status == NVDP_OK && dataset == NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: not what it should hold; it is made again", path);
+    *out = dataset;
+    return status;
+}
+
+/* ---- writing ---- */
+
+/* Where the file's bytes are put together; NULL: they are counted only. */
+struct block {
+    char *bytes;
+    size_t used;
+};
+
+static void put(struct block *block, const void *bytes, size_t count) {
+    if (block->bytes != NULL && count > 0) memcpy(block->bytes + block->used, bytes, count);
+    block->used += count;
+}
+
+static void put_u32(struct block *block, size_t value) {
+    uint32_t narrow = (uint32_t)value; /* tokens of a text */
+    put(block, &narrow, sizeof narrow);
+}
+
+static size_t put_names(struct block *block, size_t count, const char *const *name) {
+    size_t start = block->used;
+    for (size_t i = 0; i < count; i++)
+        put(block, name[i], strlen(name[i]) + 1);
+    return block->used - start;
+}
+
+static void put_dataset(struct block *block, const struct nvdp_dataset *dataset) {
+    const struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    const size_t n = dataset->count;
+    const size_t ids = dataset->id != NULL ? n : 0;
+    struct block counted = {0};
+    struct head head = {.texts = n,
+                        .tokens = dataset->offset[n],
+                        .labelled = dataset->label != NULL,
+                        .names = storage->labels != NULL ? (uint64_t)dataset->task.classes : 0};
+    head.name_bytes = put_names(&counted, head.names, dataset->task.labels);
+    head.id_bytes = put_names(&counted, ids, dataset->id);
+    put(block, &head, sizeof head);
+    for (size_t i = 0; i < n; i++)
+        put_u32(block, dataset->offset[i + 1] - dataset->offset[i]);
+    for (size_t i = 0; i < n; i++) {
+        size_t first = 0;
+        for (size_t t = dataset->offset[i]; t < dataset->offset[i + 1]; t++)
+            first += dataset->types[t] == 0;
+        put_u32(block, first);
+    }
+    for (size_t i = 0; i < n; i++)
+        put(block, storage->cut[i] ? "\1" : "\0", 1);
+    put(block, dataset->index, n * sizeof *dataset->index);
+    if (dataset->label != NULL) put(block, dataset->label, n * sizeof *dataset->label);
+    put(block, dataset->ids, dataset->offset[n] * sizeof *dataset->ids);
+    put_names(block, head.names, dataset->task.labels);
+    put_names(block, ids, dataset->id);
+}
+
+/* Makes the folder and the file.  Where that fails it is a notice, not an error. */
+static void keep(struct nvdp_context *ctx, const char *directory, const char *path,
+                 const struct nvdp_dataset *dataset) {
+    nvdp_status status = NVDP_ERR_MEMORY;
+    struct block block = {0};
+    put_dataset(&block, dataset);
+    block = (struct block){.bytes = nvdp__calloc(ctx, block.used, 1)};
+    if (block.bytes == NULL) goto cleanup;
+    put_dataset(&block, dataset);
+    NVDP_TRY(nvdp__cache_make(ctx, directory));
+    NVDP_TRY(nvdp__cache_write(ctx, path, kind, VERSION, block.bytes, block.used));
+cleanup:
+    free(block.bytes);
+    if (status != NVDP_OK && ctx != NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
+                  nvdp_context_error(ctx));
+}
+
+/* ---- rows to data set ---- */
+
+/* Leaves `limit` of the rows, in file order. */
+static nvdp_status sample_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                               struct nvdp__rows *rows) {
+    if (config->limit == 0 || config->limit >= rows->count) return NVDP_OK;
+    nvdp_status status = NVDP_OK;
+    bool *chosen = nvdp__calloc(ctx, rows->count, sizeof *chosen);
+    if (chosen == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__sample_rows(ctx, config->limit_seed, rows->count, config->limit, chosen));
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (chosen[i]) rows->row[kept++] = rows->row[i];
+    }
+    rows->count = kept;
+cleanup:
+    free(chosen);
+    return status;
+}
+
+/* Takes the class names over from the rows. */
+static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                   size_t max_length, struct nvdp__rows *rows,
+                                   struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp__text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
+    if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labelled, &dataset));
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct nvdp__row *row = &rows->row[i];
+        texts[i] = (struct nvdp__text){.text = row->text.text,
+                                       .pair = rows->task.pair ? row->pair.text : NULL,
+                                       .text_size = row->text.size,
+                                       .pair_size = row->pair.size};
+        dataset->index[i] = row->index;
+        if (rows->labelled) dataset->label[i] = row->label;
+    }
+    if (rows->has_id)
+        NVDP_TRY(nvdp__names_copy(ctx, rows->count, &rows->row[0].id, sizeof rows->row[0],
+                                  &dataset->id));
+    NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
+    dataset->task = rows->task;
+    dataset->bad_rows = rows->skipped;
+    nvdp__dataset_storage(dataset)->labels = rows->labels;
+    rows->labels = NULL;
+    *out = dataset;
+    dataset = NULL;
+cleanup:
+    nvdp_dataset_free(dataset);
+    free(texts);
+    return status;
+}
+
+/* A file's bytes, parsed, sampled and tokenized. */
+static nvdp_status read_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              const struct nvdp_dataset_config *config, enum nvdp__label_use use,
+                              const char *path, const char *bytes, size_t count,
+                              struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__rows rows = {0};
+    NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
+    NVDP_TRY(sample_rows(ctx, config, &rows));
+    NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, out));
+cleanup:
+    nvdp__rows_release(&rows);
+    return status;
+}
+
+/* Through the cache, where there is one.  A file with skipped rows is not kept: their notice is to
+ * come again. */
+static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                        const struct nvdp_dataset_config *config, enum nvdp__label_use use,
+                        const char *path, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *dataset = NULL;
+    char *bytes = NULL;
+    char *kept = NULL;
+    size_t count = 0;
+    NVDP_TRY(nvdp__check_length(ctx, config->max_length));
+    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
+    if (config->cache != NULL) {
+        NVDP_TRY(cache_path(ctx, tokenizer, config, use, bytes, count, &kept));
+        NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));
+    }
+    if (dataset == NULL) {
+        NVDP_TRY(read_texts(ctx, tokenizer, config, use, path, bytes, count, &dataset));
+        if (kept != NULL && dataset->bad_rows == 0) keep(ctx, config->cache, kept, dataset);
+    }
+    *out = dataset;
+cleanup:
+    free(kept);
+    free(bytes);
+    return status;
+}
+
+/* GLUE hides its test labels; columns of that name in its test files hold fillers. */
+static enum nvdp__label_use label_use(const struct nvdp_dataset_config *config,
+                                      enum nvdp_split split) {
+    if (split != NVDP_SPLIT_TEST && split != NVDP_SPLIT_TEST_MISMATCHED)
+        return NVDP__LABELS_REQUIRED;
+    return config->task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND : NVDP__LABELS_IGNORED;
+}
+
+/* Classes are numbered by train; numbering another split by itself would mix them up. */
+static nvdp_status check_labels_from(struct nvdp_context *ctx,
+                                     const struct nvdp_dataset_config *config,
+                                     enum nvdp_split split) {
+    if (config->task != NVDP_TASK_TSV || split == NVDP_SPLIT_TRAIN || config->columns.regression ||
+        config->columns.label_column == NULL)
+        return NVDP_OK;
+    if (config->labels_from != NULL && config->labels_from->labels != NULL) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "labels_from: expected the train split's task, found none");
+}
+
+nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              const struct nvdp_dataset_config *config, enum nvdp_split split,
+                              struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__layout layout;
+    struct nvdp_dataset_config used = *config;
+    const char *name = NULL;
+    char *path = NULL;
+    NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
+    NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
+    NVDP_TRY(check_labels_from(ctx, config, split));
+    if (config->directory == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none"));
+    path = nvdp__join(ctx, config->directory, name);
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
+    NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, out));
+cleanup:
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                   const struct nvdp_dataset_config *config, const char *path,
+                                   struct nvdp_dataset **out) {
+    return load(ctx, tokenizer, config, NVDP__LABELS_FOUND, path, out);
+}
