@@ -1,8 +1,8 @@
 /* The vocabulary of a run: trained on its text, a file's, or that of the model it starts from. */
+#include "text/vocabulary.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "pretrain/trainer.h"
-#include "text/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
