@@ -2,7 +2,6 @@
 #ifndef NVDP_H
 #define NVDP_H
 
-#include <nvdp/bench.h>
 #include <nvdp/bert.h>
 #include <nvdp/context.h>
 #include <nvdp/dataset.h>
@@ -21,6 +20,7 @@
 #include <nvdp/sweep.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/train.h>
+#include <nvdp/trainer.h>
 #include <nvdp/version.h>
 
 #endif

@@ -1,4 +1,5 @@
 /* nvdp bench: how fast training, encoding and measuring are on this machine. */
+#include "experiments/bench/bench.h"
 #include "common.h"
 
 #include <string.h>

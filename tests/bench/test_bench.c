@@ -1,7 +1,7 @@
 /* Benchmarks: what they count, what they refuse; the numbers themselves are the machine's. */
-#include "rig.h"
+#include "experiments/bench/bench.h"
 #include "support.h"
-#include "train/bench.h"
+#include "tests/train/rig.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>

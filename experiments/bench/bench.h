@@ -1,15 +1,12 @@
-/* How fast this library is on this machine: what `nvdp bench` prints.
+/* How fast the library is on this machine: what `nvdp bench` prints.
  *
  * Weights are random, and so are the texts unless a data set is named: speed does not depend on
  * them.  Times are a step's; what precedes the first step is told apart. */
-#ifndef NVDP_BENCH_H
-#define NVDP_BENCH_H
+#ifndef NVDP_EXPERIMENTS_BENCH_H
+#define NVDP_EXPERIMENTS_BENCH_H
 
-#include <nvdp/export.h>
 #include <nvdp/rdp.h>
 #include <nvdp/train.h>
-
-NVDP_BEGIN_DECLS
 
 enum nvdp_bench_work {
     NVDP_BENCH_TRAIN, /* forward, backward, clipping, AdamW: nvdp_train's own step */
@@ -85,5 +82,4 @@ struct nvdp_bench_rd_result {
 nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *config,
                           struct nvdp_bench_rd_result *out);
 
-NVDP_END_DECLS
 #endif

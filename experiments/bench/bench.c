@@ -1,0 +1,269 @@
+/* nvdp bench: steps of training and of encoding, and all pairs of posteriors, with a clock. */
+#include "experiments/bench/bench.h"
+
+#include "base/file.h"
+#include "base/machine.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <nvdp/trainer.h>
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the seconds. */
+static struct nvdp_bench_times times_of(size_t count, double *seconds) {
+    double sum = 0;
+    qsort(seconds, count, sizeof *seconds, compare);
+    for (size_t i = 0; i < count; i++) {
+        sum += seconds[i];
+    }
+    return (struct nvdp_bench_times){
+        .count = count,
+        .min = seconds[0],
+        .median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2,
+        .mean = sum / (double)count,
+    };
+}
+
+/* --- steps of training, of encoding --- */
+
+/* Steps before the clock starts. */
+enum { WARMUP = 1, MOST_STEPS = 100000 };
+
+struct nvdp_bench_config nvdp_bench_config_default(void) {
+    struct nvdp_bench_config config = {
+        .work = NVDP_BENCH_TRAIN, .arch = "base", .train = nvdp_train_config_default(), .steps = 3};
+    config.train.dropout = -1;
+    return config;
+}
+
+static nvdp_status find_sizes(struct nvdp_context *ctx, const struct nvdp_bench_config *config,
+                              struct nvdp_bert_config *bert) {
+    if (config->arch == NULL && config->train.model == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arch: expected a name, or a model, found none");
+    if (config->steps < 1 || config->steps > MOST_STEPS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "steps: expected 1 to %d, found %zu", MOST_STEPS,
+                          config->steps);
+    if (config->arch != NULL) return nvdp_bert_config_find(ctx, config->arch, bert);
+    return nvdp_bert_config_read(ctx, config->train.model, bert);
+}
+
+/* What a pass forward over the batch multiplies and adds in the encoder, twice:
+ *
+ *     2 layers (T (4 D^2 + 2 D I) + 2 D sum_i n_i^2)
+ *
+ * for T tokens of texts of n_i, width D, inner width I: dense products, and attention's two. */
+static double forward_flops(const struct nvdp_bert_config *bert,
+                            const struct nvdp_trainer_step *batch) {
+    double d = (double)bert->hidden_size;
+    double dense = 4 * d * d + 2 * d * (double)bert->intermediate_size; /* per token */
+    double squares = 0;
+    for (size_t i = 0; i < batch->texts; i++) {
+        double n = (double)(batch->offset[i + 1] - batch->offset[i]);
+        squares += n * n;
+    }
+    double layer = (double)batch->tokens * dense + 2 * squares * d;
+    return 2 * (double)bert->num_hidden_layers * layer;
+}
+
+static nvdp_status write_ids(struct nvdp__output *file, const char *key,
+                             const struct nvdp_trainer_step *batch, const int32_t *ids) {
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "\"%s\": [", key));
+    for (size_t i = 0; i < batch->texts; i++) {
+        int32_t first = batch->offset[i];
+        for (int32_t t = first; t < batch->offset[i + 1]; t++) {
+            const char *before = t > first ? ", " : i > 0 ? "], [" : "[";
+            NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "%s%d", before, ids[t]));
+        }
+    }
+    return nvdp__output_printf(file, "]], ");
+}
+
+/* Appends a batch as a line {"input_ids", "token_type_ids", "labels"}. */
+static nvdp_status write_batch(struct nvdp__output *file, const struct nvdp_trainer_step *batch) {
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "{"));
+    NVDP_RETURN_IF_FAILED(write_ids(file, "input_ids", batch, batch->ids));
+    NVDP_RETURN_IF_FAILED(write_ids(file, "token_type_ids", batch, batch->types));
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "\"labels\": ["));
+    for (size_t i = 0; i < batch->texts; i++) {
+        NVDP_RETURN_IF_FAILED(
+            nvdp__output_printf(file, "%s%.9g", i > 0 ? ", " : "", (double)batch->label[i]));
+    }
+    return nvdp__output_printf(file, "]}\n");
+}
+
+/* Sums over the steps' times; `flops` of the passes forward. */
+static void conclude(const struct nvdp_bench_config *config, const struct nvdp_trainer_info *info,
+                     double *seconds, double flops, struct nvdp_bench_result *r) {
+    const struct nvdp_bert_config *bert = &info->bert;
+    bool trains = config->work == NVDP_BENCH_TRAIN;
+    double layers = (double)bert->num_hidden_layers, d = (double)bert->hidden_size;
+    double trained = trains ? (layers - (double)config->train.freeze_layers) / layers : 0;
+    double passes = 1 + 2 * trained; /* the two gradients take a product each */
+    r->step = times_of(config->steps, seconds);
+    double total = r->step.mean * (double)config->steps;
+    r->tokens_per_second = (double)r->tokens / total;
+    r->flops = passes * flops / total;
+    r->encoder_flops = passes * 2 * 12 * d * d * layers * r->tokens_per_second;
+    if (trains)
+        r->dropout = config->train.dropout >= 0 ? config->train.dropout : bert->hidden_dropout_prob;
+    r->parameters = info->parameters;
+    r->precision = info->precision;
+    r->weights_seconds = info->weights_seconds;
+    r->peak_rss = nvdp__peak_rss();
+    nvdp__processor_name(sizeof r->machine, r->machine);
+}
+
+nvdp_status nvdp_bench(struct nvdp_context *ctx, const struct nvdp_bench_config *config,
+                       struct nvdp_bench_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_bert_config bert;
+    struct nvdp_trainer *trainer = NULL;
+    struct nvdp__output batches = {0};
+    struct nvdp_bench_result result = {0};
+    double *seconds = NULL;
+    double flops = 0;
+    NVDP_TRY(find_sizes(ctx, config, &bert));
+    seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
+    if (seconds == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp_trainer_create(ctx, &config->train, &bert, config->work == NVDP_BENCH_TRAIN,
+                                 config->steps + WARMUP, &trainer));
+    if (config->batches != NULL) NVDP_TRY(nvdp__output_open(ctx, config->batches, &batches));
+    const struct nvdp_trainer_info *info = nvdp_trainer_info(trainer);
+    result.start_to_first_step_seconds = nvdp__process_age() - info->weights_seconds;
+    for (size_t i = 0; i < config->steps + WARMUP; i++) {
+        const struct nvdp_trainer_step *step;
+        if (nvdp_context_cancelled(ctx))
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted"));
+        NVDP_TRY(nvdp_trainer_step(trainer, &step));
+        if (i < WARMUP) continue;
+        seconds[i - WARMUP] = step->seconds;
+        flops += forward_flops(&info->bert, step);
+        result.texts += step->texts;
+        result.tokens += step->tokens;
+        result.tokens_per_second_best =
+            fmax(result.tokens_per_second_best, (double)step->tokens / fmax(step->seconds, 1e-9));
+        if (config->batches != NULL) NVDP_TRY(write_batch(&batches, step));
+    }
+    if (config->batches != NULL) NVDP_TRY(nvdp__output_commit(&batches));
+    conclude(config, info, seconds, flops, &result);
+    NVDP_TRY(nvdp_trainer_peak(trainer, &result.peak_flops));
+    *out = result;
+cleanup:
+    nvdp__output_abort(&batches);
+    nvdp_trainer_free(trainer);
+    free(seconds);
+    return status;
+}
+
+/* --- all pairs of random posteriors --- */
+
+enum {
+    LEAST_TEXTS = 2,
+    MOST_TEXTS = 20000,
+    LEAST_COMPONENTS = 2,
+    MOST_COMPONENTS = 1 << 16,
+    MOST_DIM = 1 << 16,
+    MOST_RD_STEPS = 1000
+};
+static const double mu_sd = 0.3, logvar_sd = 0.1, log_alpha_sd = 0.2;
+
+struct nvdp_bench_rd_config nvdp_bench_rd_config_default(void) {
+    return (struct nvdp_bench_rd_config){
+        .texts = 408, .components = 129, .dim = 768, .order = 1.1, .steps = 1, .seed = 1};
+}
+
+static nvdp_status check_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *c) {
+    const struct {
+        const char *field;
+        size_t value, min, max;
+    } ranges[] = {{"texts", c->texts, LEAST_TEXTS, MOST_TEXTS},
+                  {"components", c->components, LEAST_COMPONENTS, MOST_COMPONENTS},
+                  {"dim", c->dim, 1, MOST_DIM},
+                  {"steps", c->steps, 1, MOST_RD_STEPS}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max) continue;
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %zu to %zu, found %zu",
+                          ranges[i].field, ranges[i].min, ranges[i].max, ranges[i].value);
+    }
+    return NVDP_OK; /* the order is nvdp_renyi_pairs' to refuse */
+}
+
+static void scaled_normals(struct nvdp__stream *stream, double sd, size_t n, double *out) {
+    nvdp__stream_normals_f64(stream, n, out);
+    for (size_t i = 0; i < n; i++) {
+        out[i] *= sd;
+    }
+}
+
+static void fill_text(uint64_t seed, size_t text, struct nvdp_posteriors *to) {
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, text);
+    size_t rows = to->length;
+    size_t first = text * rows;
+    to->offset[text + 1] = first + rows;
+    scaled_normals(&stream, mu_sd, rows * to->dim, to->mu + first * to->dim);
+    scaled_normals(&stream, logvar_sd, rows * to->dim, to->logvar + first * to->dim);
+    scaled_normals(&stream, log_alpha_sd, rows, to->alpha + first);
+    for (size_t i = first; i < first + rows; i++) {
+        to->alpha[i] = exp(to->alpha[i]);
+    }
+}
+
+static nvdp_status make_posteriors(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *c,
+                                   struct nvdp_posteriors **out) {
+    size_t tokens = c->components - 1; /* the first component is the prior */
+    struct nvdp_posteriors *made = NULL;
+    size_t rows = 0;
+    if (!nvdp__mul(c->texts, tokens, &rows))
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%zu texts of %zu components are too many",
+                          c->texts, c->components);
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, c->texts, rows, c->dim, true, &made));
+    made->policy = NVDP_LENGTH_HIDDEN;
+    made->length = tokens;
+    made->pad_alpha = 1 / (double)c->components;
+#pragma omp parallel for num_threads(nvdp_context_threads(ctx)) schedule(static)
+    for (size_t i = 0; i < c->texts; i++) {
+        fill_text(c->seed, i, made);
+    }
+    *out = made;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *config,
+                          struct nvdp_bench_rd_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_pairs_config pairs = nvdp_pairs_config_default();
+    struct nvdp_pairs_summary summary = {0};
+    struct nvdp_bench_rd_result result = {0};
+    double *seconds = NULL;
+    pairs.order = config->order;
+    NVDP_TRY(check_rd(ctx, config));
+    seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
+    if (seconds == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(make_posteriors(ctx, config, &posteriors));
+    for (size_t i = 0; i < config->steps; i++) {
+        double start = nvdp__now();
+        NVDP_TRY(nvdp_renyi_pairs(ctx, posteriors, &pairs, &summary));
+        seconds[i] = nvdp__now() - start;
+    }
+    result.step = times_of(config->steps, seconds);
+    result.pairs = summary.pairs;
+    result.sum = summary.sum;
+    result.pairs_per_second = (double)summary.pairs / result.step.mean;
+    result.pair_elements_per_second =
+        result.pairs_per_second * (double)config->components * (double)config->dim;
+    result.peak_rss = nvdp__peak_rss();
+    nvdp__processor_name(sizeof result.machine, result.machine);
+    *out = result;
+cleanup:
+    nvdp_posteriors_free(posteriors);
+    free(seconds);
+    return status;
+}

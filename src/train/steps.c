@@ -1,0 +1,181 @@
+/* nvdp_trainer: a trainer without files around it, on random weights. */
+#include "base/random.h"
+#include "tensor/peak.h"
+#include "text/dataset.h"
+#include "text/task.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <nvdp/trainer.h>
+#include <stdlib.h>
+
+struct nvdp_trainer {
+    struct nvdp__trainer run;
+    bool training;
+    float *outputs; /* [batch, outputs] of forward passes */
+    struct nvdp_trainer_info info;
+    struct nvdp_trainer_step step;
+};
+
+/* In BERT's uncased vocabulary [CLS] is 101, [SEP] is 102, and whole words start near 1000. */
+enum { CLS = 101, SEP = 102, FIRST_WORD = 1000, CLASSES = 2, MOST_BATCHES = 64 };
+
+/* `count` texts of `length` random tokens, [CLS] first and [SEP] last where the vocabulary has
+ * them, of two random classes. */
+static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t length,
+                                size_t vocabulary, uint64_t seed, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp__noise noise = {.seed = seed};
+    size_t first = vocabulary > FIRST_WORD ? FIRST_WORD : 0;
+    NVDP_TRY(nvdp__dataset_create(ctx, count, true, &dataset));
+    dataset->ids = nvdp__calloc(ctx, count * length, sizeof *dataset->ids);
+    dataset->types = nvdp__calloc(ctx, count * length, sizeof *dataset->types);
+    if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < count; i++) {
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, i);
+        int32_t *ids = dataset->ids + i * length;
+        dataset->index[i] = (int64_t)i;
+        dataset->offset[i + 1] = (i + 1) * length;
+        dataset->label[i] = (float)nvdp__stream_below(&stream, CLASSES);
+        for (size_t t = 0; t < length; t++) {
+            ids[t] = (int32_t)(first + nvdp__stream_below(&stream, vocabulary - first));
+        }
+        if (vocabulary <= SEP) continue;
+        ids[0] = CLS;
+        ids[length - 1] = SEP;
+    }
+    dataset->longest = length;
+    dataset->task = nvdp__task_layout(NVDP_TASK_SST2)->task; /* single texts of two classes */
+    *out = dataset;
+    dataset = NULL;
+cleanup:
+    nvdp_dataset_free(dataset);
+    return status;
+}
+
+/* What a run has and a single step lacks is filled in, so that the rest is checked as nvdp_train
+ * checks it. */
+static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_train_config *config) {
+    t->config = *config;
+    t->config.out = "none";
+    t->config.epochs = 1;
+    t->config.eval_batch = config->batch;
+    if (config->data == NULL) {
+        t->config.data = "random";
+        t->config.task = "sst2";
+        if (config->model == NULL) t->config.model = "random";
+    }
+    return nvdp_train_config_check(t->ctx, &t->config);
+}
+
+static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
+    size_t pieces = nvdp_tokenizer_size(t->tokenizer);
+    if (pieces > bert->vocab_size)
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s/vocab.txt: expected at most %zu pieces, found %zu", t->config.model,
+                          bert->vocab_size, pieces);
+    return nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all);
+}
+
+static void start_epoch(struct nvdp__trainer *t) {
+    nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
+}
+
+nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_train_config *config,
+                                const struct nvdp_bert_config *bert, bool training, size_t steps,
+                                struct nvdp_trainer **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_trainer *trainer = nvdp__calloc(ctx, 1, sizeof *trainer);
+    if (trainer == NULL) return NVDP_ERR_MEMORY;
+    struct nvdp__trainer *t = &trainer->run;
+    trainer->training = training;
+    t->ctx = ctx;
+    NVDP_TRY(take_config(t, config));
+    if (config->data != NULL) {
+        NVDP_TRY(open_texts(t, bert));
+    } else {
+        size_t batches = steps < MOST_BATCHES ? steps : MOST_BATCHES;
+        NVDP_TRY(random_texts(ctx, t->config.batch * batches, t->config.max_length,
+                              bert->vocab_size, t->config.seed, &t->all));
+    }
+    t->train = t->all;
+    NVDP_TRY(nvdp__trainer_build(t, bert, training));
+    nvdp__trainer_count_steps(t);
+    t->steps = steps;
+    NVDP_TRY(nvdp__trainer_allocate(t, training));
+    double start = nvdp__now();
+    nvdp__model_initialise(t->model, t->config.seed);
+    trainer->info = (struct nvdp_trainer_info){
+        .bert = t->model->info.bert,
+        .precision = t->model->dev.half != NULL ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32,
+        .parameters = t->model->info.parameters,
+        .weights_seconds = nvdp__now() - start,
+    };
+    NVDP_TRY(nvdp__model_initialise_bottleneck(t->model, t->train, t->config.seed));
+    NVDP_TRY(nvdp__trainer_open_prefix(t));
+    start_epoch(t);
+    trainer->outputs =
+        nvdp__calloc(ctx, t->config.batch * t->model->info.outputs, sizeof *trainer->outputs);
+    if (trainer->outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    *out = trainer;
+    trainer = NULL;
+cleanup:
+    nvdp_trainer_free(trainer);
+    return status;
+}
+
+void nvdp_trainer_free(struct nvdp_trainer *trainer) {
+    if (trainer == NULL) return;
+    nvdp__trainer_close(&trainer->run);
+    free(trainer->outputs);
+    free(trainer);
+}
+
+const struct nvdp_trainer_info *nvdp_trainer_info(const struct nvdp_trainer *trainer) {
+    return &trainer->info;
+}
+
+nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_trainer_step **out) {
+    struct nvdp__trainer *t = &trainer->run;
+    double start = nvdp__now();
+    double loss = NAN;
+    if (trainer->training) {
+        struct nvdp__step_report report;
+        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
+        loss = report.total;
+    } else { /* a forward pass, its outputs fetched */
+        const struct nvdp__pass pass = {0};
+        struct nvdp__draw draw = nvdp__draw_evaluation(t->config.seed, (uint32_t)t->state.epoch);
+        nvdp__trainer_next_batch(t);
+        NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, &pass, &draw, 0));
+        nvdp__model_logits(t->model, t->batch->texts, trainer->outputs);
+    }
+    const struct nvdp__batch *batch = t->batch;
+    trainer->step = (struct nvdp_trainer_step){
+        .texts = batch->texts,
+        .tokens = batch->tokens,
+        .offset = batch->offset,
+        .ids = batch->ids,
+        .types = batch->types,
+        .label = batch->label,
+        .seconds = nvdp__now() - start,
+        .loss = loss,
+    };
+    t->state.step++;
+    if (++t->state.epoch_step == t->epoch_steps) {
+        t->state.epoch_step = 0;
+        t->state.epoch++;
+        start_epoch(t);
+    }
+    *out = &trainer->step;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_trainer_peak(const struct nvdp_trainer *trainer, double *out) {
+    double peak = nvdp__gemm_peak(&trainer->run.model->dev);
+    if (!(peak > 0)) return NVDP_ERR_MEMORY;
+    *out = peak;
+    return NVDP_OK;
+}
