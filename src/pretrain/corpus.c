@@ -1,29 +1,295 @@
 #include "pretrain/corpus.h"
 
-#include "base/cache.h"
+#include "base/base.h"
+#include "base/file.h"
+#include "text/plain_text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 8 };
+enum { CHUNK_BYTES = 1 << 22, NARROW_PIECES = 1 << 16, ALIGNMENT = 8 };
 static const char cache_kind[] = "corpus";
 
-void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
-                      const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
-                      char key[NVDP__DIGEST_HEX]) {
-    struct nvdp__digest digest;
-    nvdp__digest_begin(&digest);
-    nvdp__digest_number(&digest, NVDP__CORPUS_VERSION);
-    nvdp__digest_text(&digest, tokenizer->digest);
-    for (size_t i = 0; i < files; i++) {
-        nvdp__digest_text(&digest, file_digest[i]);
+/* ---- pieces ---- */
+
+nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                struct nvdp__pieces *pieces) {
+    nvdp_status status = NVDP_OK;
+    size_t count = nvdp_tokenizer_size(tokenizer);
+    struct nvdp__pieces made = {
+        .count = count,
+        .cls = tokenizer->special[NVDP_TOKEN_CLS],
+        .sep = tokenizer->special[NVDP_TOKEN_SEP],
+        .mask = tokenizer->special[NVDP_TOKEN_MASK],
+        .continues = nvdp__calloc(ctx, count, sizeof *made.continues),
+        .special = nvdp__calloc(ctx, count, sizeof *made.special),
+        .ordinary = nvdp__calloc(ctx, count, sizeof *made.ordinary),
+    };
+    if (made.continues == NULL || made.special == NULL || made.ordinary == NULL)
+        NVDP_TRY(NVDP_ERR_MEMORY);
+    for (int i = 0; i < NVDP__SPECIALS; i++) {
+        made.special[tokenizer->special[i]] = 1;
     }
-    nvdp__digest_end(&digest, key);
+    for (size_t id = 0; id < count; id++) {
+        const char *text = nvdp_tokenizer_piece(tokenizer, (int32_t)id);
+        made.continues[id] = strncmp(text, "##", 2) == 0 && text[2] != '\0';
+        if (!made.special[id]) made.ordinary[made.ordinary_count++] = (int32_t)id;
+    }
+    if (made.ordinary_count == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "vocab.txt: expected pieces beyond the special tokens, found none"));
+    *pieces = made;
+    made = (struct nvdp__pieces){0};
+cleanup:
+    nvdp__pieces_release(&made);
+    return status;
 }
+
+void nvdp__pieces_release(struct nvdp__pieces *pieces) {
+    free(pieces->continues);
+    free(pieces->special);
+    free(pieces->ordinary);
+    *pieces = (struct nvdp__pieces){0};
+}
+
+/* ---- building: lines are read a chunk at a time, a chunk's lines are shared out to threads in
+ * order, and what they made is written in that order ---- */
+
+struct line {
+    size_t start, size;
+    bool begins;
+};
+struct sentence {
+    size_t tokens;
+    bool begins; /* a document */
+};
+/* One thread's part of a chunk. */
+struct worker {
+    struct nvdp__encoder encoder;
+    int32_t *id;
+    size_t ids, id_capacity;
+    struct sentence *sentence;
+    size_t sentences, sentence_capacity;
+    nvdp_status status;
+};
+struct builder {
+    struct nvdp_context *ctx;
+    struct nvdp__plain_text *plain;
+    char *text; /* a chunk of lines */
+    size_t text_size, text_capacity;
+    struct line *line;
+    size_t lines, line_capacity;
+    struct worker *worker;
+    size_t workers;
+    struct nvdp__output output;
+    crypto_generichash_state hash;
+    struct nvdp__corpus_header header;
+    uint64_t *sentence, *document;
+    size_t sentence_capacity, document_capacity;
+    bool begins; /* the next sentence begins a document */
+    void *packed;
+    size_t packed_capacity;
+};
+
+static nvdp_status read_chunk(struct builder *b) {
+    b->text_size = 0;
+    b->lines = 0;
+    while (b->text_size < CHUNK_BYTES) {
+        struct nvdp__plain_line line;
+        bool found;
+        NVDP_RETURN_IF_FAILED(nvdp__plain_text_next(b->plain, &line, &found));
+        if (!found) break;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(b->ctx, &b->text, &b->text_capacity, b->text_size + line.size, 1));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(b->ctx, &b->line, &b->line_capacity, b->lines + 1, sizeof *b->line));
+        memcpy(b->text + b->text_size, line.text, line.size);
+        b->line[b->lines++] = (struct line){b->text_size, line.size, line.begins};
+        b->text_size += line.size;
+    }
+    return NVDP_OK;
+}
+
+/* Between [CLS] and [SEP] lie the sentence's own tokens. */
+static nvdp_status take_sentence(struct worker *w, const char *text, size_t size, bool begins) {
+    NVDP_RETURN_IF_FAILED(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
+    size_t tokens = w->encoder.count - 2;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(NULL, &w->sentence, &w->sentence_capacity, w->sentences + 1,
+                                        sizeof *w->sentence));
+    if (tokens > 0) memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
+    w->ids += tokens;
+    w->sentence[w->sentences++] = (struct sentence){tokens, begins};
+    return NVDP_OK;
+}
+
+/* The sentences of a worker's lines. */
+static nvdp_status take_lines(const struct builder *b, size_t index) {
+    struct worker *w = &b->worker[index];
+    size_t end = b->lines * (index + 1) / b->workers;
+    w->ids = 0;
+    w->sentences = 0;
+    for (size_t i = b->lines * index / b->workers; i < end; i++) {
+        const struct line *line = &b->line[i];
+        for (size_t at = 0; at < line->size;) {
+            const char *text = b->text + line->start + at;
+            size_t size = nvdp__sentence_end(text, line->size - at);
+            NVDP_RETURN_IF_FAILED(take_sentence(w, text, size, line->begins && at == 0));
+            at += size;
+        }
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status tokenise_chunk(struct builder *b) {
+    int team = (int)b->workers;
+#pragma omp parallel for num_threads(team) schedule(static, 1)
+    for (size_t i = 0; i < b->workers; i++)
+        b->worker[i].status = take_lines(b, i);
+    for (size_t i = 0; i < b->workers; i++) {
+        if (b->worker[i].status != NVDP_OK)
+            return nvdp__fail(b->ctx, b->worker[i].status, "out of memory while tokenising");
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status write_bytes(struct builder *b, const void *bytes, size_t size) {
+    if (size == 0) return NVDP_OK;
+    crypto_generichash_update(&b->hash, bytes, size);
+    return nvdp__output_write(&b->output, bytes, size);
+}
+
+static nvdp_status write_ids(struct builder *b, const struct worker *w) {
+    size_t size = b->header.id_size;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(b->ctx, &b->packed, &b->packed_capacity, w->ids * size, 1));
+    uint16_t *narrow = b->packed;
+    for (size_t i = 0; size == sizeof *narrow && i < w->ids; i++) {
+        narrow[i] = (uint16_t)w->id[i];
+    }
+    return write_bytes(b, size == sizeof *narrow ? b->packed : (void *)w->id, w->ids * size);
+}
+
+static nvdp_status add_sentence(struct builder *b, const struct sentence *sentence) {
+    struct nvdp__corpus_header *h = &b->header;
+    b->begins |= sentence->begins;
+    if (sentence->tokens == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(b->ctx, &b->sentence, &b->sentence_capacity,
+                                        h->sentences + 2, sizeof *b->sentence));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(b->ctx, &b->document, &b->document_capacity,
+                                        h->documents + 2, sizeof *b->document));
+    if (b->begins) b->document[h->documents++] = h->sentences;
+    b->begins = false;
+    b->sentence[h->sentences++] = h->tokens;
+    h->tokens += sentence->tokens;
+    return NVDP_OK;
+}
+
+static nvdp_status write_chunk(struct builder *b) {
+    for (size_t i = 0; i < b->workers; i++) {
+        const struct worker *w = &b->worker[i];
+        NVDP_RETURN_IF_FAILED(write_ids(b, w));
+        for (size_t s = 0; s < w->sentences; s++) {
+            NVDP_RETURN_IF_FAILED(add_sentence(b, &w->sentence[s]));
+        }
+    }
+    return NVDP_OK;
+}
+
+/* The tables behind the ids, then the header before them. */
+static nvdp_status write_rest(struct builder *b) {
+    struct nvdp__corpus_header *h = &b->header;
+    static const char zeros[ALIGNMENT];
+    size_t past = h->tokens * h->id_size % ALIGNMENT;
+    if (h->tokens == 0)
+        return nvdp__fail(b->ctx, NVDP_ERR_INPUT, "%s: expected texts with words, found no token",
+                          b->output.path);
+    b->sentence[h->sentences] = h->tokens;
+    b->document[h->documents] = h->sentences;
+    if (past > 0) NVDP_RETURN_IF_FAILED(write_bytes(b, zeros, ALIGNMENT - past));
+    NVDP_RETURN_IF_FAILED(write_bytes(b, b->sentence, (h->sentences + 1) * sizeof *b->sentence));
+    NVDP_RETURN_IF_FAILED(write_bytes(b, b->document, (h->documents + 1) * sizeof *b->document));
+    crypto_generichash_final(&b->hash, h->body, sizeof h->body);
+    nvdp__checksum(h, offsetof(struct nvdp__corpus_header, header), h->header);
+    if (fseek(b->output.file, 0, SEEK_SET) != 0)
+        return nvdp__fail_errno(b->ctx, errno, "%s: cannot write", b->output.path);
+    return nvdp__output_write(&b->output, h, sizeof *h);
+}
+
+static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokenizer, const char *key,
+                         const char *out) {
+    b->workers = (size_t)nvdp_context_threads(b->ctx);
+    b->worker = nvdp__calloc(b->ctx, b->workers, sizeof *b->worker);
+    if (b->worker == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < b->workers; i++) {
+        b->worker[i].encoder = (struct nvdp__encoder){.tokenizer = tokenizer};
+    }
+    size_t pieces = nvdp_tokenizer_size(tokenizer);
+    b->header = (struct nvdp__corpus_header){.magic = "NVDPTOK",
+                                             .version = NVDP__CORPUS_VERSION,
+                                             .id_size = pieces <= NARROW_PIECES ? 2 : 4,
+                                             .pieces = pieces};
+    b->header.magic[sizeof b->header.magic - 1] = 'S';
+    memcpy(b->header.key, key, strnlen(key, sizeof b->header.key - 1));
+    crypto_generichash_init(&b->hash, NULL, 0, NVDP__DIGEST_BYTES);
+    NVDP_RETURN_IF_FAILED(nvdp__output_open(b->ctx, out, &b->output));
+    return nvdp__output_write(&b->output, &b->header, sizeof b->header);
+}
+
+static void release(struct builder *b) {
+    for (size_t i = 0; b->worker != NULL && i < b->workers; i++) {
+        nvdp__encoder_release(&b->worker[i].encoder);
+        free(b->worker[i].id);
+        free(b->worker[i].sentence);
+    }
+    free(b->worker);
+    free(b->text);
+    free(b->line);
+    free(b->sentence);
+    free(b->document);
+    free(b->packed);
+    nvdp__output_abort(&b->output);
+    nvdp__plain_text_close(b->plain);
+}
+
+static nvdp_status take_all(struct builder *b) {
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, b->ctx, "tokenise", "token", 0, 0);
+    for (;;) {
+        NVDP_RETURN_IF_FAILED(read_chunk(b));
+        if (b->lines == 0) break;
+        NVDP_RETURN_IF_FAILED(tokenise_chunk(b));
+        NVDP_RETURN_IF_FAILED(write_chunk(b));
+        nvdp__meter_update(&meter, b->header.tokens, (double)b->header.tokens, "tok", NAN);
+        if (nvdp__cancelled(b->ctx))
+            return nvdp__fail(b->ctx, NVDP_ERR_CANCELLED, "interrupted while tokenising");
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                               const char *const *path, size_t files, const char *key,
+                               const char *out) {
+    nvdp_status status = NVDP_OK;
+    struct builder b = {.ctx = ctx};
+    NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &b.plain));
+    NVDP_TRY(begin(&b, tokenizer, key, out));
+    NVDP_TRY(take_all(&b));
+    NVDP_TRY(write_rest(&b));
+    NVDP_TRY(nvdp__output_commit(&b.output));
+cleanup:
+    release(&b);
+    return status;
+}
+
+/* ---- opening ---- */
 
 void nvdp__corpus_close(struct nvdp__corpus *corpus) {
     if (corpus->map != NULL) munmap(corpus->map, corpus->map_size);
@@ -153,47 +419,45 @@ cleanup:
 
 /* ---- the cache ---- */
 
-/* A name for a file that is unlinked as soon as it is open. */
-static char *temporary_path(struct nvdp_context *ctx, const char *key) {
-    const char *folder = getenv("TMPDIR");
-    return nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld", folder != NULL ? folder : "/tmp", cache_kind,
-                        key, (long)getpid());
+void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
+                      const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
+                      char key[NVDP__DIGEST_HEX]) {
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_number(&digest, NVDP__CORPUS_VERSION);
+    nvdp__digest_text(&digest, tokenizer->digest);
+    for (size_t i = 0; i < files; i++)
+        nvdp__digest_text(&digest, file_digest[i]);
+    nvdp__digest_end(&digest, key);
 }
 
 struct texts {
+    struct nvdp_context *ctx;
+    const struct nvdp_tokenizer *tokenizer;
     const char *const *path;
     size_t files;
     char key[NVDP__DIGEST_HEX];
 };
 
-static nvdp_status build_temporary(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                   const struct texts *texts, struct nvdp__corpus *corpus) {
-    char *file = temporary_path(ctx, texts->key);
-    if (file == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status =
-        nvdp__corpus_build(ctx, tokenizer, texts->path, texts->files, texts->key, file);
-    if (status == NVDP_OK)
-        status = nvdp__corpus_open(ctx, file, texts->key, nvdp_tokenizer_size(tokenizer), corpus);
-    unlink(file);
-    free(file);
-    return status;
+static nvdp_status build_and_open(const struct texts *t, const char *file,
+                                  struct nvdp__corpus *corpus) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__corpus_build(t->ctx, t->tokenizer, t->path, t->files, t->key, file));
+    return nvdp__corpus_open(t->ctx, file, t->key, nvdp_tokenizer_size(t->tokenizer), corpus);
 }
 
-static nvdp_status find_or_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                 const struct texts *texts, const char *directory,
+static nvdp_status find_or_build(const struct texts *t, const char *directory,
                                  struct nvdp__corpus *corpus) {
     nvdp_status status = NVDP_OK;
-    size_t pieces = nvdp_tokenizer_size(tokenizer);
-    char *file = nvdp__cache_path(ctx, directory, cache_kind, texts->key);
+    char *file = nvdp__cache_path(t->ctx, directory, cache_kind, t->key);
     if (file == NULL) return NVDP_ERR_MEMORY;
     if (nvdp__exists(file)) {
-        status = nvdp__corpus_open(ctx, file, texts->key, pieces, corpus);
+        status = nvdp__corpus_open(t->ctx, file, t->key, nvdp_tokenizer_size(t->tokenizer), corpus);
         if (status != NVDP_ERR_INPUT) goto cleanup;
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; it is made again", nvdp_context_error(ctx));
+        nvdp__log(t->ctx, NVDP_LOG_NOTICE, "%s; it is made again", nvdp_context_error(t->ctx));
     }
-    NVDP_TRY(nvdp__cache_make(ctx, directory));
-    NVDP_TRY(nvdp__corpus_build(ctx, tokenizer, texts->path, texts->files, texts->key, file));
-    NVDP_TRY(nvdp__corpus_open(ctx, file, texts->key, pieces, corpus));
+    NVDP_TRY(nvdp__cache_make(t->ctx, directory));
+    NVDP_TRY(build_and_open(t, file, corpus));
 cleanup:
     free(file);
     return status;
@@ -203,12 +467,20 @@ nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_toke
                                 const char *const *path,
                                 const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
                                 const char *directory, struct nvdp__corpus *corpus) {
-    struct texts texts = {.path = path, .files = files};
+    struct texts texts = {.ctx = ctx, .tokenizer = tokenizer, .path = path, .files = files};
     nvdp__corpus_key(tokenizer, file_digest, files, texts.key);
     if (directory != NULL) {
-        nvdp_status status = find_or_build(ctx, tokenizer, &texts, directory, corpus);
+        nvdp_status status = find_or_build(&texts, directory, corpus);
         if (status != NVDP_ERR_IO) return status;
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokens are not kept", nvdp_context_error(ctx));
     }
-    return build_temporary(ctx, tokenizer, &texts, corpus);
+    /* A file that is unlinked as soon as it is open. */
+    const char *folder = getenv("TMPDIR");
+    char *file = nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld", folder != NULL ? folder : "/tmp",
+                              cache_kind, texts.key, (long)getpid());
+    if (file == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = build_and_open(&texts, file, corpus);
+    unlink(file);
+    free(file);
+    return status;
 }

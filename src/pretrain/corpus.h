@@ -5,6 +5,19 @@
 #include "base/cache.h"
 #include "text/tokenizer.h"
 
+/* What pretraining asks about a vocabulary's pieces. */
+struct nvdp__pieces {
+    size_t count;
+    int32_t cls, sep, mask;
+    unsigned char *continues; /* [count] whether the piece goes on in a word ("##...") */
+    unsigned char *special;   /* [count] */
+    int32_t *ordinary;        /* [ordinary_count] ids of all but the special tokens */
+    size_t ordinary_count;
+};
+nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                struct nvdp__pieces *pieces);
+void nvdp__pieces_release(struct nvdp__pieces *pieces);
+
 enum {
     NVDP__CORPUS_VERSION = 1,
     NVDP__CORPUS_KEY = 72 /* NVDP__DIGEST_HEX and NULs, a multiple of 8 */

@@ -3,7 +3,7 @@
 #ifndef NVDP_SRC_PRETRAIN_EVALUATE_H
 #define NVDP_SRC_PRETRAIN_EVALUATE_H
 
-#include "pretrain/batch.h"
+#include "pretrain/examples.h"
 #include "pretrain/model.h"
 
 struct nvdp__mlm_evaluator {

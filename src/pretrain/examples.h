@@ -1,4 +1,5 @@
-/* An epoch's training examples: where in the corpus each one's tokens lie.
+/* From a corpus to batches: an epoch's examples, the tokens of them that are to be predicted, and
+ * packed batches of both.
  *
  * Windows (masked-LM alone): a document is cut into consecutive windows of at most `length` - 2
  * tokens, which with [CLS] and [SEP] fill a row.  In a document longer than one window the first
@@ -9,13 +10,20 @@
  * at a sentence's end that is drawn; the rest is the second segment.  In half of the pairs, and
  * where there is one sentence only, the second segment is drawn from another document instead, and
  * the sentences so replaced are used next.  Too long a pair loses tokens from the end of its longer
- * segment. */
+ * segment.
+ *
+ * Masks (Devlin et al. 2019): a share of a row's tokens is drawn without replacement to be
+ * predicted; of those, 80 % become [MASK], 10 % a random ordinary piece, 10 % stay.  Special tokens
+ * are never drawn.  With whole words, words are drawn until the share is reached; one that would
+ * pass it is left out. */
 #ifndef NVDP_SRC_PRETRAIN_EXAMPLES_H
 #define NVDP_SRC_PRETRAIN_EXAMPLES_H
 
 #include "base/random.h"
 #include "pretrain/corpus.h"
-#include "pretrain/pieces.h"
+#include "text/batch.h"
+
+/* ---- examples: where in the corpus their tokens lie ---- */
 
 struct nvdp__example {
     uint64_t first, second;               /* tokens of the corpus */
@@ -39,5 +47,67 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
 /* The pairs of an epoch; a corpus of one document is NVDP_ERR_INPUT. */
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
                                  size_t length, uint64_t seed, uint32_t epoch);
+
+/* ---- masks ---- */
+
+/* The masked tokens of a batch, in ascending order of rows. */
+struct nvdp__masked {
+    size_t count, capacity;
+    int32_t *row;   /* among the batch's tokens */
+    int32_t *label; /* the token that stood there */
+};
+
+struct nvdp__masker {
+    const struct nvdp__pieces *pieces;
+    double share;
+    bool whole_words;
+    /* of one text of at most `longest` tokens */
+    size_t longest;
+    int32_t *unit;        /* [longest] first tokens of what is drawn: tokens or words */
+    unsigned char *drawn; /* [longest] */
+};
+
+nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
+                                struct nvdp__masked *masked);
+void nvdp__masked_release(struct nvdp__masked *masked);
+nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__pieces *pieces,
+                                double share, bool whole_words, size_t longest,
+                                struct nvdp__masker *masker);
+void nvdp__masker_release(struct nvdp__masker *masker);
+/* Most tokens masked in a text of `tokens` tokens, special ones not counted: the share rounded, at
+ * least 1. */
+size_t nvdp__mask_most(double share, size_t tokens);
+/* Masks ids[0..count), the batch's tokens from first_row on, and appends what it masked. */
+void nvdp__mask_text(struct nvdp__masker *masker, struct nvdp__stream *stream, size_t count,
+                     int32_t *ids, size_t first_row, struct nvdp__masked *masked);
+
+/* ---- batches: [CLS] window [SEP], or [CLS] A [SEP] B [SEP] with types 0 and 1 ---- */
+
+struct nvdp__batcher {
+    const struct nvdp__corpus *corpus;
+    const struct nvdp__pieces *pieces;
+    struct nvdp__batch *batch;
+    struct nvdp__masked masked;
+    struct nvdp__masker masker;
+};
+
+nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
+                                 const struct nvdp__pieces *pieces, size_t texts, size_t length,
+                                 double mask_prob, bool whole_words, struct nvdp__batcher *batcher);
+void nvdp__batcher_release(struct nvdp__batcher *batcher);
+/* Most masked tokens of a batch. */
+size_t nvdp__batcher_masked(size_t texts, size_t length, double mask_prob);
+
+/* Fills with examples order[0..n) (NULL: first, first + 1, ...) and masks row r of the batch with
+ * the stream (seed, purpose, number, its example).  Labels: 1 where the second segment is random.
+ */
+struct nvdp__mask_key {
+    uint64_t seed;
+    enum nvdp__purpose purpose;
+    uint32_t number; /* the step */
+};
+void nvdp__batcher_fill(struct nvdp__batcher *batcher, const struct nvdp__examples *examples,
+                        const int64_t *order, size_t first, size_t n,
+                        const struct nvdp__mask_key *key);
 
 #endif

@@ -11,7 +11,7 @@
 #define NVDP_SRC_PRETRAIN_MODEL_H
 
 #include "bert/encoder.h"
-#include "pretrain/mask.h"
+#include "pretrain/examples.h"
 #include <nvdp/pretrain.h>
 
 struct nvdp__heads {

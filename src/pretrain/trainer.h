@@ -2,11 +2,9 @@
 #ifndef NVDP_SRC_PRETRAIN_TRAINER_H
 #define NVDP_SRC_PRETRAIN_TRAINER_H
 
-#include "pretrain/batch.h"
-#include "pretrain/config.h"
 #include "pretrain/evaluate.h"
-#include "pretrain/model.h"
 #include "train/optimizer.h"
+#include <jansson.h>
 #include <stdio.h>
 
 /* What changes from step to step beyond parameters and moments; saved with them. */
@@ -50,38 +48,38 @@ struct nvdp__pretrainer {
     double saved_at;
 };
 
-/* vocabulary.c: copies, or trains, the vocabulary in memory and makes the tokenizer. */
+/* ---- options.c ---- */
+
+/* Every field but resume, overwrite and the cache folder, which are of the call. */
+json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config);
+/* The reverse, from `object` of the file `path`.  Strings stay owned by the object, the lists of
+ * files by *lists (free()). */
+nvdp_status nvdp__pretrain_config_from_json(struct nvdp_context *ctx, const char *path,
+                                            const json_t *object,
+                                            struct nvdp_pretrain_config *config,
+                                            const char ***lists);
+/* Zeros that stand for a rule are replaced by what it gives. */
+void nvdp__pretrain_config_resolve(struct nvdp_pretrain_config *config);
+/* BERT's configuration for a vocabulary of so many pieces; the configuration is resolved. */
+struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp_pretrain_config *config,
+                                            size_t pieces);
+
+/* ---- records.c: what a run reads besides its texts, and what it leaves ---- */
+
+/* Copies, or trains, the vocabulary in memory and makes the tokenizer. */
 nvdp_status nvdp__pretrain_vocabulary(struct nvdp__pretrainer *t);
 /* Writes vocab.txt and tokenizer_config.json. */
 nvdp_status nvdp__pretrain_write_vocabulary(const struct nvdp__pretrainer *t);
-
-/* open.c: texts' digests, vocabulary, model (initialised or loaded); then directory, tokenised
- * texts, memory. */
-nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t);
-void nvdp__pretrainer_close(struct nvdp__pretrainer *t);
-/* BERT's configuration: from `init`, or from the options and a vocabulary of so many pieces. */
-nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
-                                  struct nvdp_bert_config *bert);
-/* The model, in the run's precision; the context's stays the caller's. */
-nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t, const struct nvdp_bert_config *bert);
-
-/* loop.c: all steps from the present state on. */
-nvdp_status nvdp__pretrainer_run(struct nvdp__pretrainer *t);
-
-/* state.c: DIR/state.ckpt. */
-nvdp_status nvdp__pretrain_state_save(struct nvdp__pretrainer *t);
-nvdp_status nvdp__pretrain_state_load(struct nvdp__pretrainer *t);
-
-/* save.c: the model directory; pretrain.json, which a resume reads; result.json. */
-nvdp_status nvdp__pretrain_config_save(struct nvdp__pretrainer *t); /* config.json alone */
-nvdp_status nvdp__pretrain_model_save(struct nvdp__pretrainer *t);  /* weights and config.json */
-nvdp_status nvdp__pretrain_write_run(struct nvdp__pretrainer *t);
-nvdp_status nvdp__pretrain_read_run(struct nvdp__pretrainer *t, const char *directory);
 /* The "nvdp_pretraining" object of the model that `init` names, if there is one. */
 nvdp_status nvdp__pretrain_read_init(struct nvdp__pretrainer *t);
-/* The texts must still be those that pretrain.json names. */
-nvdp_status nvdp__pretrain_check_texts(struct nvdp__pretrainer *t);
-nvdp_status nvdp__pretrain_write_result(struct nvdp__pretrainer *t,
+/* config.json; the same and the weights. */
+nvdp_status nvdp__pretrain_config_save(const struct nvdp__pretrainer *t);
+nvdp_status nvdp__pretrain_model_save(struct nvdp__pretrainer *t);
+/* pretrain.json, which a resume reads, and whether the texts are still those that it names. */
+nvdp_status nvdp__pretrain_write_run(const struct nvdp__pretrainer *t);
+nvdp_status nvdp__pretrain_read_run(struct nvdp__pretrainer *t, const char *directory);
+nvdp_status nvdp__pretrain_check_texts(const struct nvdp__pretrainer *t);
+nvdp_status nvdp__pretrain_write_result(const struct nvdp__pretrainer *t,
                                         const struct nvdp_pretrain_result *result);
 json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
 

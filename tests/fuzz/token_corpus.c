@@ -1,6 +1,6 @@
 /* Any bytes as a corpus file: opened or refused; what is opened is cut into windows and pairs, and
  * masked, to its last token.  The digests are mended first, or nothing would get past them. */
-#include "pretrain/batch.h"
+#include "pretrain/examples.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 
 #include "pretrain/corpus.h"
 #include "pretrain/evaluate.h"
-#include "pretrain/pieces.h"
 
 struct rig {
     struct nvdp_context *ctx;

@@ -1,5 +1,5 @@
 /* Masks: how many, which, with what in their places. */
-#include "pretrain/mask.h"
+#include "pretrain/examples.h"
 #include "rig.h"
 
 #include <criterion/criterion.h>

@@ -217,13 +217,18 @@ Test(pretrain, starts_from_a_model) {
     cr_assert_eq(after.parameters, before.parameters);
     cr_assert_lt(after.loss, before.loss + 0.5); /* untrained: log 47 = 3.9 */
     cr_assert(rig_same_file(first, config.out, "vocab.txt"));
-    json_t *json = NULL; /* how the first was trained is told on */
-    cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("second/config.json"), &json), NVDP_OK);
-    const json_t *init = json_object_get(json_object_get(json, "nvdp_pretraining"), "init");
-    cr_assert_str_eq(json_string_value(json_object_get(init, "name")), "first");
-    const json_t *record = json_object_get(init, "pretraining");
-    cr_assert_eq(json_integer_value(json_object_get(record, "steps")), 300);
-    json_decref(json);
+    for (int resumed = 0; resumed < 2; resumed++) { /* how the first was trained is told on */
+        json_t *json = NULL;
+        cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("second/config.json"), &json),
+                     NVDP_OK);
+        const json_t *init = json_object_get(json_object_get(json, "nvdp_pretraining"), "init");
+        cr_assert_str_eq(json_string_value(json_object_get(init, "name")), "first");
+        const json_t *record = json_object_get(init, "pretraining");
+        cr_assert_eq(json_integer_value(json_object_get(record, "steps")), 300);
+        json_decref(json);
+        config.resume = true;
+        run(ctx, &config);
+    }
     nvdp_context_free(ctx);
 }
 

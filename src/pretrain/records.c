@@ -1,4 +1,5 @@
-/* What a run leaves: the model directory, and the records beside it. */
+/* What a run reads besides its texts, and what it leaves: the vocabulary, the model directory, and
+ * the records beside it. */
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
@@ -7,6 +8,107 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* `root` is stolen. */
+static nvdp_status write_json(const struct nvdp__pretrainer *t, const char *name, json_t *root) {
+    nvdp_status status = NVDP_OK;
+    char *path = nvdp__join(t->ctx, t->config.out, name);
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (root == NULL) NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    NVDP_TRY(nvdp__json_write(t->ctx, path, root));
+cleanup:
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+/* ---- the vocabulary: trained on the text, a file's, or that of the model it starts from ---- */
+
+enum { VOCABULARY_LIMIT = 1 << 28, MIN_COUNT = 2 };
+
+static struct nvdp__normalization rules_of(const struct nvdp_pretrain_config *config) {
+    return (struct nvdp__normalization){
+        .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
+}
+
+static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_pretrain_config *c = &t->config;
+    struct nvdp__normalization normalization = rules_of(c);
+    struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
+    struct nvdp__word_counts counts = {.ctx = t->ctx};
+    const struct nvdp__vocabulary_options options = {
+        .size = c->vocab_size, .alphabet = c->alphabet, .min_count = MIN_COUNT};
+    size_t pieces = 0;
+    double start = nvdp__now();
+    NVDP_TRY(nvdp__word_counts_read(&counts, &rules, c->text, c->texts));
+    NVDP_TRY(nvdp__vocabulary_train(t->ctx, &counts, &options, &t->vocabulary, &pieces));
+    t->vocabulary_size = strlen(t->vocabulary);
+    nvdp__log(t->ctx, NVDP_LOG_INFO, "vocabulary: %zu pieces from %zu distinct words in %.1f s%s",
+              pieces, counts.words.count, nvdp__now() - start,
+              pieces < c->vocab_size ? ": the text has no more pairs that are seen twice" : "");
+cleanup:
+    nvdp__word_counts_release(&counts);
+    return status;
+}
+
+static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path) {
+    return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
+}
+
+/* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
+static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    char *vocabulary = nvdp__join(t->ctx, directory, "vocab.txt");
+    char *config = nvdp__join(t->ctx, directory, "tokenizer_config.json");
+    if (vocabulary == NULL || config == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
+    NVDP_TRY(read_vocabulary(t, vocabulary));
+    if (nvdp__exists(config)) NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
+cleanup:
+    free(vocabulary);
+    free(config);
+    return status;
+}
+
+static nvdp_status make_config(struct nvdp__pretrainer *t) {
+    bool lower = !t->config.cased;
+    t->tokenizer_config = json_pack(
+        "{s:s, s:b, s:b, s:b, s:I, s:s, s:s, s:s, s:s, s:s}", "tokenizer_class", "BertTokenizer",
+        "do_lower_case", lower, "strip_accents", lower, "tokenize_chinese_chars", 1,
+        "model_max_length", (json_int_t)t->config.max_positions, "pad_token", "[PAD]", "unk_token",
+        "[UNK]", "cls_token", "[CLS]", "sep_token", "[SEP]", "mask_token", "[MASK]");
+    return t->tokenizer_config != NULL ? NVDP_OK
+                                       : nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+nvdp_status nvdp__pretrain_vocabulary(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    const char *from = c->resume ? c->out : c->init;
+    if (from != NULL) {
+        NVDP_RETURN_IF_FAILED(copy_from(t, from));
+    } else {
+        struct nvdp__normalization rules = rules_of(c);
+        const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
+        NVDP_RETURN_IF_FAILED(c->vocab != NULL ? read_vocabulary(t, path) : train_vocabulary(t));
+        NVDP_RETURN_IF_FAILED(nvdp__tokenizer_create(t->ctx, path, t->vocabulary,
+                                                     t->vocabulary_size, nvdp__special_names,
+                                                     &rules, &t->tokenizer));
+        NVDP_RETURN_IF_FAILED(make_config(t));
+    }
+    return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
+}
+
+nvdp_status nvdp__pretrain_write_vocabulary(const struct nvdp__pretrainer *t) {
+    char *path = nvdp__join(t->ctx, t->config.out, "vocab.txt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__write_file(t->ctx, path, t->vocabulary, t->vocabulary_size);
+    free(path);
+    if (status != NVDP_OK || t->tokenizer_config == NULL) return status;
+    return write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
+}
+
+/* ---- the model ---- */
 
 static const char *dtype_of_torch(enum nvdp_dtype dtype) {
     return dtype == NVDP_F16 ? "float16" : dtype == NVDP_BF16 ? "bfloat16" : "float32";
@@ -83,7 +185,7 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
     return object;
 }
 
-nvdp_status nvdp__pretrain_config_save(struct nvdp__pretrainer *t) {
+nvdp_status nvdp__pretrain_config_save(const struct nvdp__pretrainer *t) {
     json_t *extra = json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(t->config.dtype),
                               "nvdp_pretraining", provenance(t));
     if (extra == NULL) return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -99,22 +201,7 @@ nvdp_status nvdp__pretrain_model_save(struct nvdp__pretrainer *t) {
     return nvdp__pretrain_config_save(t);
 }
 
-/* ---- records ---- */
-
-/* `root` is stolen. */
-static nvdp_status write_json(struct nvdp__pretrainer *t, const char *name, json_t *root) {
-    nvdp_status status = NVDP_OK;
-    char *path = nvdp__join(t->ctx, t->config.out, name);
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (root == NULL) NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
-    NVDP_TRY(nvdp__json_write(t->ctx, path, root));
-cleanup:
-    json_decref(root);
-    free(path);
-    return status;
-}
-
-nvdp_status nvdp__pretrain_write_run(struct nvdp__pretrainer *t) {
+nvdp_status nvdp__pretrain_write_run(const struct nvdp__pretrainer *t) {
     return write_json(
         t, "pretrain.json",
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
@@ -124,7 +211,7 @@ nvdp_status nvdp__pretrain_write_run(struct nvdp__pretrainer *t) {
                   (json_int_t)t->corpus.documents, "sentences", (json_int_t)t->corpus.sentences,
                   "tokens", (json_int_t)t->corpus.tokens, "coverage", coverage_json(&t->coverage),
                   "parameters", (json_int_t)nvdp__params_trainable(&t->model.params), "created",
-                  nvdp__now_json()));
+                  nvdp__now_json(), "init_pretraining", t->init_record));
 }
 
 nvdp_status nvdp__pretrain_read_run(struct nvdp__pretrainer *t, const char *directory) {
@@ -144,7 +231,7 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__pretrain_check_texts(struct nvdp__pretrainer *t) {
+nvdp_status nvdp__pretrain_check_texts(const struct nvdp__pretrainer *t) {
     const json_t *recorded = json_object_get(t->config_owner, "text");
     for (size_t i = 0; i < t->config.texts; i++) {
         const char *digest =
@@ -159,7 +246,7 @@ nvdp_status nvdp__pretrain_check_texts(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__pretrain_write_result(struct nvdp__pretrainer *t,
+nvdp_status nvdp__pretrain_write_result(const struct nvdp__pretrainer *t,
                                         const struct nvdp_pretrain_result *r) {
     json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:f, s:f}", "steps",
                              (json_int_t)r->steps, "tokens", (json_int_t)r->tokens, "masked",

@@ -1,0 +1,558 @@
+/* A run from its configuration to its result: opening, steps, states, the end. */
+#include "pretrain/trainer.h"
+
+#include "base/base.h"
+#include "base/file.h"
+#include "train/metrics_file.h"
+#include "train/outdir.h"
+#include "train/state_file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- DIR/state.ckpt ---- */
+
+enum { COUNTERS = 7, QUANTITIES = 9 };
+
+struct members {
+    struct nvdp__counter counter[COUNTERS];
+    struct nvdp__quantity quantity[QUANTITIES];
+};
+
+/* The table of a state's members; it points into `members`. */
+static struct nvdp__state_table table_of(struct nvdp__pretrain_state *s, uint64_t *optimizer_steps,
+                                         struct members *members) {
+    *members = (struct members){
+        .counter = {{"optimizer_steps", optimizer_steps},
+                    {"step", &s->step},
+                    {"epoch", &s->epoch},
+                    {"epoch_row", &s->epoch_row},
+                    {"tokens", &s->tokens},
+                    {"masked", &s->masked},
+                    {"metrics_bytes", &s->metrics_bytes}},
+        .quantity = {{"seconds", &s->seconds},
+                     {"sum_nll", &s->sum_nll},
+                     {"sum_masked", &s->sum_masked},
+                     {"sum_right", &s->sum_right},
+                     {"sum_next", &s->sum_next},
+                     {"sum_next_right", &s->sum_next_right},
+                     {"sum_steps", &s->sum_steps},
+                     {"loss", &s->loss},
+                     {"accuracy", &s->accuracy}},
+    };
+    return (struct nvdp__state_table){members->counter, COUNTERS, members->quantity, QUANTITIES};
+}
+
+static nvdp_status state_save(struct nvdp__pretrainer *t) {
+    struct members members;
+    struct nvdp__state_table table = table_of(&t->state, &t->optimizer.steps_taken, &members);
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status =
+        nvdp__state_file_write(path, nvdp__state_object(&table), &t->model.params, &t->optimizer);
+    if (status == NVDP_OK) t->saved_at = nvdp__now();
+    free(path);
+    return status;
+}
+
+static nvdp_status state_load(struct nvdp__pretrainer *t) {
+    nvdp_status status = NVDP_OK;
+    json_t *object = NULL;
+    struct members members;
+    struct nvdp__pretrain_state state = {0};
+    uint64_t optimizer_steps = 0;
+    struct nvdp__state_table table = table_of(&state, &optimizer_steps, &members);
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__state_file_read(path, &t->model.params, &t->optimizer, &object));
+    NVDP_TRY(nvdp__state_values(t->ctx, path, object, &table));
+    if (state.step > t->config.steps)
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
+                            t->config.steps, state.step));
+    nvdp__weights_changed(&t->model.dev);
+    t->state = state;
+    t->optimizer.steps_taken = optimizer_steps;
+cleanup:
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+/* What a run writes; --overwrite removes exactly these. */
+static const char *const files[] = {"pretrain.json", "metrics.jsonl",        "result.json",
+                                    "state.ckpt",    "config.json",          "model.safetensors",
+                                    "vocab.txt",     "tokenizer_config.json"};
+
+/* ---- opening: texts, vocabulary, model, directory, memory ---- */
+
+static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    t->digest = nvdp__calloc(t->ctx, c->texts + c->eval_texts, sizeof *t->digest);
+    if (t->digest == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
+        const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
+        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(t->ctx, path, t->digest[i]));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
+    int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_TOKEN_UNK);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__corpus_cached(t->ctx, t->tokenizer, c->text, digest, c->texts, c->cache, &t->corpus));
+    if (c->eval_texts > 0)
+        NVDP_RETURN_IF_FAILED(nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text,
+                                                  digest + c->texts, c->eval_texts, c->cache,
+                                                  &t->eval_corpus));
+    t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
+    if (c->eval_texts > 0)
+        t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);
+    nvdp__log(t->ctx, NVDP_LOG_INFO,
+              "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces a word, %.4f %% unknown",
+              t->corpus.documents, t->corpus.sentences, t->corpus.tokens,
+              t->coverage.pieces_per_word, 100 * t->coverage.unknown);
+    return NVDP_OK;
+}
+
+static nvdp_status pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
+                                   struct nvdp_bert_config *bert) {
+    struct nvdp_pretrain_config *c = &t->config;
+    *bert = nvdp__pretrain_bert(c, pieces);
+    if (c->init == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->init, bert));
+    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->init, bert, pieces));
+    c->hidden = bert->hidden_size;
+    c->layers = bert->num_hidden_layers;
+    c->heads = bert->num_attention_heads;
+    c->intermediate = bert->intermediate_size;
+    c->max_positions = bert->max_position_embeddings;
+    c->vocab_size = bert->vocab_size;
+    if (c->length <= c->max_positions) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "length: expected at most max_position_embeddings %zu of %s, found %zu",
+                      c->max_positions, c->init, c->length);
+}
+
+static nvdp_status pretrainer_model(struct nvdp__pretrainer *t,
+                                    const struct nvdp_bert_config *bert) {
+    enum nvdp_precision callers = nvdp_context_precision(t->ctx);
+    nvdp_context_set_precision(t->ctx, t->config.precision);
+    nvdp_status status =
+        nvdp__pretrain_model_create(t->ctx, bert, t->config.objective, true, &t->model);
+    nvdp_context_set_precision(t->ctx, callers);
+    return status;
+}
+
+/* A resumed run's weights come from its state, its sizes from its own config.json. */
+static nvdp_status open_model(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    struct nvdp_bert_config bert;
+    size_t pieces = nvdp_tokenizer_size(t->tokenizer);
+    if (c->resume) {
+        NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->out, &bert));
+        NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
+    } else {
+        NVDP_RETURN_IF_FAILED(pretrainer_bert(t, pieces, &bert));
+    }
+    NVDP_RETURN_IF_FAILED(pretrainer_model(t, &bert));
+    if (c->resume) return NVDP_OK;
+    nvdp__pretrain_model_initialise(&t->model, c->seed);
+    if (c->init == NULL)
+        return c->start == NVDP_START_NEIGHBOURS
+                   ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
+                                                 c->seed)
+                   : NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_init(t));
+    return nvdp__pretrain_model_load(&t->model, c->init, false);
+}
+
+static nvdp_status allocate(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    t->optimizer = (struct nvdp__optimizer){
+        .lr = c->lr,
+        .beta1 = c->beta1,
+        .beta2 = c->beta2,
+        .eps = c->adam_eps,
+        .weight_decay = c->weight_decay,
+        .clip_norm = c->clip_norm,
+        .muon = c->optimizer == NVDP_OPTIMIZER_MUON,
+        .momentum = c->momentum,
+    };
+    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_plan(&t->model, c->batch, c->length,
+                                  nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL));
+    NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, c->batch, c->length,
+                                               c->mask_prob, c->whole_word, &t->batcher));
+    t->examples.ctx = t->ctx;
+    if (c->eval_texts == 0) return NVDP_OK;
+    const struct nvdp_mlm_config eval = {.length = c->length,
+                                         .batch = c->batch,
+                                         .mask_prob = c->mask_prob,
+                                         .whole_word = c->whole_word,
+                                         .seed = c->seed,
+                                         .limit = c->eval_limit};
+    return nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator);
+}
+
+/* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
+static nvdp_status prepare(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
+    NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, t->config.out));
+    return nvdp__pretrain_write_vocabulary(t);
+}
+
+/* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
+static nvdp_status begin(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_config_save(t));
+    NVDP_RETURN_IF_FAILED(state_save(t));
+    return nvdp__pretrain_write_run(t);
+}
+
+/* Where a run is to start from itself, its weights would be gone. */
+static nvdp_status check_init(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    char *init = c->init == NULL ? NULL : realpath(c->init, NULL);
+    char *out = realpath(c->out, NULL);
+    bool same = init != NULL && out != NULL && strcmp(init, out) == 0;
+    free(init);
+    free(out);
+    if (!same) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected another directory than the model to start from", c->out);
+}
+
+static nvdp_status check_place(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    return check_init(t);
+}
+
+static nvdp_status pretrainer_open(struct nvdp__pretrainer *t) {
+    bool resume = t->config.resume;
+    if (!resume) NVDP_RETURN_IF_FAILED(check_place(t));
+    NVDP_RETURN_IF_FAILED(hash_texts(t));
+    if (resume) NVDP_RETURN_IF_FAILED(nvdp__pretrain_check_texts(t));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_vocabulary(t));
+    NVDP_RETURN_IF_FAILED(open_model(t));
+    if (!resume) NVDP_RETURN_IF_FAILED(prepare(t));
+    NVDP_RETURN_IF_FAILED(open_corpora(t));
+    NVDP_RETURN_IF_FAILED(allocate(t));
+    NVDP_RETURN_IF_FAILED(resume ? state_load(t) : begin(t));
+    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+}
+
+static void pretrainer_close(struct nvdp__pretrainer *t) {
+    if (t->metrics != NULL) fclose(t->metrics);
+    nvdp__mlm_evaluator_release(&t->evaluator);
+    nvdp__batcher_release(&t->batcher);
+    nvdp__examples_release(&t->examples);
+    free(t->order);
+    nvdp__optimizer_release(&t->optimizer);
+    if (t->model.ctx != NULL) nvdp__pretrain_model_release(&t->model);
+    nvdp__corpus_close(&t->corpus);
+    nvdp__corpus_close(&t->eval_corpus);
+    nvdp__pieces_release(&t->pieces);
+    nvdp_tokenizer_free(t->tokenizer);
+    json_decref(t->tokenizer_config);
+    json_decref(t->init_record);
+    free(t->vocabulary);
+    free(t->digest);
+    free(t->lists);
+    json_decref(t->config_owner);
+}
+
+/* ---- the loop: epochs of examples, steps, evaluations, saved models and states ---- */
+
+/* The progress line's loss and accuracy are means that forget by this much a step. */
+static const double FORGETTING = 0.98;
+
+struct recent {
+    double weight, loss, accuracy;
+};
+
+struct step_report {
+    struct nvdp__pretrain_losses losses;
+    size_t masked;
+    double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
+};
+
+/* The epoch's examples in their order. */
+static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    uint32_t epoch = (uint32_t)t->state.epoch;
+    NVDP_RETURN_IF_FAILED(
+        c->objective == NVDP_OBJECTIVE_MLM_NSP
+            ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
+            : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
+                                     epoch));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
+    nvdp__epoch_order(c->seed, epoch, t->examples.count, t->order);
+    return NVDP_OK;
+}
+
+static nvdp_status diverged(struct nvdp__pretrainer *t, const struct step_report *r) {
+    return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
+                      "step %" PRIu64 ": pretraining diverged: loss %g, gradient norm %g, learning "
+                      "rate %g; try a smaller --lr or a longer --warmup",
+                      t->state.step + 1, r->total, r->norm, r->lr);
+}
+
+static void fill_batch(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    size_t first = t->state.epoch_row;
+    size_t left = t->examples.count - first;
+    const struct nvdp__mask_key key = {
+        .seed = c->seed, .purpose = NVDP__PURPOSE_MASK, .number = (uint32_t)t->state.step};
+    nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first, 0,
+                       left < c->batch ? left : c->batch, &key);
+}
+
+/* One optimiser step on the epoch's next examples. */
+static nvdp_status train_step(struct nvdp__pretrainer *t, struct step_report *r) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pass pass = {.training = true,
+                                    .hidden_dropout = (float)c->dropout,
+                                    .attention_dropout = (float)c->dropout,
+                                    .seed = c->seed,
+                                    .step = (uint32_t)t->state.step};
+    fill_batch(t);
+    double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
+    r->lr = c->lr * factor;
+    r->norm = NAN;
+    r->masked = t->batcher.masked.count;
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&t->model, t->batcher.batch, &t->batcher.masked,
+                                                    &pass, &r->losses));
+    r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
+    if (!isfinite(r->total)) return diverged(t, r);
+    nvdp_status status =
+        nvdp__optimizer_step(&t->optimizer, &t->model.dev, &t->model.params, factor, &r->norm);
+    return status == NVDP_ERR_NUMERIC ? diverged(t, r) : status;
+}
+
+static void count_step(struct nvdp__pretrainer *t, const struct step_report *r, double seconds) {
+    struct nvdp__pretrain_state *s = &t->state;
+    const struct nvdp__batch *batch = t->batcher.batch;
+    s->step++;
+    s->epoch_row += batch->texts;
+    s->tokens += batch->tokens;
+    s->masked += r->masked;
+    s->seconds += seconds;
+    s->sum_nll += r->losses.nll;
+    s->sum_masked += (double)r->masked;
+    s->sum_right += (double)r->losses.right;
+    s->sum_next += r->losses.next;
+    s->sum_next_right += r->losses.next_accuracy;
+    s->sum_steps++;
+}
+
+/* Means since the last line. */
+static nvdp_status log_step(struct nvdp__pretrainer *t, const struct step_report *r) {
+    struct nvdp__pretrain_state *s = &t->state;
+    double masked = fmax(s->sum_masked, 1);
+    s->loss = s->sum_nll / masked;
+    s->accuracy = s->sum_right / masked;
+    json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "event", "step",
+                             "step", (json_int_t)s->step, "epoch", (json_int_t)(s->epoch + 1),
+                             "tokens", (json_int_t)s->tokens, "loss", s->loss, "accuracy",
+                             s->accuracy, "lr", r->lr, "grad_norm", r->norm, "tokens_per_second",
+                             (double)s->tokens / fmax(s->seconds, 1e-9));
+    if (t->config.objective == NVDP_OBJECTIVE_MLM_NSP) {
+        json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
+        json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
+    }
+    s->sum_nll = s->sum_masked = s->sum_right = 0;
+    s->sum_next = s->sum_next_right = s->sum_steps = 0;
+    return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line, &s->metrics_bytes);
+}
+
+static nvdp_status evaluate(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_score(&t->evaluator, &t->model, NULL, NULL, &t->eval));
+    nvdp__log(t->ctx, NVDP_LOG_INFO,
+              "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
+              "(%.4f nats) after %.1f M tokens",
+              t->state.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity,
+              t->eval.nll, (double)t->state.tokens / 1e6);
+    json_t *line = nvdp__mlm_scores_json(&t->eval);
+    json_object_set_new(line, "event", json_string("evaluation"));
+    json_object_set_new(line, "step", json_integer((json_int_t)t->state.step));
+    json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->state.tokens));
+    return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
+                                     &t->state.metrics_bytes);
+}
+
+static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
+    return every > 0 && t->state.step % every == 0 && t->state.step < t->config.stop_after;
+}
+
+static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(state_save(t));
+    return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
+                      "interrupted after step %" PRIu64 " of %" PRIu64
+                      "; continue with: nvdp pretrain --resume %s",
+                      t->state.step, t->config.stop_after, t->config.out);
+}
+
+/* Between steps: what is due, and stop when asked. */
+static nvdp_status pause_point(struct nvdp__pretrainer *t) {
+    if (t->config.eval_texts > 0 && is_due(t, t->config.eval_every)) {
+        nvdp_status status = evaluate(t);
+        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    if (is_due(t, t->config.save_every)) NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_save(t));
+    if (nvdp__cancelled(t->ctx)) return save_and_stop(t);
+    if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
+    return state_save(t);
+}
+
+static void report(struct nvdp__meter *meter, struct recent *recent, uint64_t step, double tokens,
+                   const struct step_report *r) {
+    double masked = fmax((double)r->masked, 1);
+    recent->weight = FORGETTING * recent->weight + 1;
+    recent->loss += (r->total - recent->loss) / recent->weight;
+    recent->accuracy += ((double)r->losses.right / masked - recent->accuracy) / recent->weight;
+    nvdp__meter_accuracy(meter, recent->accuracy);
+    nvdp__meter_update(meter, step, tokens, "tok", recent->loss);
+}
+
+static nvdp_status train(struct nvdp__pretrainer *t) {
+    struct nvdp__meter meter;
+    struct recent recent = {0};
+    uint64_t tokens_before = t->state.tokens;
+    bool loaded = false;
+    nvdp__meter_begin(&meter, t->ctx, "pretrain", "step", t->state.step, t->config.stop_after);
+    while (t->state.step < t->config.stop_after) {
+        struct step_report r;
+        if (loaded && t->state.epoch_row == t->examples.count) {
+            t->state.epoch++;
+            t->state.epoch_row = 0;
+            loaded = false;
+        }
+        if (!loaded) NVDP_RETURN_IF_FAILED(load_epoch(t));
+        loaded = true;
+        if (t->state.epoch_row >= t->examples.count) continue; /* resumed at an epoch's end */
+        double start = nvdp__now();
+        NVDP_RETURN_IF_FAILED(train_step(t, &r));
+        count_step(t, &r, nvdp__now() - start);
+        bool last = t->state.step == t->config.stop_after;
+        if (last || t->state.step % t->config.log_every == 0)
+            NVDP_RETURN_IF_FAILED(log_step(t, &r));
+        report(&meter, &recent, t->state.step, (double)(t->state.tokens - tokens_before), &r);
+        NVDP_RETURN_IF_FAILED(pause_point(t));
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+static nvdp_status pretrainer_run(struct nvdp__pretrainer *t) {
+    t->saved_at = nvdp__now();
+    NVDP_RETURN_IF_FAILED(train(t));
+    NVDP_RETURN_IF_FAILED(state_save(t));
+    if (t->config.eval_texts > 0) {
+        nvdp_status status = evaluate(t);
+        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return nvdp__pretrain_model_save(t);
+}
+
+/* ---- nvdp_pretrain and its plan ---- */
+
+static nvdp_status take_config(struct nvdp__pretrainer *t,
+                               const struct nvdp_pretrain_config *config) {
+    t->config = *config;
+    if (config->resume) {
+        if (config->out == NULL)
+            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                              "resume: expected a directory, found none");
+        NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_run(t, config->out));
+        t->config.out = config->out;
+        t->config.resume = true;
+        t->config.overwrite = config->overwrite;
+        t->config.cache = config->cache;
+    }
+    nvdp__pretrain_config_resolve(&t->config);
+    return nvdp_pretrain_config_check(t->ctx, &t->config);
+}
+
+nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_pretrain_config *config,
+                          struct nvdp_pretrain_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__pretrainer t = {.ctx = ctx};
+    NVDP_TRY(take_config(&t, config));
+    NVDP_TRY(pretrainer_open(&t));
+    NVDP_TRY(pretrainer_run(&t));
+    struct nvdp_pretrain_result result = {
+        .steps = t.state.step,
+        .tokens = t.state.tokens,
+        .masked = t.state.masked,
+        .vocab_size = nvdp_tokenizer_size(t.tokenizer),
+        .parameters = nvdp__params_trainable(&t.model.params),
+        .loss = t.state.loss,
+        .accuracy = t.state.accuracy,
+        .coverage = t.coverage,
+        .eval_coverage = t.eval_coverage,
+        .eval = t.eval,
+        .seconds = t.state.seconds,
+        .tokens_per_second = (double)t.state.tokens / fmax(t.state.seconds, 1e-9),
+    };
+    NVDP_TRY(nvdp__pretrain_write_result(&t, &result));
+    *out = result;
+cleanup:
+    pretrainer_close(&t);
+    return status;
+}
+
+/* Pieces that the vocabulary will have. */
+static nvdp_status count_pieces(struct nvdp__pretrainer *t, size_t *pieces) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    *pieces = c->vocab_size; /* at most, where one is trained */
+    if (c->vocab == NULL && c->init == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_vocabulary(t));
+    *pieces = nvdp_tokenizer_size(t->tokenizer);
+    return NVDP_OK;
+}
+
+static nvdp_status check_files(struct nvdp__pretrainer *t) {
+    const struct nvdp_pretrain_config *c = &t->config;
+    for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
+        const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
+        if (!nvdp__exists(path) || nvdp__is_directory(path))
+            return nvdp__fail(t->ctx, NVDP_ERR_IO, "%s: no such file", path);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_pretrain_config *config,
+                               struct nvdp_pretrain_plan *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__pretrainer t = {.ctx = ctx};
+    struct nvdp_pretrain_plan plan = {0};
+    size_t floats = 0;
+    size_t pieces = 0;
+    NVDP_TRY(take_config(&t, config));
+    const struct nvdp_pretrain_config *c = &t.config;
+    NVDP_TRY(check_files(&t));
+    NVDP_TRY(count_pieces(&t, &pieces));
+    NVDP_TRY(pretrainer_bert(&t, pieces, &plan.bert));
+    NVDP_TRY(pretrainer_model(&t, &plan.bert));
+    NVDP_TRY(nvdp__pretrain_model_plan(&t.model, c->batch, c->length,
+                                       nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
+                                       &floats));
+    plan.parameters = nvdp__params_trainable(&t.model.params);
+    plan.tokens = c->stop_after * c->batch * c->length;
+    size_t vectors = 4; /* values, gradients, two moments */
+    plan.memory_bytes = (vectors * t.model.params.total + floats) * sizeof(float);
+    *out = plan;
+cleanup:
+    pretrainer_close(&t);
+    return status;
+}
