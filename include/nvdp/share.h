@@ -30,14 +30,14 @@ struct nvdp_export_config {
 };
 struct nvdp_export_config nvdp_export_config_default(void);
 
-enum { NVDP_STATEMENT_ROOM = 2048 };
+enum { NVDP_STATEMENT_SIZE = 2048 };
 
 struct nvdp_export_result {
     size_t texts, samples, components, dim;
     uint64_t bytes;
     bool measured; /* false where fewer than 2 texts */
     struct nvdp_privacy_report privacy;
-    char statement[NVDP_STATEMENT_ROOM];
+    char statement[NVDP_STATEMENT_SIZE];
 };
 /* Draws every text's sample from the operating system's randomness in double, rounds it to the
  * file's grid (float16), writes embeddings/1.  Models with query clean and methods without noise

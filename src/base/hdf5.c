@@ -584,6 +584,18 @@ nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h
     return nvdp__h5_write_rows(file, name, type, 0, shape[0], data);
 }
 
+nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t count,
+                                 const size_t *sizes) {
+    int64_t *wide = nvdp__calloc(file->ctx, count, sizeof *wide);
+    if (wide == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        wide[i] = (int64_t)sizes[i];
+    }
+    nvdp_status status = nvdp__h5_write(file, name, NVDP__H5_I64, 1, &count, wide);
+    free(wide);
+    return status;
+}
+
 nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                            int rank, size_t *shape) {
     HUSH;

@@ -39,6 +39,9 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
 /* Dataset and all rows at once. */
 nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                            int rank, const size_t *shape, const void *data);
+/* One dimension of sizes, as i64. */
+nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t count,
+                                 const size_t *sizes);
 
 bool nvdp__h5_has(struct nvdp__h5 *file, const char *name);
 /* Rank must be `rank`; shape[] is filled. The class (float or integer) must fit `type`. */

@@ -1,10 +1,20 @@
-#include "share/describe.h"
-
+/* What a file or a directory is: as a JSON object, and such an object for people. */
 #include "base/file.h"
+#include "base/hdf5.h"
+#include "base/json.h"
 #include <errno.h>
+#include <math.h>
+#include <nvdp/bert.h>
+#include <nvdp/safetensors.h>
 #include <nvdp/share.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+enum { HEAD = 9, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
+static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
+
+/* --- text that a file brought --- */
 
 /* A well-formed sequence's length, or 0; continuation bytes decide, so no terminal is steered by C1
  * controls (U+0080 to U+009F) either. */
@@ -18,7 +28,8 @@ static size_t sequence(const unsigned char *at) {
     return length;
 }
 
-json_t *nvdp__shown(const char *text) {
+/* Text that a file brought, fit to be shown: control characters and broken UTF-8 become '?'. */
+static json_t *shown(const char *text) {
     char *copy = strdup(text);
     if (copy == NULL) return NULL;
     for (unsigned char *at = (unsigned char *)copy; *at != '\0';) {
@@ -39,15 +50,412 @@ json_t *nvdp__shown(const char *text) {
     return value;
 }
 
+/* Every string of a value made fit to be shown; a new value. */
+static json_t *shown_copy(const json_t *value) {
+    if (json_is_string(value)) return shown(json_string_value(value));
+    if (json_is_array(value)) {
+        json_t *array = json_array();
+        size_t i;
+        const json_t *item;
+        json_array_foreach(value, i, item) {
+            json_array_append_new(array, shown_copy(item));
+        }
+        return array;
+    }
+    if (json_is_object(value)) {
+        json_t *object = json_object();
+        const char *key;
+        json_t *item;
+        json_object_foreach((json_t *)value, key, item) {
+            json_t *name = shown(key);
+            if (name != NULL)
+                json_object_set_new(object, json_string_value(name), shown_copy(item));
+            json_decref(name);
+        }
+        return object;
+    }
+    return json_deep_copy(value);
+}
+
+/* --- files --- */
+
+static json_t *shape_json(int rank, const size_t *shape) {
+    json_t *array = json_array();
+    for (int d = 0; d < rank; d++) {
+        json_array_append_new(array, json_integer((json_int_t)shape[d]));
+    }
+    return array;
+}
+
+static void set_count(json_t *object, const char *key, size_t count) {
+    json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
+static nvdp_status no_memory(struct nvdp_context *ctx, const char *path) {
+    return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+}
+
+static json_t *start(const char *path, const char *kind) {
+    struct stat info = {0};
+    json_t *object = json_object();
+    if (stat(path, &info) != 0) info.st_size = 0;
+    json_object_set_new(object, "kind", shown(kind));
+    set_count(object, "bytes", (size_t)info.st_size);
+    return object;
+}
+
+static void add_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                        void *user) {
+    json_array_append_new(user, json_pack("{s:o,s:s,s:o}", "name", shown(name), "type", type,
+                                          "shape", shape_json(rank, shape)));
+}
+
+static void add_attribute(const char *name, const char *value, void *user) {
+    json_t *key = shown(name);
+    if (key != NULL) json_object_set_new(user, json_string_value(key), shown(value));
+    json_decref(key);
+}
+
+static nvdp_status describe_hdf5(struct nvdp_context *ctx, const char *path, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    char *format = NULL;
+    json_t *object = NULL;
+    json_t *datasets = json_array();
+    json_t *attributes = json_object();
+    if (datasets == NULL || attributes == NULL) NVDP_TRY(no_memory(ctx, path));
+    NVDP_TRY(nvdp__h5_open(ctx, path, NULL, 0, &file));
+    if (nvdp__h5_has_attribute(file, "nvdp_format"))
+        NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &format));
+    NVDP_TRY(nvdp__h5_list(file, add_dataset, datasets));
+    NVDP_TRY(nvdp__h5_list_attributes(file, add_attribute, attributes));
+    json_object_del(attributes, "nvdp_format");
+    object = start(path, format != NULL ? format : "HDF5");
+    if (json_object_set(object, "datasets", datasets) != 0 ||
+        json_object_set(object, "attributes", attributes) != 0)
+        NVDP_TRY(no_memory(ctx, path));
+    *out = object;
+    object = NULL;
+cleanup:
+    json_decref(object);
+    json_decref(datasets);
+    json_decref(attributes);
+    free(format);
+    nvdp__h5_free(file);
+    return status;
+}
+
+static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *path, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_safetensors *file = NULL;
+    json_t *object = NULL;
+    json_t *tensors = NULL;
+    size_t elements = 0;
+    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
+    tensors = json_array();
+    for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
+        const struct nvdp_tensor_info *info = nvdp_safetensors_at(file, i);
+        elements += info->count;
+        json_array_append_new(tensors, json_pack("{s:o,s:s,s:o}", "name", shown(info->name), "type",
+                                                 nvdp_dtype_name(info->dtype), "shape",
+                                                 shape_json(info->rank, info->shape)));
+    }
+    object = start(path, "safetensors");
+    set_count(object, "count", json_array_size(tensors));
+    set_count(object, "elements", elements);
+    if (json_object_set(object, "tensors", tensors) != 0) NVDP_TRY(no_memory(ctx, path));
+    *out = object;
+    object = NULL;
+cleanup:
+    json_decref(object);
+    json_decref(tensors);
+    nvdp_safetensors_close(file);
+    return status;
+}
+
+static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t **out) {
+    size_t pieces = 0, continuations = 0, longest = 0; /* bytes */
+    size_t empty = 0, spaced = 0;                      /* lines that no vocabulary has */
+    bool unknown = false;                              /* has [UNK] */
+    char *bytes = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, VOCABULARY_LIMIT, &bytes, &count));
+    for (const char *line = bytes; line < bytes + count;) {
+        const char *end = memchr(line, '\n', (size_t)(bytes + count - line));
+        if (end == NULL) end = bytes + count;
+        size_t size = (size_t)(end - line);
+        if (size > 0 && line[size - 1] == '\r') size--;
+        pieces++;
+        empty += size == 0;
+        spaced += memchr(line, ' ', size) != NULL || memchr(line, '\t', size) != NULL ||
+                  memchr(line, '\0', size) != NULL;
+        continuations += size > 2 && memcmp(line, "##", 2) == 0;
+        if (size > longest) longest = size;
+        unknown = unknown || (size == 5 && memcmp(line, "[UNK]", 5) == 0);
+        line = end + 1;
+    }
+    free(bytes);
+    if (!unknown || spaced > 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected HDF5, safetensors or a vocabulary with [UNK], found "
+                          "another kind of file",
+                          path);
+    json_t *object = start(path, "vocabulary");
+    if (object == NULL) return no_memory(ctx, path);
+    set_count(object, "pieces", pieces);
+    set_count(object, "continuations", continuations);
+    set_count(object, "longest_bytes", longest);
+    set_count(object, "empty_lines", empty);
+    *out = object;
+    return NVDP_OK;
+}
+
+static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t **out) {
+    static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char head[HEAD] = {0};
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    size_t size = fread(head, 1, HEAD, file);
+    fclose(file);
+    if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
+        return describe_hdf5(ctx, path, out);
+    /* a length below 2^32, then a JSON object */
+    bool tensors = size == HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
+    const char *ending = strrchr(path, '.');
+    if (tensors || (ending != NULL && strcmp(ending, ".safetensors") == 0))
+        return describe_safetensors(ctx, path, out);
+    return describe_vocabulary(ctx, path, out);
+}
+
+/* --- directories --- */
+
+/* Lines of metrics.jsonl, and the last epoch that one of them tells of. */
+static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory, json_t *object) {
+    char *line = NULL;
+    size_t room = 0;
+    size_t lines = 0;
+    json_int_t epochs = 0;
+    char *path = nvdp__join(ctx, directory, "metrics.jsonl");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    FILE *file = fopen(path, "rbe");
+    free(path);
+    if (file == NULL) return NVDP_OK;
+    for (ssize_t size; (size = getline(&line, &room, file)) >= 0; lines++) {
+        json_t *entry = json_loadb(line, (size_t)size, 0, NULL); /* a torn last line is no error */
+        const char *event = json_string_value(json_object_get(entry, "event"));
+        if (event != NULL && strcmp(event, "epoch") == 0)
+            epochs = json_integer_value(json_object_get(entry, "epoch"));
+        json_decref(entry);
+    }
+    free(line);
+    fclose(file);
+    set_count(object, "metrics_lines", lines);
+    json_object_set_new(object, "epochs_done", json_integer(epochs));
+    return NVDP_OK;
+}
+
+static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t **out) {
+    static const char *const facts[] = {"created", "parameters", "steps",   "data",
+                                        "config",  "software",   "hardware"};
+    nvdp_status status = NVDP_OK;
+    json_t *run = NULL;
+    json_t *result = NULL;
+    json_t *privacy = NULL;
+    json_t *object = json_object();
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "run.json", &run));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &privacy));
+    json_object_set_new(object, "kind", json_string("run directory"));
+    json_object_set_new(object, "finished", json_boolean(result != NULL));
+    NVDP_TRY(read_metrics(ctx, path, object));
+    if (result != NULL) json_object_set_new(object, "result", shown_copy(result));
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        const json_t *fact = json_object_get(run, facts[i]);
+        if (fact != NULL) json_object_set_new(object, facts[i], shown_copy(fact));
+    }
+    if (privacy != NULL) json_object_set_new(object, "privacy", shown_copy(privacy));
+    *out = object;
+    object = NULL;
+cleanup:
+    json_decref(object);
+    json_decref(run);
+    json_decref(result);
+    json_decref(privacy);
+    return status;
+}
+
+static nvdp_status count_weights(struct nvdp_context *ctx, const char *directory, json_t *object) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_safetensors *file = NULL;
+    char fingerprint[65];
+    size_t elements = 0;
+    char *path = nvdp__join(ctx, directory, "model.safetensors");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    if (!nvdp__exists(path)) goto cleanup;
+    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
+    NVDP_TRY(nvdp__file_sha256(ctx, path, fingerprint));
+    for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
+        elements += nvdp_safetensors_at(file, i)->count;
+    }
+    set_count(object, "tensors", nvdp_safetensors_count(file));
+    set_count(object, "elements", elements);
+    json_object_set_new(object, "fingerprint", json_string(fingerprint));
+cleanup:
+    nvdp_safetensors_close(file);
+    free(path);
+    return status;
+}
+
+static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    json_t *config = NULL;
+    json_t *pieces = NULL;
+    char *vocabulary = NULL;
+    json_t *object = json_object();
+    struct nvdp_bert_config bert;
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "config.json", &config));
+    const char *format = json_string_value(json_object_get(config, "nvdp_format"));
+    json_object_set_new(object, "kind",
+                        format != NULL ? shown(format) : json_string("model directory"));
+    if (format == NULL) { /* a reader's configuration is its own */
+        NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
+        set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
+    }
+    NVDP_TRY(count_weights(ctx, path, object));
+    vocabulary = nvdp__join(ctx, path, "vocab.txt");
+    if (vocabulary == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__exists(vocabulary)) {
+        NVDP_TRY(describe_file(ctx, vocabulary, &pieces));
+        json_object_set(object, "vocabulary", json_object_get(pieces, "pieces"));
+    }
+    json_object_set_new(object, "config", shown_copy(config));
+    *out = object;
+    object = NULL;
+cleanup:
+    free(vocabulary);
+    json_decref(pieces);
+    json_decref(object);
+    json_decref(config);
+    return status;
+}
+
+static bool has(struct nvdp_context *ctx, const char *directory, const char *name) {
+    char *path = nvdp__join(ctx, directory, name);
+    bool there = path != NULL && nvdp__exists(path);
+    free(path);
+    return there;
+}
+
+static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t **out) {
+    if (has(ctx, path, "run.json")) return describe_run(ctx, path, out);
+    if (has(ctx, path, "config.json")) return describe_model(ctx, path, out);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected a run (run.json), a model or a reader (config.json), found "
+                      "neither",
+                      path);
+}
+
+/* --- for people: rows of names and values, sections indented --- */
+
+/* One value on its line: arrays as [a, b], objects as {a: 1, b: 2}. */
+static void print_value(const json_t *value, FILE *to) {
+    if (json_is_string(value)) {
+        fputs(json_string_value(value), to);
+    } else if (json_is_integer(value)) {
+        fprintf(to, "%lld", (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        double real = json_real_value(value);
+        fprintf(to, real == floor(real) && fabs(real) < 1e15 ? "%.0f" : "%.6g", real);
+    } else if (json_is_array(value)) {
+        size_t i;
+        const json_t *item;
+        fputc('[', to);
+        json_array_foreach(value, i, item) {
+            if (i > 0) fputs(", ", to);
+            print_value(item, to);
+        }
+        fputc(']', to);
+    } else if (json_is_object(value)) {
+        const char *key;
+        json_t *member;
+        const char *before = "";
+        fputc('{', to);
+        json_object_foreach((json_t *)value, key, member) {
+            fprintf(to, "%s%s: ", before, key);
+            print_value(member, to);
+            before = ", ";
+        }
+        fputc('}', to);
+    } else {
+        fputs(json_is_true(value) ? "yes" : json_is_false(value) ? "no" : "-", to);
+    }
+}
+
+/* Whether every item has what a row shows. */
+static bool is_table(const json_t *value) {
+    size_t i;
+    const json_t *row;
+    json_array_foreach(value, i, row) {
+        if (!json_is_string(json_object_get(row, "name")) ||
+            !json_is_string(json_object_get(row, "type")))
+            return false;
+    }
+    return json_array_size(value) > 0;
+}
+
+/* Rows of objects: their members in one line each, the first left-aligned in a column. */
+static void print_table(const json_t *rows, int indent, FILE *to) {
+    size_t i;
+    const json_t *row;
+    int width = 0;
+    json_array_foreach(rows, i, row) {
+        int length = (int)strlen(json_string_value(json_object_get(row, "name")));
+        if (length > width) width = length;
+    }
+    json_array_foreach(rows, i, row) {
+        fprintf(to, "%*s%-*s  %-5s ", indent, "", width,
+                json_string_value(json_object_get(row, "name")),
+                json_string_value(json_object_get(row, "type")));
+        print_value(json_object_get(row, "shape"), to);
+        fputc('\n', to);
+    }
+}
+
+/* Values stand in one column, further right where an object has longer names. */
+static void print_object(const json_t *object, int indent, FILE *to) {
+    const char *key;
+    json_t *value;
+    int width = NAME_WIDTH - indent > 0 ? NAME_WIDTH - indent : 0;
+    json_object_foreach((json_t *)object, key, value) {
+        bool plain = !json_is_object(value) && !is_table(value);
+        if (plain && strlen(key) < LONGEST_NAME && (int)strlen(key) > width)
+            width = (int)strlen(key);
+    }
+    json_object_foreach((json_t *)object, key, value) {
+        if (json_is_object(value) || is_table(value)) {
+            fprintf(to, "%*s%s\n", indent, "", key);
+            if (json_is_object(value)) print_object(value, indent + STEP, to);
+            if (is_table(value)) print_table(value, indent + STEP, to);
+            continue;
+        }
+        fprintf(to, "%*s%-*s ", indent, "", width, key);
+        print_value(value, to);
+        fputc('\n', to);
+    }
+}
+
+/* --- all of it --- */
+
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to) {
     nvdp_status status = NVDP_OK;
     json_t *object = NULL;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
     if (!nvdp__exists(path)) return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
-    NVDP_TRY(nvdp__is_directory(path) ? nvdp__describe_directory(ctx, path, &object)
-                                      : nvdp__describe_file(ctx, path, &object));
+    NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, &object)
+                                      : describe_file(ctx, path, &object));
     if (!json) {
-        nvdp__describe_print(path, object, to);
+        fprintf(to, "%s\n", path);
+        print_object(object, STEP, to);
         goto cleanup;
     }
     if (json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0)

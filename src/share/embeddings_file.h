@@ -10,7 +10,7 @@
 
 struct nvdp__embeddings_shape {
     size_t texts;   /* N */
-    size_t samples; /* S a text */
+    size_t samples; /* S per text */
     size_t dim;     /* p */
     int kappa;
     enum nvdp_length_policy policy;
@@ -50,7 +50,7 @@ struct nvdp__embeddings {
     size_t heads;        /* of the sender's block; 0 where the file does not say */
     enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO where the file does not say */
     int64_t *offset;     /* [N*S+1] first row of every sample */
-    uint16_t *z;         /* [rows, p] binary16 */
+    uint16_t *z;         /* [rows, p] f16 */
     float *log_pi;       /* [rows]; NULL without weights */
     float *label;        /* [N], NaN where there is none; or NULL */
     int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
@@ -64,7 +64,7 @@ nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
 
-/* Rows of `row` floats that one slice moves: at least one. */
-size_t nvdp__slice_rows(size_t row);
+/* Of "first", "mean" and "weighted"; NVDP_POOL_AUTO where the name is none of them. */
+enum nvdp_pool nvdp__pool_find(const char *name);
 
 #endif

@@ -1,24 +1,250 @@
 /* Plain hidden states of texts: BERT alone, nothing private, for analysis. */
-#include "base/base.h"
+#include "share/encode.h"
+
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
-#include "share/encode_input.h"
 #include "text/batch.h"
+#include <errno.h>
 #include <math.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/method.h>
 #include <nvdp/safetensors.h>
+#include <nvdp/tokenizer.h>
 #include <nvdp/version.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_BATCH = 32, MAX_BATCH = 65536, NAME_ROOM = 32, SHORTEST = 3 };
+enum {
+    DEFAULT_BATCH = 32,
+    MAX_BATCH = 65536,
+    NAME_SIZE = 32,
+    LINE_LIMIT = 1 << 26,
+    SHORTEST_SINGLE = 2, /* with the special tokens */
+    SHORTEST_PAIR = 3,
+    SHORTEST = SHORTEST_PAIR /* what fits every text */
+};
 
 struct nvdp_encode_config nvdp_encode_config_default(void) {
     return (struct nvdp_encode_config){.batch = DEFAULT_BATCH};
+}
+
+/* --- the texts: JSON lines --- */
+
+struct reader {
+    struct nvdp_context *ctx;
+    const char *path;
+    size_t line; /* from 1 */
+    const struct nvdp__encode_limits *limits;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp_tokens tokens;
+    struct nvdp__encode_input *input;
+};
+
+#define FAIL(reader, format, ...)                                                                  \
+    nvdp__fail((reader)->ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->path, (reader)->line,   \
+               __VA_ARGS__)
+
+static nvdp_status reserve(struct reader *reader, size_t tokens) {
+    struct nvdp__encode_input *input = reader->input;
+    struct nvdp_dataset *data = &input->data;
+    struct nvdp_context *ctx = reader->ctx;
+    size_t used = data->count > 0 ? data->offset[data->count] : 0;
+    size_t need = used + tokens;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &data->offset, &input->text_capacity, data->count + 2, sizeof(size_t)));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &data->index, &input->index_capacity, data->count + 1, sizeof(int64_t)));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &data->ids, &input->id_capacity, need, sizeof(int32_t)));
+    return nvdp__reserve(ctx, &data->types, &input->type_capacity, need, sizeof(int32_t));
+}
+
+/* Closes a text whose `tokens` ids and types already lie behind the others. */
+static void close_text(struct reader *reader, size_t tokens) {
+    struct nvdp_dataset *data = &reader->input->data;
+    data->offset[data->count + 1] = data->offset[data->count] + tokens;
+    data->index[data->count] = (int64_t)data->count;
+    data->count++;
+    if (tokens > data->longest) data->longest = tokens;
+}
+
+static nvdp_status read_small(struct reader *reader, const char *key, const json_t *array, size_t i,
+                              size_t limit, int32_t *out) {
+    const json_t *item = json_array_get(array, i);
+    if (!json_is_integer(item))
+        return FAIL(reader, "'%s'[%zu]: expected an integer, found another type", key, i);
+    json_int_t value = json_integer_value(item);
+    if (value < 0 || (uint64_t)value >= limit)
+        return FAIL(reader, "'%s'[%zu]: expected 0 to %zu, found %lld", key, i, limit - 1,
+                    (long long)value);
+    *out = (int32_t)value;
+    return NVDP_OK;
+}
+
+static nvdp_status read_ids(struct reader *reader, const json_t *object) {
+    const struct nvdp_bert_config *config = reader->limits->config;
+    const json_t *ids = json_object_get(object, "input_ids");
+    const json_t *types = json_object_get(object, "token_type_ids");
+    if (!json_is_array(ids))
+        return FAIL(reader, "'%s': expected an array of integers, found another type", "input_ids");
+    if (json_is_null(types)) types = NULL;
+    if (types != NULL && !json_is_array(types))
+        return FAIL(reader, "'%s': expected an array of integers, found another type",
+                    "token_type_ids");
+    size_t count = json_array_size(ids);
+    if (count < 1 || count > config->max_position_embeddings)
+        return FAIL(reader, "'input_ids': expected 1 to %zu tokens, found %zu",
+                    config->max_position_embeddings, count);
+    if (types != NULL && json_array_size(types) != count)
+        return FAIL(reader, "'token_type_ids': expected %zu as 'input_ids', found %zu", count,
+                    json_array_size(types));
+    NVDP_RETURN_IF_FAILED(reserve(reader, count));
+    struct nvdp_dataset *data = &reader->input->data;
+    size_t first = data->offset[data->count];
+    for (size_t i = 0; i < count; i++) {
+        NVDP_RETURN_IF_FAILED(
+            read_small(reader, "input_ids", ids, i, config->vocab_size, &data->ids[first + i]));
+        data->types[first + i] = 0;
+        if (types != NULL)
+            NVDP_RETURN_IF_FAILED(read_small(reader, "token_type_ids", types, i,
+                                             config->type_vocab_size, &data->types[first + i]));
+    }
+    close_text(reader, count);
+    return NVDP_OK;
+}
+
+static nvdp_status load_tokenizer(struct reader *reader) {
+    if (reader->tokenizer != NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp_tokenizer_load(reader->ctx, reader->limits->directory, &reader->tokenizer));
+    size_t size = nvdp_tokenizer_size(reader->tokenizer);
+    if (size <= reader->limits->config->vocab_size) return NVDP_OK;
+    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
+                      "%s/vocab.txt: expected at most %zu pieces (config.json's vocab_size), found "
+                      "%zu",
+                      reader->limits->directory, reader->limits->config->vocab_size, size);
+}
+
+static nvdp_status read_max_length(struct reader *reader, const json_t *object, bool pair,
+                                   size_t *out) {
+    const json_t *item = json_object_get(object, "max_length");
+    size_t least = pair ? SHORTEST_PAIR : SHORTEST_SINGLE;
+    size_t most = reader->limits->config->max_position_embeddings;
+    size_t value = reader->limits->max_length;
+    if (item != NULL && !json_is_null(item)) {
+        if (!json_is_integer(item))
+            return FAIL(reader, "'%s': expected an integer, found another type", "max_length");
+        json_int_t found = json_integer_value(item);
+        if (found < (json_int_t)least || (uint64_t)found > most)
+            return FAIL(reader, "'max_length': expected %zu to %zu, found %lld", least, most,
+                        (long long)found);
+        value = (size_t)found;
+    }
+    *out = value;
+    return NVDP_OK;
+}
+
+static nvdp_status read_text(struct reader *reader, const json_t *object) {
+    const json_t *text = json_object_get(object, "text");
+    const json_t *pair = json_object_get(object, "pair");
+    if (json_is_null(pair)) pair = NULL;
+    if (!json_is_string(text))
+        return FAIL(reader, "'%s': expected a string, found another type", "text");
+    if (pair != NULL && !json_is_string(pair))
+        return FAIL(reader, "'%s': expected a string or null, found another type", "pair");
+    size_t max_length = 0;
+    NVDP_RETURN_IF_FAILED(read_max_length(reader, object, pair != NULL, &max_length));
+    NVDP_RETURN_IF_FAILED(load_tokenizer(reader));
+    nvdp_status status = nvdp_tokenizer_encode(
+        reader->tokenizer, json_string_value(text), json_string_length(text),
+        pair != NULL ? json_string_value(pair) : NULL, pair != NULL ? json_string_length(pair) : 0,
+        max_length, &reader->tokens);
+    if (status != NVDP_OK)
+        return nvdp__fail(reader->ctx, status, "%s:%zu: the text could not be tokenized: %s",
+                          reader->path, reader->line, nvdp_status_text(status));
+    const struct nvdp_tokens *tokens = &reader->tokens;
+    struct nvdp_dataset *data = &reader->input->data;
+    size_t types = reader->limits->config->type_vocab_size;
+    NVDP_RETURN_IF_FAILED(reserve(reader, tokens->count));
+    size_t first = data->offset[data->count];
+    for (size_t i = 0; i < tokens->count; i++) {
+        if ((size_t)tokens->types[i] >= types)
+            return FAIL(reader, "a pair needs a model with %d token types, found %zu", 2, types);
+        data->ids[first + i] = tokens->ids[i];
+        data->types[first + i] = tokens->types[i];
+    }
+    close_text(reader, tokens->count);
+    return NVDP_OK;
+}
+
+static nvdp_status read_line(struct reader *reader, const char *line, size_t size) {
+    if (strspn(line, " \t\r\n") == size) return NVDP_OK;
+    if (size > LINE_LIMIT)
+        return FAIL(reader, "expected at most %d bytes a line, found %zu", (int)LINE_LIMIT, size);
+    json_error_t error;
+    json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (object == NULL && json_error_code(&error) == json_error_out_of_memory)
+        return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY, "%s:%zu: out of memory", reader->path,
+                          reader->line);
+    if (object == NULL) return FAIL(reader, "expected a JSON object, found: %s", error.text);
+    nvdp_status status;
+    if (!json_is_object(object)) {
+        status = FAIL(reader, "expected a JSON object, found %s", "another type");
+    } else if (json_object_get(object, "input_ids") != NULL) {
+        /* a line may have both, as a tokenizer's test data does: the ids need no guessing */
+        status = read_ids(reader, object);
+    } else if (json_object_get(object, "text") != NULL) {
+        status = read_text(reader, object);
+    } else {
+        status = FAIL(reader, "expected '%s' or '%s', found neither", "text", "input_ids");
+    }
+    json_decref(object);
+    return status;
+}
+
+nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
+                                    const struct nvdp__encode_limits *limits,
+                                    struct nvdp__encode_input *out) {
+    nvdp_status status = NVDP_OK;
+    char *line = NULL;
+    size_t capacity = 0;
+    struct nvdp__encode_input input = {0};
+    struct reader reader = {.ctx = ctx, .path = path, .limits = limits, .input = &input};
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    for (;;) {
+        errno = 0;
+        ssize_t size = getline(&line, &capacity, file);
+        if (size < 0 && ferror(file))
+            NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+        if (size < 0) break;
+        reader.line++;
+        NVDP_TRY(read_line(&reader, line, (size_t)size));
+    }
+    if (input.data.count == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one JSON line, found none",
+                            path));
+    *out = input;
+    input = (struct nvdp__encode_input){0};
+cleanup:
+    if (file != NULL) fclose(file);
+    free(line);
+    nvdp_tokens_release(&reader.tokens);
+    nvdp_tokenizer_free(reader.tokenizer);
+    nvdp__encode_input_release(&input);
+    return status;
+}
+
+void nvdp__encode_input_release(struct nvdp__encode_input *input) {
+    free(input->data.offset);
+    free(input->data.ids);
+    free(input->data.types);
+    free(input->data.index);
+    *input = (struct nvdp__encode_input){0};
 }
 
 /* The encoder, what its checkpoint has above it, and one batch's memory. */
@@ -116,30 +342,7 @@ cleanup:
     return status;
 }
 
-/* --- the texts --- */
-
-static nvdp_status read_input(struct encode *encode) {
-    const struct nvdp_encode_config *options = encode->options;
-    size_t most = encode->config.max_position_embeddings;
-    size_t length = options->max_length > 0 ? options->max_length : most;
-    if (length < SHORTEST || length > most)
-        return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                          "max_length: expected %d to %zu, found %zu", SHORTEST, most, length);
-    struct nvdp__encode_limits limits = {&encode->config, length, options->model};
-    return nvdp__encode_input_read(encode->ctx, options->input, &limits, &encode->input);
-}
-
 /* --- memory --- */
-
-static size_t most_tokens(const struct nvdp_dataset *data, size_t batch) {
-    size_t most = 0;
-    for (size_t first = 0; first < data->count; first += batch) {
-        size_t end = first + batch < data->count ? first + batch : data->count;
-        size_t tokens = data->offset[end] - data->offset[first];
-        if (tokens > most) most = tokens;
-    }
-    return most;
-}
 
 static void plan(struct encode *encode, size_t tokens, size_t texts) {
     nvdp__bert_plan(&encode->bert, &encode->dev, tokens, texts, encode->input.data.longest,
@@ -152,7 +355,12 @@ static nvdp_status allocate(struct encode *encode) {
     const struct nvdp_dataset *data = &encode->input.data;
     size_t batch = encode->options->batch;
     size_t texts = batch < data->count ? batch : data->count;
-    size_t tokens = most_tokens(data, batch);
+    size_t tokens = 0; /* of one batch, at most */
+    for (size_t first = 0; first < data->count; first += batch) {
+        size_t end = first + batch < data->count ? first + batch : data->count;
+        if (data->offset[end] - data->offset[first] > tokens)
+            tokens = data->offset[end] - data->offset[first];
+    }
     size_t wide = encode->config.hidden_size;
     size_t room = tokens * wide;
     if (texts * encode->outputs > room) room = texts * encode->outputs;
@@ -168,57 +376,41 @@ static nvdp_status allocate(struct encode *encode) {
 
 /* --- the file --- */
 
-static void layer_name(char name[NAME_ROOM], size_t layer) {
-    snprintf(name, NAME_ROOM, "hidden_%zu", layer);
+static size_t first_layer(const struct encode *encode) {
+    return encode->options->all_layers ? 0 : encode->config.num_hidden_layers;
 }
 
-static nvdp_status write_attributes(struct encode *encode) {
-    struct nvdp__h5 *file = encode->file;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "nvdp_version", nvdp_version()));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "model_fingerprint", encode->fingerprint));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_set_int(file, "hidden_size", (int64_t)encode->config.hidden_size));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_set_int(file, "layers", (int64_t)encode->config.num_hidden_layers));
-    return nvdp__h5_set_string(
-        file, "statement", "Plain hidden states, without noise: not private, not to be shared.");
-}
-
-static nvdp_status write_offsets(struct encode *encode) {
-    const struct nvdp_dataset *data = &encode->input.data;
-    size_t shape = data->count + 1;
-    int64_t *offset = nvdp__calloc(encode->ctx, shape, sizeof *offset);
-    if (offset == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < shape; i++) {
-        offset[i] = (int64_t)data->offset[i];
-    }
-    nvdp_status status = nvdp__h5_write(encode->file, "offset", NVDP__H5_I64, 1, &shape, offset);
-    free(offset);
-    return status;
+/* "hidden" is the last layer's, where not all are asked for. */
+static const char *layer_name(const struct encode *encode, size_t layer, char name[NAME_SIZE]) {
+    snprintf(name, NAME_SIZE, encode->options->all_layers ? "hidden_%zu" : "hidden", layer);
+    return name;
 }
 
 static nvdp_status create_file(struct encode *encode) {
     const struct nvdp_dataset *data = &encode->input.data;
-    size_t wide = encode->config.hidden_size;
-    size_t hidden[] = {data->offset[data->count], wide};
-    size_t pooled[] = {data->count, wide};
+    const struct nvdp_bert_config *config = &encode->config;
+    size_t hidden[] = {data->offset[data->count], config->hidden_size};
+    size_t pooled[] = {data->count, config->hidden_size};
     size_t logits[] = {data->count, encode->outputs};
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_create(encode->ctx, encode->options->out, "encoding/1", &encode->file));
-    NVDP_RETURN_IF_FAILED(write_attributes(encode));
-    NVDP_RETURN_IF_FAILED(write_offsets(encode));
-    size_t layers = encode->options->all_layers ? encode->config.num_hidden_layers + 1 : 0;
-    for (size_t l = 0; l < layers; l++) {
-        char name[NAME_ROOM];
-        layer_name(name, l);
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(encode->file, name, NVDP__H5_F32, 2, hidden));
+    struct nvdp__h5 *file = encode->file;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "nvdp_version", nvdp_version()));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "model_fingerprint", encode->fingerprint));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "hidden_size", (int64_t)config->hidden_size));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "layers", (int64_t)config->num_hidden_layers));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(
+        file, "statement", "Plain hidden states, without noise: not private, not to be shared."));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_write_sizes(file, "offset", data->count + 1, data->offset));
+    for (size_t l = first_layer(encode); l <= config->num_hidden_layers; l++) {
+        char name[NAME_SIZE];
+        NVDP_RETURN_IF_FAILED(
+            nvdp__h5_dataset(file, layer_name(encode, l, name), NVDP__H5_F32, 2, hidden));
     }
-    if (layers == 0)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(encode->file, "hidden", NVDP__H5_F32, 2, hidden));
     if (encode->has_pooler)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(encode->file, "pooled", NVDP__H5_F32, 2, pooled));
+        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "pooled", NVDP__H5_F32, 2, pooled));
     if (encode->has_classifier)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(encode->file, "logits", NVDP__H5_F32, 2, logits));
+        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "logits", NVDP__H5_F32, 2, logits));
     return NVDP_OK;
 }
 
@@ -230,18 +422,13 @@ static nvdp_status write_rows(struct encode *encode, const char *name, size_t fi
 
 static nvdp_status write_batch(struct encode *encode, size_t first) {
     size_t wide = encode->config.hidden_size;
-    size_t layers = encode->config.num_hidden_layers;
     const struct nvdp__batch *batch = encode->batch;
     size_t row = encode->input.data.offset[first];
-    for (size_t l = 0; encode->options->all_layers && l <= layers; l++) {
-        char name[NAME_ROOM];
-        layer_name(name, l);
-        NVDP_RETURN_IF_FAILED(
-            write_rows(encode, name, row, batch->tokens, wide, encode->cache.hidden[l]));
+    for (size_t l = first_layer(encode); l <= encode->config.num_hidden_layers; l++) {
+        char name[NAME_SIZE];
+        NVDP_RETURN_IF_FAILED(write_rows(encode, layer_name(encode, l, name), row, batch->tokens,
+                                         wide, encode->cache.hidden[l]));
     }
-    if (!encode->options->all_layers)
-        NVDP_RETURN_IF_FAILED(
-            write_rows(encode, "hidden", row, batch->tokens, wide, encode->cache.hidden[layers]));
     if (encode->has_pooler)
         NVDP_RETURN_IF_FAILED(
             write_rows(encode, "pooled", first, batch->texts, wide, encode->cache.pooled));
@@ -286,6 +473,8 @@ static nvdp_status encode_all(struct encode *encode) {
     return NVDP_OK;
 }
 
+/* --- all of it --- */
+
 static nvdp_status check_options(struct nvdp_context *ctx,
                                  const struct nvdp_encode_config *options) {
     if (options->model == NULL || options->input == NULL || options->out == NULL)
@@ -309,7 +498,13 @@ nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_encode_confi
     };
     nvdp__params_init(&encode.params, ctx);
     NVDP_TRY(load_model(&encode));
-    NVDP_TRY(read_input(&encode));
+    size_t most = encode.config.max_position_embeddings;
+    struct nvdp__encode_limits limits = {&encode.config, config->max_length, config->model};
+    if (limits.max_length == 0) limits.max_length = most;
+    if (limits.max_length < SHORTEST || limits.max_length > most)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %d to %zu, found %zu",
+                            SHORTEST, most, limits.max_length));
+    NVDP_TRY(nvdp__encode_input_read(ctx, config->input, &limits, &encode.input));
     NVDP_TRY(allocate(&encode));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));

@@ -1,13 +1,59 @@
-/* Giving texts away: every text's samples, drawn once, rounded, written, forgotten. */
-#include "share/export.h"
-
+/* Giving texts away: every text's samples, drawn once, rounded, written, forgotten.
+ *
+ * The order of the file: the options and the run, the texts, the shape of the file, what is
+ * measured of them, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
-#include "share/public_model.h"
+#include "share/embeddings_file.h"
+#include "share/reader.h"
+#include "share/release.h"
+#include "text/batch.h"
+#include "train/run.h"
+#include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEFAULT_BATCH = 32, DEFAULT_MEASURED = 1000, MAX_SAMPLES = 1 << 16, MAX_BATCH = 65536 };
+enum {
+    DEFAULT_BATCH = 32,
+    DEFAULT_MEASURED = 1000,
+    MAX_SAMPLES = 1 << 16,
+    MAX_BATCH = 65536,
+    SPLITS = 5,
+    BATCH_VALUES = 1 << 22 /* of all samples of one batch, unless one text has more */
+};
+
+/* The texts of one source: a split, or the input file. */
+struct part {
+    struct nvdp_dataset *data;
+    int32_t split;
+};
+
+struct export {
+    struct nvdp_context *ctx;
+    const struct nvdp_export_config *options;
+    struct nvdp__run run;
+    struct part part[SPLITS];
+    size_t parts;
+    size_t texts;
+    struct nvdp__release_key key;
+    struct nvdp__noise noise;
+    struct nvdp__form form;      /* of the model's samples */
+    struct nvdp_posteriors like; /* no rows: what is the same for every text */
+    struct nvdp__embeddings_shape shape;
+    int64_t *offset;     /* [N S + 1] rows, public lengths */
+    size_t longest_rows; /* of one sample */
+    struct nvdp__release_facts facts;
+    struct nvdp__embeddings_writer writer;
+    /* one batch */
+    size_t batch_texts; /* at most */
+    struct nvdp__batch *batch;
+    struct nvdp_posteriors *posteriors;
+    double *wide;        /* [threads][longest_rows, p] */
+    double *log_weights; /* [threads][longest_rows] */
+    float *z, *log_pi;   /* [batch samples' rows, p], [rows] */
+    size_t *first_row;   /* [batch + 1] rows of the batch's texts, all samples */
+};
 
 struct nvdp_export_config nvdp_export_config_default(void) {
     return (struct nvdp_export_config){
@@ -45,11 +91,15 @@ static nvdp_status check_options(struct nvdp_context *ctx,
     if (!options->overwrite && stat(options->out, &info) == 0 && info.st_size > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
                           options->out);
-    if (options->model_out == NULL) return NVDP_OK;
-    return nvdp__public_model_check(ctx, options->model_out, options->overwrite);
+    if (options->model_out != NULL && !options->overwrite &&
+        !nvdp__directory_empty(options->model_out))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: the output directory is not empty; use --overwrite",
+                          options->model_out);
+    return NVDP_OK;
 }
 
-static nvdp_status open_run(struct nvdp__export *export) {
+static nvdp_status open_run(struct export *export) {
     struct nvdp_run_config config = {.run = export->options->run};
     NVDP_RETURN_IF_FAILED(nvdp__run_open(export->ctx, &config, &export->run));
     const struct nvdp_model *model = export->run.model;
@@ -57,7 +107,8 @@ static nvdp_status open_run(struct nvdp__export *export) {
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s adds no noise: its texts cannot be given away",
                           export->options->run, nvdp_method_name(model->info.method));
-    if (export->options->model_out != NULL && !nvdp__model_form(model).weights)
+    export->form = nvdp__model_form(model);
+    if (export->options->model_out != NULL && !export->form.weights)
         return nvdp__fail(export->ctx, NVDP_ERR_UNSUPPORTED,
                           "%s: method %s has no sealed block: there is no public part to write to "
                           "%s",
@@ -71,69 +122,438 @@ static nvdp_status open_run(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* --- all of it --- */
+/* --- the texts: splits of the task, or a file of the user's --- */
 
-static nvdp_status prepare_noise(struct nvdp__export *export) {
-    export->noise = (struct nvdp__noise){.seed = export->options->seed};
-    if (export->options->insecure_seed) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(export->ctx, &export->key));
-    export->noise.release = &export->key;
+static nvdp_status load_split(struct export *export, const struct nvdp_dataset_config *config,
+                              const char *name) {
+    static const char *const names[SPLITS] = {"train", "dev", "test", "dev-mismatched",
+                                              "test-mismatched"};
+    int split = 0;
+    while (split < SPLITS && strcmp(name, names[split]) != 0) {
+        split++;
+    }
+    if (split == SPLITS)
+        return nvdp__fail(
+            export->ctx, NVDP_ERR_ARGUMENT,
+            "split '%s': expected train, dev, test, dev-mismatched or test-mismatched", name);
+    for (size_t i = 0; i < export->parts; i++) {
+        if (export->part[i].split == split)
+            return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT, "split '%s': named twice", name);
+    }
+    struct part *part = &export->part[export->parts];
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_load(export->ctx, nvdp_model_tokenizer(export->run.model),
+                                            config, (enum nvdp_split)split, &part->data));
+    part->split = split;
+    export->parts++;
     return NVDP_OK;
 }
 
-static void collect_facts(struct nvdp__export *export) {
-    struct nvdp__release_facts *facts = &export->facts;
-    facts->info = nvdp_model_info(export->run.model);
-    facts->form = export->form;
-    facts->lambda_g = export->run.config.lambda_g;
-    facts->lambda_d = export->run.config.lambda_d;
-    facts->texts = export->texts;
-    facts->samples = export->options->samples;
-    facts->labels = export->options->with_labels;
-    facts->insecure_seed = export->options->insecure_seed;
-    facts->delta = export->options->delta;
-    nvdp__creation_date(facts->created);
+static nvdp_status load_texts(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_export_config *options = export->options;
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->run, options->data);
+    config.limit = options->limit;
+    config.limit_seed = options->seed;
+    char *rest = NULL;
+    char *names = NULL;
+    if (options->input != NULL) {
+        NVDP_TRY(nvdp_dataset_load_file(export->ctx, nvdp_model_tokenizer(export->run.model),
+                                        &config, options->input, &export->part[0].data));
+        export->parts = 1;
+    } else {
+        names = nvdp__strdup(export->ctx, options->splits);
+        if (names == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        for (char *name = strtok_r(names, ",", &rest); name != NULL;
+             name = strtok_r(NULL, ",", &rest)) {
+            NVDP_TRY(load_split(export, &config, name));
+        }
+        if (export->parts == 0)
+            NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                                "splits: expected at least one, found none"));
+    }
+    bool labelled = false;
+    for (size_t i = 0; i < export->parts; i++) {
+        export->texts += export->part[i].data->count;
+        labelled = labelled || export->part[i].data->label != NULL;
+    }
+    if (options->with_labels && !labelled)
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                            "labels were asked for, but these texts have none"));
+cleanup:
+    free(names);
+    return status;
 }
 
-static void report(const struct nvdp__export *export, struct nvdp_export_result *out) {
-    struct stat info = {0};
-    *out = (struct nvdp_export_result){
+/* --- the shape of the file --- */
+
+static nvdp_status plan(struct export *export) {
+    size_t samples = export->options->samples;
+    struct nvdp_posteriors *like = &export->like;
+    size_t count;
+    like->dim = export->run.model->info.nvib.latent_dim;
+    nvdp__model_describe(export->run.model, like);
+    if (!nvdp__mul(export->texts, samples, &count) || count >= INT32_MAX)
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "samples: %zu of %zu texts are too many for one file", samples,
+                          export->texts);
+    int64_t *offset = nvdp__calloc(export->ctx, count + 1, sizeof *offset);
+    if (offset == NULL) return NVDP_ERR_MEMORY;
+    export->offset = offset;
+    for (size_t p = 0; p < export->parts; p++) {
+        const struct nvdp_dataset *data = export->part[p].data;
+        for (size_t i = 0; i < data->count; i++) {
+            size_t own = export->form.single ? 1 : data->offset[i + 1] - data->offset[i];
+            size_t rows = nvdp__release_sample_rows(like, export->form.weights, own);
+            if (rows > export->longest_rows) export->longest_rows = rows;
+            for (size_t s = 0; s < samples; s++, offset++) {
+                offset[1] = offset[0] + (int64_t)rows;
+            }
+        }
+    }
+    bool hidden = like->policy == NVDP_LENGTH_HIDDEN;
+    export->shape = (struct nvdp__embeddings_shape){
         .texts = export->texts,
-        .samples = export->shape.samples,
-        .components = export->longest_rows / (size_t) export->shape.kappa,
-        .dim = export->shape.dim,
-        .measured = export->facts.measured,
-        .privacy = export->facts.privacy,
+        .samples = samples,
+        .dim = like->dim,
+        .kappa = like->kappa,
+        .policy = like->policy,
+        .length = hidden ? like->length : 0,
+        .sample_rows = hidden ? export->longest_rows : 0,
+        .rows = (size_t)*offset,
+        .weights = export->form.weights,
     };
-    if (stat(export->options->out, &info) == 0) out->bytes = (uint64_t)info.st_size;
-    nvdp__statement(&export->facts, sizeof out->statement, out->statement);
+    return NVDP_OK;
 }
 
-static nvdp_status run_export(struct nvdp__export *export) {
-    NVDP_RETURN_IF_FAILED(open_run(export));
-    NVDP_RETURN_IF_FAILED(nvdp__export_load(export));
-    NVDP_RETURN_IF_FAILED(nvdp__export_plan(export));
-    NVDP_RETURN_IF_FAILED(nvdp__export_measure(export));
-    collect_facts(export);
-    NVDP_RETURN_IF_FAILED(nvdp__export_allocate(export));
-    NVDP_RETURN_IF_FAILED(prepare_noise(export));
+/* --- what is measured: divergences over pairs of the texts --- */
+
+/* Puts the posteriors of one part behind those that are there. */
+static void append(struct nvdp_posteriors *all, const struct nvdp_posteriors *more) {
+    size_t row = all->offset[all->texts];
+    size_t rows = more->offset[more->texts];
+    size_t values = rows * all->dim * sizeof(double);
+    memcpy(all->mu + row * all->dim, more->mu, values);
+    memcpy(all->logvar + row * all->dim, more->logvar, values);
+    if (all->alpha != NULL) memcpy(all->alpha + row, more->alpha, rows * sizeof(double));
+    for (size_t i = 0; i < more->texts; i++) {
+        all->offset[all->texts + i + 1] = row + more->offset[i + 1];
+    }
+    all->texts += more->texts;
+}
+
+/* The posteriors of the chosen texts, whose numbers rise. */
+static nvdp_status infer_chosen(struct export *export, const int64_t *chosen, size_t count,
+                                struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_model *model = export->run.model;
+    struct nvdp_dataset *subset[SPLITS] = {0};
+    struct nvdp_posteriors *part = NULL;
+    struct nvdp_posteriors *all = NULL;
+    size_t first = 0;
+    size_t k = 0;
+    size_t tokens = 0;
+    size_t *rows = nvdp__calloc(export->ctx, count, sizeof *rows);
+    if (rows == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t p = 0; p < export->parts; p++) {
+        const struct nvdp_dataset *data = export->part[p].data;
+        size_t n = 0;
+        for (; k < count && (size_t)chosen[k] < first + data->count; k++) {
+            rows[n++] = (size_t)chosen[k] - first;
+        }
+        NVDP_TRY(nvdp_dataset_select(export->ctx, data, n, rows, &subset[p]));
+        tokens += n > 0 ? subset[p]->offset[n] : 0;
+        first += data->count;
+    }
+    NVDP_TRY(nvdp_posteriors_create(export->ctx, count, export->form.single ? count : tokens,
+                                    export->like.dim, export->form.weights, &all));
+    nvdp__model_describe(model, all);
+    all->texts = 0;
+    for (size_t p = 0; p < export->parts; p++) {
+        if (subset[p]->count == 0) continue;
+        NVDP_TRY(
+            nvdp_model_posteriors(export->ctx, model, subset[p], export->options->batch, &part));
+        append(all, part);
+        nvdp_posteriors_free(part);
+        part = NULL;
+    }
+    *out = all;
+    all = NULL;
+cleanup:
+    free(rows);
+    nvdp_posteriors_free(all);
+    nvdp_posteriors_free(part);
+    for (size_t p = 0; p < SPLITS; p++) {
+        nvdp_dataset_free(subset[p]);
+    }
+    return status;
+}
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Fills the facts: a seeded choice of at most measure_texts texts, and the report over its pairs;
+ * nothing where there are fewer than two texts. */
+static nvdp_status measure(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_export_config *options = export->options;
+    struct nvdp_posteriors *posteriors = NULL;
+    const struct nvdp__noise seeded = {.seed = options->seed};
+    struct nvdp__release_facts *facts = &export->facts;
+    *facts = (struct nvdp__release_facts){
+        .info = nvdp_model_info(export->run.model),
+        .form = export->form,
+        .lambda_g = export->run.config.lambda_g,
+        .lambda_d = export->run.config.lambda_d,
+        .texts = export->texts,
+        .samples = options->samples,
+        .labels = options->with_labels,
+        .insecure_seed = options->insecure_seed,
+        .delta = options->delta,
+    };
+    nvdp__creation_date(facts->created);
+    size_t count = options->measure_texts;
+    if (count > export->texts) count = export->texts;
+    if (count < 2) return NVDP_OK;
+    int64_t *order = nvdp__calloc(export->ctx, export->texts, sizeof *order);
+    if (order == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < export->texts; i++) {
+        order[i] = (int64_t)i;
+    }
+    struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 0, 0);
+    if (count < export->texts) nvdp__stream_shuffle(&stream, export->texts, order);
+    qsort(order, count, sizeof *order, by_value);
+    NVDP_TRY(infer_chosen(export, order, count, &posteriors));
+    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    config.pairs.order = options->order;
+    config.bdp.delta = options->delta;
+    config.bdp.releases = (int)options->samples;
+    /* the chance of a failing bound stays below a tenth of delta however many samples share it */
+    config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
+    NVDP_TRY(nvdp_privacy_measure(export->ctx, posteriors, &config, &facts->privacy));
+    facts->measured = true;
+cleanup:
+    nvdp_posteriors_free(posteriors);
+    free(order);
+    return status;
+}
+
+/* --- the file, but for the samples --- */
+
+static nvdp_status write_columns(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    size_t texts = export->texts;
+    size_t k = 0;
+    struct nvdp__h5 *file = export->writer.file;
+    float *label = nvdp__calloc(export->ctx, texts, sizeof *label);
+    int32_t *split = nvdp__calloc(export->ctx, texts, sizeof *split);
+    int64_t *id = nvdp__calloc(export->ctx, texts, sizeof *id);
+    if (label == NULL || split == NULL || id == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t p = 0; p < export->parts; p++) {
+        const struct nvdp_dataset *data = export->part[p].data;
+        for (size_t i = 0; i < data->count; i++, k++) {
+            label[k] = data->label != NULL ? data->label[i] : NAN;
+            split[k] = export->part[p].split;
+            id[k] = data->index[i];
+        }
+    }
+    NVDP_TRY(nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &texts, id));
+    if (export->options->input == NULL)
+        NVDP_TRY(nvdp__h5_write(file, "split", NVDP__H5_I32, 1, &texts, split));
+    if (export->options->with_labels)
+        NVDP_TRY(nvdp__h5_write(file, "label", NVDP__H5_F32, 1, &texts, label));
+cleanup:
+    free(label);
+    free(split);
+    free(id);
+    return status;
+}
+
+static nvdp_status create_file(struct export *export) {
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_create(export->ctx, export->options->out, &export->shape,
                                                   export->offset, &export->writer));
     NVDP_RETURN_IF_FAILED(nvdp__release_attributes(export->writer.file, &export->facts));
-    NVDP_RETURN_IF_FAILED(nvdp__export_columns(export));
-    NVDP_RETURN_IF_FAILED(nvdp__export_release(export));
-    if (export->options->model_out != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__public_model_write(export->run.model, export->options->model_out));
-    return nvdp__embeddings_commit(&export->writer);
+    return write_columns(export);
 }
+
+/* --- the samples --- */
+
+/* Memory for one batch.  A batch of texts whose samples fill memory is cut down, to one text at
+ * least. */
+static nvdp_status allocate(struct export *export) {
+    struct nvdp_context *ctx = export->ctx;
+    size_t dim = export->shape.dim;
+    size_t per_text = export->longest_rows * dim * export->shape.samples;
+    size_t fits = BATCH_VALUES / (per_text > 0 ? per_text : 1);
+    size_t batch = export->options->batch;
+    if (fits < 1) fits = 1;
+    if (batch > fits) batch = fits;
+    export->batch_texts = batch;
+    size_t longest = 0;
+    for (size_t p = 0; p < export->parts; p++) {
+        if (export->part[p].data->longest > longest) longest = export->part[p].data->longest;
+    }
+    size_t threads = (size_t)nvdp_context_threads(ctx);
+    size_t rows = batch * export->shape.samples * export->longest_rows;
+    NVDP_RETURN_IF_FAILED(nvdp__model_plan(export->run.model, batch, longest, false));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, batch, longest, &export->batch));
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, batch,
+                                                 batch * (export->form.single ? 1 : longest), dim,
+                                                 export->form.weights, &export->posteriors));
+    export->wide = nvdp__calloc(ctx, threads * export->longest_rows * dim, sizeof(double));
+    export->log_weights = nvdp__calloc(ctx, threads * export->longest_rows, sizeof(double));
+    export->z = nvdp__calloc(ctx, rows * dim, sizeof(float));
+    export->log_pi = nvdp__calloc(ctx, rows, sizeof(float));
+    export->first_row = nvdp__calloc(ctx, batch + 1, sizeof(size_t));
+    if (export->wide == NULL || export->log_weights == NULL || export->z == NULL ||
+        export->log_pi == NULL || export->first_row == NULL)
+        return NVDP_ERR_MEMORY;
+    nvdp__model_describe(export->run.model, export->posteriors);
+    return NVDP_OK;
+}
+
+/* The posteriors of a part's texts [first, first + n): nothing is drawn in the model. */
+static nvdp_status infer(struct export *export, const struct part *part, size_t first, size_t n) {
+    struct nvdp_model *model = export->run.model;
+    struct nvdp_posteriors *posteriors = export->posteriors;
+    nvdp__batch_fill(export->batch, part->data, NULL, first, n);
+    NVDP_RETURN_IF_FAILED(nvdp__model_infer(model, export->batch));
+    posteriors->texts = n;
+    for (size_t i = 0; i <= n; i++) {
+        posteriors->offset[i] = export->form.single ? i : (size_t) export->batch->offset[i];
+    }
+    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->posterior(
+        model->bottleneck.self, &model->dev, export->batch, 0, posteriors));
+    return nvdp_posteriors_check(export->ctx, posteriors, export->options->run);
+}
+
+/* Draws sample s of the batch's text i, whose number in the file is `text`. */
+static void draw(struct export *export, size_t i, size_t s, size_t text) {
+    size_t thread = (size_t)omp_get_thread_num();
+    size_t rows = nvdp__release_rows(export->posteriors, i);
+    size_t at = export->first_row[i] + s * rows;
+    size_t dim = export->shape.dim;
+    double *z = export->wide + thread * export->longest_rows * dim;
+    double *log_pi = export->log_weights + thread * export->longest_rows;
+    const struct nvdp__release release = {export->posteriors, export->noise, (uint32_t)s};
+    nvdp__release_draw(&release, i, text, z, log_pi);
+    nvdp__grid_vectors(rows * dim, z, export->z + at * dim);
+    nvdp__grid_log_weights(rows, log_pi, export->log_pi + at);
+}
+
+/* A batch from posterior to file; `text` numbers its first text in the file. */
+static nvdp_status release_batch(struct export *export, const struct part *part, size_t first,
+                                 size_t n, size_t text) {
+    size_t samples = export->shape.samples;
+    NVDP_RETURN_IF_FAILED(infer(export, part, first, n));
+    for (size_t i = 0; i < n; i++) {
+        export->first_row[i + 1] =
+            export->first_row[i] + samples * nvdp__release_rows(export->posteriors, i);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(nvdp_context_threads(export->ctx))
+    for (size_t k = 0; k < n * samples; k++) {
+        draw(export, k / samples, k % samples, text + k / samples);
+    }
+    return nvdp__embeddings_write(&export->writer, text, n, (size_t) export->offset[text * samples],
+                                  export->first_row[n], export->z, export->log_pi);
+}
+
+static nvdp_status release_all(struct export *export) {
+    struct nvdp__meter meter;
+    size_t done = 0;
+    size_t batch = export->batch_texts;
+    export->noise = (struct nvdp__noise){.seed = export->options->seed};
+    if (!export->options->insecure_seed) {
+        NVDP_RETURN_IF_FAILED(nvdp__release_key_create(export->ctx, &export->key));
+        export->noise.release = &export->key;
+    }
+    nvdp__meter_begin(&meter, export->ctx, "export", "text", 0, export->texts);
+    for (size_t p = 0; p < export->parts; p++) {
+        size_t count = export->part[p].data->count;
+        for (size_t first = 0; first < count; first += batch) {
+            size_t n = count - first < batch ? count - first : batch;
+            if (nvdp__cancelled(export->ctx))
+                return nvdp__fail(export->ctx, NVDP_ERR_CANCELLED, "export: cancelled");
+            NVDP_RETURN_IF_FAILED(release_batch(export, &export->part[p], first, n, done));
+            done += n;
+            nvdp__meter_update(&meter, done, (double)done, "text", NAN);
+        }
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+/* --- the public part of the model: the sealed block and the classifier --- */
+
+static nvdp_status write_public_model(const struct nvdp_model *model, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_model_info *info = &model->info;
+    struct nvdp__reader *reader = NULL;
+    /* the feed-forward width is not in the configuration: the weights have it */
+    size_t inner = nvdp__params_find(&model->params, "nvdp.intermediate.dense.weight");
+    struct nvdp__reader_shape shape = {
+        .dim = info->nvib.latent_dim,
+        .heads = info->nvib.latent_heads,
+        .inner = inner != SIZE_MAX ? model->params.entry[inner].shape[0] : 0,
+        .outputs = info->outputs,
+        .act = info->bert.hidden_act,
+        .eps = info->bert.layer_norm_eps,
+        .pool = info->nvib.pool,
+        .kappa = info->nvib.kappa,
+        .regression = info->task.regression,
+    };
+    struct nvdp__reader_story story = {
+        .task = info->task.name,
+        .labels = info->task.labels,
+        .fingerprint = info->fingerprint,
+        .statement = "The sealed block and the classifier of a sender's model.  They were trained "
+                     "on the sender's texts and labels; the divergences of a file of embeddings "
+                     "say nothing about what these weights show.",
+    };
+    NVDP_TRY(nvdp__reader_create(model->ctx, &shape, false, &reader));
+    if (nvdp__reader_adopt(reader, &model->params) != reader->params.count)
+        NVDP_TRY(nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
+                            "%s: a model of method %s has no public part", directory,
+                            nvdp_method_name(info->method)));
+    NVDP_TRY(nvdp__reader_save(reader, &story, directory));
+cleanup:
+    nvdp__reader_free(reader);
+    return status;
+}
+
+/* --- all of it --- */
 
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_export_config *config,
                         struct nvdp_export_result *out) {
-    NVDP_RETURN_IF_FAILED(check_options(ctx, config));
-    struct nvdp__export export = {.ctx = ctx, .options = config};
-    nvdp_status status = run_export(&export);
-    if (status == NVDP_OK && out != NULL) report(&export, out);
+    nvdp_status status = NVDP_OK;
+    struct export export = {.ctx = ctx, .options = config};
+    NVDP_TRY(check_options(ctx, config));
+    NVDP_TRY(open_run(&export));
+    NVDP_TRY(load_texts(&export));
+    NVDP_TRY(plan(&export));
+    NVDP_TRY(measure(&export));
+    NVDP_TRY(allocate(&export));
+    NVDP_TRY(create_file(&export));
+    NVDP_TRY(release_all(&export));
+    if (config->model_out != NULL)
+        NVDP_TRY(write_public_model(export.run.model, config->model_out));
+    NVDP_TRY(nvdp__embeddings_commit(&export.writer));
+    if (out != NULL) {
+        struct stat info = {0};
+        *out = (struct nvdp_export_result){
+            .texts = export.texts,
+            .samples = export.shape.samples,
+            .components = export.longest_rows / (size_t) export.shape.kappa,
+            .dim = export.shape.dim,
+            .bytes = stat(config->out, &info) == 0 ? (uint64_t)info.st_size : 0,
+            .measured = export.facts.measured,
+            .privacy = export.facts.privacy,
+        };
+        nvdp__statement(&export.facts, sizeof out->statement, out->statement);
+    }
+cleanup:
     nvdp__release_key_wipe(&export.key);
     nvdp__embeddings_abort(&export.writer);
     nvdp__batch_free(export.batch);
@@ -144,7 +564,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_export_confi
     free(export.log_pi);
     free(export.first_row);
     free(export.offset);
-    for (size_t i = 0; i < NVDP__EXPORT_PARTS; i++) {
+    for (size_t i = 0; i < SPLITS; i++) {
         nvdp_dataset_free(export.part[i].data);
     }
     nvdp__run_close(&export.run);

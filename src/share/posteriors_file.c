@@ -1,269 +1,237 @@
-/* Files of kind posteriors/1: offset [N+1] i64, alpha [T], mu [T, p], logvar [T, p] f32 or f64,
- * optional id [N] i64; attributes prior_alpha, kappa, length_policy, length, pad_alpha, method.
- * Only tokens are stored; prior and padding components follow from the attributes. */
-#include "base/base.h"
+/* Files of the privacy measures.
+ *
+ * Kind posteriors/1: offset [N+1] i64, alpha [T], mu [T, p], logvar [T, p] f32 or f64, optional id
+ * [N] i64; attributes prior_alpha, kappa, length_policy, length, pad_alpha, method.  Only tokens are
+ * stored; prior and padding components follow from the attributes.
+ *
+ * Kind pairs/1: rd [N, N] f64, the divergence of every ordered pair of texts, row against column,
+ * of one release; attribute order. */
 #include "base/hdf5.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/posteriors.h>
+#include <nvdp/share.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- reading --- */
+/* --- reading posteriors --- */
 
-/* Counts that the shapes must agree on. */
-struct extent {
-    size_t texts, rows, dim;
+struct source {
+    struct nvdp_context *ctx;
+    const char *path;
+    struct nvdp__h5 *file;
+    size_t texts, rows, dim; /* what the shapes agree on */
     bool with_alpha, with_id;
+    struct nvdp_posteriors *to;
 };
 
-static nvdp_status expect_rows(struct nvdp_context *ctx, const char *path, const char *dataset,
-                               size_t expected, const char *because, size_t found) {
+#define FAIL(source, format, ...)                                                                  \
+    nvdp__fail((source)->ctx, NVDP_ERR_INPUT, "%s: " format, (source)->path, __VA_ARGS__)
+
+static nvdp_status expect_rows(const struct source *source, const char *dataset, size_t expected,
+                               const char *because, size_t found) {
     if (found == expected) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: dataset %s: expected %zu rows (%s), found %zu",
-                      path, dataset, expected, because, found);
+    return FAIL(source, "dataset %s: expected %zu rows (%s), found %zu", dataset, expected, because,
+                found);
 }
 
-static nvdp_status read_extent(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                               struct extent *out) {
-    const char *path = nvdp__h5_path(file);
-    struct extent made = {0};
+static nvdp_status read_shapes(struct source *source) {
+    struct nvdp__h5 *file = source->file;
     size_t shape[2] = {0};
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, shape));
-    if (shape[0] < 1) {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: dataset offset: expected N+1 rows for N texts, found 0", path);
-    }
-    made.texts = shape[0] - 1;
+    if (shape[0] < 1)
+        return FAIL(source, "dataset %s: expected N+1 rows for N texts, found 0", "offset");
+    source->texts = shape[0] - 1;
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "mu", NVDP__H5_F64, 2, shape));
-    made.rows = shape[0];
-    made.dim = shape[1];
-    if (made.dim == 0) {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: dataset mu: expected at least 1 column, found 0", path);
-    }
+    source->rows = shape[0];
+    source->dim = shape[1];
+    if (source->dim == 0)
+        return FAIL(source, "dataset %s: expected at least 1 column, found 0", "mu");
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "logvar", NVDP__H5_F64, 2, shape));
-    NVDP_RETURN_IF_FAILED(expect_rows(ctx, path, "logvar", made.rows, "as mu", shape[0]));
-    if (shape[1] != made.dim) {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: dataset logvar: expected %zu columns (as mu), found %zu", path,
-                          made.dim, shape[1]);
-    }
-    made.with_alpha = nvdp__h5_has(file, "alpha");
-    if (made.with_alpha) {
+    NVDP_RETURN_IF_FAILED(expect_rows(source, "logvar", source->rows, "as mu", shape[0]));
+    if (shape[1] != source->dim)
+        return FAIL(source, "dataset logvar: expected %zu columns (as mu), found %zu", source->dim,
+                    shape[1]);
+    source->with_alpha = nvdp__h5_has(file, "alpha");
+    if (source->with_alpha) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "alpha", NVDP__H5_F64, 1, shape));
-        NVDP_RETURN_IF_FAILED(expect_rows(ctx, path, "alpha", made.rows, "as mu", shape[0]));
+        NVDP_RETURN_IF_FAILED(expect_rows(source, "alpha", source->rows, "as mu", shape[0]));
     }
-    made.with_id = nvdp__h5_has(file, "id");
-    if (made.with_id) {
+    source->with_id = nvdp__h5_has(file, "id");
+    if (source->with_id) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "id", NVDP__H5_I64, 1, shape));
-        NVDP_RETURN_IF_FAILED(expect_rows(ctx, path, "id", made.texts, "one a text", shape[0]));
+        NVDP_RETURN_IF_FAILED(expect_rows(source, "id", source->texts, "one a text", shape[0]));
     }
-    *out = made;
     return NVDP_OK;
 }
 
 /* A file of a few bytes may declare terabytes that were never stored.  Deflate, the tightest of the
  * usual filters, packs about a thousand to one. */
-static nvdp_status check_size(struct nvdp_context *ctx, const char *path,
-                              const struct extent *extent) {
+static nvdp_status check_size(const struct source *source) {
     struct stat info;
-    if (stat(path, &info) != 0) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    if (stat(source->path, &info) != 0)
+        return nvdp__fail_errno(source->ctx, errno, "%s: cannot read", source->path);
     double most = 2000.0 * (double)info.st_size;
-    double vectors = 4.0 * (double)extent->rows * (double)extent->dim;
-    const char *dataset = vectors > most ? "mu" : "offset";
-    if (vectors <= most && 8.0 * (double)extent->texts <= most) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: dataset %s: expected what a file of %lld bytes can hold, found %zu rows "
-                      "of width %zu in %zu texts",
-                      path, dataset, (long long)info.st_size, extent->rows, extent->dim,
-                      extent->texts);
+    bool vectors_fit = 4.0 * (double)source->rows * (double)source->dim <= most;
+    if (vectors_fit && 8.0 * (double)source->texts <= most) return NVDP_OK;
+    return FAIL(source,
+                "dataset %s: expected what a file of %lld bytes can hold, found %zu rows of width "
+                "%zu in %zu texts",
+                vectors_fit ? "offset" : "mu", (long long)info.st_size, source->rows, source->dim,
+                source->texts);
 }
 
-static nvdp_status missing(struct nvdp_context *ctx, const char *path, const char *attribute,
-                           const char *why) {
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: attribute %s: expected a value (%s), found none",
-                      path, attribute, why);
+static nvdp_status missing(const struct source *source, const char *attribute, const char *why) {
+    return FAIL(source, "attribute %s: expected a value (%s), found none", attribute, why);
 }
 
-static nvdp_status read_policy(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                               struct nvdp_posteriors *to) {
-    const char *path = nvdp__h5_path(file);
-    if (!nvdp__h5_has_attribute(file, "length_policy")) {
-        if (to->alpha != NULL) {
-            return missing(ctx, path, "length_policy", "hidden or public");
-        }
-        to->policy = NVDP_LENGTH_PUBLIC;
+static nvdp_status read_policy(const struct source *source) {
+    if (!nvdp__h5_has_attribute(source->file, "length_policy")) {
+        if (source->with_alpha) return missing(source, "length_policy", "hidden or public");
+        source->to->policy = NVDP_LENGTH_PUBLIC;
         return NVDP_OK;
     }
     char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "length_policy", &text));
     nvdp_status status = NVDP_OK;
-    NVDP_TRY(nvdp__h5_get_string(file, "length_policy", &text));
-    if (strcmp(text, "hidden") == 0) {
-        to->policy = NVDP_LENGTH_HIDDEN;
-    } else if (strcmp(text, "public") == 0) {
-        to->policy = NVDP_LENGTH_PUBLIC;
-    } else {
-        status = nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: attribute length_policy: expected hidden or public, found '%s'",
-                            path, text);
-    }
-cleanup:
+    bool hidden = strcmp(text, "hidden") == 0;
+    if (!hidden && strcmp(text, "public") != 0)
+        status =
+            FAIL(source, "attribute length_policy: expected hidden or public, found '%s'", text);
+    source->to->policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
     free(text);
     return status;
 }
 
 /* A whole number from 1 on; h5py users may have written it as a float. */
-static nvdp_status read_whole(struct nvdp_context *ctx, struct nvdp__h5 *file, const char *name,
-                              int *out) {
+static nvdp_status read_whole(const struct source *source, const char *name, int *out) {
     double value = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(file, name, &value));
-    if (!(value >= 1 && value <= INT32_MAX) || value != floor(value)) {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: attribute %s: expected a whole number from 1 to %d, found %g",
-                          nvdp__h5_path(file), name, INT32_MAX, value);
-    }
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &value));
+    if (!(value >= 1 && value <= INT32_MAX) || value != floor(value))
+        return FAIL(source, "attribute %s: expected a whole number from 1 to %d, found %g", name,
+                    INT32_MAX, value);
     *out = (int)value;
     return NVDP_OK;
 }
 
 /* What the hidden policy needs: the common length and the padding's pseudo-count. */
-static nvdp_status read_hidden(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                               struct nvdp_posteriors *to) {
-    const char *path = nvdp__h5_path(file);
+static nvdp_status read_hidden(const struct source *source) {
+    struct nvdp_posteriors *to = source->to;
     int length = 0;
     if (to->policy != NVDP_LENGTH_HIDDEN) return NVDP_OK;
-    if (!nvdp__h5_has_attribute(file, "length")) {
-        return missing(ctx, path, "length", "length_policy is hidden");
-    }
-    NVDP_RETURN_IF_FAILED(read_whole(ctx, file, "length", &length));
+    if (!nvdp__h5_has_attribute(source->file, "length"))
+        return missing(source, "length", "length_policy is hidden");
+    NVDP_RETURN_IF_FAILED(read_whole(source, "length", &length));
     to->length = (size_t)length;
     if (to->alpha == NULL) return NVDP_OK;
-    if (!nvdp__h5_has_attribute(file, "pad_alpha")) {
-        return missing(ctx, path, "pad_alpha", "length_policy is hidden");
-    }
-    return nvdp__h5_get_real(file, "pad_alpha", &to->pad_alpha);
+    if (!nvdp__h5_has_attribute(source->file, "pad_alpha"))
+        return missing(source, "pad_alpha", "length_policy is hidden");
+    return nvdp__h5_get_real(source->file, "pad_alpha", &to->pad_alpha);
 }
 
-static nvdp_status read_method(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                               struct nvdp_posteriors *to) {
-    const char *path = nvdp__h5_path(file);
-    if (!nvdp__h5_has_attribute(file, "method")) {
-        if (to->alpha == NULL) return missing(ctx, path, "method", "there is no dataset alpha");
+static nvdp_status read_method(const struct source *source) {
+    struct nvdp_posteriors *to = source->to;
+    if (!nvdp__h5_has_attribute(source->file, "method")) {
+        if (to->alpha == NULL) return missing(source, "method", "there is no dataset alpha");
         memcpy(to->method, "nvdp", sizeof "nvdp");
         return NVDP_OK;
     }
     char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "method", &text));
     nvdp_status status = NVDP_OK;
-    NVDP_TRY(nvdp__h5_get_string(file, "method", &text));
     size_t size = strlen(text) + 1;
-    if (size > sizeof to->method) {
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: attribute method: expected at most %zu characters, found %zu",
-                            path, sizeof to->method - 1, size - 1));
+    if (size <= sizeof to->method) {
+        memcpy(to->method, text, size);
+    } else {
+        status = FAIL(source, "attribute method: expected at most %zu characters, found %zu",
+                      sizeof to->method - 1, size - 1);
     }
-    memcpy(to->method, text, size);
-cleanup:
     free(text);
     return status;
 }
 
-static nvdp_status read_attributes(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                                   struct nvdp_posteriors *to) {
-    if (nvdp__h5_has_attribute(file, "prior_alpha")) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(file, "prior_alpha", &to->prior_alpha));
-    }
-    if (nvdp__h5_has_attribute(file, "kappa")) {
-        NVDP_RETURN_IF_FAILED(read_whole(ctx, file, "kappa", &to->kappa));
-    }
-    NVDP_RETURN_IF_FAILED(read_policy(ctx, file, to));
-    NVDP_RETURN_IF_FAILED(read_hidden(ctx, file, to));
-    return read_method(ctx, file, to);
+static nvdp_status read_attributes(const struct source *source) {
+    struct nvdp_posteriors *to = source->to;
+    if (nvdp__h5_has_attribute(source->file, "prior_alpha"))
+        NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, "prior_alpha", &to->prior_alpha));
+    if (nvdp__h5_has_attribute(source->file, "kappa"))
+        NVDP_RETURN_IF_FAILED(read_whole(source, "kappa", &to->kappa));
+    NVDP_RETURN_IF_FAILED(read_policy(source));
+    NVDP_RETURN_IF_FAILED(read_hidden(source));
+    return read_method(source);
 }
 
 /* The file's signed offsets; order among them is nvdp_posteriors_check's business. */
-static nvdp_status read_offsets(struct nvdp_context *ctx, struct nvdp__h5 *file, size_t rows,
-                                struct nvdp_posteriors *to) {
-    const char *path = nvdp__h5_path(file);
+static nvdp_status read_offsets(const struct source *source) {
     nvdp_status status = NVDP_OK;
-    int64_t *raw = nvdp__calloc(ctx, to->texts + 1, sizeof *raw);
+    size_t texts = source->texts;
+    size_t *offset = source->to->offset;
+    int64_t *raw = nvdp__calloc(source->ctx, texts + 1, sizeof *raw);
     if (raw == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__h5_read_rows(file, "offset", NVDP__H5_I64, 0, to->texts + 1, raw));
-    for (size_t i = 0; i <= to->texts; i++) {
-        if (raw[i] < 0 || (uint64_t)raw[i] > rows) {
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: dataset offset, row %zu: expected 0 to %zu (the rows of mu), "
-                                "found %" PRId64,
-                                path, i, rows, raw[i]));
-        }
-        to->offset[i] = (size_t)raw[i];
+    NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
+    for (size_t i = 0; i <= texts; i++) {
+        if (raw[i] < 0 || (uint64_t)raw[i] > source->rows)
+            NVDP_TRY(FAIL(source,
+                          "dataset offset, row %zu: expected 0 to %zu (the rows of mu), found "
+                          "%" PRId64,
+                          i, source->rows, raw[i]));
+        offset[i] = (size_t)raw[i];
     }
-    if (to->offset[to->texts] != rows) {
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: dataset offset, row %zu: expected %zu (the rows of mu), found %zu",
-                            path, to->texts, rows, to->offset[to->texts]));
-    }
+    if (offset[texts] != source->rows)
+        NVDP_TRY(FAIL(source, "dataset offset, row %zu: expected %zu (the rows of mu), found %zu",
+                      texts, source->rows, offset[texts]));
 cleanup:
     free(raw);
     return status;
 }
 
-static nvdp_status read_arrays(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                               const struct extent *extent, struct nvdp_posteriors *to) {
-    NVDP_RETURN_IF_FAILED(read_offsets(ctx, file, extent->rows, to));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, extent->rows, to->mu));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, extent->rows, to->logvar));
-    if (extent->with_alpha) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, extent->rows, to->alpha));
-    }
-    if (!extent->with_id) return NVDP_OK;
-    to->id = nvdp__calloc(ctx, extent->texts, sizeof *to->id);
+static nvdp_status read_arrays(const struct source *source) {
+    struct nvdp__h5 *file = source->file;
+    struct nvdp_posteriors *to = source->to;
+    size_t rows = source->rows;
+    NVDP_RETURN_IF_FAILED(read_offsets(source));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, rows, to->mu));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, rows, to->logvar));
+    if (source->with_alpha)
+        NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, rows, to->alpha));
+    if (!source->with_id) return NVDP_OK;
+    to->id = nvdp__calloc(source->ctx, source->texts, sizeof *to->id);
     if (to->id == NULL) return NVDP_ERR_MEMORY;
-    return nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, extent->texts, to->id);
+    return nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, source->texts, to->id);
 }
 
 nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_posteriors **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
-    struct nvdp_posteriors *made = NULL;
-    struct extent extent = {0};
-    NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
-    NVDP_TRY(read_extent(ctx, file, &extent));
-    NVDP_TRY(check_size(ctx, path, &extent));
-    NVDP_TRY(nvdp_posteriors_create(ctx, extent.texts, extent.rows, extent.dim, extent.with_alpha,
-                                    &made));
-    NVDP_TRY(read_attributes(ctx, file, made));
-    NVDP_TRY(read_arrays(ctx, file, &extent, made));
-    NVDP_TRY(nvdp_posteriors_check(ctx, made, path));
-    *out = made;
-    made = NULL;
+    struct source source = {.ctx = ctx, .path = path};
+    NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &source.file));
+    NVDP_TRY(read_shapes(&source));
+    NVDP_TRY(check_size(&source));
+    NVDP_TRY(nvdp_posteriors_create(ctx, source.texts, source.rows, source.dim, source.with_alpha,
+                                    &source.to));
+    NVDP_TRY(read_attributes(&source));
+    NVDP_TRY(read_arrays(&source));
+    NVDP_TRY(nvdp_posteriors_check(ctx, source.to, path));
+    *out = source.to;
+    source.to = NULL;
 cleanup:
-    nvdp_posteriors_free(made);
-    nvdp__h5_free(file);
+    nvdp_posteriors_free(source.to);
+    nvdp__h5_free(source.file);
     return status;
 }
 
-/* --- writing --- */
+/* --- writing posteriors --- */
 
-/* Whether every value is a float: half the bytes, and nothing lost. */
-static bool all_floats(const double *values, size_t count) {
-    for (size_t k = 0; k < count; k++) {
-        if ((double)(float)values[k] != values[k]) return false;
-    }
-    return true;
-}
-
+/* As f32 where every value is a float: half the bytes, and nothing lost. */
 static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, const char *name,
                                int rank, const size_t *shape, const double *values) {
     const size_t width = rank == 2 ? shape[1] : 1;
     const size_t slice = 1 + ((size_t)1 << 16) / width; /* rows converted at a time */
-    if (!all_floats(values, shape[0] * width)) {
-        return nvdp__h5_write(file, name, NVDP__H5_F64, rank, shape, values);
+    for (size_t k = 0; k < shape[0] * width; k++) {
+        if ((double)(float)values[k] != values[k])
+            return nvdp__h5_write(file, name, NVDP__H5_F64, rank, shape, values);
     }
     nvdp_status status = NVDP_OK;
     float *narrow = nvdp__calloc(ctx, slice * width, sizeof *narrow);
@@ -281,27 +249,12 @@ cleanup:
     return status;
 }
 
-static nvdp_status write_offsets(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                                 const struct nvdp_posteriors *from) {
-    size_t count = from->texts + 1;
-    int64_t *raw = nvdp__calloc(ctx, count, sizeof *raw);
-    if (raw == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        raw[i] = (int64_t)from->offset[i];
-    }
-    nvdp_status status = nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, &count, raw);
-    free(raw);
-    return status;
-}
-
 static nvdp_status write_attributes(struct nvdp__h5 *file, const struct nvdp_posteriors *from) {
     bool hidden = from->policy == NVDP_LENGTH_HIDDEN;
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "method", from->method));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "kappa", from->kappa));
-    if (hidden) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", (int64_t)from->length));
-    }
+    if (hidden) NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", (int64_t)from->length));
     if (from->alpha == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "prior_alpha", from->prior_alpha));
     return hidden ? nvdp__h5_set_real(file, "pad_alpha", from->pad_alpha) : NVDP_OK;
@@ -310,10 +263,9 @@ static nvdp_status write_attributes(struct nvdp__h5 *file, const struct nvdp_pos
 static nvdp_status write_arrays(struct nvdp_context *ctx, struct nvdp__h5 *file,
                                 const struct nvdp_posteriors *from) {
     size_t shape[2] = {from->offset[from->texts], from->dim};
-    NVDP_RETURN_IF_FAILED(write_offsets(ctx, file, from));
-    if (from->alpha != NULL) {
+    NVDP_RETURN_IF_FAILED(nvdp__h5_write_sizes(file, "offset", from->texts + 1, from->offset));
+    if (from->alpha != NULL)
         NVDP_RETURN_IF_FAILED(write_reals(ctx, file, "alpha", 1, shape, from->alpha));
-    }
     NVDP_RETURN_IF_FAILED(write_reals(ctx, file, "mu", 2, shape, from->mu));
     NVDP_RETURN_IF_FAILED(write_reals(ctx, file, "logvar", 2, shape, from->logvar));
     if (from->id == NULL) return NVDP_OK;
@@ -325,14 +277,33 @@ nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
-    if (posteriors->alpha == NULL && posteriors->method[0] == '\0') {
+    if (posteriors->alpha == NULL && posteriors->method[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: posteriors without alpha: expected a method's name, found none",
                           path);
-    }
     NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(write_attributes(file, posteriors));
     NVDP_TRY(write_arrays(ctx, file, posteriors));
+    NVDP_TRY(nvdp__h5_commit(file));
+cleanup:
+    nvdp__h5_free(file);
+    return status;
+}
+
+/* --- pairs --- */
+
+nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
+                             const double *matrix) {
+    if (n == 0 || matrix == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: no pairs to write", path);
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = NULL;
+    NVDP_TRY(nvdp__h5_create(ctx, path, "pairs/1", &file));
+    NVDP_TRY(nvdp__h5_set_real(file, "order", order));
+    NVDP_TRY(nvdp__h5_set_string(file, "unit", "nats"));
+    NVDP_TRY(nvdp__h5_set_string(file, "normalisation", "sum"));
+    NVDP_TRY(nvdp__h5_set_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)"));
+    NVDP_TRY(nvdp__h5_write(file, "rd", NVDP__H5_F64, 2, (const size_t[]){n, n}, matrix));
     NVDP_TRY(nvdp__h5_commit(file));
 cleanup:
     nvdp__h5_free(file);

@@ -1,18 +1,27 @@
 #include "share/reader.h"
 
 #include "base/f16.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "bert/checkpoint.h"
+#include "model/model.h"
 #include <math.h>
+#include <nvdp/version.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FORMAT "reader/1"
 
 enum {
     MAX_DIM = 1 << 16,
     MAX_OUTPUTS = 1 << 16,
     MAX_KAPPA = 1000,
-    SITE_HEAD = 1 /* the reader's one dropout */
+    MAX_CLASSES = 1 << 12,
+    QUOTED = 48 /* characters of a label in a message */
 };
-
+static const size_t LABEL_FILE_LIMIT = (size_t)1 << 30;
 static const double INITIAL_SD = 0.02;
+static const char *const act_name[] = {[NVDP_GELU] = "gelu", [NVDP_GELU_NEW] = "gelu_new"};
 
 /* --- life --- */
 
@@ -37,21 +46,6 @@ static nvdp_status check_shape(struct nvdp_context *ctx, const struct nvdp__read
     return NVDP_OK;
 }
 
-static nvdp_status declare(struct nvdp__reader *reader) {
-    const struct nvdp__reader_shape *shape = &reader->shape;
-    struct nvdp__block *block = &reader->block;
-    block->dim = shape->dim;
-    block->heads = shape->heads;
-    block->inner = shape->inner;
-    block->act = shape->act;
-    block->eps = (float)shape->eps;
-    block->pool = shape->pool;
-    block->kappa = shape->kappa;
-    NVDP_RETURN_IF_FAILED(nvdp__block_declare(block, &reader->params));
-    return nvdp__declare_dense(&reader->params, "classifier", shape->outputs, shape->dim, 0,
-                               &reader->classifier);
-}
-
 nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__reader_shape *shape,
                                 bool with_grad, struct nvdp__reader **out) {
     nvdp_status status = NVDP_OK;
@@ -63,7 +57,17 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
     reader->dev = nvdp__device_cpu(ctx);
     reader->shape = *shape;
     nvdp__params_init(&reader->params, ctx);
-    NVDP_TRY(declare(reader));
+    struct nvdp__block *block = &reader->block;
+    block->dim = shape->dim;
+    block->heads = shape->heads;
+    block->inner = shape->inner;
+    block->act = shape->act;
+    block->eps = (float)shape->eps;
+    block->pool = shape->pool;
+    block->kappa = shape->kappa;
+    NVDP_TRY(nvdp__block_declare(block, &reader->params));
+    NVDP_TRY(nvdp__declare_dense(&reader->params, "classifier", shape->outputs, shape->dim, 0,
+                                 &reader->classifier));
     NVDP_TRY(nvdp__params_allocate(&reader->params, with_grad));
     *out = reader;
     reader = NULL;
@@ -121,11 +125,10 @@ static nvdp_status carve(struct nvdp__reader *reader, size_t longest) {
                                            reader->training, arena));
     reader->z = nvdp__arena_take(arena, rows * dim);
     reader->log_pi = nvdp__arena_take(arena, rows);
-    reader->head = nvdp__arena_take(arena, texts * dim);
     reader->logits = nvdp__arena_take(arena, texts * reader->shape.outputs);
     if (reader->training) {
         reader->d_logits = nvdp__arena_take(arena, texts * reader->shape.outputs);
-        reader->d_head = nvdp__arena_take(arena, texts * dim);
+        reader->d_pooled = nvdp__arena_take(arena, texts * dim);
     }
     return NVDP_OK;
 }
@@ -151,47 +154,35 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
 
 /* --- batches --- */
 
-static void fill_vectors(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
-                         const size_t *samples) {
+void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
+                       const size_t *samples) {
     size_t dim = reader->shape.dim;
+    int32_t *offset = reader->offset;
+    offset[0] = 0;
+    for (size_t i = 0; i < n; i++) {
+        offset[i + 1] =
+            offset[i] + (int32_t)(from->offset[samples[i] + 1] - from->offset[samples[i]]);
+    }
+    reader->texts = n;
+    reader->rows = (size_t)offset[n];
 #pragma omp parallel for num_threads(reader->dev.threads) if (reader->rows * dim > 1 << 14)
     for (size_t i = 0; i < n; i++) {
-        size_t first = (size_t)from->offset[samples[i]] * dim;
-        size_t count = (size_t)from->offset[samples[i] + 1] * dim - first;
-        float *to = reader->host + (size_t)reader->offset[i] * dim;
-        for (size_t k = 0; k < count; k++) {
-            to[k] = nvdp__f16_to_float(from->z[first + k]);
+        const uint16_t *z = from->z + (size_t)from->offset[samples[i]] * dim;
+        float *to = reader->host + (size_t)offset[i] * dim;
+        for (size_t k = 0; k < (size_t)(offset[i + 1] - offset[i]) * dim; k++) {
+            to[k] = nvdp__f16_to_float(z[k]);
         }
     }
     nvdp__upload(&reader->dev, reader->rows * dim, reader->host, reader->z);
-}
-
-/* A mechanism without weights counts every row of a text alike. */
-static void fill_weights(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
-                         const size_t *samples) {
     for (size_t i = 0; i < n; i++) {
-        size_t first = (size_t)from->offset[samples[i]];
-        size_t count = (size_t)from->offset[samples[i] + 1] - first;
-        float *to = reader->host + reader->offset[i];
-        float even = -logf((float)count);
-        for (size_t k = 0; k < count; k++) {
-            to[k] = from->log_pi != NULL ? from->log_pi[first + k] : even;
+        int32_t rows = offset[i + 1] - offset[i];
+        float *to = reader->host + offset[i];
+        float even = -logf((float)rows); /* without weights every row of a text counts alike */
+        for (int32_t k = 0; k < rows; k++) {
+            to[k] = from->log_pi != NULL ? from->log_pi[from->offset[samples[i]] + k] : even;
         }
     }
     nvdp__upload(&reader->dev, reader->rows, reader->host, reader->log_pi);
-}
-
-void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
-                       const size_t *samples) {
-    reader->texts = n;
-    reader->offset[0] = 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t rows = from->offset[samples[i] + 1] - from->offset[samples[i]];
-        reader->offset[i + 1] = reader->offset[i] + (int32_t)rows;
-    }
-    reader->rows = (size_t)reader->offset[n];
-    fill_vectors(reader, from, n, samples);
-    fill_weights(reader, from, n, samples);
 }
 
 /* --- passes --- */
@@ -205,37 +196,344 @@ static struct nvdp__sample batch_sample(const struct nvdp__reader *reader) {
                                  .log_pi = reader->log_pi};
 }
 
-nvdp_status nvdp__reader_forward(struct nvdp__reader *reader, const struct nvdp__dropout *dropout) {
+nvdp_status nvdp__reader_forward(struct nvdp__reader *reader) {
     const struct nvdp__reader_shape *shape = &reader->shape;
     struct nvdp__sample sample = batch_sample(reader);
-    struct nvdp__dropout drop = *dropout;
-    drop.site = SITE_HEAD;
     NVDP_RETURN_IF_FAILED(nvdp__block_forward(&reader->block, &reader->dev, &reader->params,
                                               &sample, NULL, &reader->pooled));
-    nvdp__copy(&reader->dev, reader->texts * shape->dim, reader->pooled, reader->head);
-    nvdp__dropout_apply(&reader->dev, &drop, reader->texts * shape->dim, reader->head);
-    nvdp__linear_forward(&reader->dev, reader->texts, shape->dim, shape->outputs, reader->head,
+    nvdp__linear_forward(&reader->dev, reader->texts, shape->dim, shape->outputs, reader->pooled,
                          nvdp__value(&reader->params, reader->classifier.weight),
                          nvdp__value(&reader->params, reader->classifier.bias), reader->logits);
     return NVDP_OK;
 }
 
-void nvdp__reader_backward(struct nvdp__reader *reader, const struct nvdp__dropout *dropout,
-                           const float *label, double *loss) {
+void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, double *loss) {
     const struct nvdp__reader_shape *shape = &reader->shape;
     struct nvdp__sample sample = batch_sample(reader);
-    struct nvdp__dropout drop = *dropout;
-    drop.site = SITE_HEAD;
     *loss = shape->regression ? nvdp__mean_squared(&reader->dev, reader->texts, reader->logits,
                                                    label, 1, reader->d_logits)
                               : nvdp__cross_entropy(&reader->dev, reader->texts, shape->outputs,
                                                     reader->logits, label, 1, reader->d_logits);
-    nvdp__linear_backward(&reader->dev, reader->texts, shape->dim, shape->outputs, reader->head,
+    nvdp__linear_backward(&reader->dev, reader->texts, shape->dim, shape->outputs, reader->pooled,
                           nvdp__value(&reader->params, reader->classifier.weight), reader->d_logits,
-                          reader->d_head, false,
+                          reader->d_pooled, false,
                           nvdp__grad(&reader->params, reader->classifier.weight),
                           nvdp__grad(&reader->params, reader->classifier.bias));
-    nvdp__dropout_apply(&reader->dev, &drop, reader->texts * shape->dim, reader->d_head);
-    nvdp__block_backward(&reader->block, &reader->dev, &reader->params, &sample, reader->d_head,
+    nvdp__block_backward(&reader->block, &reader->dev, &reader->params, &sample, reader->d_pooled,
                          NULL, NULL);
+}
+
+/* --- its directory: config.json and model.safetensors --- */
+
+static json_t *labels_json(const struct nvdp__reader_shape *shape, const char *const *labels) {
+    if (labels == NULL || shape->regression) return json_null();
+    json_t *array = json_array();
+    for (size_t i = 0; i < shape->outputs; i++) {
+        json_array_append_new(array, json_string(labels[i]));
+    }
+    return array;
+}
+
+nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
+                              const struct nvdp__reader_story *story, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__reader_shape *shape = &reader->shape;
+    json_t *config = NULL;
+    char *path = nvdp__join(reader->ctx, directory, "config.json");
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
+    config =
+        json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:s?,s:o,s:s?,s:s?}", "nvdp_format",
+                  FORMAT, "nvdp_version", nvdp_version(), "dim", (json_int_t)shape->dim, "heads",
+                  (json_int_t)shape->heads, "inner", (json_int_t)shape->inner, "outputs",
+                  (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
+                  act_name[shape->act], "layer_norm_eps", shape->eps, "pool",
+                  nvdp__pool_names[shape->pool], "regression", shape->regression, "task",
+                  story->task, "labels", labels_json(shape, story->labels), "model_fingerprint",
+                  story->fingerprint, "statement", story->statement);
+    if (config == NULL)
+        NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
+    NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
+    NVDP_TRY(nvdp__json_write(reader->ctx, path, config));
+cleanup:
+    json_decref(config);
+    free(path);
+    return status;
+}
+
+struct source {
+    struct nvdp_context *ctx;
+    const char *path;
+    const json_t *object;
+};
+
+static nvdp_status read_size(const struct source *from, const char *key, int64_t max, size_t *out) {
+    int64_t value = 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int_required(from->ctx, from->path, from->object, key, 1, max, &value));
+    *out = (size_t)value;
+    return NVDP_OK;
+}
+
+static nvdp_status read_act(const struct source *from, enum nvdp_activation *out) {
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(from->ctx, from->path, from->object, "hidden_act", "gelu", &text));
+    *out = strcmp(text, act_name[NVDP_GELU_NEW]) == 0 ? NVDP_GELU_NEW : NVDP_GELU;
+    if (strcmp(text, act_name[*out]) == 0) return NVDP_OK;
+    return nvdp__fail(from->ctx, NVDP_ERR_INPUT,
+                      "%s: 'hidden_act': expected gelu or gelu_new, found '%s'", from->path, text);
+}
+
+static nvdp_status read_shape(const struct source *from, struct nvdp__reader_shape *shape) {
+    size_t kappa = 0;
+    const char *pool = NULL;
+    NVDP_RETURN_IF_FAILED(read_size(from, "dim", MAX_DIM, &shape->dim));
+    NVDP_RETURN_IF_FAILED(read_size(from, "heads", MAX_DIM, &shape->heads));
+    NVDP_RETURN_IF_FAILED(read_size(from, "inner", MAX_DIM, &shape->inner));
+    NVDP_RETURN_IF_FAILED(read_size(from, "outputs", MAX_OUTPUTS, &shape->outputs));
+    NVDP_RETURN_IF_FAILED(read_size(from, "kappa", MAX_KAPPA, &kappa));
+    NVDP_RETURN_IF_FAILED(read_act(from, &shape->act));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(from->ctx, from->path, from->object, "pool", "", &pool));
+    shape->pool = nvdp__pool_find(pool);
+    if (shape->pool == NVDP_POOL_AUTO)
+        return nvdp__fail(from->ctx, NVDP_ERR_INPUT,
+                          "%s: 'pool': expected first, mean or weighted, found '%s'", from->path,
+                          pool);
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(from->ctx, from->path, from->object, "layer_norm_eps",
+                                          1e-12, 0, 1, &shape->eps));
+    shape->kappa = (int)kappa;
+    return nvdp__json_bool(from->ctx, from->path, from->object, "regression", false,
+                           &shape->regression);
+}
+
+nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
+                                    struct nvdp__reader_shape *shape) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__reader_shape found = {0};
+    json_t *config = NULL;
+    const char *format = NULL;
+    char *path = nvdp__join(ctx, directory, "config.json");
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__json_read(ctx, path, &config));
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "nvdp_format", "", &format));
+    if (strcmp(format, FORMAT) != 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: 'nvdp_format': expected '" FORMAT "', found '%s'", path, format));
+    struct source from = {ctx, path, config};
+    NVDP_TRY(read_shape(&from, &found));
+    *shape = found;
+cleanup:
+    json_decref(config);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, size_t outputs,
+                              bool with_grad, uint64_t seed, struct nvdp__reader **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__reader_shape shape;
+    struct nvdp__reader *stored = NULL;
+    struct nvdp__reader *reader = NULL;
+    NVDP_TRY(nvdp__reader_shape_read(ctx, directory, &shape));
+    NVDP_TRY(nvdp__reader_create(ctx, &shape, false, &stored));
+    NVDP_TRY(nvdp__checkpoint_load(&stored->dev, directory, &stored->params));
+    if (outputs > 0) shape.outputs = outputs;
+    NVDP_TRY(nvdp__reader_create(ctx, &shape, with_grad, &reader));
+    nvdp__reader_initialise(reader, seed);
+    nvdp__reader_adopt(reader, &stored->params);
+    *out = reader;
+    reader = NULL;
+cleanup:
+    nvdp__reader_free(stored);
+    nvdp__reader_free(reader);
+    return status;
+}
+
+/* --- labels --- */
+
+/* The lines of a text file. */
+struct lines {
+    char *bytes;
+    char **line; /* [count] into bytes, NUL-terminated, without the ends of lines */
+    size_t count;
+};
+
+static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, struct lines *lines) {
+    size_t size = 0;
+    size_t capacity = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, LABEL_FILE_LIMIT, &lines->bytes, &size));
+    for (char *at = lines->bytes; at < lines->bytes + size;) {
+        char *end = memchr(at, '\n', (size_t)(lines->bytes + size - at));
+        if (end == NULL) end = lines->bytes + size;
+        char *next = end + 1;
+        if (end > at && end[-1] == '\r') end--;
+        *end = '\0';
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(ctx, &lines->line, &capacity, lines->count + 1, sizeof(char *)));
+        lines->line[lines->count++] = at;
+        at = next;
+    }
+    return NVDP_OK;
+}
+
+/* A finite number and nothing else. */
+static bool parse_number(const char *text, double *out) {
+    char *end;
+    double value = strtod(text, &end);
+    while (*end == ' ' || *end == '\t') {
+        end++;
+    }
+    if (end == text || *end != '\0' || !isfinite(value)) return false;
+    *out = value;
+    return true;
+}
+
+static bool is_class(double value) {
+    return value >= 0 && value < MAX_CLASSES && value == floor(value);
+}
+
+static bool all_classes(const struct lines *lines) {
+    double value;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (lines->line[i][0] == '\0') continue;
+        if (!parse_number(lines->line[i], &value) || !is_class(value)) return false;
+    }
+    return true;
+}
+
+static nvdp_status parse_numbers(struct nvdp_context *ctx, const char *path,
+                                 const struct lines *lines, struct nvdp__labels *labels) {
+    for (size_t i = 0; i < lines->count; i++) {
+        double value = NAN;
+        if (lines->line[i][0] != '\0' && !parse_number(lines->line[i], &value))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a number, found '%.*s'", path,
+                              i + 1, QUOTED, lines->line[i]);
+        labels->value[i] = (float)value;
+    }
+    return NVDP_OK;
+}
+
+/* Class numbers: as many classes as the largest asks for, or as the reader knows. */
+static nvdp_status count_classes(struct nvdp_context *ctx, const char *path,
+                                 const struct nvdp__labels *like, struct nvdp__labels *labels) {
+    size_t classes = 0;
+    for (size_t i = 0; i < labels->count; i++) {
+        double value = labels->value[i];
+        if (isnan(value)) continue;
+        if (!is_class(value))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: label %zu: expected a class number from 0, found %g: scores "
+                              "need --regression",
+                              path, i + 1, value);
+        if ((size_t)value >= classes) classes = (size_t)value + 1;
+    }
+    if (like != NULL && classes > like->classes)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected class numbers below %zu, found %zu",
+                          path, like->classes, classes - 1);
+    labels->classes = like != NULL ? like->classes : classes;
+    return NVDP_OK;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The distinct words, sorted; into memory of their own. */
+static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
+                                 const struct lines *lines, struct nvdp__labels *labels) {
+    nvdp_status status = NVDP_OK;
+    char **sorted = nvdp__calloc(ctx, lines->count, sizeof *sorted);
+    size_t count = 0;
+    size_t distinct = 0;
+    if (sorted == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (lines->line[i][0] != '\0') sorted[count++] = lines->line[i];
+    }
+    qsort(sorted, count, sizeof *sorted, by_bytes);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) sorted[distinct++] = sorted[i];
+    }
+    if (distinct > MAX_CLASSES)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected at most %d different labels, found %zu", path,
+                            MAX_CLASSES, distinct));
+    labels->name = nvdp__calloc(ctx, distinct, sizeof *labels->name);
+    if (labels->name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < distinct; i++) {
+        labels->name[i] = nvdp__strdup(ctx, sorted[i]);
+        if (labels->name[i] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        labels->classes = i + 1;
+    }
+cleanup:
+    free(sorted);
+    return status;
+}
+
+static nvdp_status parse_words(struct nvdp_context *ctx, const char *path,
+                               const struct lines *lines, const struct nvdp__labels *like,
+                               struct nvdp__labels *labels) {
+    if (like == NULL) NVDP_RETURN_IF_FAILED(collect_names(ctx, path, lines, labels));
+    const struct nvdp__labels *names = like != NULL ? like : labels;
+    for (size_t i = 0; i < lines->count; i++) {
+        labels->value[i] = NAN;
+        if (lines->line[i][0] == '\0') continue;
+        char **found =
+            bsearch(&lines->line[i], names->name, names->classes, sizeof *names->name, by_bytes);
+        if (found == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected a label that the reader was trained on, found "
+                              "'%.*s'",
+                              path, i + 1, QUOTED, lines->line[i]);
+        labels->value[i] = (float)(found - names->name);
+    }
+    labels->classes = names->classes;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
+                              const char *embeddings_path,
+                              const struct nvdp__embeddings *embeddings, bool regression,
+                              const struct nvdp__labels *like, struct nvdp__labels *out) {
+    nvdp_status status = NVDP_OK;
+    size_t texts = embeddings->shape.texts;
+    bool words = false;
+    struct lines lines = {0};
+    struct nvdp__labels labels = {.count = texts, .classes = 1};
+    labels.value = nvdp__calloc(ctx, texts, sizeof *labels.value);
+    if (labels.value == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path != NULL) {
+        NVDP_TRY(read_lines(ctx, path, &lines));
+        if (lines.count != texts)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "%s: expected %zu lines, one a text, found %zu", path, texts,
+                                lines.count));
+        words = !regression && (like != NULL ? like->name != NULL : !all_classes(&lines));
+        NVDP_TRY(words ? parse_words(ctx, path, &lines, like, &labels)
+                       : parse_numbers(ctx, path, &lines, &labels));
+    } else {
+        path = embeddings_path;
+        if (embeddings->label == NULL)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "%s: dataset 'label' is missing: give the labels in a file", path));
+        memcpy(labels.value, embeddings->label, texts * sizeof *labels.value);
+    }
+    if (!regression && !words) NVDP_TRY(count_classes(ctx, path, like, &labels));
+    *out = labels;
+    labels = (struct nvdp__labels){0};
+cleanup:
+    free(lines.bytes);
+    free(lines.line);
+    nvdp__labels_release(&labels);
+    return status;
+}
+
+void nvdp__labels_release(struct nvdp__labels *labels) {
+    for (size_t i = 0; labels->name != NULL && i < labels->classes; i++) {
+        free(labels->name[i]);
+    }
+    free(labels->name);
+    free(labels->value);
+    *labels = (struct nvdp__labels){0};
 }

@@ -1,4 +1,5 @@
-/* A reader: the sealed block and a classifier, which see samples and nothing else.
+/* A reader: the sealed block and a classifier, which see samples and nothing else; and the labels
+ * that it learns.
  *
  * The sender's own model has one inside (the public part of it); `reuse` trains one from a file. */
 #ifndef NVDP_SRC_SHARE_READER_H
@@ -33,7 +34,7 @@ struct nvdp__reader {
     float *host;        /* [rows, p] on the way to the device */
     float *z, *log_pi;
     float *pooled; /* of the last forward pass */
-    float *head, *logits, *d_logits, *d_head;
+    float *logits, *d_logits, *d_pooled;
 };
 
 /* NVDP_ERR_ARGUMENT naming what is out of its range: heads must divide dim. */
@@ -50,11 +51,10 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
 /* The batch: n samples of a file, by their numbers. */
 void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
                        const size_t *samples);
-/* Outputs of the batch into reader->logits [texts, outputs]; dropout on the pooled vector. */
-nvdp_status nvdp__reader_forward(struct nvdp__reader *reader, const struct nvdp__dropout *dropout);
-/* After a forward pass with the same dropout: adds the gradients of the mean loss, *loss. */
-void nvdp__reader_backward(struct nvdp__reader *reader, const struct nvdp__dropout *dropout,
-                           const float *label, double *loss);
+/* Outputs of the batch into reader->logits [texts, outputs]. */
+nvdp_status nvdp__reader_forward(struct nvdp__reader *reader);
+/* After a forward pass: adds the gradients of the mean loss, *loss. */
+void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, double *loss);
 
 /* What a reader's directory says beyond its shape; strings may be NULL. */
 struct nvdp__reader_story {
@@ -72,5 +72,25 @@ nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *direct
  * its initial values. */
 nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, size_t outputs,
                               bool with_grad, uint64_t seed, struct nvdp__reader **out);
+
+/* --- labels, from a file of embeddings or from a text file --- */
+
+/* One label a text: a class number, or a score; NaN where a text has none. */
+struct nvdp__labels {
+    size_t count;
+    float *value;   /* [count] */
+    size_t classes; /* 1 for scores */
+    char **name;    /* [classes] where the labels are words, else NULL */
+};
+
+/* From `path` (one label a line, in the order of the file's texts; an empty line: none), or where
+ * it is NULL from the file's own `label`.  Lines that are all whole numbers from 0 are class
+ * numbers; other words are classes in the order of their bytes.  `like` (NULL: none) gives the
+ * classes that may occur: those a reader was trained on. */
+nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
+                              const char *embeddings_path,
+                              const struct nvdp__embeddings *embeddings, bool regression,
+                              const struct nvdp__labels *like, struct nvdp__labels *out);
+void nvdp__labels_release(struct nvdp__labels *labels);
 
 #endif

@@ -1,11 +1,17 @@
 #include "share/release.h"
 
 #include "base/f16.h"
+#include "model/model.h"
 #include "nvib/nvib.h"
 #include <math.h>
+#include <nvdp/version.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 enum { BLOCK_NORMALS = 8 }; /* normals in one block of a stream */
-static const double LARGEST_HALF = 65504;
+static const double LARGEST_F16 = 65504;
 
 size_t nvdp__release_sample_rows(const struct nvdp_posteriors *posteriors, bool weights,
                                  size_t own) {
@@ -94,12 +100,235 @@ static float on_grid(double value, double low, double high) {
 
 void nvdp__grid_vectors(size_t n, const double *z, float *out) {
     for (size_t i = 0; i < n; i++) {
-        out[i] = on_grid(z[i], -LARGEST_HALF, LARGEST_HALF);
+        out[i] = on_grid(z[i], -LARGEST_F16, LARGEST_F16);
     }
 }
 
 void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out) {
     for (size_t i = 0; i < n; i++) {
-        out[i] = on_grid(log_pi[i], -LARGEST_HALF, 0);
+        out[i] = on_grid(log_pi[i], -LARGEST_F16, 0);
     }
+}
+
+/* --- numbers and words that are published --- */
+
+void nvdp__creation_date(char out[32]) {
+    time_t now = time(NULL);
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    char *end = NULL;
+    if (epoch != NULL && *epoch != '\0') {
+        long long seconds = strtoll(epoch, &end, 10);
+        if (*end == '\0' && seconds >= 0) now = (time_t)seconds;
+    }
+    struct tm utc = {0};
+    gmtime_r(&now, &utc);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+double nvdp__public_number(double value) {
+    if (!isfinite(value) || value == 0) return value;
+    char text[32];
+    snprintf(text, sizeof text, "%.2e", value);
+    double rounded = strtod(text, NULL);
+    if (rounded >= value) return rounded;
+    double step = pow(10, floor(log10(fabs(value))) - 2);
+    snprintf(text, sizeof text, "%.2e", rounded + step);
+    return strtod(text, NULL);
+}
+
+/* --- in plain English --- */
+
+struct writer {
+    char *out;
+    size_t size, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct writer *writer, const char *format,
+                                                      ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
+    va_end(args);
+    if (length < 0) return;
+    size_t left = writer->size - writer->used - 1;
+    writer->used += (size_t)length < left ? (size_t)length : left;
+}
+
+static const char *number(double value, char text[32]) {
+    if (isinf(value)) {
+        snprintf(text, 32, "infinite");
+    } else {
+        snprintf(text, 32, "%.3g", nvdp__public_number(value));
+    }
+    return text;
+}
+
+static void say_what(struct writer *writer, const struct nvdp__release_facts *facts) {
+    const struct nvdp_nvib_config *nvib = &facts->info->nvib;
+    say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ", facts->samples,
+        facts->samples == 1 ? "" : "s", facts->texts, nvdp_method_name(facts->info->method));
+    if (facts->form.single) {
+        say(writer, "A sample is one vector of the whole text, whose length does not show. ");
+    } else if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
+        say(writer,
+            "Lengths are hidden up to %zu tokens, special tokens included; longer texts are cut. ",
+            nvib->length);
+    } else {
+        say(writer, "Lengths are public. ");
+    }
+    say(writer,
+        "The number and order of the texts, their row numbers and splits%s are public, and no part "
+        "of the numbers below. ",
+        facts->labels ? ", and their exact labels" : "");
+}
+
+static const char *shared_parts(const struct nvdp__form *form) {
+    if (form->weights) return "weights and vectors together";
+    return form->single ? "its vector" : "all vectors together";
+}
+
+static void say_measured(struct writer *writer, const struct nvdp__release_facts *facts) {
+    const struct nvdp_privacy_report *report = &facts->privacy;
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    char a[32], b[32];
+    if (!facts->measured) {
+        say(writer, "No divergence was measured. ");
+        return;
+    }
+    say(writer,
+        "Measured, not proven: over all ordered pairs of %zu of the texts, the Renyi divergence of "
+        "order %g of one sample of a text, %s, is at most %s and on average %s nats",
+        pairs->texts, pairs->order, shared_parts(&facts->form), number(pairs->sum.max, a),
+        number(pairs->sum.mean, b));
+    if (pairs->infinite > 0)
+        say(writer, " (%s%% of the pairs infinite)",
+            number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
+    if (facts->samples > 1)
+        say(writer, "; %zu releases of a text together: %zu times that, at most %s", facts->samples,
+            facts->samples, number((double)facts->samples * pairs->sum.max, a));
+    say(writer,
+        ". Bayesian DP of all samples of a text, best moment, worst of the measured texts: epsilon "
+        "%s at delta %g%s. ",
+        number(report->best.worst.epsilon, a), facts->delta,
+        report->small_population ? " (too few texts to trust)" : "");
+    say(writer, "These numbers hold for these texts, are no bound for others, and are published "
+                "without noise, rounded up. Another file of the same texts, or a text that occurs "
+                "twice, adds to them. ");
+}
+
+static void say_noise(struct writer *writer, const struct nvdp__release_facts *facts) {
+    if (facts->insecure_seed) {
+        say(writer,
+            "INSECURE: the noise comes from a seed. Who knows it can remove the noise; two files "
+            "with one seed reveal differences to anyone. ");
+    } else {
+        say(writer, "The noise comes from the operating system's generator and was not kept. ");
+    }
+    say(writer, "Noise was added in double, values then rounded to float16.");
+}
+
+void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    struct writer writer = {.out = out, .size = size};
+    out[0] = '\0';
+    say_what(&writer, facts);
+    say_measured(&writer, facts);
+    say(&writer, "No worst-case bound is claimed. ");
+    say_noise(&writer, facts);
+}
+
+/* --- attributes --- */
+
+struct attribute {
+    const char *name;
+    bool there;
+    enum { IS_TEXT, IS_WHOLE, IS_REAL } type;
+    union {
+        const char *text;
+        int64_t whole;
+        double real;
+    };
+};
+#define TEXT(name, there, value) ((struct attribute){name, there, IS_TEXT, {.text = (value)}})
+#define WHOLE(name, there, value)                                                                  \
+    ((struct attribute){name, there, IS_WHOLE, {.whole = (int64_t)(value)}})
+#define REAL(name, there, value) ((struct attribute){name, there, IS_REAL, {.real = (value)}})
+
+nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
+                                     const struct nvdp__release_facts *facts) {
+    const struct nvdp_model_info *info = facts->info;
+    const struct nvdp_nvib_config *nvib = &info->nvib;
+    const struct nvdp_clip_config *clip = &nvib->clip;
+    const struct nvdp_privacy_report *report = &facts->privacy;
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    bool weights = facts->form.weights;
+    bool single = facts->form.single;
+    bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
+    bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
+    bool measured = facts->measured;
+    double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
+    char statement[NVDP_STATEMENT_SIZE];
+    nvdp__statement(facts, sizeof statement, statement);
+    const struct attribute all[] = {
+        /* the mechanism */
+        TEXT("method", true, nvdp_method_name(info->method)),
+        TEXT("task", true, info->task.name),
+        TEXT("length_policy", true, hidden ? "hidden" : "public"),
+        WHOLE("length", hidden, single ? 1 : nvib->length),
+        TEXT("pool", !single, nvdp__pool_names[nvib->pool]),
+        WHOLE("kappa", true, nvib->kappa),
+        REAL("clip_mu_radius", true, clip->mu_radius),
+        REAL("clip_logvar_min", true, clip->logvar_min),
+        REAL("clip_logvar_max", true, clip->logvar_max),
+        WHOLE("latent_heads", weights, nvib->latent_heads),
+        REAL("prior_alpha", weights, nvib->prior_alpha),
+        REAL("nvib_delta", weights, nvib->delta),
+        REAL("clip_alpha_min", weights, clip->alpha_min),
+        REAL("clip_alpha_max", weights, clip->alpha_max),
+        REAL("pad_alpha", padded, nvdp_nvib_pad_alpha(nvib)),
+        /* how it was trained */
+        TEXT("regularizer", true, nvib->regularizer == NVDP_REGULARIZER_KL ? "kl" : "published"),
+        REAL("lambda_g", !isnan(facts->lambda_g), facts->lambda_g),
+        REAL("lambda_d", !isnan(facts->lambda_d), facts->lambda_d),
+        TEXT("model_fingerprint", true, info->fingerprint),
+        /* what was measured */
+        TEXT("divergence_adjacency", measured, "all"),
+        TEXT("divergence_normalisations", measured,
+             "sum: one sample of a text, all that is shared of it, in nats; "
+             "per_component_dim: sum / (components x dim), as in the published tables, not a "
+             "privacy guarantee"),
+        WHOLE("divergence_texts", measured, pairs->texts),
+        WHOLE("divergence_pairs", measured, pairs->pairs),
+        WHOLE("bdp_releases", measured, report->bdp.releases),
+        REAL("divergence_order", measured, pairs->order),
+        REAL("divergence_sum_max", measured, nvdp__public_number(pairs->sum.max)),
+        REAL("divergence_sum_mean", measured, nvdp__public_number(pairs->sum.mean)),
+        REAL("divergence_per_component_dim_max", measured,
+             nvdp__public_number(pairs->per_component_dim.max)),
+        REAL("divergence_per_component_dim_mean", measured,
+             nvdp__public_number(pairs->per_component_dim.mean)),
+        REAL("divergence_infinite_share", measured, nvdp__public_number(infinite)),
+        REAL("bdp_delta", measured, facts->delta),
+        REAL("bdp_gamma", measured, report->bdp.gamma),
+        REAL("bdp_epsilon", measured, nvdp__public_number(report->best.worst.epsilon)),
+        REAL("bdp_moment", measured, report->best.worst.moment),
+        REAL("bdp_published_epsilon", measured,
+             nvdp__public_number(report->published.worst.epsilon)),
+        REAL("bdp_published_moment", measured, report->bdp.published_moment),
+        REAL("bdp_published_floor", measured, report->published.floor),
+        /* the file */
+        WHOLE("texts", true, facts->texts),
+        WHOLE("releases", true, facts->samples),
+        TEXT("grid", true, "float16"),
+        TEXT("generator", true, facts->insecure_seed ? "insecure-seed" : "os"),
+        TEXT("nvdp_version", true, nvdp_version()),
+        TEXT("created", true, facts->created),
+        TEXT("statement", true, statement),
+    };
+    for (const struct attribute *a = all; a < all + sizeof all / sizeof all[0]; a++) {
+        if (!a->there) continue;
+        NVDP_RETURN_IF_FAILED(a->type == IS_TEXT    ? nvdp__h5_set_string(file, a->name, a->text)
+                              : a->type == IS_WHOLE ? nvdp__h5_set_int(file, a->name, a->whole)
+                                                    : nvdp__h5_set_real(file, a->name, a->real));
+    }
+    return NVDP_OK;
 }

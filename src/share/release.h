@@ -1,35 +1,66 @@
-/* Drawing what is given away: a text's sample from its posterior, in double, on float16's grid.
+/* A release: how its samples are drawn, and what its file says about itself.
  *
  * The tensor operations that training uses compute a sample in float32.  A release is drawn here
  * instead, in double, and rounded once: the values that can come out, and how dense they lie, must
- * not depend on the text (Mironov 2012).  Rows, their order and the random streams are those of the
- * mechanism, so that with the same streams both give the same sample up to rounding. */
+ * not depend on the text (Mironov 2012, "On significance of the least significant bits for
+ * differential privacy").  Rows, their order and the random streams are those of the mechanism, so
+ * that with the same streams both give the same sample up to rounding. */
 #ifndef NVDP_SRC_SHARE_RELEASE_H
 #define NVDP_SRC_SHARE_RELEASE_H
 
+#include "base/hdf5.h"
 #include "base/random.h"
-#include <nvdp/posteriors.h>
+#include "mechanism/mechanism.h"
+#include <nvdp/model.h>
+#include <nvdp/share.h>
+
+/* --- samples --- */
 
 struct nvdp__release {
     const struct nvdp_posteriors *posteriors;
     struct nvdp__noise noise;
-    uint32_t sample; /* which of a text's samples: the streams' epoch */
+    uint32_t sample; /* number of the sample among those of one text: the streams' epoch */
 };
 
-/* Rows of a sample of a text with `own` posterior rows, with or without weights. */
+/* Rows of a sample of a text with `own` posterior rows, with or without weights:
+ * (1 + L) kappa or (1 + own) kappa with weights; without weights L, or own. */
 size_t nvdp__release_sample_rows(const struct nvdp_posteriors *posteriors, bool weights,
                                  size_t own);
-/* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; without weights L, or
- * the text's own rows. */
-size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);
+size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i); /* of text i */
 /* Draws text i's sample under stream number `key`: z [rows, p], log_pi [rows] (NULL without
  * weights).  Nothing is rounded yet. */
 void nvdp__release_draw(const struct nvdp__release *release, size_t i, uint64_t key, double *z,
                         double *log_pi);
-
-/* Onto the grid: to the nearest value of binary16, vectors kept within +-65504, log weights within
- * [-65504, 0].  What comes out is exact in float. */
+/* Onto the grid: to the nearest f16, vectors kept within +-65504, log weights within [-65504, 0].
+ * What comes out is exact in float. */
 void nvdp__grid_vectors(size_t n, const double *z, float *out);
 void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
+
+/* --- what is said --- */
+
+/* Everything that is said.  All of it is public. */
+struct nvdp__release_facts {
+    const struct nvdp_model_info *info;
+    struct nvdp__form form;    /* of the samples */
+    double lambda_g, lambda_d; /* NaN: unknown */
+    size_t texts, samples;
+    bool labels;
+    bool insecure_seed;
+    bool measured;
+    struct nvdp_privacy_report privacy; /* of one release but for `bdp`, which is of all of them */
+    double delta;                       /* of the Bayesian accounting */
+    char created[32];                   /* ISO 8601, UTC */
+};
+
+/* Now, or $SOURCE_DATE_EPOCH. */
+void nvdp__creation_date(char out[32]);
+/* Rounded up to three digits.  A summary of texts is published without noise: its last digits would
+ * say more about single texts than anybody needs. */
+double nvdp__public_number(double value);
+/* In plain English, cut to `size` bytes. */
+void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out);
+/* Sets every attribute of embeddings/1 but nvdp_format. */
+nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
+                                     const struct nvdp__release_facts *facts);
 
 #endif

@@ -1,12 +1,52 @@
-/* Training a reader on a file of embeddings, and scoring it on texts it was not trained on. */
-#include "share/reuse.h"
-
+/* Training a reader on a file of embeddings, and scoring it on texts it was not trained on.
+ *
+ * The order of the file: the options and the files, which texts are for what, the reader and its
+ * memory, scores, epochs. */
 #include "base/file.h"
+#include "share/reader.h"
+#include "text/batch.h"
 #include "text/task.h"
+#include "train/metrics.h"
+#include "train/optimizer.h"
 #include <math.h>
+#include <nvdp/share.h>
 #include <stdlib.h>
 
-enum { HEAD_WIDTH = 8, MOST_HEADS = 12, LEAST_INNER = 64 };
+enum {
+    HEAD_WIDTH = 8,
+    MOST_HEADS = 12,
+    LEAST_INNER = 64,
+    HELD_OUT = 10, /* every tenth text */
+    ANY = -1,      /* splits of a file */
+    TRAIN = 0,
+    DEV = 1
+};
+
+/* Texts of a file by their numbers. */
+struct texts {
+    const struct nvdp__embeddings *file;
+    const struct nvdp__labels *labels;
+    size_t count;
+    size_t *row;
+};
+
+struct reuse {
+    struct nvdp_context *ctx;
+    const struct nvdp_reuse_config *options;
+    struct nvdp__embeddings *file, *eval_file; /* eval_file NULL: the same */
+    struct nvdp__labels labels, eval_labels;
+    struct nvdp_task task; /* metrics */
+    struct texts train, validation, test;
+    struct nvdp__reader *reader;
+    struct nvdp__optimizer optimizer;
+    size_t batch;
+    int64_t *order;  /* [train] */
+    size_t *samples; /* [batch] */
+    float *target;   /* [batch] */
+    float *best;     /* parameters of the best epoch */
+    double best_value;
+    size_t best_epoch;
+};
 
 struct nvdp_reuse_config nvdp_reuse_config_default(void) {
     return (struct nvdp_reuse_config){
@@ -48,7 +88,7 @@ static nvdp_status check_options(struct nvdp_context *ctx,
 }
 
 /* A file may name the task it was made for: its metrics then apply. */
-static void find_task(struct nvdp__reuse *reuse) {
+static void find_task(struct reuse *reuse) {
     enum nvdp_task_id id = NVDP_TASK_TSV;
     const char *name = reuse->file->task;
     bool regression = reuse->options->regression;
@@ -66,17 +106,7 @@ static void find_task(struct nvdp__reuse *reuse) {
     reuse->task.labels = NULL;
 }
 
-static nvdp_status check_same_kind(const struct nvdp__reuse *reuse) {
-    const struct nvdp__embeddings_shape *a = &reuse->file->shape;
-    const struct nvdp__embeddings_shape *b = &reuse->eval_file->shape;
-    if (a->dim == b->dim && a->kappa == b->kappa) return NVDP_OK;
-    return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
-                      "%s: expected vectors of width %zu with kappa %d as in %s, found %zu and %d",
-                      reuse->options->eval_file, a->dim, a->kappa, reuse->options->file, b->dim,
-                      b->kappa);
-}
-
-static nvdp_status open_files(struct nvdp__reuse *reuse) {
+static nvdp_status open_files(struct reuse *reuse) {
     const struct nvdp_reuse_config *options = reuse->options;
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(reuse->ctx, options->file, &reuse->file));
     find_task(reuse);
@@ -89,16 +119,122 @@ static nvdp_status open_files(struct nvdp__reuse *reuse) {
     reuse->task.classes = (int)reuse->labels.classes;
     if (options->eval_file == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(reuse->ctx, options->eval_file, &reuse->eval_file));
-    NVDP_RETURN_IF_FAILED(check_same_kind(reuse));
+    const struct nvdp__embeddings_shape *a = &reuse->file->shape;
+    const struct nvdp__embeddings_shape *b = &reuse->eval_file->shape;
+    if (a->dim != b->dim || a->kappa != b->kappa)
+        return nvdp__fail(
+            reuse->ctx, NVDP_ERR_INPUT,
+            "%s: expected vectors of width %zu with kappa %d as in %s, found %zu and %d",
+            options->eval_file, a->dim, a->kappa, options->file, b->dim, b->kappa);
     return nvdp__labels_read(reuse->ctx, options->eval_labels, options->eval_file, reuse->eval_file,
                              reuse->task.regression, &reuse->labels, &reuse->eval_labels);
+}
+
+/* --- which texts are for training, for validation, for scoring --- */
+
+/* Labelled texts of a split. */
+static nvdp_status choose(struct reuse *reuse, const struct nvdp__embeddings *file,
+                          const struct nvdp__labels *labels, int split, struct texts *out) {
+    out->file = file;
+    out->labels = labels;
+    out->count = 0;
+    free(out->row);
+    out->row = nvdp__calloc(reuse->ctx, labels->count, sizeof *out->row);
+    if (out->row == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < labels->count; i++) {
+        bool wanted = split == ANY || file->split == NULL || file->split[i] == split;
+        if (wanted && !isnan(labels->value[i])) out->row[out->count++] = i;
+    }
+    return NVDP_OK;
+}
+
+struct labelled {
+    float label;
+    size_t place; /* in a seeded order */
+    size_t row;
+};
+
+static int by_label(const void *left, const void *right) {
+    const struct labelled *a = left;
+    const struct labelled *b = right;
+    if (a->label != b->label) return a->label < b->label ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static int by_row(const void *left, const void *right) {
+    size_t a = *(const size_t *)left;
+    size_t b = *(const size_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Every tenth text of those sorted by label moves from `from` to `to`: each class, each range of
+ * scores gives its share. */
+static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, struct texts *from,
+                            struct texts *to) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__noise noise = {.seed = reuse->options->seed};
+    struct nvdp__stream stream =
+        nvdp__stream_open(&noise, NVDP__PURPOSE_READER, UINT32_MAX - purpose, 0);
+    size_t n = from->count;
+    struct labelled *sorted = nvdp__calloc(reuse->ctx, n, sizeof *sorted);
+    int64_t *order = nvdp__calloc(reuse->ctx, n, sizeof *order);
+    free(to->row);
+    *to = (struct texts){.file = from->file, .labels = from->labels};
+    to->row = nvdp__calloc(reuse->ctx, n, sizeof *to->row);
+    if (sorted == NULL || order == NULL || to->row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (int64_t)i;
+    }
+    nvdp__stream_shuffle(&stream, n, order);
+    for (size_t i = 0; i < n; i++) {
+        sorted[i] =
+            (struct labelled){from->labels->value[from->row[i]], (size_t)order[i], from->row[i]};
+    }
+    qsort(sorted, n, sizeof *sorted, by_label);
+    from->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct texts *side = i % HELD_OUT == HELD_OUT / 2 ? to : from;
+        side->row[side->count++] = sorted[i].row;
+    }
+    qsort(from->row, from->count, sizeof *from->row, by_row);
+    qsort(to->row, to->count, sizeof *to->row, by_row);
+cleanup:
+    free(sorted);
+    free(order);
+    return status;
+}
+
+/* Training texts are those of the train split, or, where the file has none, all.  Scored are another
+ * file's texts, or this file's dev split beside its train split, or a tenth. */
+static nvdp_status divide(struct reuse *reuse) {
+    const struct nvdp__embeddings *file = reuse->file;
+    struct texts *train = &reuse->train;
+    struct texts *test = &reuse->test;
+    bool train_split = false;
+    for (size_t i = 0; file->split != NULL && i < file->shape.texts; i++) {
+        train_split = train_split || file->split[i] == TRAIN;
+    }
+    NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, TRAIN, train));
+    if (train->count == 0) NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, ANY, train));
+    if (reuse->eval_file != NULL) {
+        NVDP_RETURN_IF_FAILED(choose(reuse, reuse->eval_file, &reuse->eval_labels, ANY, test));
+    } else {
+        if (train_split) NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, DEV, test));
+        if (test->count == 0) NVDP_RETURN_IF_FAILED(hold_out(reuse, 0, train, test));
+    }
+    NVDP_RETURN_IF_FAILED(hold_out(reuse, 1, train, &reuse->validation));
+    if (train->count > 0 && reuse->validation.count > 0 && test->count > 0) return NVDP_OK;
+    return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
+                      "%s: too few labelled texts: %zu for training, %zu for validation, %zu for "
+                      "scoring",
+                      reuse->options->file, train->count, reuse->validation.count, test->count);
 }
 
 /* --- the reader --- */
 
 /* Adam moves every weight by about lr a step, and the wider a sum, the smaller the moves that it
  * stands.  1e-2 did best at widths of 4 and 16, anything from 3e-4 to 1e-2 well at 256. */
-static double learning_rate(const struct nvdp__reuse *reuse) {
+static double learning_rate(const struct reuse *reuse) {
     if (reuse->options->lr > 0) return reuse->options->lr;
     return 1e-2 * fmin(1, sqrt(16 / (double)reuse->file->shape.dim));
 }
@@ -115,7 +251,7 @@ static size_t automatic_heads(size_t dim) {
     return heads > 0 ? heads : 1;
 }
 
-static nvdp_status create_reader(struct nvdp__reuse *reuse) {
+static nvdp_status create_reader(struct reuse *reuse) {
     const struct nvdp_reuse_config *options = reuse->options;
     const struct nvdp__embeddings *file = reuse->file;
     size_t dim = file->shape.dim;
@@ -149,25 +285,18 @@ static nvdp_status create_reader(struct nvdp__reuse *reuse) {
                       reuse->reader->shape.kappa);
 }
 
-static size_t longest_sample(const struct nvdp__reuse_texts *texts) {
-    size_t longest = 0;
-    const struct nvdp__embeddings *file = texts->file;
-    for (size_t i = 0; i < texts->count; i++) {
-        size_t sample =
-            texts->row[i] * file->shape.samples; /* a text's samples are of one length */
-        size_t rows = (size_t)(file->offset[sample + 1] - file->offset[sample]);
-        if (rows > longest) longest = rows;
-    }
-    return longest;
-}
-
-static nvdp_status allocate(struct nvdp__reuse *reuse) {
+static nvdp_status allocate(struct reuse *reuse) {
     struct nvdp_context *ctx = reuse->ctx;
-    size_t longest = longest_sample(&reuse->train);
-    size_t others = longest_sample(&reuse->validation);
-    if (others > longest) longest = others;
-    others = longest_sample(&reuse->test);
-    if (others > longest) longest = others;
+    const struct texts *all[] = {&reuse->train, &reuse->validation, &reuse->test};
+    size_t longest = 0; /* rows of one sample; the samples of one text have equally many */
+    for (size_t t = 0; t < 3; t++) {
+        const int64_t *offset = all[t]->file->offset;
+        for (size_t i = 0; i < all[t]->count; i++) {
+            size_t sample = all[t]->row[i] * all[t]->file->shape.samples;
+            size_t rows = (size_t)(offset[sample + 1] - offset[sample]);
+            if (rows > longest) longest = rows;
+        }
+    }
     reuse->batch =
         reuse->options->batch < reuse->train.count ? reuse->options->batch : reuse->train.count;
     NVDP_RETURN_IF_FAILED(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
@@ -188,39 +317,160 @@ static nvdp_status allocate(struct nvdp__reuse *reuse) {
                : NVDP_ERR_MEMORY;
 }
 
-static nvdp_status save(const struct nvdp__reuse *reuse) {
-    if (reuse->options->out == NULL) return NVDP_OK;
-    struct nvdp__reader_story story = {
-        .task = reuse->file->task[0] != '\0' ? reuse->file->task : NULL,
-        .labels = (const char *const *)reuse->labels.name,
-        .statement = "A reader trained on noisy embeddings and the labels given with them.",
-    };
-    return nvdp__reader_save(reuse->reader, &story, reuse->options->out);
-}
+/* --- scoring --- */
 
-static nvdp_status run(struct nvdp__reuse *reuse, struct nvdp_reuse_result *out) {
-    double started = nvdp__now();
-    struct nvdp_reuse_result result = {0};
-    NVDP_RETURN_IF_FAILED(open_files(reuse));
-    NVDP_RETURN_IF_FAILED(nvdp__reuse_divide(reuse));
-    NVDP_RETURN_IF_FAILED(create_reader(reuse));
-    NVDP_RETURN_IF_FAILED(allocate(reuse));
-    NVDP_RETURN_IF_FAILED(nvdp__reuse_train(reuse));
-    NVDP_RETURN_IF_FAILED(nvdp__reuse_score(reuse, &reuse->test, &result.scores));
-    NVDP_RETURN_IF_FAILED(save(reuse));
-    result.train_texts = reuse->train.count;
-    result.classes = reuse->labels.classes;
-    result.best_epoch = reuse->best_epoch;
-    result.seconds = nvdp__now() - started;
-    *out = result;
+/* Outputs of every text for its sample number s. */
+static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_t s,
+                           float *outputs) {
+    struct nvdp__reader *reader = reuse->reader;
+    size_t width = reader->shape.outputs;
+    for (size_t first = 0; first < texts->count; first += reuse->batch) {
+        size_t left = texts->count - first;
+        size_t n = left < reuse->batch ? left : reuse->batch;
+        if (nvdp__cancelled(reuse->ctx))
+            return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
+        for (size_t i = 0; i < n; i++) {
+            reuse->samples[i] = texts->row[first + i] * texts->file->shape.samples + s;
+        }
+        nvdp__reader_fill(reader, texts->file, n, reuse->samples);
+        NVDP_RETURN_IF_FAILED(nvdp__reader_forward(reader));
+        nvdp__download(&reader->dev, n * width, reader->logits, outputs + first * width);
+    }
     return NVDP_OK;
 }
 
+static nvdp_status score(struct reuse *reuse, const struct texts *texts,
+                         struct nvdp_scores *scores) {
+    nvdp_status status = NVDP_OK;
+    size_t draws = texts->file->shape.samples;
+    size_t size = texts->count * reuse->reader->shape.outputs;
+    float *outputs = nvdp__calloc(reuse->ctx, draws * size, sizeof *outputs);
+    float *label = nvdp__calloc(reuse->ctx, texts->count, sizeof *label);
+    const float **of_draw = nvdp__calloc(reuse->ctx, draws, sizeof *of_draw);
+    if (outputs == NULL || label == NULL || of_draw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t s = 0; s < draws; s++) {
+        of_draw[s] = outputs + s * size;
+        NVDP_TRY(predict(reuse, texts, s, outputs + s * size));
+    }
+    for (size_t i = 0; i < texts->count; i++) {
+        label[i] = texts->labels->value[texts->row[i]];
+    }
+    nvdp__score(&reuse->task, texts->count, label, draws, of_draw, scores);
+cleanup:
+    free(outputs);
+    free(label);
+    free(of_draw);
+    return status;
+}
+
+/* --- training --- */
+
+/* The sample that an epoch sees of a text. */
+static size_t pick_sample(const struct reuse *reuse, uint32_t epoch, size_t text) {
+    size_t samples = reuse->file->shape.samples;
+    const struct nvdp__noise noise = {.seed = reuse->options->seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_READER, epoch, text);
+    return text * samples + (samples > 1 ? nvdp__stream_below(&stream, samples) : 0);
+}
+
+static nvdp_status step(struct reuse *reuse, uint32_t epoch, size_t first, size_t n,
+                        uint64_t number, uint64_t total, double *loss) {
+    struct nvdp__reader *reader = reuse->reader;
+    double norm;
+    for (size_t i = 0; i < n; i++) {
+        size_t text = reuse->train.row[reuse->order[first + i]];
+        reuse->samples[i] = pick_sample(reuse, epoch, text);
+        reuse->target[i] = reuse->labels.value[text];
+    }
+    nvdp__reader_fill(reader, reuse->file, n, reuse->samples);
+    NVDP_RETURN_IF_FAILED(nvdp__reader_forward(reader));
+    nvdp__zero(&reader->dev, reader->params.total, reader->params.grad);
+    nvdp__reader_backward(reader, reuse->target, loss);
+    if (!isfinite(*loss))
+        return nvdp__fail(reuse->ctx, NVDP_ERR_NUMERIC,
+                          "reuse: the loss is %g in step %llu; a smaller lr may help", *loss,
+                          (unsigned long long)number + 1);
+    return nvdp__optimizer_step(&reuse->optimizer, &reader->dev, &reader->params,
+                                nvdp__lr_factor(number, total, reuse->options->warmup), &norm);
+}
+
+static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp__meter *meter,
+                               uint64_t *number, uint64_t total) {
+    size_t count = reuse->train.count;
+    double loss = 0;
+    nvdp__epoch_order(reuse->options->seed, epoch, count, reuse->order);
+    for (size_t first = 0; first < count; first += reuse->batch) {
+        size_t n = count - first < reuse->batch ? count - first : reuse->batch;
+        if (nvdp__cancelled(reuse->ctx))
+            return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
+        NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));
+        (*number)++;
+        nvdp__meter_update(meter, *number, (double)*number * (double)reuse->batch, "text", loss);
+    }
+    return NVDP_OK;
+}
+
+/* Keeps the parameters of the best epoch so far. */
+static nvdp_status judge(struct reuse *reuse, size_t epoch) {
+    struct nvdp_scores scores;
+    const struct nvdp__params *params = &reuse->reader->params;
+    NVDP_RETURN_IF_FAILED(score(reuse, &reuse->validation, &scores));
+    nvdp__log(reuse->ctx, NVDP_LOG_INFO, "epoch %zu: validation %s %.4f", epoch,
+              nvdp_metric_name(scores.metric[0]), scores.mean[0]);
+    if (reuse->best_epoch > 0 && !(scores.mean[0] > reuse->best_value)) return NVDP_OK;
+    reuse->best_epoch = epoch;
+    reuse->best_value = scores.mean[0];
+    nvdp__copy(&reuse->reader->dev, params->total, params->value, reuse->best);
+    return NVDP_OK;
+}
+
+static nvdp_status train(struct reuse *reuse) {
+    const struct nvdp_reuse_config *options = reuse->options;
+    struct nvdp__params *params = &reuse->reader->params;
+    size_t steps = (reuse->train.count + reuse->batch - 1) / reuse->batch;
+    uint64_t total = (uint64_t)steps * options->epochs;
+    uint64_t number = 0;
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, reuse->ctx, "reuse", "step", 0, total);
+    for (size_t epoch = 1; epoch <= options->epochs; epoch++) {
+        NVDP_RETURN_IF_FAILED(train_epoch(reuse, (uint32_t)epoch - 1, &meter, &number, total));
+        NVDP_RETURN_IF_FAILED(judge(reuse, epoch));
+        if (options->patience > 0 && epoch - reuse->best_epoch >= options->patience) break;
+    }
+    nvdp__meter_end(&meter);
+    nvdp__copy(&reuse->reader->dev, params->total, reuse->best, params->value);
+    return NVDP_OK;
+}
+
+/* --- all of it --- */
+
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_reuse_config *config,
                        struct nvdp_reuse_result *out) {
-    NVDP_RETURN_IF_FAILED(check_options(ctx, config));
-    struct nvdp__reuse reuse = {.ctx = ctx, .options = config};
-    nvdp_status status = run(&reuse, out);
+    nvdp_status status = NVDP_OK;
+    double started = nvdp__now();
+    struct reuse reuse = {.ctx = ctx, .options = config};
+    struct nvdp_reuse_result result = {0};
+    NVDP_TRY(check_options(ctx, config));
+    NVDP_TRY(open_files(&reuse));
+    NVDP_TRY(divide(&reuse));
+    NVDP_TRY(create_reader(&reuse));
+    NVDP_TRY(allocate(&reuse));
+    NVDP_TRY(train(&reuse));
+    NVDP_TRY(score(&reuse, &reuse.test, &result.scores));
+    if (config->out != NULL) {
+        struct nvdp__reader_story story = {
+            .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
+            .labels = (const char *const *)reuse.labels.name,
+            .statement = "A reader trained on noisy embeddings and the labels given with them.",
+        };
+        NVDP_TRY(nvdp__reader_save(reuse.reader, &story, config->out));
+    }
+    result.train_texts = reuse.train.count;
+    result.classes = reuse.labels.classes;
+    result.best_epoch = reuse.best_epoch;
+    result.seconds = nvdp__now() - started;
+    *out = result;
+cleanup:
     free(reuse.train.row);
     free(reuse.validation.row);
     free(reuse.test.row);

@@ -1,6 +1,6 @@
 /* Any bytes as the input of encode.  Lines with texts stop at the tokenizer, which has an entry of
  * its own. */
-#include "share/encode_input.h"
+#include "share/encode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "model/model.h"
 #include "rig.h"
 #include "share/reader.h"
-#include "share/statement.h"
+#include "share/release.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -502,9 +502,8 @@ Test(export, public_model_reads_as_the_sender_does) {
                  nvdp_context_error(bench.ctx));
     cr_assert_eq(nvdp__reader_plan(reader, 6, file->shape.sample_rows, false), NVDP_OK);
     static const size_t samples[] = {0, 1, 2, 3, 4, 5};
-    const struct nvdp__dropout none = {0};
     nvdp__reader_fill(reader, file, 6, samples);
-    cr_assert_eq(nvdp__reader_forward(reader, &none), NVDP_OK);
+    cr_assert_eq(nvdp__reader_forward(reader), NVDP_OK);
 
     struct nvdp_model *model = NULL;
     snprintf(path, sizeof path, "%s/model", bench.run);
@@ -583,7 +582,7 @@ Test(statement, is_whole_and_honest) {
     info.nvib = nvdp_nvib_config_default();
     info.nvib.length = 65536;
     struct nvdp__release_facts facts = long_facts(&info);
-    char text[NVDP_STATEMENT_ROOM];
+    char text[NVDP_STATEMENT_SIZE];
     nvdp__statement(&facts, sizeof text, text);
     size_t length = strlen(text);
     cr_assert_lt(length, sizeof text - 1, "cut: %s", text);

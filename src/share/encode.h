@@ -1,6 +1,6 @@
 /* What `encode` reads: JSON lines with texts or token ids, checked against an encoder's limits. */
-#ifndef NVDP_SRC_SHARE_ENCODE_INPUT_H
-#define NVDP_SRC_SHARE_ENCODE_INPUT_H
+#ifndef NVDP_SRC_SHARE_ENCODE_H
+#define NVDP_SRC_SHARE_ENCODE_H
 
 #include "base/base.h"
 #include <nvdp/bert.h>
