@@ -1,7 +1,7 @@
 /* Benchmarks: what they count, what they refuse; the numbers themselves are the machine's. */
 #include "experiments/bench/bench.h"
 #include "support.h"
-#include "tests/train/rig.h"
+#include "tiny_task.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -98,14 +98,14 @@ Test(bench, sizes_are_google_s) {
  * batches. */
 Test(bench, real_texts_in_the_order_of_training) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_bench_config config = nvdp_bench_config_default();
     const char *path = support_scratch_path("batches.jsonl");
     config.work = NVDP_BENCH_ENCODE;
     config.steps = 16; /* an epoch has 15 batches of 8 */
-    config.train.data = rig.data;
+    config.train.data = task.data;
     config.train.task = "sst2";
-    config.train.model = rig.model;
+    config.train.model = task.model;
     config.train.batch = 8;
     config.train.max_length = 10;
     config.batches = path;
@@ -123,7 +123,7 @@ Test(bench, real_texts_in_the_order_of_training) {
         json_array_foreach(json_object_get(batch, "input_ids"), index, ids) {
             const json_t *types = json_array_get(json_object_get(batch, "token_type_ids"), index);
             cr_assert_eq(json_array_size(types), json_array_size(ids));
-            cr_assert_eq(json_integer_value(json_array_get(ids, 0)), 2); /* [CLS] of the rig */
+            cr_assert_eq(json_integer_value(json_array_get(ids, 0)), 2); /* [CLS] of the task */
             tokens += json_array_size(ids);
         }
         texts += json_array_size(json_object_get(batch, "labels"));

@@ -1,7 +1,7 @@
 /* Weights in and out; random directories. */
 #include "base/file.h"
 #include "bert/checkpoint.h"
-#include "rig.h"
+#include "encoder.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -19,25 +19,25 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
 
 enum { NOTICES = 8192 };
 
-static struct rig *small_rig(size_t outputs) {
-    struct nvdp_bert_config config = rig_config();
-    struct rig *rig = rig_create(&config, outputs, false, false);
-    rig_randomise(rig, 0.3, 8);
-    return rig;
+static struct encoder *small_rig(size_t outputs) {
+    struct nvdp_bert_config config = encoder_config();
+    struct encoder *encoder = encoder_create(&config, outputs, false, false);
+    encoder_randomise(encoder, 0.3, 8);
+    return encoder;
 }
 
-/* Writes the rig's parameters as `dtype`, names passed through `rename`, one tensor left out. */
-static void write_as(struct rig *rig, const char *path, enum nvdp_dtype dtype,
+/* Writes the encoder's parameters as `dtype`, names passed through `rename`, one tensor left out. */
+static void write_as(struct encoder *encoder, const char *path, enum nvdp_dtype dtype,
                      const char *(*rename_tensor)(const char *, char *), const char *left_out) {
     struct nvdp_tensor_source source[64] = {0};
     char names[64][160];
     float *values[64];
     size_t count = 0;
-    for (size_t i = 0; i < rig->params.count; i++) {
-        const struct nvdp__param *param = &rig->params.entry[i];
+    for (size_t i = 0; i < encoder->params.count; i++) {
+        const struct nvdp__param *param = &encoder->params.entry[i];
         if (left_out != NULL && strcmp(param->name, left_out) == 0) continue;
         const char *name = rename_tensor(param->name, names[count]);
-        values[count] = rig_download(rig, param->count, nvdp__value(&rig->params, i));
+        values[count] = encoder_download(encoder, param->count, nvdp__value(&encoder->params, i));
         source[count] = (struct nvdp_tensor_source){name, dtype, param->rank, {0}, values[count]};
         memcpy(source[count].shape, param->shape, sizeof param->shape);
         if (dtype == NVDP_F64) {
@@ -51,8 +51,8 @@ static void write_as(struct rig *rig, const char *path, enum nvdp_dtype dtype,
         }
         count++;
     }
-    cr_assert_eq(nvdp_safetensors_write(rig->ctx, path, count, source, NULL), NVDP_OK, "%s",
-                 nvdp_context_error(rig->ctx));
+    cr_assert_eq(nvdp_safetensors_write(encoder->ctx, path, count, source, NULL), NVDP_OK, "%s",
+                 nvdp_context_error(encoder->ctx));
     for (size_t i = 0; i < count; i++) {
         free(values[i]);
     }
@@ -73,38 +73,38 @@ static const char *older_bare_name(const char *name, char *room) {
     return room;
 }
 
-/* The largest difference between the values of two rigs of one configuration. */
-static double distance(struct rig *a, struct rig *b) {
-    float *left = rig_download(a, a->params.total, a->params.value);
-    float *right = rig_download(b, b->params.total, b->params.value);
-    double worst = rig_difference(a->params.total, left, right);
+/* The largest difference between the values of two encoders of one configuration. */
+static double distance(struct encoder *a, struct encoder *b) {
+    float *left = encoder_download(a, a->params.total, a->params.value);
+    float *right = encoder_download(b, b->params.total, b->params.value);
+    double worst = encoder_difference(a->params.total, left, right);
     free(left);
     free(right);
     return worst;
 }
 
-static struct rig *blank_rig(size_t outputs) {
-    struct nvdp_bert_config config = rig_config();
-    return rig_create(&config, outputs, false, false);
+static struct encoder *blank_rig(size_t outputs) {
+    struct nvdp_bert_config config = encoder_config();
+    return encoder_create(&config, outputs, false, false);
 }
 
 Test(checkpoint, save_and_load_bitwise) {
-    struct rig *rig = small_rig(3);
-    struct rig *back = blank_rig(3);
+    struct encoder *encoder = small_rig(3);
+    struct encoder *back = blank_rig(3);
     char notices[NOTICES] = "";
     nvdp_context_set_log(back->ctx, keep_notice, notices);
-    cr_assert_eq(nvdp__checkpoint_save(&rig->dev, support_scratch(), &rig->params), NVDP_OK, "%s",
-                 nvdp_context_error(rig->ctx));
+    cr_assert_eq(nvdp__checkpoint_save(&encoder->dev, support_scratch(), &encoder->params), NVDP_OK,
+                 "%s", nvdp_context_error(encoder->ctx));
     cr_assert_eq(nvdp__checkpoint_load(&back->dev, support_scratch(), &back->params), NVDP_OK, "%s",
                  nvdp_context_error(back->ctx));
-    float *a = rig_download(rig, rig->params.total, rig->params.value);
-    float *b = rig_download(back, back->params.total, back->params.value);
-    cr_expect_arr_eq(a, b, rig->params.total * sizeof *a);
+    float *a = encoder_download(encoder, encoder->params.total, encoder->params.value);
+    float *b = encoder_download(back, back->params.total, back->params.value);
+    cr_expect_arr_eq(a, b, encoder->params.total * sizeof *a);
     cr_expect_str_empty(notices);
     free(a);
     free(b);
-    rig_free(rig);
-    rig_free(back);
+    encoder_free(encoder);
+    encoder_free(back);
 }
 
 Test(checkpoint, types_and_older_names) {
@@ -112,24 +112,24 @@ Test(checkpoint, types_and_older_names) {
         enum nvdp_dtype dtype;
         double tolerance; /* values reach 2.2; half a unit in the last place */
     } cases[] = {{NVDP_F64, 0}, {NVDP_F32, 0}, {NVDP_F16, 0x1p-10}, {NVDP_BF16, 0x1p-7}};
-    struct rig *rig = small_rig(3);
+    struct encoder *encoder = small_rig(3);
     const char *path = support_scratch_path("model.safetensors");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig *back = blank_rig(3);
-        write_as(rig, path, cases[i].dtype, older_bare_name, NULL);
+        struct encoder *back = blank_rig(3);
+        write_as(encoder, path, cases[i].dtype, older_bare_name, NULL);
         cr_assert_eq(nvdp__checkpoint_load_file(&back->dev, path, &back->params), NVDP_OK, "%s",
                      nvdp_context_error(back->ctx));
-        cr_expect_leq(distance(rig, back), cases[i].tolerance);
-        rig_free(back);
+        cr_expect_leq(distance(encoder, back), cases[i].tolerance);
+        encoder_free(back);
     }
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
-    struct rig *rig = small_rig(0);
+    struct encoder *encoder = small_rig(0);
     const char *path = support_scratch_path("model.safetensors");
-    write_as(rig, path, NVDP_F32, same_name, "bert.pooler.dense.bias");
-    struct rig *with_head = blank_rig(3);
+    write_as(encoder, path, NVDP_F32, same_name, "bert.pooler.dense.bias");
+    struct encoder *with_head = blank_rig(3);
     char notices[NOTICES] = "";
     nvdp_context_set_log(with_head->ctx, keep_notice, notices);
     nvdp__params_fill(&with_head->dev, &with_head->params, with_head->classifier.bias, 4);
@@ -138,71 +138,71 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
                                        "classifier.weight, classifier.bias\n"),
                        "%s", notices);
     float *bias =
-        rig_download(with_head, 3, nvdp__value(&with_head->params, with_head->classifier.bias));
+        encoder_download(with_head, 3, nvdp__value(&with_head->params, with_head->classifier.bias));
     cr_expect_eq(bias[0], 4, "the initial value was lost");
     free(bias);
-    rig_free(with_head);
+    encoder_free(with_head);
 
-    struct rig *larger = small_rig(3);
+    struct encoder *larger = small_rig(3);
     write_as(larger, path, NVDP_F32, same_name, NULL);
-    struct rig *plain = blank_rig(0);
+    struct encoder *plain = blank_rig(0);
     notices[0] = '\0';
     nvdp_context_set_log(plain->ctx, keep_notice, notices);
     cr_assert_eq(nvdp__checkpoint_load_file(&plain->dev, path, &plain->params), NVDP_OK);
     cr_expect_not_null(strstr(notices, "2 tensors not used: classifier."), "%s", notices);
-    rig_free(plain);
-    rig_free(larger);
-    rig_free(rig);
+    encoder_free(plain);
+    encoder_free(larger);
+    encoder_free(encoder);
 }
 
 Test(checkpoint, a_long_list_is_counted_by_part) {
-    struct rig *rig = small_rig(0);
+    struct encoder *encoder = small_rig(0);
     const char *path = support_scratch_path("model.safetensors");
     struct nvdp__params none;
-    nvdp__params_init(&none, rig->ctx);
+    nvdp__params_init(&none, encoder->ctx);
     cr_assert_eq(nvdp__params_allocate(&none, false), NVDP_OK);
-    write_as(rig, path, NVDP_F32, same_name, NULL);
+    write_as(encoder, path, NVDP_F32, same_name, NULL);
     char notices[NOTICES] = "";
-    nvdp_context_set_log(rig->ctx, keep_notice, notices);
-    cr_assert_eq(nvdp__checkpoint_load_file(&rig->dev, path, &none), NVDP_OK);
+    nvdp_context_set_log(encoder->ctx, keep_notice, notices);
+    cr_assert_eq(nvdp__checkpoint_load_file(&encoder->dev, path, &none), NVDP_OK);
     cr_expect_not_null(strstr(notices, "39 tensors not used: bert.embeddings.* (5), "
                                        "bert.encoder.* (32), bert.pooler.* (2)\n"),
                        "%s", notices);
     nvdp__params_release(&none);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
-static void expect_refused(struct rig *rig, const char *path, const char *part) {
-    cr_expect_eq(nvdp__checkpoint_load_file(&rig->dev, path, &rig->params), NVDP_ERR_INPUT);
-    const char *message = nvdp_context_error(rig->ctx);
+static void expect_refused(struct encoder *encoder, const char *path, const char *part) {
+    cr_expect_eq(nvdp__checkpoint_load_file(&encoder->dev, path, &encoder->params), NVDP_ERR_INPUT);
+    const char *message = nvdp_context_error(encoder->ctx);
     cr_expect_not_null(strstr(message, part), "no \"%s\" in: %s", part, message);
     cr_expect_not_null(strstr(message, path), "no file in: %s", message);
 }
 
 Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
-    struct rig *rig = small_rig(3);
-    struct rig *back = blank_rig(3);
+    struct encoder *encoder = small_rig(3);
+    struct encoder *back = blank_rig(3);
     const char *path = support_scratch_path("model.safetensors");
-    write_as(rig, path, NVDP_F32, same_name, "bert.encoder.layer.1.output.dense.weight");
+    write_as(encoder, path, NVDP_F32, same_name, "bert.encoder.layer.1.output.dense.weight");
     expect_refused(back, path,
                    "tensor 'bert.encoder.layer.1.output.dense.weight': expected shape [12, 20], "
                    "found none");
-    struct rig *four = blank_rig(4);
-    write_as(rig, path, NVDP_F32, same_name, NULL);
+    struct encoder *four = blank_rig(4);
+    write_as(encoder, path, NVDP_F32, same_name, NULL);
     expect_refused(four, path, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]");
     float bad[3] = {1, NAN, 2};
-    nvdp__upload(&rig->dev, 3, bad, nvdp__value(&rig->params, rig->classifier.bias));
-    write_as(rig, path, NVDP_BF16, same_name, NULL);
+    nvdp__upload(&encoder->dev, 3, bad, nvdp__value(&encoder->params, encoder->classifier.bias));
+    write_as(encoder, path, NVDP_BF16, same_name, NULL);
     expect_refused(back, path,
                    "tensor 'classifier.bias': expected finite numbers, found nan at "
                    "element 1");
     bad[1] = -INFINITY;
-    nvdp__upload(&rig->dev, 3, bad, nvdp__value(&rig->params, rig->classifier.bias));
-    write_as(rig, path, NVDP_F32, same_name, NULL);
+    nvdp__upload(&encoder->dev, 3, bad, nvdp__value(&encoder->params, encoder->classifier.bias));
+    write_as(encoder, path, NVDP_F32, same_name, NULL);
     expect_refused(back, path, "found -inf");
-    rig_free(four);
-    rig_free(back);
-    rig_free(rig);
+    encoder_free(four);
+    encoder_free(back);
+    encoder_free(encoder);
 }
 
 Test(checkpoint, integer_weights_are_refused) {
@@ -224,34 +224,36 @@ Test(checkpoint, integer_weights_are_refused) {
 }
 
 Test(checkpoint, other_forms_of_weights_are_named) {
-    struct rig *rig = blank_rig(0);
-    cr_expect_eq(nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params), NVDP_ERR_INPUT);
-    cr_expect_not_null(strstr(nvdp_context_error(rig->ctx), "expected model.safetensors"));
+    struct encoder *encoder = blank_rig(0);
+    cr_expect_eq(nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params),
+                 NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "expected model.safetensors"));
     support_write_text(support_scratch_path("pytorch_model.bin"), "x");
-    cr_expect_eq(nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params), NVDP_ERR_INPUT);
-    cr_expect_not_null(strstr(nvdp_context_error(rig->ctx), "found only pytorch_model.bin"));
-    cr_expect_not_null(strstr(nvdp_context_error(rig->ctx), "safe_serialization=True"));
-    rig_free(rig);
+    cr_expect_eq(nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params),
+                 NVDP_ERR_INPUT);
+    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "found only pytorch_model.bin"));
+    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "safe_serialization=True"));
+    encoder_free(encoder);
 }
 
 Test(checkpoint, out_of_memory) {
-    struct rig *rig = small_rig(3);
+    struct encoder *encoder = small_rig(3);
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 100);
-        nvdp__fail_allocation(rig->ctx, k);
-        status = nvdp__checkpoint_save(&rig->dev, support_scratch(), &rig->params);
+        nvdp__fail_allocation(encoder->ctx, k);
+        status = nvdp__checkpoint_save(&encoder->dev, support_scratch(), &encoder->params);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
     }
     status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 100);
-        nvdp__fail_allocation(rig->ctx, k);
-        status = nvdp__checkpoint_load(&rig->dev, support_scratch(), &rig->params);
+        nvdp__fail_allocation(encoder->ctx, k);
+        status = nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
     }
-    nvdp__fail_allocation(rig->ctx, 0);
-    rig_free(rig);
+    nvdp__fail_allocation(encoder->ctx, 0);
+    encoder_free(encoder);
 }
 
 /* A published model in F16, without a classifier and with the pre-training heads. */
@@ -261,32 +263,32 @@ Test(checkpoint, mini) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config;
     cr_assert_eq(nvdp_bert_config_read(ctx, directory, &config), NVDP_OK);
-    struct rig *rig = rig_create(&config, 2, false, false);
+    struct encoder *encoder = encoder_create(&config, 2, false, false);
     char notices[NOTICES] = "";
-    nvdp_context_set_log(rig->ctx, keep_notice, notices);
-    nvdp__bert_initialise(&rig->bert, &rig->dev, &rig->params, 1);
-    cr_assert_eq(nvdp__checkpoint_load(&rig->dev, directory, &rig->params), NVDP_OK, "%s",
-                 nvdp_context_error(rig->ctx));
+    nvdp_context_set_log(encoder->ctx, keep_notice, notices);
+    nvdp__bert_initialise(&encoder->bert, &encoder->dev, &encoder->params, 1);
+    cr_assert_eq(nvdp__checkpoint_load(&encoder->dev, directory, &encoder->params), NVDP_OK, "%s",
+                 nvdp_context_error(encoder->ctx));
     cr_expect_not_null(strstr(notices, "2 tensors not there, initialised: classifier.weight, "
                                        "classifier.bias"),
                        "%s", notices);
     cr_expect_not_null(strstr(notices, "7 tensors not used: cls.* (7)\n"), "%s", notices);
     size_t lengths[] = {128, 3, 40};
-    struct nvdp__batch *batch = rig_batch(rig, 3, lengths, 4);
-    rig_plan(rig, 3, 128);
-    double loss = rig_forward(rig, batch);
+    struct nvdp__batch *batch = encoder_batch(encoder, 3, lengths, 4);
+    encoder_plan(encoder, 3, 128);
+    double loss = encoder_forward(encoder, batch);
     cr_expect(isfinite(loss));
-    cr_expect(nvdp__all_finite(&rig->dev, batch->tokens * config.hidden_size,
-                               rig->cache.hidden[config.num_hidden_layers]));
+    cr_expect(nvdp__all_finite(&encoder->dev, batch->tokens * config.hidden_size,
+                               encoder->cache.hidden[config.num_hidden_layers]));
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
     free(directory);
     nvdp_context_free(ctx);
 }
 
 static nvdp_status create(struct nvdp_context *ctx, const char *vocabulary, const char *directory,
                           uint64_t seed) {
-    struct nvdp_bert_config config = rig_config();
+    struct nvdp_bert_config config = encoder_config();
     config.vocab_size = 6;
     return nvdp_bert_create_random(ctx, &config, seed, vocabulary, directory);
 }
@@ -315,10 +317,10 @@ Test(create, a_random_directory_is_complete_and_repeatable) {
     cr_expect_not(nvdp__exists(support_scratch_path("two/vocab.txt")));
     struct nvdp_bert_config config;
     cr_assert_eq(nvdp_bert_config_read(ctx, one, &config), NVDP_OK, "%s", nvdp_context_error(ctx));
-    struct rig *rig = rig_create(&config, 0, false, false);
-    cr_expect_eq(nvdp__checkpoint_load(&rig->dev, one, &rig->params), NVDP_OK, "%s",
-                 nvdp_context_error(rig->ctx));
-    rig_free(rig);
+    struct encoder *encoder = encoder_create(&config, 0, false, false);
+    cr_expect_eq(nvdp__checkpoint_load(&encoder->dev, one, &encoder->params), NVDP_OK, "%s",
+                 nvdp_context_error(encoder->ctx));
+    encoder_free(encoder);
     nvdp_context_free(ctx);
 }
 

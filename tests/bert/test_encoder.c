@@ -1,5 +1,5 @@
 /* What the encoder promises beyond its numbers: packing, threads, buffers, dropout, memory. */
-#include "rig.h"
+#include "encoder.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -9,66 +9,66 @@
 enum { TEXTS = 5, LONGEST = 13 };
 static const size_t lengths[TEXTS] = {4, 13, 1, 7, 2};
 
-static struct rig *make(bool training, bool keep_hidden, struct nvdp__batch **batch) {
-    struct nvdp_bert_config config = rig_config();
-    struct rig *rig = rig_create(&config, 3, training, keep_hidden);
-    rig_randomise(rig, 0.3, 2);
-    rig_plan(rig, TEXTS, LONGEST);
-    *batch = rig_batch(rig, TEXTS, lengths, 9);
-    return rig;
+static struct encoder *make(bool training, bool keep_hidden, struct nvdp__batch **batch) {
+    struct nvdp_bert_config config = encoder_config();
+    struct encoder *encoder = encoder_create(&config, 3, training, keep_hidden);
+    encoder_randomise(encoder, 0.3, 2);
+    encoder_plan(encoder, TEXTS, LONGEST);
+    *batch = encoder_batch(encoder, TEXTS, lengths, 9);
+    return encoder;
 }
 
 /* A text's hidden states are its own: other texts of the batch, and its place, change nothing.
  * Products of other shapes may add in another order, hence not bitwise. */
 Test(encoder, a_text_alone_and_in_a_batch) {
     struct nvdp__batch *batch;
-    struct rig *rig = make(false, false, &batch);
-    size_t dim = rig->bert.config.hidden_size;
-    rig_forward(rig, batch);
-    float *all = rig_last(rig, batch);
+    struct encoder *encoder = make(false, false, &batch);
+    size_t dim = encoder->bert.config.hidden_size;
+    encoder_forward(encoder, batch);
+    float *all = encoder_last(encoder, batch);
     for (size_t i = 0; i < TEXTS; i++) {
-        struct nvdp__batch *one = rig_one_text(rig, batch, i);
-        rig_forward(rig, one);
-        float *alone = rig_last(rig, one);
+        struct nvdp__batch *one = encoder_one_text(encoder, batch, i);
+        encoder_forward(encoder, one);
+        float *alone = encoder_last(encoder, one);
         double error =
-            rig_difference(one->tokens * dim, alone, all + (size_t)batch->offset[i] * dim);
+            encoder_difference(one->tokens * dim, alone, all + (size_t)batch->offset[i] * dim);
         cr_expect_leq(error, 1e-6 * 4, "text %zu: %g", i, error); /* values reach 4 */
         free(alone);
         nvdp__batch_free(one);
     }
     free(all);
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 Test(encoder, inference_equals_training_bitwise) {
     struct nvdp__batch *batch, *same;
-    struct rig *training = make(true, false, &batch);
-    struct rig *inference = make(false, false, &same);
+    struct encoder *training = make(true, false, &batch);
+    struct encoder *inference = make(false, false, &same);
     nvdp__batch_free(same);
-    struct rig *kept = make(false, true, &same);
+    struct encoder *kept = make(false, true, &same);
     nvdp__batch_free(same);
     cr_expect_lt(inference->arena.capacity, training->arena.capacity / 2);
-    double loss = rig_forward(training, batch);
-    cr_expect_eq(rig_forward(inference, batch), loss);
-    cr_expect_eq(rig_forward(kept, batch), loss);
+    double loss = encoder_forward(training, batch);
+    cr_expect_eq(encoder_forward(inference, batch), loss);
+    cr_expect_eq(encoder_forward(kept, batch), loss);
     size_t n = batch->tokens * training->bert.config.hidden_size;
     for (size_t i = 0; i <= training->bert.config.num_hidden_layers; i++) {
-        float *a = rig_download(training, n, training->cache.hidden[i]);
-        float *b = rig_download(kept, n, kept->cache.hidden[i]);
+        float *a = encoder_download(training, n, training->cache.hidden[i]);
+        float *b = encoder_download(kept, n, kept->cache.hidden[i]);
         cr_expect_arr_eq(a, b, n * sizeof *a, "hidden state %zu", i);
         free(a);
         free(b);
     }
-    float *a = rig_last(training, batch);
-    float *b = rig_last(inference, batch);
+    float *a = encoder_last(training, batch);
+    float *b = encoder_last(inference, batch);
     cr_expect_arr_eq(a, b, n * sizeof *a);
     free(a);
     free(b);
     nvdp__batch_free(batch);
-    rig_free(training);
-    rig_free(inference);
-    rig_free(kept);
+    encoder_free(training);
+    encoder_free(inference);
+    encoder_free(kept);
 }
 
 /* Gradients under several numbers of threads; sums of products are the BLAS's, whose split of a
@@ -78,25 +78,25 @@ Test(encoder, threads) {
     double want_loss = 0;
     for (int threads = 1; threads <= 4; threads++) {
         struct nvdp__batch *batch;
-        struct rig *rig = make(true, false, &batch);
-        cr_assert_eq(nvdp_context_set_threads(rig->ctx, threads), NVDP_OK);
-        rig->dev = nvdp__device_cpu(rig->ctx);
-        rig_plan(rig, TEXTS, LONGEST);
-        rig->pass = (struct nvdp__pass){
+        struct encoder *encoder = make(true, false, &batch);
+        cr_assert_eq(nvdp_context_set_threads(encoder->ctx, threads), NVDP_OK);
+        encoder->dev = nvdp__device_cpu(encoder->ctx);
+        encoder_plan(encoder, TEXTS, LONGEST);
+        encoder->pass = (struct nvdp__pass){
             .training = true, .hidden_dropout = 0.1F, .attention_dropout = 0.1F, .seed = 1};
-        double loss = rig_backward(rig, batch);
-        float *got = rig_download(rig, rig->params.total, rig->params.grad);
+        double loss = encoder_backward(encoder, batch);
+        float *got = encoder_download(encoder, encoder->params.total, encoder->params.grad);
         if (want == NULL) {
             want = got;
             want_loss = loss;
         } else {
             cr_expect_leq(fabs(loss - want_loss), 1e-6);
-            double error = rig_difference(rig->params.total, got, want);
+            double error = encoder_difference(encoder->params.total, got, want);
             cr_expect_leq(error, 1e-6, "%d threads: %g", threads, error);
             free(got);
         }
         nvdp__batch_free(batch);
-        rig_free(rig);
+        encoder_free(encoder);
     }
     free(want);
 }
@@ -104,78 +104,78 @@ Test(encoder, threads) {
 /* The plain kernels and the fast ones compute the same. */
 Test(encoder, reference_kernels) {
     struct nvdp__batch *batch, *same;
-    struct rig *fast = make(true, false, &batch);
-    struct rig *plain = make(true, false, &same);
+    struct encoder *fast = make(true, false, &batch);
+    struct encoder *plain = make(true, false, &same);
     plain->dev.reference = true;
-    rig_plan(plain, TEXTS, LONGEST);
+    encoder_plan(plain, TEXTS, LONGEST);
     struct nvdp__pass pass = {
         .training = true, .hidden_dropout = 0.1F, .attention_dropout = 0.1F, .seed = 1};
     fast->pass = pass;
     plain->pass = pass;
-    cr_expect_leq(fabs(rig_backward(fast, batch) - rig_backward(plain, batch)), 1e-5);
-    float *a = rig_download(fast, fast->params.total, fast->params.grad);
-    float *b = rig_download(plain, plain->params.total, plain->params.grad);
-    double error = rig_difference(fast->params.total, a, b);
+    cr_expect_leq(fabs(encoder_backward(fast, batch) - encoder_backward(plain, batch)), 1e-5);
+    float *a = encoder_download(fast, fast->params.total, fast->params.grad);
+    float *b = encoder_download(plain, plain->params.total, plain->params.grad);
+    double error = encoder_difference(fast->params.total, a, b);
     cr_expect_leq(error, 1e-5, "%g", error);
     free(a);
     free(b);
     nvdp__batch_free(batch);
     nvdp__batch_free(same);
-    rig_free(fast);
-    rig_free(plain);
+    encoder_free(fast);
+    encoder_free(plain);
 }
 
 Test(encoder, dropout_follows_seed_step_and_training) {
     struct nvdp__batch *batch;
-    struct rig *rig = make(true, false, &batch);
-    double plain = rig_forward(rig, batch);
-    rig->pass.hidden_dropout = 0.5F;
-    rig->pass.attention_dropout = 0.5F;
-    cr_expect_eq(rig_forward(rig, batch), plain, "dropout outside training");
-    rig->pass.training = true;
-    double first = rig_forward(rig, batch);
+    struct encoder *encoder = make(true, false, &batch);
+    double plain = encoder_forward(encoder, batch);
+    encoder->pass.hidden_dropout = 0.5F;
+    encoder->pass.attention_dropout = 0.5F;
+    cr_expect_eq(encoder_forward(encoder, batch), plain, "dropout outside training");
+    encoder->pass.training = true;
+    double first = encoder_forward(encoder, batch);
     cr_expect_neq(first, plain);
-    cr_expect_eq(rig_forward(rig, batch), first);
-    rig->pass.step = 1;
-    cr_expect_neq(rig_forward(rig, batch), first);
-    rig->pass.step = 0;
-    rig->pass.seed = 1;
-    cr_expect_neq(rig_forward(rig, batch), first);
-    rig->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.5F};
-    cr_expect_neq(rig_forward(rig, batch), plain);
-    rig->pass = (struct nvdp__pass){.training = true, .attention_dropout = 0.5F};
-    cr_expect_neq(rig_forward(rig, batch), plain);
+    cr_expect_eq(encoder_forward(encoder, batch), first);
+    encoder->pass.step = 1;
+    cr_expect_neq(encoder_forward(encoder, batch), first);
+    encoder->pass.step = 0;
+    encoder->pass.seed = 1;
+    cr_expect_neq(encoder_forward(encoder, batch), first);
+    encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.5F};
+    cr_expect_neq(encoder_forward(encoder, batch), plain);
+    encoder->pass = (struct nvdp__pass){.training = true, .attention_dropout = 0.5F};
+    cr_expect_neq(encoder_forward(encoder, batch), plain);
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 /* The trap set before the passes is still set after them. */
 Test(encoder, passes_allocate_nothing) {
     struct nvdp__batch *batch;
-    struct rig *rig = make(true, false, &batch);
-    rig->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.1F};
-    nvdp__fail_allocation(rig->ctx, 1);
-    cr_expect(isfinite(rig_backward(rig, batch)));
-    cr_expect_null(nvdp__calloc(rig->ctx, 1, 1));
+    struct encoder *encoder = make(true, false, &batch);
+    encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.1F};
+    nvdp__fail_allocation(encoder->ctx, 1);
+    cr_expect(isfinite(encoder_backward(encoder, batch)));
+    cr_expect_null(nvdp__calloc(encoder->ctx, 1, 1));
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 Test(encoder, parameters_names_flags_and_initial_values) {
-    struct nvdp_bert_config config = rig_config();
-    struct rig *rig = rig_create(&config, 0, true, false);
-    cr_expect_eq(nvdp_bert_parameter_count(&config), nvdp__params_trainable(&rig->params));
+    struct nvdp_bert_config config = encoder_config();
+    struct encoder *encoder = encoder_create(&config, 0, true, false);
+    cr_expect_eq(nvdp_bert_parameter_count(&config), nvdp__params_trainable(&encoder->params));
     struct nvdp_bert_config base = nvdp_bert_config_default();
     cr_expect_eq(nvdp_bert_parameter_count(&base), 109482240);
-    nvdp__bert_initialise(&rig->bert, &rig->dev, &rig->params, 3);
-    for (size_t i = 0; i < rig->params.count; i++) {
-        const struct nvdp__param *param = &rig->params.entry[i];
+    nvdp__bert_initialise(&encoder->bert, &encoder->dev, &encoder->params, 3);
+    for (size_t i = 0; i < encoder->params.count; i++) {
+        const struct nvdp__param *param = &encoder->params.entry[i];
         bool matrix = param->rank == 2;
         bool norm = strstr(param->name, "LayerNorm.weight") != NULL;
         cr_expect_eq((param->flags & NVDP__PARAM_DECAY) != 0, matrix, "%s", param->name);
         cr_expect_eq((param->flags & NVDP__PARAM_OPTIONAL) != 0,
                      strstr(param->name, "pooler") != NULL, "%s", param->name);
-        float *value = rig_download(rig, param->count, nvdp__value(&rig->params, i));
+        float *value = encoder_download(encoder, param->count, nvdp__value(&encoder->params, i));
         for (size_t k = 0; k < param->count; k++) {
             if (matrix) {
                 cr_assert(fabsf(value[k]) < 6 * 0.02F && value[k] != 0);
@@ -185,12 +185,12 @@ Test(encoder, parameters_names_flags_and_initial_values) {
         }
         free(value);
     }
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 Test(encoder, out_of_memory) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = rig_config();
+    struct nvdp_bert_config config = encoder_config();
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 1000);
@@ -212,7 +212,7 @@ Test(encoder, out_of_memory) {
 
 Test(encoder, impossible_configurations_are_refused) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = rig_config();
+    struct nvdp_bert_config config = encoder_config();
     config.num_attention_heads = 5;
     struct nvdp__params params;
     struct nvdp__bert bert = {0};

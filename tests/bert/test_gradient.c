@@ -5,7 +5,7 @@
  * one: (L(w + h u) - L(w - h u)) / 2h = <gradient, u>.  float32 gives the loss to about 1e-7 and
  * the step moves it by about 1e-3, so 1e-4 of the gradient's norm is noise; the cubic term adds as
  * much. */
-#include "rig.h"
+#include "encoder.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -20,38 +20,38 @@ static double dot(size_t n, const float *a, const float *b) {
     return sum;
 }
 
-static double loss_at(struct rig *rig, const struct nvdp__batch *batch, size_t index,
+static double loss_at(struct encoder *encoder, const struct nvdp__batch *batch, size_t index,
                       const float *value, const float *direction, double h) {
-    size_t n = rig->params.entry[index].count;
+    size_t n = encoder->params.entry[index].count;
     float *moved = malloc(n * sizeof *moved);
     for (size_t i = 0; i < n; i++) {
         moved[i] = (float)(value[i] + h * direction[i]);
     }
-    nvdp__upload(&rig->dev, n, moved, nvdp__value(&rig->params, index));
+    nvdp__upload(&encoder->dev, n, moved, nvdp__value(&encoder->params, index));
     free(moved);
-    return rig_forward(rig, batch);
+    return encoder_forward(encoder, batch);
 }
 
 /* |finite difference - <gradient, u>| over the gradient's norm. */
-static double check(struct rig *rig, const struct nvdp__batch *batch, size_t index,
+static double check(struct encoder *encoder, const struct nvdp__batch *batch, size_t index,
                     const float *gradient, const float *direction) {
-    size_t n = rig->params.entry[index].count;
+    size_t n = encoder->params.entry[index].count;
     double norm = sqrt(dot(n, gradient, gradient));
     double h = 2e-3 / norm;
     if (h > 0.02) h = 0.02;
-    float *value = rig_download(rig, n, nvdp__value(&rig->params, index));
-    double above = loss_at(rig, batch, index, value, direction, h);
-    double below = loss_at(rig, batch, index, value, direction, -h);
-    nvdp__upload(&rig->dev, n, value, nvdp__value(&rig->params, index));
+    float *value = encoder_download(encoder, n, nvdp__value(&encoder->params, index));
+    double above = loss_at(encoder, batch, index, value, direction, h);
+    double below = loss_at(encoder, batch, index, value, direction, -h);
+    nvdp__upload(&encoder->dev, n, value, nvdp__value(&encoder->params, index));
     free(value);
     double error = fabs((above - below) / (2 * h) - dot(n, gradient, direction));
     /* A key's bias has no gradient at all: the loss must not move then. */
     return norm < 1e-6 ? error : error / norm;
 }
 
-static double check_tensor(struct rig *rig, const struct nvdp__batch *batch, size_t index) {
-    size_t n = rig->params.entry[index].count;
-    float *gradient = rig_download(rig, n, nvdp__grad(&rig->params, index));
+static double check_tensor(struct encoder *encoder, const struct nvdp__batch *batch, size_t index) {
+    size_t n = encoder->params.entry[index].count;
+    float *gradient = encoder_download(encoder, n, nvdp__grad(&encoder->params, index));
     float *direction = malloc(n * sizeof *direction);
     double norm = sqrt(dot(n, gradient, gradient));
     double worst = 0;
@@ -59,7 +59,7 @@ static double check_tensor(struct rig *rig, const struct nvdp__batch *batch, siz
         for (size_t i = 0; i < n; i++) {
             direction[i] = (float)(gradient[i] / norm);
         }
-        worst = check(rig, batch, index, gradient, direction);
+        worst = check(encoder, batch, index, gradient, direction);
     }
     struct nvdp__noise noise = {.seed = 5};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, index);
@@ -68,33 +68,33 @@ static double check_tensor(struct rig *rig, const struct nvdp__batch *batch, siz
     for (size_t i = 0; i < n; i++) {
         direction[i] = (float)(direction[i] / length);
     }
-    worst = fmax(worst, check(rig, batch, index, gradient, direction));
+    worst = fmax(worst, check(encoder, batch, index, gradient, direction));
     free(gradient);
     free(direction);
     return worst;
 }
 
 static void check_all(const struct nvdp_bert_config *config, const struct nvdp__pass *pass) {
-    struct rig *rig = rig_create(config, 3, true, false);
+    struct encoder *encoder = encoder_create(config, 3, true, false);
     size_t lengths[] = {5, 1, 9, 4};
-    struct nvdp__batch *batch = rig_batch(rig, 4, lengths, 11);
-    rig_randomise(rig, 0.3, 7);
-    rig_plan(rig, 4, 9);
-    rig->pass = *pass;
-    rig_backward(rig, batch);
+    struct nvdp__batch *batch = encoder_batch(encoder, 4, lengths, 11);
+    encoder_randomise(encoder, 0.3, 7);
+    encoder_plan(encoder, 4, 9);
+    encoder->pass = *pass;
+    encoder_backward(encoder, batch);
     double worst = 0;
-    for (size_t i = 0; i < rig->params.count; i++) {
-        double error = check_tensor(rig, batch, i);
-        cr_expect_leq(error, 2e-3, "%s: error %g", rig->params.entry[i].name, error);
+    for (size_t i = 0; i < encoder->params.count; i++) {
+        double error = check_tensor(encoder, batch, i);
+        cr_expect_leq(error, 2e-3, "%s: error %g", encoder->params.entry[i].name, error);
         worst = fmax(worst, error);
     }
     cr_log_info("worst finite difference %g", worst);
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 Test(gradient, gelu_new_with_dropout) {
-    struct nvdp_bert_config config = rig_config();
+    struct nvdp_bert_config config = encoder_config();
     config.hidden_act = NVDP_GELU_NEW;
     struct nvdp__pass pass = {
         .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
@@ -102,27 +102,27 @@ Test(gradient, gelu_new_with_dropout) {
 }
 
 Test(gradient, gelu_without_dropout) {
-    struct nvdp_bert_config config = rig_config();
+    struct nvdp_bert_config config = encoder_config();
     struct nvdp__pass pass = {.training = true};
     check_all(&config, &pass);
 }
 
 /* Over two passes the gradients of layers' matrices are set, all others add up. */
 Test(gradient, sets_matrices_and_adds_to_the_rest) {
-    struct nvdp_bert_config config = rig_config();
-    struct rig *rig = rig_create(&config, 3, true, false);
+    struct nvdp_bert_config config = encoder_config();
+    struct encoder *encoder = encoder_create(&config, 3, true, false);
     size_t lengths[] = {5, 7};
-    struct nvdp__batch *batch = rig_batch(rig, 2, lengths, 1);
-    rig_randomise(rig, 0.3, 7);
-    rig_plan(rig, 2, 7);
-    rig_backward(rig, batch);
-    size_t total = rig->params.total;
-    float *once = rig_download(rig, total, rig->params.grad);
-    rig_add_backward(rig, batch);
-    float *twice = rig_download(rig, total, rig->params.grad);
+    struct nvdp__batch *batch = encoder_batch(encoder, 2, lengths, 1);
+    encoder_randomise(encoder, 0.3, 7);
+    encoder_plan(encoder, 2, 7);
+    encoder_backward(encoder, batch);
+    size_t total = encoder->params.total;
+    float *once = encoder_download(encoder, total, encoder->params.grad);
+    encoder_add_backward(encoder, batch);
+    float *twice = encoder_download(encoder, total, encoder->params.grad);
     size_t set = 0;
-    for (size_t i = 0; i < rig->params.count; i++) {
-        const struct nvdp__param *tensor = &rig->params.entry[i];
+    for (size_t i = 0; i < encoder->params.count; i++) {
+        const struct nvdp__param *tensor = &encoder->params.entry[i];
         double times = tensor->flags & NVDP__PARAM_SET ? 1 : 2;
         set += times == 1;
         for (size_t at = tensor->offset; at < tensor->offset + tensor->count; at++)
@@ -133,5 +133,5 @@ Test(gradient, sets_matrices_and_adds_to_the_rest) {
     free(once);
     free(twice);
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }

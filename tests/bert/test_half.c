@@ -1,6 +1,6 @@
 /* The encoder with bfloat16 products against the same in float32. */
 #include "bert/checkpoint.h"
-#include "rig.h"
+#include "encoder.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +11,7 @@ enum { TEXTS = 5, LONGEST = 150 };
 
 /* Heads of 32, more keys than a block of queries, lengths that are no multiple of anything. */
 static struct nvdp_bert_config half_config(void) {
-    struct nvdp_bert_config config = rig_config();
+    struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 96;
     config.num_attention_heads = 3;
     config.intermediate_size = 160;
@@ -20,16 +20,16 @@ static struct nvdp_bert_config half_config(void) {
     return config;
 }
 
-static struct rig *rig_with_batch(enum nvdp_precision precision, bool training,
-                                  const struct nvdp_bert_config *config,
-                                  struct nvdp__batch **batch) {
+static struct encoder *encoder_with_batch(enum nvdp_precision precision, bool training,
+                                          const struct nvdp_bert_config *config,
+                                          struct nvdp__batch **batch) {
     static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 2, 77};
-    struct rig *rig = rig_create_in(precision, config, 3, training, false);
-    *batch = rig_batch(rig, TEXTS, lengths, 11);
-    rig_randomise(rig, 0.1, 7);
-    rig_plan(rig, TEXTS, LONGEST);
-    nvdp__weights_changed(&rig->dev);
-    return rig;
+    struct encoder *encoder = encoder_create_in(precision, config, 3, training, false);
+    *batch = encoder_batch(encoder, TEXTS, lengths, 11);
+    encoder_randomise(encoder, 0.1, 7);
+    encoder_plan(encoder, TEXTS, LONGEST);
+    nvdp__weights_changed(&encoder->dev);
+    return encoder;
 }
 
 static double norm(size_t n, const float *x, const float *y) {
@@ -50,22 +50,22 @@ static bool skipped(void) {
  * bias has no gradient (softmax does not see it): what is there is rounding. */
 static double worst_gradient(const struct nvdp_bert_config *config, const struct nvdp__pass *pass) {
     struct nvdp__batch *batch[2];
-    struct rig *rig[2];
+    struct encoder *encoder[2];
     float *grad[2];
     double loss[2];
     for (int i = 0; i < 2; i++) {
-        rig[i] = rig_with_batch(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, true, config,
-                                &batch[i]);
-        rig[i]->pass = *pass;
-        loss[i] = rig_backward(rig[i], batch[i]);
-        grad[i] = rig_download(rig[i], rig[i]->params.total, rig[i]->params.grad);
-        cr_assert_eq(nvdp__device_status(&rig[i]->dev), NVDP_OK);
+        encoder[i] = encoder_with_batch(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, true,
+                                        config, &batch[i]);
+        encoder[i]->pass = *pass;
+        loss[i] = encoder_backward(encoder[i], batch[i]);
+        grad[i] = encoder_download(encoder[i], encoder[i]->params.total, encoder[i]->params.grad);
+        cr_assert_eq(nvdp__device_status(&encoder[i]->dev), NVDP_OK);
     }
-    cr_assert_not_null(rig[1]->dev.half);
+    cr_assert_not_null(encoder[1]->dev.half);
     cr_assert_leq(fabs(loss[0] - loss[1]), 1e-2 * fabs(loss[0]));
     double worst = 0;
-    for (size_t t = 0; t < rig[0]->params.count; t++) {
-        const struct nvdp__param *tensor = &rig[0]->params.entry[t];
+    for (size_t t = 0; t < encoder[0]->params.count; t++) {
+        const struct nvdp__param *tensor = &encoder[0]->params.entry[t];
         if (strstr(tensor->name, "key.bias") != NULL) continue;
         double size = norm(tensor->count, grad[0] + tensor->offset, NULL);
         double error = norm(tensor->count, grad[0] + tensor->offset, grad[1] + tensor->offset);
@@ -75,7 +75,7 @@ static double worst_gradient(const struct nvdp_bert_config *config, const struct
     for (int i = 0; i < 2; i++) {
         free(grad[i]);
         nvdp__batch_free(batch[i]);
-        rig_free(rig[i]);
+        encoder_free(encoder[i]);
     }
     return worst;
 }
@@ -104,19 +104,19 @@ Test(half, inference_equals_training) {
     if (skipped()) return;
     struct nvdp_bert_config config = half_config();
     struct nvdp__batch *batch[2];
-    struct rig *rig[2];
+    struct encoder *encoder[2];
     float *last[2];
     for (int i = 0; i < 2; i++) {
-        rig[i] = rig_with_batch(NVDP_PRECISION_BF16, i == 1, &config, &batch[i]);
-        rig_forward(rig[i], batch[i]);
-        last[i] = rig_last(rig[i], batch[i]);
+        encoder[i] = encoder_with_batch(NVDP_PRECISION_BF16, i == 1, &config, &batch[i]);
+        encoder_forward(encoder[i], batch[i]);
+        last[i] = encoder_last(encoder[i], batch[i]);
     }
     size_t n = batch[0]->tokens * config.hidden_size;
     cr_assert_eq(memcmp(last[0], last[1], n * sizeof *last[0]), 0);
     for (int i = 0; i < 2; i++) {
         free(last[i]);
         nvdp__batch_free(batch[i]);
-        rig_free(rig[i]);
+        encoder_free(encoder[i]);
     }
 }
 
@@ -125,14 +125,14 @@ Test(half, a_text_alone) {
     if (skipped()) return;
     struct nvdp_bert_config config = half_config();
     struct nvdp__batch *batch = NULL;
-    struct rig *rig = rig_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
-    rig_forward(rig, batch);
-    float *together = rig_last(rig, batch);
+    struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
+    encoder_forward(encoder, batch);
+    float *together = encoder_last(encoder, batch);
     size_t dim = config.hidden_size;
     for (size_t t = 0; t < TEXTS; t++) {
-        struct nvdp__batch *one = rig_one_text(rig, batch, t);
-        rig_forward(rig, one);
-        float *alone = rig_last(rig, one);
+        struct nvdp__batch *one = encoder_one_text(encoder, batch, t);
+        encoder_forward(encoder, one);
+        float *alone = encoder_last(encoder, one);
         const float *expected = together + (size_t)batch->offset[t] * dim;
         /* Sums of products may be split differently for another number of rows. */
         double error = norm(one->tokens * dim, alone, expected);
@@ -142,7 +142,7 @@ Test(half, a_text_alone) {
     }
     free(together);
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 /* Weights that change between passes are not taken from the copy made before. */
@@ -150,17 +150,17 @@ Test(half, changed_weights_are_packed_again) {
     if (skipped()) return;
     struct nvdp_bert_config config = half_config();
     struct nvdp__batch *batch = NULL;
-    struct rig *rig = rig_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
-    double before = rig_forward(rig, batch);
-    rig_randomise(rig, 0.2, 8);
-    nvdp__weights_changed(&rig->dev);
-    double after = rig_forward(rig, batch);
+    struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
+    double before = encoder_forward(encoder, batch);
+    encoder_randomise(encoder, 0.2, 8);
+    nvdp__weights_changed(&encoder->dev);
+    double after = encoder_forward(encoder, batch);
     cr_assert_neq(before, after);
-    rig_randomise(rig, 0.1, 7);
-    nvdp__weights_changed(&rig->dev);
-    cr_assert_eq(rig_forward(rig, batch), before);
+    encoder_randomise(encoder, 0.1, 7);
+    nvdp__weights_changed(&encoder->dev);
+    cr_assert_eq(encoder_forward(encoder, batch), before);
     nvdp__batch_free(batch);
-    rig_free(rig);
+    encoder_free(encoder);
 }
 
 /* A checkpoint read between passes counts as such a change, as after the last epoch of training. */
@@ -168,31 +168,34 @@ Test(half, a_loaded_checkpoint_is_packed_again) {
     if (skipped()) return;
     struct nvdp_bert_config config = half_config();
     struct nvdp__batch *batch[2];
-    struct rig *rig[2];
+    struct encoder *encoder[2];
     double loss[2];
     for (int i = 0; i < 2; i++) {
-        rig[i] = rig_with_batch(NVDP_PRECISION_BF16, false, &config, &batch[i]);
+        encoder[i] = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch[i]);
         if (i == 0) {
-            rig_randomise(rig[i], 0.2, 9);
-            cr_assert_eq(nvdp__checkpoint_save(&rig[i]->dev, support_scratch(), &rig[i]->params),
-                         NVDP_OK);
+            encoder_randomise(encoder[i], 0.2, 9);
+            cr_assert_eq(
+                nvdp__checkpoint_save(&encoder[i]->dev, support_scratch(), &encoder[i]->params),
+                NVDP_OK);
         }
-        cr_assert_neq(rig_forward(rig[i], batch[i]), 0); /* the second packs its own weights */
-        cr_assert_eq(nvdp__checkpoint_load(&rig[i]->dev, support_scratch(), &rig[i]->params),
-                     NVDP_OK, "%s", nvdp_context_error(rig[i]->ctx));
-        loss[i] = rig_forward(rig[i], batch[i]);
+        cr_assert_neq(encoder_forward(encoder[i], batch[i]),
+                      0); /* the second packs its own weights */
+        cr_assert_eq(
+            nvdp__checkpoint_load(&encoder[i]->dev, support_scratch(), &encoder[i]->params),
+            NVDP_OK, "%s", nvdp_context_error(encoder[i]->ctx));
+        loss[i] = encoder_forward(encoder[i], batch[i]);
     }
     cr_assert_eq(loss[0], loss[1], "expected %.9g, found %.9g", loss[0], loss[1]);
     for (int i = 0; i < 2; i++) {
         nvdp__batch_free(batch[i]);
-        rig_free(rig[i]);
+        encoder_free(encoder[i]);
     }
 }
 
 /* Heads that do not suit are computed in float32. */
 Test(half, heads_of_odd_width_fall_back) {
-    struct nvdp_bert_config config = rig_config();
-    struct rig *rig = rig_create_in(NVDP_PRECISION_BF16, &config, 3, false, false);
-    cr_assert_null(rig->dev.half);
-    rig_free(rig);
+    struct nvdp_bert_config config = encoder_config();
+    struct encoder *encoder = encoder_create_in(NVDP_PRECISION_BF16, &config, 3, false, false);
+    cr_assert_null(encoder->dev.half);
+    encoder_free(encoder);
 }

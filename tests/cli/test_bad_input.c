@@ -1,7 +1,7 @@
 /* Bad input and bad places for output, through the program: the message names file, line or tensor,
  * what was expected and what was found; the exit code is right; nothing is left behind. */
 #include "base/hdf5.h"
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -52,21 +52,21 @@ static const char *inside(const char *folder, const char *name) {
 
 /* The program must exit with `code`, say all parts (NULL ends them) and leave nothing. */
 static void refused(int code, const char *const *parts, const char *args) {
-    struct outcome outcome = rig_run("%s", args);
+    struct outcome outcome = program_run("%s", args);
     cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", args, code,
                  outcome.code, outcome.err);
     for (; *parts != NULL; parts++) {
-        rig_contains(outcome.err, *parts);
+        support_contains(outcome.err, *parts);
     }
     cr_assert_str_empty(outcome.out);
-    rig_release(&outcome);
+    program_release(&outcome);
     nothing_left();
 }
 
 #define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static const char *train_command(void) {
-    return text("train %s --quiet --out %s", rig_train_options(), inside(out_folder(), "run"));
+    return text("train %s --quiet --out %s", program_train_options(), inside(out_folder(), "run"));
 }
 
 /* Training and encoding read a model, info its weights. */
@@ -74,7 +74,7 @@ static void model_refused(const char *const *parts) {
     refused(3, parts, train_command());
     const char *texts = support_scratch_path("texts.jsonl");
     support_write_text(texts, "{\"text\": \"good\"}\n");
-    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", rig_model(), texts,
+    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", program_model(), texts,
                             inside(out_folder(), "hidden.h5"));
     refused(3, parts, args);
 }
@@ -82,7 +82,7 @@ static void model_refused(const char *const *parts) {
 /* --- model.safetensors --- */
 
 static const char *weights(void) {
-    return inside(rig_model(), "model.safetensors");
+    return inside(program_model(), "model.safetensors");
 }
 
 static size_t read_bytes(const char *path, unsigned char **bytes) {
@@ -149,7 +149,7 @@ static void replace(const char *path, const char *old, const char *new) {
 }
 
 Test(bad_input, tensor_of_another_shape) {
-    const char *config = inside(rig_model(), "config.json");
+    const char *config = inside(program_model(), "config.json");
     replace(config, "\"intermediate_size\": 32", "\"intermediate_size\": 48");
     model_refused(PARTS("model.safetensors: tensor 'bert.encoder.layer.0.intermediate.dense",
                         "expected shape [48, 16], found [32, 16]"));
@@ -169,7 +169,7 @@ Test(bad_input, weights_that_are_no_numbers) {
 }
 
 Test(bad_input, model_config) {
-    const char *config = inside(rig_model(), "config.json");
+    const char *config = inside(program_model(), "config.json");
     support_write_text(config, "{\"vocab_size\": ");
     model_refused(PARTS("config.json"));
     support_write_text(config, "");
@@ -189,12 +189,12 @@ static void append(const char *path, const void *bytes, size_t count) {
 }
 
 Test(bad_input, vocabulary_of_another_size) {
-    append(inside(rig_model(), "vocab.txt"), "extra\n", 6);
+    append(inside(program_model(), "vocab.txt"), "extra\n", 6);
     model_refused(PARTS("vocab.txt: expected", "40 pieces", "vocab_size", "found 41"));
 }
 
 Test(bad_input, vocabulary) {
-    const char *path = inside(rig_model(), "vocab.txt");
+    const char *path = inside(program_model(), "vocab.txt");
     append(path, "\xff\xfe\n", 3);
     model_refused(PARTS("vocab.txt:41: expected UTF-8, found piece"));
     support_write_text(path, "");
@@ -207,7 +207,7 @@ Test(bad_input, vocabulary) {
 
 /* Training on train.tsv with that text. */
 static void rows_refused(const char *rows, const char *const *parts) {
-    support_write_text(inside(rig_task(), "train.tsv"), rows);
+    support_write_text(inside(program_task(), "train.tsv"), rows);
     refused(3, parts, train_command());
 }
 
@@ -227,25 +227,25 @@ Test(bad_input, rows_of_a_task) {
 }
 
 Test(bad_input, rows_of_the_dev_file) {
-    support_write_text(inside(rig_task(), "dev.tsv"), "sentence\tlabel\ngood\t1\nbad\n");
+    support_write_text(inside(program_task(), "dev.tsv"), "sentence\tlabel\ngood\t1\nbad\n");
     refused(3, PARTS("dev.tsv:3: expected 2 columns, found 1"), train_command());
-    support_write_text(inside(rig_task(), "dev.tsv"), "");
+    support_write_text(inside(program_task(), "dev.tsv"), "");
     refused(3, PARTS("dev.tsv:1: empty file"), train_command());
-    cr_assert_eq(remove(inside(rig_task(), "dev.tsv")), 0);
+    cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
     refused(1, PARTS("dev.tsv: cannot read: No such file"), train_command());
 }
 
 Test(bad_input, bad_rows_can_be_skipped) {
-    append(inside(rig_task(), "train.tsv"), "half\n", 5);
-    struct outcome outcome = rig_expect(0, "train %s --skip-bad-rows --epochs 1 --out %s",
-                                        rig_train_options(), inside(out_folder(), "run"));
-    rig_contains(outcome.err, "train.tsv: skipped 1 bad rows; the first: ");
-    rig_contains(outcome.err, "train.tsv:162: expected 2 columns, found 1");
-    rig_release(&outcome);
+    append(inside(program_task(), "train.tsv"), "half\n", 5);
+    struct outcome outcome = program_expect(0, "train %s --skip-bad-rows --epochs 1 --out %s",
+                                            program_train_options(), inside(out_folder(), "run"));
+    support_contains(outcome.err, "train.tsv: skipped 1 bad rows; the first: ");
+    support_contains(outcome.err, "train.tsv:162: expected 2 columns, found 1");
+    program_release(&outcome);
 }
 
 Test(bad_input, rows_of_a_user_s_own) {
-    const char *data = rig_task();
+    const char *data = program_task();
     const char *args =
         text("%s --task tsv --text-column sentence --label-column label", train_command());
     support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\t\xff\xfe\nbad\tno\n");
@@ -264,19 +264,19 @@ Test(bad_input, rows_of_a_user_s_own) {
 Test(bad_input, text_that_is_no_utf8_is_cleaned) {
     const char *path = support_scratch_path("texts.txt");
     support_write_text(path, "good\xff film\n");
-    struct outcome outcome = rig_expect(0, "tokenize --model %s <%s", rig_model(), path);
+    struct outcome outcome = program_expect(0, "tokenize --model %s <%s", program_model(), path);
     struct outcome clean = {0};
     support_write_text(path, "good film\n");
-    clean = rig_expect(0, "tokenize --model %s <%s", rig_model(), path);
+    clean = program_expect(0, "tokenize --model %s <%s", program_model(), path);
     cr_assert_str_eq(outcome.out, clean.out);
-    rig_release(&clean);
-    rig_release(&outcome);
+    program_release(&clean);
+    program_release(&outcome);
 }
 
 Test(bad_input, json_lines) {
     static const char *const lines[] = {"{\"text\": \"a\xff\"}", "[]", "{", "{\"pair\": \"a\"}"};
     const char *texts = support_scratch_path("texts.jsonl");
-    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", rig_model(), texts,
+    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", program_model(), texts,
                             inside(out_folder(), "hidden.h5"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         support_write_text(texts, text("{\"text\": \"good\"}\n%s\n", lines[i]));
@@ -328,8 +328,8 @@ Test(bad_input, posteriors) {
     const struct fixture good = {0, 0, 1, "hidden"};
     const char *path = support_scratch_path("posteriors.h5");
     write_posteriors(path, &good);
-    struct outcome outcome = rig_expect(0, "privacy --posteriors %s", path);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(0, "privacy --posteriors %s", path);
+    program_release(&outcome);
     posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
                        PARTS("posteriors.h5: dataset mu", "row 1", "expected", "found nan"));
     posteriors_refused((struct fixture){INFINITY, 0, 1, "hidden"},
@@ -378,11 +378,11 @@ Test(bad_input, a_folder_is_no_run) {
                                            "export --split dev --out nowhere"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const char *args = text("%s %s", commands[i], out_folder());
-        struct outcome outcome = rig_run("%s", args);
+        struct outcome outcome = program_run("%s", args);
         cr_assert(outcome.code == 1 || outcome.code == 3, "%s: %d", args, outcome.code);
-        rig_contains(outcome.err, out_folder());
+        support_contains(outcome.err, out_folder());
         cr_assert_str_empty(outcome.out);
-        rig_release(&outcome);
+        program_release(&outcome);
     }
     nothing_left();
 }
@@ -402,9 +402,9 @@ Test(bad_input, unknown_options) {
 
 static const char *make_run(void) {
     const char *run = support_scratch_path("trained");
-    struct outcome outcome = rig_expect(0, "train %s --epochs 1 --quiet --method nvdp --out %s",
-                                        rig_train_options(), run);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(0, "train %s --epochs 1 --quiet --method nvdp --out %s",
+                                            program_train_options(), run);
+    program_release(&outcome);
     return run;
 }
 
@@ -422,7 +422,7 @@ enum { WRITERS = sizeof writers / sizeof *writers };
 static const char *writer(size_t index, const char *run, const char *folder) {
     static char args[16000];
     static const char *const word[] = {"RUN", "MODEL", "TEXTS", "%s"};
-    const char *const value[] = {run, rig_model(), support_scratch_path("texts.jsonl"), folder};
+    const char *const value[] = {run, program_model(), support_scratch_path("texts.jsonl"), folder};
     support_write_text(value[2], "{\"text\": \"good\"}\n");
     args[0] = '\0';
     for (const char *at = writers[index]; *at != '\0';) {
@@ -451,10 +451,10 @@ Test(bad_input, a_folder_that_cannot_be) {
         refused(1, PARTS("/no/such/folder", "No such file or directory"),
                 writer(i, run, "/no/such/folder"));
     }
-    const char *args = text("train %s --quiet --out %s/run", rig_train_options(), folder);
+    const char *args = text("train %s --quiet --out %s/run", program_train_options(), folder);
     refused(1, PARTS(folder, "Not a directory"), args);
     refused(1, PARTS(folder, "cannot write a run there: Not a directory"),
-            text("train %s --overwrite --out %s", rig_train_options(), folder));
+            text("train %s --overwrite --out %s", program_train_options(), folder));
 }
 
 /* The shell's limit on the size of a file stands for a full disk. */
@@ -474,8 +474,8 @@ Test(bad_input, a_disk_that_is_full) {
         const char *args = writer(i, run, out_folder());
         int code = run_limited(1, args, &err);
         cr_assert_eq(code, 1, "nvdp %s: expected exit code 1, found %d: %s", args, code, err);
-        rig_contains(err, out_folder());
-        rig_contains(err, "cannot write");
+        support_contains(err, out_folder());
+        support_contains(err, "cannot write");
         free(err);
         nothing_left();
     }
@@ -483,11 +483,11 @@ Test(bad_input, a_disk_that_is_full) {
 
 Test(bad_input, a_disk_that_is_full_in_training) {
     char *err = NULL;
-    rig_model();
+    program_model();
     int code = run_limited(8, train_command(), &err);
     cr_assert_eq(code, 1, "expected exit code 1, found %d: %s", code, err);
-    rig_contains(err, inside(out_folder(), "run"));
-    rig_contains(err, "cannot write");
+    support_contains(err, inside(out_folder(), "run"));
+    support_contains(err, "cannot write");
     free(err);
     struct stat info;
     cr_assert_neq(stat(inside(out_folder(), "run/result.json"), &info), 0);
@@ -500,7 +500,7 @@ Test(bad_input, a_broken_model_spares_the_run_it_would_replace) {
     struct stat info;
     snprintf(run, sizeof run, "%s", make_run());
     support_write_text(weights(), "short");
-    const char *args = text("train %s --quiet --overwrite --out %s", rig_train_options(), run);
+    const char *args = text("train %s --quiet --overwrite --out %s", program_train_options(), run);
     refused(3, PARTS("model.safetensors"), args);
     cr_assert_eq(stat(inside(run, "result.json"), &info), 0, "the earlier run is gone");
 }

@@ -1,6 +1,6 @@
 /* nvdp bench: the fields that scripts read, consistent with one another; options that do not go
  * together. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -37,24 +37,24 @@ Test(bench, train_and_encode_print_one_object) {
     for (int i = 0; i < 2; i++) {
         const char *work = i == 0 ? "train" : "encode";
         struct outcome outcome =
-            rig_expect(0,
-                       "bench %s --method %s --arch tiny --batch 2 --length 8 --steps 2 --json "
-                       "--threads 1",
-                       work, i == 0 ? "nvdp" : "base");
-        json_t *object = rig_object(&outcome);
+            program_expect(0,
+                           "bench %s --method %s --arch tiny --batch 2 --length 8 --steps 2 --json "
+                           "--threads 1",
+                           work, i == 0 ? "nvdp" : "base");
+        json_t *object = program_object(&outcome);
         cr_assert_str_eq(json_string_value(json_object_get(object, "bench")), work);
         cr_assert_str_eq(json_string_value(json_object_get(object, "precision")), "f32");
         cr_assert_eq(number(object, "dropout"), i == 0 ? 0.1 : 0);
         steps_are_consistent(object, i == 0 ? 3 : 1);
         json_decref(object);
-        rig_release(&outcome);
+        program_release(&outcome);
     }
 }
 
 Test(bench, rd_prints_one_object) {
     struct outcome outcome =
-        rig_expect(0, "bench rd --texts 6 --components 4 --dim 8 --steps 2 --json --threads 1");
-    json_t *object = rig_object(&outcome);
+        program_expect(0, "bench rd --texts 6 --components 4 --dim 8 --steps 2 --json --threads 1");
+    json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "pairs"), 30);
     cr_assert_float_eq(number(object, "pair_elements_per_second") /
                            (number(object, "pairs_per_second") * 4 * 8),
@@ -64,30 +64,30 @@ Test(bench, rd_prints_one_object) {
                        1, 1e-9);
     cr_assert_gt(number(object, "peak_rss"), 0);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(bench, tables_for_people) {
-    struct outcome outcome = rig_expect(
+    struct outcome outcome = program_expect(
         0,
         "bench encode --arch tiny --data %s --task sst2 --model %s --max-length 12 --batch 4 "
         "--steps 2 --method base",
-        rig_task(), rig_model());
-    rig_contains(outcome.out, "\nstep              ");
-    rig_contains(outcome.out, "% of a large product's ");
-    rig_contains(outcome.out, "8 of ");
-    rig_release(&outcome);
-    outcome = rig_expect(0, "bench rd --texts 3 --components 4 --dim 8");
-    rig_contains(outcome.out, "6 ordered, of 4 components x 8 dimensions");
-    rig_contains(outcome.out, "G pair-elements/s");
-    rig_release(&outcome);
+        program_task(), program_model());
+    support_contains(outcome.out, "\nstep              ");
+    support_contains(outcome.out, "% of a large product's ");
+    support_contains(outcome.out, "8 of ");
+    program_release(&outcome);
+    outcome = program_expect(0, "bench rd --texts 3 --components 4 --dim 8");
+    support_contains(outcome.out, "6 ordered, of 4 components x 8 dimensions");
+    support_contains(outcome.out, "G pair-elements/s");
+    program_release(&outcome);
 }
 
 static void refused(const char *args, const char *message) {
-    struct outcome outcome = rig_expect(2, "bench %s", args);
-    rig_contains(outcome.err, message);
+    struct outcome outcome = program_expect(2, "bench %s", args);
+    support_contains(outcome.err, message);
     cr_assert_str_empty(outcome.out);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(bench, wrong_usage_is_named) {

@@ -1,5 +1,5 @@
 /* --config FILE.json: the same options from a file; flags win. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -11,19 +11,19 @@ static const char *write_config(const char *text) {
 }
 
 static void refused(int code, const char *text, const char *message) {
-    struct outcome outcome = rig_expect(code, "tokenize --config %s", write_config(text));
-    rig_contains(outcome.err, "config.json");
-    rig_contains(outcome.err, message);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(code, "tokenize --config %s", write_config(text));
+    support_contains(outcome.err, "config.json");
+    support_contains(outcome.err, message);
+    program_release(&outcome);
 }
 
 static void pieces(const char *args, const char *config, const char *expected) {
     const char *input = support_scratch_path("input.txt");
     support_write_text(input, "the film was good\n");
-    struct outcome outcome = rig_expect(0, "tokenize --model %s --config %s %s <%s", rig_model(),
-                                        write_config(config), args, input);
+    struct outcome outcome = program_expect(0, "tokenize --model %s --config %s %s <%s",
+                                            program_model(), write_config(config), args, input);
     cr_assert_str_eq(outcome.out, expected);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(config_file, gives_options_with_dashes_or_underscores) {
@@ -38,10 +38,10 @@ Test(config_file, gives_options_with_dashes_or_underscores) {
 Test(config_file, flags_win_wherever_they_stand) {
     pieces("--max-length 5", "{\"max_length\": 4}", "the film was\n");
     struct outcome outcome =
-        rig_expect(0, "tokenize --max-length 5 --model %s --config %s <%s", rig_model(),
-                   write_config("{\"max_length\": 4}"), support_scratch_path("input.txt"));
+        program_expect(0, "tokenize --max-length 5 --model %s --config %s <%s", program_model(),
+                       write_config("{\"max_length\": 4}"), support_scratch_path("input.txt"));
     cr_assert_str_eq(outcome.out, "the film was\n");
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(config_file, later_files_win_over_earlier_ones) {
@@ -50,10 +50,10 @@ Test(config_file, later_files_win_over_earlier_ones) {
     const char *input = support_scratch_path("input.txt");
     support_write_text(input, "the film was good\n");
     struct outcome outcome =
-        rig_expect(0, "tokenize --model %s --config %s --config %s <%s", rig_model(), first,
-                   write_config("{\"max_length\": 4}"), input);
+        program_expect(0, "tokenize --model %s --config %s --config %s <%s", program_model(), first,
+                       write_config("{\"max_length\": 4}"), input);
     cr_assert_str_eq(outcome.out, "[CLS] the film [SEP]\n");
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(config_file, faults_name_the_file_and_the_key) {
@@ -67,38 +67,38 @@ Test(config_file, faults_name_the_file_and_the_key) {
     refused(3, "[1]", "expected an object of options, found an array");
     refused(3, "{\"model\": \"a\",\n\"model\": \"b\"}", "duplicate object key");
     refused(3, "{\n\"model\": ", "config.json:2");
-    struct outcome missing = rig_expect(1, "tokenize --config nowhere.json");
-    rig_contains(missing.err, "nowhere.json: No such file");
-    rig_release(&missing);
+    struct outcome missing = program_expect(1, "tokenize --config nowhere.json");
+    support_contains(missing.err, "nowhere.json: No such file");
+    program_release(&missing);
 }
 
 Test(config_file, numbers_keep_their_value) {
     const char *config = write_config("{\"lambda_g\": 0.1, \"lambda-d\": 1e-300, \"lr\": 3e-5, "
                                       "\"clip_mu\": \"inf\", \"seed\": 9007199254740993}");
-    struct outcome outcome = rig_expect(
+    struct outcome outcome = program_expect(
         0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json --config %s",
-        rig_task(), rig_model(), config);
-    json_t *object = rig_object(&outcome);
+        program_task(), program_model(), config);
+    json_t *object = program_object(&outcome);
     const json_t *configuration = json_object_get(object, "configuration");
     cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_g")), 0.1);
     cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_d")), 1e-300);
     cr_assert_eq(json_number_value(json_object_get(configuration, "lr")), 3e-5);
     cr_assert_eq(json_integer_value(json_object_get(configuration, "seed")), 9007199254740993);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 /* "lambda" sets both weights, and stands in order with the others. */
 static void lambdas(const char *args, double lambda_g, double lambda_d) {
-    struct outcome outcome =
-        rig_expect(0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
-                   rig_task(), rig_model(), args);
-    json_t *object = rig_object(&outcome);
+    struct outcome outcome = program_expect(
+        0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
+        program_task(), program_model(), args);
+    json_t *object = program_object(&outcome);
     const json_t *configuration = json_object_get(object, "configuration");
     cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_g")), lambda_g);
     cr_assert_eq(json_number_value(json_object_get(configuration, "lambda_d")), lambda_d);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(config_file, lambda_sets_both_weights_in_order) {

@@ -1,6 +1,6 @@
 /* Frozen layers and the cache through the program: where files go, and that all that follows a
  * training works unchanged. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -20,13 +20,13 @@ static int files(const char *folder, const char *kind) {
 }
 
 static void must(int code, const char *format, const char *a, const char *b) {
-    struct outcome outcome = rig_expect(code, format, a, b);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(code, format, a, b);
+    program_release(&outcome);
 }
 
 Test(frozen, a_run_is_scored_measured_and_exported_as_any) {
     const char *run = support_scratch_path("run");
-    must(0, "train %s --freeze-layers 1 --out %s", rig_train_options(), run);
+    must(0, "train %s --freeze-layers 1 --out %s", program_train_options(), run);
     const char *usual = support_scratch_path("cache/nvdp"); /* of $XDG_CACHE_HOME */
     cr_assert_eq(files(usual, "prefix-"), 1);
     cr_assert_eq(files(usual, "tokens-"), 2); /* train and dev */
@@ -36,49 +36,49 @@ Test(frozen, a_run_is_scored_measured_and_exported_as_any) {
     must(0, "export %s --split dev --limit 4 --out %s", run, support_scratch_path("shared.h5"));
     must(0, "train --resume %s --no-prefix-cache%s", run, "");
     char *text = support_read(support_scratch_path("run/run.json"));
-    rig_contains(text, "\"freeze_layers\": 1");
-    rig_lacks(text, "cache");
+    support_contains(text, "\"freeze_layers\": 1");
+    support_lacks(text, "cache");
     free(text);
 }
 
 Test(frozen, the_cache_is_where_it_is_told) {
     const char *cache = support_scratch_path("mine/here");
     struct outcome outcome =
-        rig_expect(0, "train %s --freeze-layers 1 --no-prefix-cache --cache %s --out %s",
-                   rig_train_options(), cache, support_scratch_path("a"));
-    rig_release(&outcome);
+        program_expect(0, "train %s --freeze-layers 1 --no-prefix-cache --cache %s --out %s",
+                       program_train_options(), cache, support_scratch_path("a"));
+    program_release(&outcome);
     cr_assert_eq(files(cache, "tokens-"), 2);
     cr_assert_eq(files(cache, "prefix-"), 0);
-    outcome = rig_expect(0, "train %s --no-cache --out %s", rig_train_options(),
-                         support_scratch_path("b"));
-    rig_release(&outcome);
+    outcome = program_expect(0, "train %s --no-cache --out %s", program_train_options(),
+                             support_scratch_path("b"));
+    program_release(&outcome);
     cr_assert_eq(files(support_scratch_path("cache/nvdp"), ""), 0);
 }
 
 Test(frozen, a_dry_run_says_what_is_fixed_and_what_it_takes) {
     struct outcome outcome =
-        rig_expect(0, "train %s --freeze-layers 1 --dry-run --json", rig_train_options());
-    json_t *object = rig_object(&outcome);
+        program_expect(0, "train %s --freeze-layers 1 --dry-run --json", program_train_options());
+    json_t *object = program_object(&outcome);
     const json_t *plan = json_object_get(object, "plan");
     json_int_t frozen = json_integer_value(json_object_get(plan, "frozen_parameters"));
     /* tables, LayerNorm, one layer of width 16 with 32 inside */
     cr_assert_eq(frozen, (40 + 32 + 2) * 16 + 32 + 4 * 272 + 544 + 528 + 64);
     cr_assert_gt(json_integer_value(json_object_get(plan, "prefix_cache_bytes")), 160 * 5 * 64);
     json_decref(object);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "train %s --freeze-layers 1 --dry-run", rig_train_options());
-    rig_contains(outcome.out, "\nfrozen parameters ");
-    rig_contains(outcome.out, " MiB in the cache\n");
-    rig_release(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "train %s --freeze-layers 1 --dry-run", program_train_options());
+    support_contains(outcome.out, "\nfrozen parameters ");
+    support_contains(outcome.out, " MiB in the cache\n");
+    program_release(&outcome);
     cr_assert_eq(files(support_scratch_path("cache/nvdp"), ""), 0);
 }
 
 Test(frozen, wrong_usage_is_named) {
-    struct outcome outcome = rig_expect(2, "train %s --freeze-layers 2 --out %s",
-                                        rig_train_options(), support_scratch_path("run"));
-    rig_contains(outcome.err, "freeze_layers: expected 1 to the model's 1, found 2");
-    rig_release(&outcome);
-    outcome = rig_expect(2, "train --cache d --no-cache --resume run");
-    rig_contains(outcome.err, "--cache and --no-cache exclude each other");
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(2, "train %s --freeze-layers 2 --out %s",
+                                            program_train_options(), support_scratch_path("run"));
+    support_contains(outcome.err, "freeze_layers: expected 1 to the model's 1, found 2");
+    program_release(&outcome);
+    outcome = program_expect(2, "train --cache d --no-cache --resume run");
+    support_contains(outcome.err, "--cache and --no-cache exclude each other");
+    program_release(&outcome);
 }

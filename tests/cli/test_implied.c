@@ -1,16 +1,16 @@
 /* Defaults that follow from the method and the regulariser; what is asked for wins. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
 /* A resolved configuration; json_decref() the root. */
 static json_t *resolved(const char *args, json_t **root) {
-    struct outcome outcome =
-        rig_expect(0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
-                   rig_task(), rig_model(), args);
-    *root = rig_object(&outcome);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(
+        0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
+        program_task(), program_model(), args);
+    *root = program_object(&outcome);
+    program_release(&outcome);
     return json_object_get(*root, "configuration");
 }
 
@@ -65,24 +65,24 @@ Test(implied, by_the_regularizer) {
 }
 
 Test(implied, help_says_so) {
-    struct outcome outcome = rig_expect(0, "train --help");
-    rig_contains(outcome.out, "--decay-to");
-    rig_contains(outcome.out, "reg implies 0.1");
-    rig_contains(outcome.out, "regularizer kl implies");
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(0, "train --help");
+    support_contains(outcome.out, "--decay-to");
+    support_contains(outcome.out, "reg implies 0.1");
+    support_contains(outcome.out, "regularizer kl implies");
+    program_release(&outcome);
 }
 
 /* Nothing is private about it, and everything that takes a model with a classifier takes it. */
 Test(implied, a_run_of_reg_is_scored_and_predicts) {
     const char *run = support_scratch_path("run");
     struct outcome outcome =
-        rig_expect(0, "train %s --method reg --out %s", rig_train_options(), run);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "eval %s --json", run);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "predict %s --split test", run);
-    rig_release(&outcome);
-    outcome = rig_expect(2, "privacy %s", run);
-    rig_contains(outcome.err, "method 'reg' has no bottleneck");
-    rig_release(&outcome);
+        program_expect(0, "train %s --method reg --out %s", program_train_options(), run);
+    program_release(&outcome);
+    outcome = program_expect(0, "eval %s --json", run);
+    program_release(&outcome);
+    outcome = program_expect(0, "predict %s --split test", run);
+    program_release(&outcome);
+    outcome = program_expect(2, "privacy %s", run);
+    support_contains(outcome.err, "method 'reg' has no bottleneck");
+    program_release(&outcome);
 }

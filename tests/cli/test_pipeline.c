@@ -1,5 +1,5 @@
 /* From training to a reader of the shared file, through the program alone. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -37,23 +37,24 @@ static const char *in_run(const char *name) {
 /* A trained run, made once a test. */
 static const char *make_run(const char *method) {
     const char *run = support_scratch_path("run");
-    struct outcome outcome =
-        rig_expect(0, "train %s --method %s --out %s --quiet", rig_train_options(), method, run);
+    struct outcome outcome = program_expect(0, "train %s --method %s --out %s --quiet",
+                                            program_train_options(), method, run);
     cr_assert_str_empty(outcome.err);
-    rig_release(&outcome);
+    program_release(&outcome);
     return run;
 }
 
 Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     const char *run = support_scratch_path("run");
-    struct outcome outcome = rig_expect(0, "train %s --out %s --dry-run", rig_train_options(), run);
-    rig_contains(outcome.out, "\"lambda_g\": 0.001");
-    rig_contains(outcome.out, "\nparameters ");
-    rig_contains(outcome.out, "\nmemory ");
+    struct outcome outcome =
+        program_expect(0, "train %s --out %s --dry-run", program_train_options(), run);
+    support_contains(outcome.out, "\"lambda_g\": 0.001");
+    support_contains(outcome.out, "\nparameters ");
+    support_contains(outcome.out, "\nmemory ");
     cr_assert_not(exists(run));
-    rig_release(&outcome);
-    outcome = rig_expect(0, "train %s --out %s --dry-run --json", rig_train_options(), run);
-    json_t *object = rig_object(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "train %s --out %s --dry-run --json", program_train_options(), run);
+    json_t *object = program_object(&outcome);
     const json_t *plan = json_object_get(object, "plan");
     const json_t *nvib = json_object_get(json_object_get(object, "configuration"), "nvib");
     cr_assert_eq(number(nvib, "latent_dim"), 16, "resolved for the model");
@@ -64,26 +65,26 @@ Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     cr_assert_eq(number(plan, "test_texts"), 40);
     cr_assert_gt(number(plan, "memory_bytes"), 0);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(pipeline, train_prints_a_table_or_an_object) {
     const char *run = support_scratch_path("run");
-    struct outcome table = rig_expect(0, "train %s --out %s", rig_train_options(), run);
-    rig_contains(table.out, "best epoch ");
-    rig_contains(table.out, "validation ");
-    rig_contains(table.out, "accuracy ");
-    rig_contains(table.out, " +- ");
-    rig_contains(table.out, "majority class ");
-    rig_contains(table.out, "tokens/s");
-    rig_contains(table.out, run);
-    rig_release(&table);
-    struct outcome again = rig_expect(2, "train %s --out %s", rig_train_options(), run);
-    rig_contains(again.err, "not empty");
-    rig_release(&again);
-    struct outcome outcome =
-        rig_expect(0, "train %s --out %s --overwrite --json --quiet", rig_train_options(), run);
-    json_t *object = rig_object(&outcome);
+    struct outcome table = program_expect(0, "train %s --out %s", program_train_options(), run);
+    support_contains(table.out, "best epoch ");
+    support_contains(table.out, "validation ");
+    support_contains(table.out, "accuracy ");
+    support_contains(table.out, " +- ");
+    support_contains(table.out, "majority class ");
+    support_contains(table.out, "tokens/s");
+    support_contains(table.out, run);
+    program_release(&table);
+    struct outcome again = program_expect(2, "train %s --out %s", program_train_options(), run);
+    support_contains(again.err, "not empty");
+    program_release(&again);
+    struct outcome outcome = program_expect(0, "train %s --out %s --overwrite --json --quiet",
+                                            program_train_options(), run);
+    json_t *object = program_object(&outcome);
     has_string(object, "out", run);
     cr_assert_eq(number(object, "epochs_run"), 2);
     const json_t *test = json_object_get(object, "test");
@@ -94,38 +95,39 @@ Test(pipeline, train_prints_a_table_or_an_object) {
     cr_assert(number(accuracy, "mean") >= 0 && number(accuracy, "mean") <= 1);
     cr_assert_geq(number(accuracy, "sd"), 0);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 /* What a private run is for: a score, its privacy, a file for others, a reader of it. */
 static void share(const char *run) {
     const char *shared = support_scratch_path("of-method.h5");
-    struct outcome outcome = rig_expect(0, "privacy %s --json", run);
-    json_t *object = rig_object(&outcome);
+    struct outcome outcome = program_expect(0, "privacy %s --json", run);
+    json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "n"), 40);
     json_decref(object);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "export %s --split train,dev --with-labels --overwrite --out %s", run,
-                         shared);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "reuse %s --epochs 1 --json", shared);
-    object = rig_object(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "export %s --split train,dev --with-labels --overwrite --out %s",
+                             run, shared);
+    program_release(&outcome);
+    outcome = program_expect(0, "reuse %s --epochs 1 --json", shared);
+    object = program_object(&outcome);
     cr_assert_not_null(json_object_get(object, "metrics"));
     json_decref(object);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "info %s", shared);
-    rig_release(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "info %s", shared);
+    program_release(&outcome);
 }
 
 Test(pipeline, every_method_trains_and_evaluates) {
     const char *methods[] = {"base", "nvdp", "reg", "vib-fixed", "vib-learned", "vtdp"};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const char *run = support_scratch_path(methods[i]);
-        struct outcome trained = rig_expect(0, "train %s --epochs 1 --method %s --out %s --quiet",
-                                            rig_train_options(), methods[i], run);
-        rig_release(&trained);
-        struct outcome outcome = rig_expect(0, "eval %s --json --draws 2", run);
-        json_t *object = rig_object(&outcome);
+        struct outcome trained =
+            program_expect(0, "train %s --epochs 1 --method %s --out %s --quiet",
+                           program_train_options(), methods[i], run);
+        program_release(&trained);
+        struct outcome outcome = program_expect(0, "eval %s --json --draws 2", run);
+        json_t *object = program_object(&outcome);
         has_string(object, "method", methods[i]);
         has_string(object, "task", "sst2");
         has_string(object, "split", "dev");
@@ -136,45 +138,45 @@ Test(pipeline, every_method_trains_and_evaluates) {
         cr_assert_eq(number(object, "majority"), 0.5);
         cr_assert_not_null(json_object_get(json_object_get(object, "metrics"), "accuracy"));
         json_decref(object);
-        rig_release(&outcome);
-        outcome = rig_expect(0, "predict %s --split dev", run);
-        rig_release(&outcome);
+        program_release(&outcome);
+        outcome = program_expect(0, "predict %s --split dev", run);
+        program_release(&outcome);
         if (noise) share(run);
     }
 }
 
 Test(pipeline, gaussian_methods_have_options_of_their_own) {
-    struct outcome outcome = rig_expect(
+    struct outcome outcome = program_expect(
         0, "train %s --method vib-fixed --vib-sigma 0.4 --vtdp-pool first --dry-run --json",
-        rig_train_options());
-    json_t *object = rig_object(&outcome);
+        program_train_options());
+    json_t *object = program_object(&outcome);
     const json_t *nvib = json_object_get(json_object_get(object, "configuration"), "nvib");
     cr_assert_eq(number(nvib, "vib_sigma"), 0.4);
     has_string(nvib, "vtdp_pool", "first");
     has_string(nvib, "pool", "first");
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
     outcome =
-        rig_expect(2, "train %s --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out %s",
-                   rig_train_options(), support_scratch_path("refused"));
-    rig_contains(outcome.err, "vib.sigma: expected a log variance within the clip set's");
-    rig_release(&outcome);
+        program_expect(2, "train %s --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out %s",
+                       program_train_options(), support_scratch_path("refused"));
+    support_contains(outcome.err, "vib.sigma: expected a log variance within the clip set's");
+    program_release(&outcome);
 }
 
 Test(pipeline, predict_writes_the_leaderboard_s_file) {
     const char *run = make_run("base");
-    struct outcome outcome = rig_expect(0, "predict %s", run);
-    rig_contains(outcome.out, "predictions_test.tsv");
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(0, "predict %s", run);
+    support_contains(outcome.out, "predictions_test.tsv");
+    program_release(&outcome);
     char *file = support_read(in_run("predictions_test.tsv"));
     cr_assert_eq(strncmp(file, "index\tprediction\n0\t", 19), 0, "found %s", file);
     free(file);
     const char *out = support_scratch_path("mine.tsv");
-    outcome = rig_expect(0, "predict %s --split dev --out %s --json", run, out);
-    json_t *object = rig_object(&outcome);
+    outcome = program_expect(0, "predict %s --split dev --out %s --json", run, out);
+    json_t *object = program_object(&outcome);
     has_string(object, "out", out);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
     cr_assert(exists(out));
 }
 
@@ -183,65 +185,65 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     const char *posteriors = support_scratch_path("posteriors.h5");
     const char *pairs = support_scratch_path("pairs.h5");
     struct outcome of_run =
-        rig_expect(0, "privacy %s --order 1.5 --json --quiet --posteriors-out %s --pairs %s", run,
-                   posteriors, pairs);
+        program_expect(0, "privacy %s --order 1.5 --json --quiet --posteriors-out %s --pairs %s",
+                       run, posteriors, pairs);
     cr_assert(exists(pairs));
     char *saved = support_read(in_run("privacy.json"));
     cr_assert_str_eq(saved, of_run.out);
     free(saved);
-    json_t *object = rig_object(&of_run);
+    json_t *object = program_object(&of_run);
     cr_assert_eq(number(object, "order"), 1.5);
     cr_assert_eq(number(object, "n"), 40);
     struct outcome of_file =
-        rig_expect(0, "privacy --posteriors %s --order 1.5 --json --quiet", posteriors);
-    json_t *same = rig_object(&of_file);
+        program_expect(0, "privacy --posteriors %s --order 1.5 --json --quiet", posteriors);
+    json_t *same = program_object(&of_file);
     cr_assert(json_equal(object, same), "%s against %s", of_run.out, of_file.out);
     json_decref(object);
     json_decref(same);
-    rig_release(&of_run);
-    rig_release(&of_file);
-    struct outcome table = rig_expect(0, "privacy %s --limit 10", run);
-    rig_contains(table.out, "not a bound over all texts");
-    rig_release(&table);
+    program_release(&of_run);
+    program_release(&of_file);
+    struct outcome table = program_expect(0, "privacy %s --limit 10", run);
+    support_contains(table.out, "not a bound over all texts");
+    program_release(&table);
 }
 
 Test(pipeline, privacy_of_a_run_without_noise_is_refused) {
-    struct outcome outcome = rig_expect(2, "privacy %s", make_run("base"));
-    rig_contains(outcome.err, "nvdp privacy: ");
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(2, "privacy %s", make_run("base"));
+    support_contains(outcome.err, "nvdp privacy: ");
+    program_release(&outcome);
 }
 
 Test(pipeline, export_and_reuse) {
     const char *run = make_run("nvdp");
     const char *shared = support_scratch_path("shared.h5");
-    struct outcome outcome = rig_expect(
+    struct outcome outcome = program_expect(
         0, "export %s --split train,dev --with-labels --samples 2 --out %s", run, shared);
-    rig_contains(outcome.out, shared);
-    rig_contains(outcome.out, "200");
-    rig_release(&outcome);
-    outcome = rig_expect(0, "reuse %s --epochs 2 --json --quiet", shared);
-    json_t *object = rig_object(&outcome);
+    support_contains(outcome.out, shared);
+    support_contains(outcome.out, "200");
+    program_release(&outcome);
+    outcome = program_expect(0, "reuse %s --epochs 2 --json --quiet", shared);
+    json_t *object = program_object(&outcome);
     cr_assert_gt(number(object, "train_texts"), 0);
     cr_assert_eq(number(object, "classes"), 2);
     cr_assert_eq(number(object, "n"), 40);
     json_decref(object);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "info %s --json", shared);
-    object = rig_object(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "info %s --json", shared);
+    object = program_object(&outcome);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(pipeline, seeded_export_says_so_and_repeats) {
     const char *run = make_run("nvdp");
     char *first = NULL;
     for (int i = 0; i < 2; i++) {
-        struct outcome outcome =
-            rig_expect(0, "export %s --split dev --split train --insecure-seed 7 --out %s --json",
-                       run, support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
-        json_t *object = rig_object(&outcome);
+        struct outcome outcome = program_expect(
+            0, "export %s --split dev --split train --insecure-seed 7 --out %s --json", run,
+            support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
+        json_t *object = program_object(&outcome);
         cr_assert_eq(number(object, "texts"), 200);
-        rig_contains(json_string_value(json_object_get(object, "statement")), "seed");
+        support_contains(json_string_value(json_object_get(object, "statement")), "seed");
         if (i == 0) {
             first = json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
         } else {
@@ -250,7 +252,7 @@ Test(pipeline, seeded_export_says_so_and_repeats) {
             free(second);
         }
         json_decref(object);
-        rig_release(&outcome);
+        program_release(&outcome);
     }
     free(first);
 }
@@ -259,18 +261,19 @@ Test(pipeline, encode_writes_hidden_states) {
     const char *input = support_scratch_path("texts.jsonl");
     support_write_text(input,
                        "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
-    struct outcome outcome = rig_expect(0, "encode --model %s --jsonl %s --out %s --json --quiet",
-                                        rig_model(), input, support_scratch_path("hidden.h5"));
-    json_t *object = rig_object(&outcome);
+    struct outcome outcome =
+        program_expect(0, "encode --model %s --jsonl %s --out %s --json --quiet", program_model(),
+                       input, support_scratch_path("hidden.h5"));
+    json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "texts"), 2);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
     cr_assert(exists(support_scratch_path("hidden.h5")));
     support_write_text(input, "{\"text\": \"the film\"}\n{\"text\": 3}\n");
-    outcome = rig_expect(3, "encode --model %s --jsonl %s --out %s", rig_model(), input,
-                         support_scratch_path("bad.h5"));
-    rig_contains(outcome.err, "texts.jsonl:2");
-    rig_release(&outcome);
+    outcome = program_expect(3, "encode --model %s --jsonl %s --out %s", program_model(), input,
+                             support_scratch_path("bad.h5"));
+    support_contains(outcome.err, "texts.jsonl:2");
+    program_release(&outcome);
     cr_assert_not(exists(support_scratch_path("bad.h5")));
 }
 
@@ -299,7 +302,7 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     char *command = NULL;
     cr_assert_gt(
         asprintf(&command, "exec %s/nvdp train %s --epochs 100 --patience 0 --out %s --quiet 2>%s",
-                 NVDP_BINARY_DIR, rig_train_options(), run, support_scratch_path("messages")),
+                 NVDP_BINARY_DIR, program_train_options(), run, support_scratch_path("messages")),
         0);
     pid_t child = started(command);
     wait_for(in_run("metrics.jsonl"));
@@ -309,16 +312,16 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     cr_assert(WIFEXITED(status));
     char *messages = support_read(support_scratch_path("messages"));
     cr_assert_eq(WEXITSTATUS(status), 130, "%s", messages);
-    rig_contains(messages, "nvdp train: interrupted");
-    rig_contains(messages, "--resume");
+    support_contains(messages, "nvdp train: interrupted");
+    support_contains(messages, "--resume");
     cr_assert(exists(in_run("state.ckpt")));
     free(messages);
     free(command);
-    struct outcome outcome = rig_expect(0, "train --resume %s --json --quiet", run);
-    json_t *object = rig_object(&outcome);
+    struct outcome outcome = program_expect(0, "train --resume %s --json --quiet", run);
+    json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "epochs_run"), 100);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 /* A signal may come at any instruction, inside a library's products too: with the model that ships,
@@ -330,8 +333,8 @@ Test(pipeline, a_signal_inside_a_product_does_no_harm) {
                           "exec %s/nvdp train --task sst2 --data %s --model %s/models/compact "
                           "--method base --epochs 1000 --patience 0 --batch 32 --threads 1 "
                           "--no-cache --quiet --out %s --overwrite 2>%s",
-                          NVDP_BINARY_DIR, rig_task(), NVDP_SOURCE_DIR, support_scratch_path("run"),
-                          support_scratch_path("messages")),
+                          NVDP_BINARY_DIR, program_task(), NVDP_SOURCE_DIR,
+                          support_scratch_path("run"), support_scratch_path("messages")),
                  0);
     for (int i = 0; i < 8; i++) {
         pid_t child = started(command);

@@ -1,5 +1,5 @@
 /* nvdp pretrain: from text to a model that nvdp train takes; kill and resume; bad usage. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 /* The task's sentences as plain text, in documents of eight. */
 static const char *text_file(void) {
     const char *path = support_scratch_path("text.txt");
-    rig_task();
+    program_task();
     char *tsv = support_read(support_scratch_path("task/train.tsv"));
     FILE *file = fopen(path, "wb");
     cr_assert_not_null(file);
@@ -36,39 +36,40 @@ static const char *options(void) {
 }
 
 Test(pretrain, from_text_to_a_model_that_can_be_trained) {
-    struct outcome o = rig_expect(0,
-                                  "pretrain %s --steps 30 --eval-text %s --eval-every 10 --out %s "
-                                  "--dtype f16 --json",
-                                  options(), text_file(), support_scratch_path("lm"));
-    json_t *result = rig_object(&o);
+    struct outcome o =
+        program_expect(0,
+                       "pretrain %s --steps 30 --eval-text %s --eval-every 10 --out %s "
+                       "--dtype f16 --json",
+                       options(), text_file(), support_scratch_path("lm"));
+    json_t *result = program_object(&o);
     cr_assert_eq(json_integer_value(json_object_get(result, "steps")), 30);
     cr_assert_leq(json_integer_value(json_object_get(result, "vocab_size")), 90);
     const json_t *evaluation = json_object_get(result, "evaluation");
     cr_assert_gt(json_integer_value(json_object_get(evaluation, "masked")), 100);
     cr_assert_eq(json_real_value(json_object_get(json_object_get(result, "coverage"), "unknown")),
                  0);
-    rig_contains(o.err, "held-out masked accuracy");
+    support_contains(o.err, "held-out masked accuracy");
     json_decref(result);
-    rig_release(&o);
-    o = rig_expect(0, "pretrain --eval --model %s --text %s --length 16 --threads 1",
-                   support_scratch_path("lm"), text_file());
-    rig_contains(o.out, "masked accuracy");
-    rig_contains(o.out, "perplexity");
-    rig_release(&o);
-    o = rig_expect(
+    program_release(&o);
+    o = program_expect(0, "pretrain --eval --model %s --text %s --length 16 --threads 1",
+                       support_scratch_path("lm"), text_file());
+    support_contains(o.out, "masked accuracy");
+    support_contains(o.out, "perplexity");
+    program_release(&o);
+    o = program_expect(
         0,
         "train --task sst2 --data %s --model %s --method base --epochs 1 --max-length 12 "
         "--threads 1 --out %s",
-        rig_task(), support_scratch_path("lm"), support_scratch_path("run"));
-    rig_contains(o.err, "7 tensors not used: "); /* the pretraining heads */
-    rig_release(&o);
-    o = rig_expect(0, "pretrain --init %s --text %s --length 24 --steps 2 --threads 1 --out %s",
-                   support_scratch_path("lm"), text_file(), support_scratch_path("longer"));
-    rig_contains(o.out, "longer");
-    rig_release(&o);
-    o = rig_expect(0, "info %s", support_scratch_path("longer"));
-    rig_contains(o.out, "BertForPreTraining");
-    rig_release(&o);
+        program_task(), support_scratch_path("lm"), support_scratch_path("run"));
+    support_contains(o.err, "7 tensors not used: "); /* the pretraining heads */
+    program_release(&o);
+    o = program_expect(0, "pretrain --init %s --text %s --length 24 --steps 2 --threads 1 --out %s",
+                       support_scratch_path("lm"), text_file(), support_scratch_path("longer"));
+    support_contains(o.out, "longer");
+    program_release(&o);
+    o = program_expect(0, "info %s", support_scratch_path("longer"));
+    support_contains(o.out, "BertForPreTraining");
+    program_release(&o);
 }
 
 static void same_file(const char *a, const char *b) {
@@ -84,9 +85,9 @@ static void same_file(const char *a, const char *b) {
 
 /* Killed without warning in the middle, continued from its last saved state: the same bytes. */
 Test(pretrain, killed_and_resumed) {
-    struct outcome o =
-        rig_expect(0, "pretrain %s --steps 300 --out %s", options(), support_scratch_path("whole"));
-    rig_release(&o);
+    struct outcome o = program_expect(0, "pretrain %s --steps 300 --out %s", options(),
+                                      support_scratch_path("whole"));
+    program_release(&o);
     char *line = NULL;
     cr_assert_gt(asprintf(&line,
                           "exec %s/nvdp pretrain %s --steps 300 --checkpoint-seconds 0 "
@@ -106,17 +107,17 @@ Test(pretrain, killed_and_resumed) {
     usleep(100000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    o = rig_expect(0, "pretrain --resume %s --threads 1", support_scratch_path("parts"));
-    rig_contains(o.out, "300 steps");
-    rig_release(&o);
+    o = program_expect(0, "pretrain --resume %s --threads 1", support_scratch_path("parts"));
+    support_contains(o.out, "300 steps");
+    program_release(&o);
     same_file(support_scratch_path("whole/model.safetensors"),
               support_scratch_path("parts/model.safetensors"));
 }
 
 Test(pretrain, dry_run_writes_nothing) {
-    struct outcome o =
-        rig_expect(0, "pretrain --text %s --arch mini --steps 10 --dry-run --json", text_file());
-    json_t *object = rig_object(&o);
+    struct outcome o = program_expect(
+        0, "pretrain --text %s --arch mini --steps 10 --dry-run --json", text_file());
+    json_t *object = program_object(&o);
     const json_t *plan = json_object_get(object, "plan");
     cr_assert_eq(json_integer_value(json_object_get(plan, "vocab_size")), 8192);
     cr_assert_eq(json_integer_value(json_object_get(plan, "tokens")), 10 * 64 * 128);
@@ -124,13 +125,13 @@ Test(pretrain, dry_run_writes_nothing) {
     const json_t *configuration = json_object_get(object, "configuration");
     cr_assert_eq(json_integer_value(json_object_get(configuration, "intermediate")), 1024);
     json_decref(object);
-    rig_release(&o);
+    program_release(&o);
 }
 
 static void refused(int code, const char *part, const char *args) {
-    struct outcome o = rig_expect(code, "pretrain %s", args);
-    rig_contains(o.err, part);
-    rig_release(&o);
+    struct outcome o = program_expect(code, "pretrain %s", args);
+    support_contains(o.err, part);
+    program_release(&o);
 }
 
 Test(pretrain, bad_usage) {
@@ -175,24 +176,24 @@ Test(pretrain, bad_input) {
 /* Several files: as more --text, as more arguments, and from a file of options. */
 Test(pretrain, takes_several_texts) {
     struct outcome o =
-        rig_expect(0, "pretrain %s %s --text %s --steps 0 --out %s --json", options(), text_file(),
-                   text_file(), support_scratch_path("three"));
-    json_t *result = rig_object(&o);
+        program_expect(0, "pretrain %s %s --text %s --steps 0 --out %s --json", options(),
+                       text_file(), text_file(), support_scratch_path("three"));
+    json_t *result = program_object(&o);
     json_int_t words =
         json_integer_value(json_object_get(json_object_get(result, "coverage"), "words"));
     json_decref(result);
-    rig_release(&o);
+    program_release(&o);
     const char *config = support_scratch_path("options.json");
     char text[4096];
     snprintf(text, sizeof text, "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}",
              text_file(), text_file());
     support_write_text(config, text);
-    o = rig_expect(0, "pretrain --config %s --hidden 16 --layers 1 --out %s --json --threads 1",
-                   config, support_scratch_path("two"));
-    result = rig_object(&o);
+    o = program_expect(0, "pretrain --config %s --hidden 16 --layers 1 --out %s --json --threads 1",
+                       config, support_scratch_path("two"));
+    result = program_object(&o);
     json_int_t fewer =
         json_integer_value(json_object_get(json_object_get(result, "coverage"), "words"));
     cr_assert_eq(words * 2, fewer * 3);
     json_decref(result);
-    rig_release(&o);
+    program_release(&o);
 }

@@ -1,5 +1,5 @@
 /* nvdp report on runs that the program made. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -12,18 +12,18 @@ static const char *make_runs(void) {
     cr_assert_eq(mkdir(folder, 0777), 0);
     for (int seed = 1; seed <= 2; seed++) {
         struct outcome outcome =
-            rig_expect(0, "train %s --method reg --seed %d --out \"%s\"/reg%d --quiet",
-                       rig_train_options(), seed, folder, seed);
-        rig_release(&outcome);
+            program_expect(0, "train %s --method reg --seed %d --out \"%s\"/reg%d --quiet",
+                           program_train_options(), seed, folder, seed);
+        program_release(&outcome);
     }
-    struct outcome outcome = rig_expect(
+    struct outcome outcome = program_expect(
         0,
         "train %s --regularizer kl --latent-dim 8 --kl-ramp 0.25 --clip-mu 4 --clip-logvar-max 0 "
         "--seed 7 --skip-bad-rows --lambda-d 0.5 --out \"%s\"/kl --quiet",
-        rig_train_options(), folder);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "privacy \"%s\"/kl --quiet", folder);
-    rig_release(&outcome);
+        program_train_options(), folder);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy \"%s\"/kl --quiet", folder);
+    program_release(&outcome);
     return folder;
 }
 
@@ -31,9 +31,9 @@ static const char *make_runs(void) {
 static void check_command(const char *folder, const json_t *run) {
     const char *command = json_string_value(json_object_get(run, "command"));
     cr_assert_eq(strncmp(command, "nvdp ", 5), 0);
-    struct outcome outcome = rig_expect(0, "%s --dry-run --json", command + 5);
-    json_t *root = rig_object(&outcome);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(0, "%s --dry-run --json", command + 5);
+    json_t *root = program_object(&outcome);
+    program_release(&outcome);
     char path[8192];
     snprintf(path, sizeof path, "%s/%s/run.json", folder,
              json_string_value(json_object_get(run, "run")));
@@ -55,16 +55,16 @@ static void check_command(const char *folder, const json_t *run) {
 
 Test(report, of_trained_runs) {
     const char *folder = make_runs();
-    struct outcome outcome = rig_expect(0, "report \"%s\" --no-figures", folder);
-    rig_contains(outcome.out, "Table 1. Utility and privacy");
-    rig_contains(outcome.out, "sst2 (accuracy)");
-    rig_contains(outcome.out, "G 1e-3, D 0.5");
-    rig_contains(outcome.out, "report: index.html, tables/, figures/, data/");
-    rig_release(&outcome);
-    outcome = rig_expect(0, "report \"%s\" --no-figures --json --out %s", folder,
-                         support_scratch_path("elsewhere"));
-    json_t *root = rig_object(&outcome);
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(0, "report \"%s\" --no-figures", folder);
+    support_contains(outcome.out, "Table 1. Utility and privacy");
+    support_contains(outcome.out, "sst2 (accuracy)");
+    support_contains(outcome.out, "G 1e-3, D 0.5");
+    support_contains(outcome.out, "report: index.html, tables/, figures/, data/");
+    program_release(&outcome);
+    outcome = program_expect(0, "report \"%s\" --no-figures --json --out %s", folder,
+                             support_scratch_path("elsewhere"));
+    json_t *root = program_object(&outcome);
+    program_release(&outcome);
     const json_t *groups = json_object_get(root, "groups");
     cr_assert_eq(json_array_size(groups), 2);
     const json_t *quantities = json_object_get(json_array_get(groups, 1), "quantities");
@@ -74,15 +74,15 @@ Test(report, of_trained_runs) {
     check_command(folder, json_array_get(json_object_get(json_array_get(groups, 1), "runs"), 0));
     json_decref(root);
     char *page = support_read(support_scratch_path("elsewhere/index.html"));
-    rig_contains(page, "</html>");
+    support_contains(page, "</html>");
     free(page);
 }
 
 Test(report, wrong_use) {
-    struct outcome outcome = rig_expect(3, "report %s", support_scratch_path("nowhere"));
-    rig_contains(outcome.err, "nvdp report: ");
-    rig_contains(outcome.err, "expected a directory of runs, found none");
-    rig_release(&outcome);
-    outcome = rig_expect(2, "report");
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(3, "report %s", support_scratch_path("nowhere"));
+    support_contains(outcome.err, "nvdp report: ");
+    support_contains(outcome.err, "expected a directory of runs, found none");
+    program_release(&outcome);
+    outcome = program_expect(2, "report");
+    program_release(&outcome);
 }

@@ -1,6 +1,6 @@
 /* nvdp sweep as its users meet it. */
 #include "experiments/sweep/options.h"
-#include "rig.h"
+#include "program.h"
 #include "train/config.h"
 
 #include <criterion/criterion.h>
@@ -23,7 +23,7 @@ static const char *write_grid(const char *members) {
                  "{\"tasks\": [\"sst2\"], \"data\": {\"sst2\": \"%s\"}, \"model\": \"%s\", "
                  "\"max-length\": 12, \"batch\": 16, \"lr\": 3e-3, \"alpha-tau\": 0, "
                  "\"eval-draws\": 2, %s}",
-                 rig_task(), rig_model(), members),
+                 program_task(), program_model(), members),
         0);
     support_write_text(path, text);
     free(text);
@@ -41,20 +41,20 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
     const char *grid = write_grid("\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1, 2], "
                                   "\"seeds\": [1, 2], \"latent_dim\": [4, 8], \"epochs\": 2");
     struct stat info;
-    struct outcome outcome = rig_expect(0, "sweep %s --out %s --dry-run", grid, out);
-    rig_contains(outcome.out, "runs              10: 10 waiting, 0 running, 0 done, 0 failed");
-    rig_contains(outcome.out, "latent_dim=8");
-    rig_contains(outcome.out, "sst2-nvdp-p4-l2-s1-");
+    struct outcome outcome = program_expect(0, "sweep %s --out %s --dry-run", grid, out);
+    support_contains(outcome.out, "runs              10: 10 waiting, 0 running, 0 done, 0 failed");
+    support_contains(outcome.out, "latent_dim=8");
+    support_contains(outcome.out, "sst2-nvdp-p4-l2-s1-");
     cr_assert_neq(stat(out, &info), 0);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "sweep %s --out %s --dry-run --json", grid, out);
-    json_t *object = rig_object(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "sweep %s --out %s --dry-run --json", grid, out);
+    json_t *object = program_object(&outcome);
     const json_t *runs = json_object_get(object, "runs");
     cr_assert_eq(json_array_size(runs), 10);
     cr_assert_eq(number(json_array_get(runs, 0), "steps"), 2 * 9); /* 144 texts, batches of 16 */
     cr_assert_gt(number(json_array_get(runs, 9), "memory_bytes"), 0);
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
@@ -70,27 +70,27 @@ Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
              "\"data\": \"%.3000s\"}]",
              bad);
     const char *grid = write_grid(members);
-    struct outcome outcome = rig_expect(1, "sweep %s --out %s --json", grid, out);
-    rig_contains(outcome.err, "nvdp sweep: warning: ");
-    rig_contains(outcome.err, ": failed: ");
-    json_t *object = rig_object(&outcome);
+    struct outcome outcome = program_expect(1, "sweep %s --out %s --json", grid, out);
+    support_contains(outcome.err, "nvdp sweep: warning: ");
+    support_contains(outcome.err, ": failed: ");
+    json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "runs"), 2);
     cr_assert_eq(number(object, "done"), 1);
     cr_assert_eq(number(object, "failed"), 1);
     const json_t *failure = json_array_get(json_object_get(object, "failures"), 0);
-    rig_contains(json_string_value(json_object_get(failure, "message")), "train.tsv:2");
+    support_contains(json_string_value(json_object_get(failure, "message")), "train.tsv:2");
     json_decref(object);
-    rig_release(&outcome);
+    program_release(&outcome);
     support_write_text(grid, "{\"tasks\": [\"sst2\"], \"methods\": [\"base\"], \"sedes\": [1]}");
-    outcome = rig_expect(3, "sweep %s --out %s", grid, out);
-    rig_contains(outcome.err, "grid.json: unknown key 'sedes'");
-    rig_release(&outcome);
-    outcome = rig_expect(2, "sweep %s", grid);
-    rig_contains(outcome.err, "option --out is needed");
-    rig_release(&outcome);
-    outcome = rig_expect(2, "sweep %s --out %s --jobs 0", grid, out);
-    rig_contains(outcome.err, "jobs: expected 1 to 1024, found 0");
-    rig_release(&outcome);
+    outcome = program_expect(3, "sweep %s --out %s", grid, out);
+    support_contains(outcome.err, "grid.json: unknown key 'sedes'");
+    program_release(&outcome);
+    outcome = program_expect(2, "sweep %s", grid);
+    support_contains(outcome.err, "option --out is needed");
+    program_release(&outcome);
+    outcome = program_expect(2, "sweep %s --out %s --jobs 0", grid, out);
+    support_contains(outcome.err, "jobs: expected 1 to 1024, found 0");
+    program_release(&outcome);
 }
 
 Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
@@ -116,14 +116,14 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     cr_assert_eq(waitpid(child, &raw, 0), child);
     cr_assert(WIFEXITED(raw));
     cr_assert_eq(WEXITSTATUS(raw), 130);
-    struct outcome outcome = rig_expect(0, "sweep --out %s --no-cache --json", out);
-    json_t *object = rig_object(&outcome);
+    struct outcome outcome = program_expect(0, "sweep --out %s --no-cache --json", out);
+    json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "done"), 2);
     json_decref(object);
-    rig_release(&outcome);
-    outcome = rig_expect(0, "sweep --out %s --no-cache", out);
-    rig_contains(outcome.out, "nothing to do");
-    rig_release(&outcome);
+    program_release(&outcome);
+    outcome = program_expect(0, "sweep --out %s --no-cache", out);
+    support_contains(outcome.out, "nothing to do");
+    program_release(&outcome);
 }
 
 /* Options of the call, or of the sweep: no grid has them. */
@@ -141,7 +141,7 @@ static bool is_of_the_call(const char *name) {
 Test(sweep, a_grid_knows_every_option_of_train) {
     struct nvdp_train_config config = nvdp_train_config_default();
     json_t *defaults = nvdp__train_config_json(&config);
-    struct outcome help = rig_expect(0, "train --help");
+    struct outcome help = program_expect(0, "train --help");
     int options = 0;
     for (char *at = strstr(help.out, "  --"); at != NULL; at = strstr(at + 1, "  --")) {
         char given[NVDP__OPTION_ROOM], name[NVDP__OPTION_ROOM];
@@ -154,5 +154,5 @@ Test(sweep, a_grid_knows_every_option_of_train) {
     }
     cr_assert_gt(options, 45, "only %d options in the help", options);
     json_decref(defaults);
-    rig_release(&help);
+    program_release(&help);
 }

@@ -1,5 +1,5 @@
 /* nvdp tokenize: pieces of plain lines, ids of JSON lines. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -8,20 +8,20 @@
 static struct outcome tokenize(int code, const char *args, const char *input, size_t size) {
     const char *path = support_scratch_path("input.txt");
     support_write(path, input, size);
-    return rig_expect(code, "tokenize --model %s %s <%s", rig_model(), args, path);
+    return program_expect(code, "tokenize --model %s %s <%s", program_model(), args, path);
 }
 
 static void gives(const char *args, const char *input, const char *expected) {
     struct outcome outcome = tokenize(0, args, input, strlen(input));
     cr_assert_str_eq(outcome.out, expected);
     cr_assert_str_empty(outcome.err);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 static void refused(const char *input, const char *message) {
     struct outcome outcome = tokenize(3, "--jsonl", input, strlen(input));
-    rig_contains(outcome.err, message);
-    rig_release(&outcome);
+    support_contains(outcome.err, message);
+    program_release(&outcome);
 }
 
 Test(tokenize, pieces_of_plain_lines) {
@@ -52,7 +52,7 @@ Test(tokenize, nul_in_a_json_text_does_not_end_it) {
 Test(tokenize, nul_in_a_plain_line_does_not_end_it) {
     struct outcome outcome = tokenize(0, "", "the\0 film\n", 10);
     cr_assert_str_eq(outcome.out, "the film\n");
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(tokenize, bad_json_lines_are_named) {
@@ -68,16 +68,16 @@ Test(tokenize, bad_json_lines_are_named) {
 }
 
 Test(tokenize, a_model_that_is_not_there) {
-    struct outcome outcome = rig_expect(1, "tokenize --model nowhere </dev/null");
-    rig_contains(outcome.err, "nowhere");
-    rig_release(&outcome);
+    struct outcome outcome = program_expect(1, "tokenize --model nowhere </dev/null");
+    support_contains(outcome.err, "nowhere");
+    program_release(&outcome);
 }
 
 /* Against values of an independent implementation (Hugging Face's). */
 Test(tokenize, golden_lines) {
     const char *golden = support_shared("golden/tokenizer.jsonl");
     const char *model = support_shared("data/bert/bert-base-uncased");
-    struct outcome outcome = rig_expect(0, "tokenize --model %s --jsonl <%s", model, golden);
+    struct outcome outcome = program_expect(0, "tokenize --model %s --jsonl <%s", model, golden);
     FILE *expected = fopen(golden, "rb");
     cr_assert_not_null(expected);
     char *line = NULL;
@@ -99,5 +99,5 @@ Test(tokenize, golden_lines) {
     cr_assert_str_empty(at);
     free(line);
     (void)fclose(expected);
-    rig_release(&outcome);
+    program_release(&outcome);
 }

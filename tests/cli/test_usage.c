@@ -1,5 +1,5 @@
 /* Help, version, wrong usage: texts and exit codes that scripts and people meet first. */
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <nvdp/version.h>
@@ -11,56 +11,56 @@ static const char *const commands[] = {"train", "eval",   "predict",  "privacy",
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 Test(usage, help_lists_every_subcommand_with_a_line) {
-    struct outcome help = rig_expect(0, "--help");
+    struct outcome help = program_expect(0, "--help");
     for (int i = 0; i < COMMANDS; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n  %-10s ", commands[i]);
-        rig_contains(help.out, line);
+        support_contains(help.out, line);
     }
     cr_assert_str_empty(help.err);
-    rig_release(&help);
+    program_release(&help);
 }
 
 Test(usage, version) {
-    struct outcome version = rig_expect(0, "--version");
-    rig_contains(version.out, "nvdp " NVDP_VERSION "\n");
-    rig_release(&version);
-    version = rig_expect(0, "train --version");
-    rig_contains(version.out, "nvdp " NVDP_VERSION "\n");
-    rig_release(&version);
+    struct outcome version = program_expect(0, "--version");
+    support_contains(version.out, "nvdp " NVDP_VERSION "\n");
+    program_release(&version);
+    version = program_expect(0, "train --version");
+    support_contains(version.out, "nvdp " NVDP_VERSION "\n");
+    program_release(&version);
 }
 
 Test(usage, every_subcommand_has_help_with_examples) {
     for (int i = 0; i < COMMANDS; i++) {
-        struct outcome help = rig_expect(0, "%s --help", commands[i]);
+        struct outcome help = program_expect(0, "%s --help", commands[i]);
         char usage[64];
         snprintf(usage, sizeof usage, "Usage: nvdp %s ", commands[i]);
-        rig_contains(help.out, usage);
-        rig_contains(help.out, "\nExamples:\n  ");
-        rig_contains(help.out, "--threads=N");
+        support_contains(help.out, usage);
+        support_contains(help.out, "\nExamples:\n  ");
+        support_contains(help.out, "--threads=N");
         cr_assert_str_empty(help.err);
-        struct outcome same = rig_expect(0, "help %s", commands[i]);
+        struct outcome same = program_expect(0, "help %s", commands[i]);
         cr_assert_str_eq(same.out, help.out);
-        rig_release(&same);
-        rig_release(&help);
+        program_release(&same);
+        program_release(&help);
     }
 }
 
 Test(usage, help_states_defaults_and_choices) {
-    struct outcome help = rig_expect(0, "train --help");
-    rig_contains(help.out, "--lambda-g=X");
-    rig_contains(help.out, "--kl-schedule=S");
-    rig_contains(help.out, "(default 0.1)");
-    rig_contains(help.out, "(default hidden)");
-    rig_release(&help);
+    struct outcome help = program_expect(0, "train --help");
+    support_contains(help.out, "--lambda-g=X");
+    support_contains(help.out, "--kl-schedule=S");
+    support_contains(help.out, "(default 0.1)");
+    support_contains(help.out, "(default hidden)");
+    program_release(&help);
 }
 
 static void refused(const char *args, const char *message, const char *hint) {
-    struct outcome outcome = rig_expect(2, "%s", args);
-    rig_contains(outcome.err, message);
-    rig_contains(outcome.err, hint);
+    struct outcome outcome = program_expect(2, "%s", args);
+    support_contains(outcome.err, message);
+    support_contains(outcome.err, hint);
     cr_assert_str_empty(outcome.out);
-    rig_release(&outcome);
+    program_release(&outcome);
 }
 
 Test(usage, wrong_usage_exits_with_2_and_a_hint) {
@@ -120,29 +120,30 @@ Test(usage, a_resumed_run_takes_no_other_options) {
 }
 
 Test(usage, exit_codes_of_the_library_s_errors) {
-    struct outcome range = rig_expect(2, "train %s --out %s --lr -1", rig_train_options(),
-                                      support_scratch_path("run"));
-    rig_contains(range.err, "nvdp train: lr: expected");
-    rig_release(&range);
-    struct outcome task = rig_expect(2, "train %s --task sst3 --out o", rig_train_options());
-    rig_contains(task.err, "sst3");
-    rig_release(&task);
-    struct outcome missing = rig_expect(1, "eval %s", support_scratch_path("nowhere"));
-    rig_contains(missing.err, "nowhere");
-    rig_release(&missing);
+    struct outcome range = program_expect(2, "train %s --out %s --lr -1", program_train_options(),
+                                          support_scratch_path("run"));
+    support_contains(range.err, "nvdp train: lr: expected");
+    program_release(&range);
+    struct outcome task =
+        program_expect(2, "train %s --task sst3 --out o", program_train_options());
+    support_contains(task.err, "sst3");
+    program_release(&task);
+    struct outcome missing = program_expect(1, "eval %s", support_scratch_path("nowhere"));
+    support_contains(missing.err, "nowhere");
+    program_release(&missing);
     const char *file = support_scratch_path("not.h5");
     support_write_text(file, "this is not HDF5");
-    struct outcome input = rig_expect(3, "privacy --posteriors %s", file);
-    rig_contains(input.err, "nvdp privacy: ");
-    rig_contains(input.err, "not.h5");
-    rig_release(&input);
+    struct outcome input = program_expect(3, "privacy --posteriors %s", file);
+    support_contains(input.err, "nvdp privacy: ");
+    support_contains(input.err, "not.h5");
+    program_release(&input);
 }
 
 Test(usage, a_full_disk_is_a_failure) {
     const char *messages = support_scratch_path("messages");
-    struct outcome full = rig_expect(1, "--help >/dev/full 2>%s; (exit $?)", messages);
-    rig_release(&full);
+    struct outcome full = program_expect(1, "--help >/dev/full 2>%s; (exit $?)", messages);
+    program_release(&full);
     char *text = support_read(messages);
-    rig_contains(text, "cannot write to stdout");
+    support_contains(text, "cannot write to stdout");
     free(text);
 }

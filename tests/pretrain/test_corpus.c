@@ -1,5 +1,5 @@
 /* Corpus files: what the tokenizer makes, whatever the threads; damage is noticed. */
-#include "rig.h"
+#include "toy_corpus.h"
 
 #include "support.h"
 #include <criterion/criterion.h>
@@ -10,8 +10,8 @@
 
 static const char no_key[] = "";
 
-static nvdp_status build(struct rig *rig, const char *text, const char *out) {
-    return nvdp__corpus_build(rig->ctx, rig->tokenizer, &text, 1, no_key, out);
+static nvdp_status build(struct toy *toy, const char *text, const char *out) {
+    return nvdp__corpus_build(toy->ctx, toy->tokenizer, &text, 1, no_key, out);
 }
 
 static size_t file_size(const char *path) {
@@ -21,20 +21,20 @@ static size_t file_size(const char *path) {
 }
 
 Test(corpus, holds_the_tokens_sentences_and_documents) {
-    struct rig rig = rig_open(3);
+    struct toy toy = toy_open(3);
     struct nvdp__corpus corpus;
     const char *text = support_scratch_path("few.txt");
     const char *file = support_scratch_path("few.tokens");
     support_write_text(text,
                        "The cat sat. A dog barked.\nOur bird\n\n\x01\n \nThis FISH swam. 1\n");
-    cr_assert_eq(build(&rig, text, file), NVDP_OK, "%s", nvdp_context_error(rig.ctx));
-    cr_assert_eq(nvdp__corpus_open(rig.ctx, file, no_key, rig.pieces.count, &corpus), NVDP_OK);
+    cr_assert_eq(build(&toy, text, file), NVDP_OK, "%s", nvdp_context_error(toy.ctx));
+    cr_assert_eq(nvdp__corpus_open(toy.ctx, file, no_key, toy.pieces.count, &corpus), NVDP_OK);
     static const char *const want[] = {"the",  "cat",  "s",    "##at",  ".",   "a",
                                        "dog",  "bark", "##ed", ".",     "our", "bird",
                                        "this", "fish", "s",    "##wam", ".",   "[UNK]"};
     cr_assert_eq(corpus.tokens, sizeof want / sizeof want[0]);
     for (size_t i = 0; i < corpus.tokens; i++) {
-        cr_assert_str_eq(nvdp_tokenizer_piece(rig.tokenizer, nvdp__corpus_id(&corpus, i)), want[i]);
+        cr_assert_str_eq(nvdp_tokenizer_piece(toy.tokenizer, nvdp__corpus_id(&corpus, i)), want[i]);
     }
     static const uint64_t sentence[] = {0, 5, 10, 12, 17, 18};
     static const uint64_t document[] = {0, 3, 5};
@@ -43,32 +43,32 @@ Test(corpus, holds_the_tokens_sentences_and_documents) {
     cr_assert_eq(memcmp(corpus.sentence, sentence, sizeof sentence), 0);
     cr_assert_eq(memcmp(corpus.document, document, sizeof document), 0);
     nvdp__corpus_close(&corpus);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 /* Every line's ids against the public tokenizer. */
 Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
-    struct rig rig = rig_open(200);
-    char *bytes = support_read(rig.text);
+    struct toy toy = toy_open(200);
+    char *bytes = support_read(toy.text);
     struct nvdp_tokens tokens = {0};
     size_t at = 0;
     for (char *line = strtok(bytes, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         cr_assert_eq(
-            nvdp_tokenizer_encode(rig.tokenizer, line, strlen(line), NULL, 0, 4096, &tokens),
+            nvdp_tokenizer_encode(toy.tokenizer, line, strlen(line), NULL, 0, 4096, &tokens),
             NVDP_OK);
         for (size_t i = 1; i + 1 < tokens.count; i++, at++) {
-            cr_assert_lt(at, rig.corpus.tokens);
-            cr_assert_eq(nvdp__corpus_id(&rig.corpus, at), tokens.ids[i]);
+            cr_assert_lt(at, toy.corpus.tokens);
+            cr_assert_eq(nvdp__corpus_id(&toy.corpus, at), tokens.ids[i]);
         }
     }
-    cr_assert_eq(at, rig.corpus.tokens);
+    cr_assert_eq(at, toy.corpus.tokens);
     nvdp_tokens_release(&tokens);
     free(bytes);
     for (int threads = 1; threads <= 3; threads++) {
         char name[32];
         snprintf(name, sizeof name, "t%d.tokens", threads);
-        nvdp_context_set_threads(rig.ctx, threads);
-        cr_assert_eq(build(&rig, rig.text, support_scratch_path(name)), NVDP_OK);
+        nvdp_context_set_threads(toy.ctx, threads);
+        cr_assert_eq(build(&toy, toy.text, support_scratch_path(name)), NVDP_OK);
         size_t size = file_size(support_scratch_path(name));
         char *one = support_read(support_scratch_path("t1.tokens"));
         char *this = support_read(support_scratch_path(name));
@@ -76,15 +76,15 @@ Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
         free(one);
         free(this);
     }
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 /* Byte `at` bent; `sealed` mends the digests, so that what they guard is looked at. */
-static void refused(struct rig *rig, size_t at, bool sealed, const char *message) {
+static void refused(struct toy *toy, size_t at, bool sealed, const char *message) {
     const char *file = support_scratch_path("good.tokens");
     const char *bent = support_scratch_path("bent.tokens");
     struct nvdp__corpus corpus;
-    cr_assert_eq(build(rig, rig->text, file), NVDP_OK);
+    cr_assert_eq(build(toy, toy->text, file), NVDP_OK);
     size_t size = file_size(file);
     char *bytes = support_read(file);
     bytes[at] = (char)(bytes[at] ^ 0x41);
@@ -95,35 +95,35 @@ static void refused(struct rig *rig, size_t at, bool sealed, const char *message
     }
     support_write(bent, bytes, size);
     free(bytes);
-    cr_assert_eq(nvdp__corpus_open(rig->ctx, bent, no_key, rig->pieces.count, &corpus),
+    cr_assert_eq(nvdp__corpus_open(toy->ctx, bent, no_key, toy->pieces.count, &corpus),
                  NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(rig->ctx), message), "'%s' is not in: %s", message,
-                       nvdp_context_error(rig->ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(toy->ctx), message), "'%s' is not in: %s", message,
+                       nvdp_context_error(toy->ctx));
 }
 
 Test(corpus, damage_is_refused) {
-    struct rig rig = rig_open(20);
+    struct toy toy = toy_open(20);
     const size_t header = sizeof(struct nvdp__corpus_header);
-    refused(&rig, 0, false, "found other data");
-    refused(&rig, offsetof(struct nvdp__corpus_header, tokens), false,
+    refused(&toy, 0, false, "found other data");
+    refused(&toy, offsetof(struct nvdp__corpus_header, tokens), false,
             "header: expected the checksum");
-    refused(&rig, header, false, "expected the checksum");
-    refused(&rig, offsetof(struct nvdp__corpus_header, version), true, "expected version 1");
-    refused(&rig, offsetof(struct nvdp__corpus_header, id_size), true, "expected ids of 2 or 4");
-    refused(&rig, offsetof(struct nvdp__corpus_header, pieces), true, "expected a vocabulary of");
-    refused(&rig, offsetof(struct nvdp__corpus_header, key), true, "found those of others");
-    refused(&rig, offsetof(struct nvdp__corpus_header, tokens), true, "bytes, found");
-    refused(&rig, offsetof(struct nvdp__corpus_header, sentences) + 7, true, "expected 1 to");
-    refused(&rig, header + 1, true, "expected ids below 37");
-    size_t tables = header + (rig.corpus.tokens * 2 + 7) / 8 * 8;
-    refused(&rig, tables + 8 + 7, true, "expected rising tables");
-    refused(&rig, tables + (rig.corpus.sentences + 2) * 8, true, "expected rising tables");
+    refused(&toy, header, false, "expected the checksum");
+    refused(&toy, offsetof(struct nvdp__corpus_header, version), true, "expected version 1");
+    refused(&toy, offsetof(struct nvdp__corpus_header, id_size), true, "expected ids of 2 or 4");
+    refused(&toy, offsetof(struct nvdp__corpus_header, pieces), true, "expected a vocabulary of");
+    refused(&toy, offsetof(struct nvdp__corpus_header, key), true, "found those of others");
+    refused(&toy, offsetof(struct nvdp__corpus_header, tokens), true, "bytes, found");
+    refused(&toy, offsetof(struct nvdp__corpus_header, sentences) + 7, true, "expected 1 to");
+    refused(&toy, header + 1, true, "expected ids below 37");
+    size_t tables = header + (toy.corpus.tokens * 2 + 7) / 8 * 8;
+    refused(&toy, tables + 8 + 7, true, "expected rising tables");
+    refused(&toy, tables + (toy.corpus.sentences + 2) * 8, true, "expected rising tables");
     support_write(support_scratch_path("short.tokens"), "NVDPTOKS", 8);
     struct nvdp__corpus corpus;
     cr_assert_eq(
-        nvdp__corpus_open(rig.ctx, support_scratch_path("short.tokens"), NULL, 37, &corpus),
+        nvdp__corpus_open(toy.ctx, support_scratch_path("short.tokens"), NULL, 37, &corpus),
         NVDP_ERR_INPUT);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
@@ -132,15 +132,15 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
 
 /* The second call finds the first one's file; a damaged one is made again. */
 Test(corpus, is_cached_by_text_and_vocabulary) {
-    struct rig rig = rig_open(20);
+    struct toy toy = toy_open(20);
     char notice[1024] = "";
     char path[1024] = "";
     struct nvdp__corpus corpus;
     const char digest[2][NVDP__DIGEST_HEX] = {"1", "2"};
     char key[2][NVDP__DIGEST_HEX];
-    nvdp_context_set_log(rig.ctx, keep_notice, notice);
+    nvdp_context_set_log(toy.ctx, keep_notice, notice);
     for (int i = 0; i < 2; i++) {
-        nvdp__corpus_key(rig.tokenizer, &digest[i], 1, key[i]);
+        nvdp__corpus_key(toy.tokenizer, &digest[i], 1, key[i]);
     }
     cr_assert_str_neq(key[0], key[1]);
     const char *folder = support_scratch_path("cache");
@@ -151,7 +151,7 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
         if (round == 2) support_write_text(path, "not a corpus at all");
         if (round > 0) cr_assert_eq(stat(path, &before), 0);
         cr_assert_eq(
-            nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, &digest[0], 1, folder, &corpus),
+            nvdp__corpus_cached(toy.ctx, toy.tokenizer, &toy.text, &digest[0], 1, folder, &corpus),
             NVDP_OK);
         nvdp__corpus_close(&corpus);
         cr_assert_eq(stat(path, &after), 0);
@@ -160,21 +160,21 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
     cr_assert_not_null(strstr(notice, "it is made again"), "%s", notice);
     /* A folder that cannot be: the tokens are not kept. */
     cr_assert_eq(
-        nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, &digest[0], 1, rig.text, &corpus),
+        nvdp__corpus_cached(toy.ctx, toy.tokenizer, &toy.text, &digest[0], 1, toy.text, &corpus),
         NVDP_OK);
-    cr_assert_eq(corpus.tokens, rig.corpus.tokens);
+    cr_assert_eq(corpus.tokens, toy.corpus.tokens);
     nvdp__corpus_close(&corpus);
     cr_assert_not_null(strstr(notice, "tokens are not kept"), "%s", notice);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 Test(corpus, of_no_token_is_refused) {
-    struct rig rig = rig_open(2);
+    struct toy toy = toy_open(2);
     support_write_text(support_scratch_path("none.txt"), "\x01\n\x02\n");
-    cr_assert_eq(build(&rig, support_scratch_path("none.txt"), support_scratch_path("none.tokens")),
+    cr_assert_eq(build(&toy, support_scratch_path("none.txt"), support_scratch_path("none.tokens")),
                  NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(rig.ctx), "found no token"));
+    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "found no token"));
     struct stat info;
     cr_assert_neq(stat(support_scratch_path("none.tokens"), &info), 0);
-    rig_close(&rig);
+    toy_close(&toy);
 }

@@ -1,6 +1,6 @@
 /* Evaluation: what is asked depends on text, length, share and seed alone; another program finds
  * the same. */
-#include "rig.h"
+#include "toy_corpus.h"
 
 #include "support.h"
 #include <criterion/criterion.h>
@@ -12,7 +12,7 @@
 
 static struct nvdp_mlm_config trained(struct nvdp_context *ctx, const char *const *text) {
     nvdp_context_set_threads(ctx, 1);
-    struct nvdp_pretrain_config config = rig_config(text, support_scratch_path("model"));
+    struct nvdp_pretrain_config config = toy_config(text, support_scratch_path("model"));
     struct nvdp_pretrain_result result;
     cr_assert_eq(nvdp_pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     struct nvdp_mlm_config eval = nvdp_mlm_config_default();
@@ -47,7 +47,7 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     enum { ROOM = 20000 };
     static int64_t all[ROOM], again[ROOM], few[ROOM], offset[ROOM], few_offset[ROOM];
     struct nvdp_context *ctx = support_context();
-    const char *text = rig_text("held.txt", 40, 3);
+    const char *text = toy_text("held.txt", 40, 3);
     struct nvdp_mlm_config eval = trained(ctx, &text);
     struct nvdp_mlm_scores whole = score(ctx, &eval);
     size_t tokens = read_ids(ctx, eval.positions, "input_ids", all, ROOM);
@@ -79,7 +79,7 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
 
 Test(evaluate, bad_input_is_refused) {
     struct nvdp_context *ctx = support_context();
-    const char *text = rig_text("held.txt", 10, 3);
+    const char *text = toy_text("held.txt", 10, 3);
     struct nvdp_mlm_config eval = trained(ctx, &text);
     struct nvdp_mlm_scores scores;
     eval.length = 500;
@@ -113,7 +113,7 @@ static void check_with_torch(const char *model, const char *positions, int windo
 
 Test(evaluate, agrees_with_pytorch) {
     struct nvdp_context *ctx = support_context();
-    const char *text = rig_text("held.txt", 40, 3);
+    const char *text = toy_text("held.txt", 40, 3);
     struct nvdp_mlm_config eval = trained(ctx, &text);
     score(ctx, &eval);
     check_with_torch(eval.model, eval.positions, 40);

@@ -1,6 +1,6 @@
 /* Windows and pairs: what they cover, where they are cut, what they depend on. */
 #include "pretrain/examples.h"
-#include "rig.h"
+#include "toy_corpus.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -16,7 +16,7 @@ static size_t document_of(const struct nvdp__corpus *corpus, uint64_t token) {
 }
 
 /* The windows are the text, each token once, in order. */
-static void check_windows(const struct rig *rig, const struct nvdp__examples *examples,
+static void check_windows(const struct toy *toy, const struct nvdp__examples *examples,
                           size_t length) {
     size_t at = 0;
     for (size_t i = 0; i < examples->count; i++) {
@@ -25,37 +25,37 @@ static void check_windows(const struct rig *rig, const struct nvdp__examples *ex
         cr_assert_eq(e->second_length, 0);
         cr_assert(e->first_length >= 1 && e->first_length <= length - 2);
         at += e->first_length;
-        cr_assert_eq(document_of(&rig->corpus, e->first), document_of(&rig->corpus, at - 1));
-        if (at < rig->corpus.tokens && length > 6) /* longer than any word */
-            cr_assert(!rig->pieces.continues[nvdp__corpus_id(&rig->corpus, at)]);
+        cr_assert_eq(document_of(&toy->corpus, e->first), document_of(&toy->corpus, at - 1));
+        if (at < toy->corpus.tokens && length > 6) /* longer than any word */
+            cr_assert(!toy->pieces.continues[nvdp__corpus_id(&toy->corpus, at)]);
     }
-    cr_assert_eq(at, rig->corpus.tokens);
+    cr_assert_eq(at, toy->corpus.tokens);
 }
 
 Test(examples, windows_cover_the_text_once) {
-    struct rig rig = rig_open(60);
-    struct nvdp__examples examples = {.ctx = rig.ctx};
+    struct toy toy = toy_open(60);
+    struct nvdp__examples examples = {.ctx = toy.ctx};
     const uint64_t seed = 5;
     for (size_t length = 4; length <= 40; length += 6) {
         for (uint32_t epoch = 0; epoch < 4; epoch++) {
-            cr_assert_eq(nvdp__examples_windows(&examples, &rig.corpus, &rig.pieces, length,
+            cr_assert_eq(nvdp__examples_windows(&examples, &toy.corpus, &toy.pieces, length,
                                                 epoch == 0 ? NULL : &seed, epoch),
                          NVDP_OK);
-            check_windows(&rig, &examples, length);
+            check_windows(&toy, &examples, length);
         }
     }
     nvdp__examples_release(&examples);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 Test(examples, windows_move_from_epoch_to_epoch_and_repeat_with_the_seed) {
-    struct rig rig = rig_open(60);
-    struct nvdp__examples a = {.ctx = rig.ctx};
-    struct nvdp__examples b = {.ctx = rig.ctx};
+    struct toy toy = toy_open(60);
+    struct nvdp__examples a = {.ctx = toy.ctx};
+    struct nvdp__examples b = {.ctx = toy.ctx};
     const uint64_t seed = 5;
     for (uint32_t epoch = 1; epoch <= 2; epoch++) {
-        cr_assert_eq(nvdp__examples_windows(&a, &rig.corpus, &rig.pieces, 16, &seed, 1), NVDP_OK);
-        cr_assert_eq(nvdp__examples_windows(&b, &rig.corpus, &rig.pieces, 16, &seed, epoch),
+        cr_assert_eq(nvdp__examples_windows(&a, &toy.corpus, &toy.pieces, 16, &seed, 1), NVDP_OK);
+        cr_assert_eq(nvdp__examples_windows(&b, &toy.corpus, &toy.pieces, 16, &seed, epoch),
                      NVDP_OK);
         bool same = a.count == b.count;
         for (size_t i = 0; same && i < a.count; i++) {
@@ -65,27 +65,27 @@ Test(examples, windows_move_from_epoch_to_epoch_and_repeat_with_the_seed) {
     }
     nvdp__examples_release(&a);
     nvdp__examples_release(&b);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 /* The first segments of a document follow each other; a second one that is no random one follows
  * its first, up to the tokens cut from that. */
 Test(examples, pairs_follow_or_come_from_elsewhere) {
     enum { LENGTH = 32 };
-    struct rig rig = rig_open(300);
-    struct nvdp__examples examples = {.ctx = rig.ctx};
+    struct toy toy = toy_open(300);
+    struct nvdp__examples examples = {.ctx = toy.ctx};
     size_t random = 0;
     size_t full = 0;
     uint64_t reached = 0;
-    cr_assert_eq(nvdp__examples_pairs(&examples, &rig.corpus, LENGTH, 3, 0), NVDP_OK);
+    cr_assert_eq(nvdp__examples_pairs(&examples, &toy.corpus, LENGTH, 3, 0), NVDP_OK);
     for (size_t i = 0; i < examples.count; i++) {
         const struct nvdp__example *e = &examples.at[i];
-        size_t document = document_of(&rig.corpus, e->first);
+        size_t document = document_of(&toy.corpus, e->first);
         cr_assert(e->first_length >= 1 && e->second_length >= 1);
         cr_assert_leq(e->first_length + e->second_length, LENGTH - 3);
-        cr_assert_eq(document, document_of(&rig.corpus, e->first + e->first_length - 1));
-        size_t other = document_of(&rig.corpus, e->second);
-        cr_assert_eq(other, document_of(&rig.corpus, e->second + e->second_length - 1));
+        cr_assert_eq(document, document_of(&toy.corpus, e->first + e->first_length - 1));
+        size_t other = document_of(&toy.corpus, e->second);
+        cr_assert_eq(other, document_of(&toy.corpus, e->second + e->second_length - 1));
         cr_assert_eq(e->random, other != document);
         cr_assert_geq(e->first, reached); /* nothing is used twice as a first segment */
         reached = e->first + e->first_length;
@@ -100,14 +100,14 @@ Test(examples, pairs_follow_or_come_from_elsewhere) {
     cr_assert(share > 0.4 && share < 0.8, "%g", share);
     cr_assert_gt(full, examples.count / 8);
     nvdp__examples_release(&examples);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 Test(examples, pairs_need_two_documents) {
-    struct rig rig = rig_open(1);
-    struct nvdp__examples examples = {.ctx = rig.ctx};
-    cr_assert_eq(nvdp__examples_pairs(&examples, &rig.corpus, 32, 3, 0), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(rig.ctx), "two documents or more"));
+    struct toy toy = toy_open(1);
+    struct nvdp__examples examples = {.ctx = toy.ctx};
+    cr_assert_eq(nvdp__examples_pairs(&examples, &toy.corpus, 32, 3, 0), NVDP_ERR_INPUT);
+    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "two documents or more"));
     nvdp__examples_release(&examples);
-    rig_close(&rig);
+    toy_close(&toy);
 }

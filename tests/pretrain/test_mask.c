@@ -1,6 +1,6 @@
 /* Masks: how many, which, with what in their places. */
 #include "pretrain/examples.h"
-#include "rig.h"
+#include "toy_corpus.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,20 +9,20 @@
 enum { LENGTH = 40 };
 
 /* [CLS] tokens of the corpus [SEP] with [UNK] among them. */
-static void fill(const struct rig *rig, size_t start, int32_t ids[LENGTH]) {
-    ids[0] = rig->pieces.cls;
+static void fill(const struct toy *toy, size_t start, int32_t ids[LENGTH]) {
+    ids[0] = toy->pieces.cls;
     for (size_t i = 1; i < LENGTH - 1; i++) {
-        ids[i] = nvdp__corpus_id(&rig->corpus, (start + i) % rig->corpus.tokens);
+        ids[i] = nvdp__corpus_id(&toy->corpus, (start + i) % toy->corpus.tokens);
     }
     ids[7] = 1;
-    ids[LENGTH - 1] = rig->pieces.sep;
+    ids[LENGTH - 1] = toy->pieces.sep;
 }
 
 struct tally {
     size_t masked, mask, same, other;
 };
 
-static void check_text(const struct rig *rig, const int32_t *before, const int32_t *after,
+static void check_text(const struct toy *toy, const int32_t *before, const int32_t *after,
                        const struct nvdp__masked *masked, struct tally *tally) {
     size_t at = 0;
     for (size_t i = 0; i < LENGTH; i++) {
@@ -32,36 +32,36 @@ static void check_text(const struct rig *rig, const int32_t *before, const int32
             continue;
         }
         cr_assert_eq(masked->label[at++], before[i]);
-        cr_assert(!rig->pieces.special[before[i]]);
-        tally->mask += after[i] == rig->pieces.mask;
+        cr_assert(!toy->pieces.special[before[i]]);
+        tally->mask += after[i] == toy->pieces.mask;
         tally->same += after[i] == before[i];
-        tally->other += after[i] != rig->pieces.mask && after[i] != before[i];
-        cr_assert(after[i] == rig->pieces.mask || !rig->pieces.special[after[i]]);
+        tally->other += after[i] != toy->pieces.mask && after[i] != before[i];
+        cr_assert(after[i] == toy->pieces.mask || !toy->pieces.special[after[i]]);
     }
     cr_assert_eq(at, masked->count);
     tally->masked += masked->count;
 }
 
-static struct tally mask_many(const struct rig *rig, double share, bool whole_words, size_t texts,
+static struct tally mask_many(const struct toy *toy, double share, bool whole_words, size_t texts,
                               size_t most) {
     struct tally tally = {0};
     struct nvdp__masker masker;
     struct nvdp__masked masked;
-    cr_assert_eq(nvdp__masker_create(rig->ctx, &rig->pieces, share, whole_words, LENGTH, &masker),
+    cr_assert_eq(nvdp__masker_create(toy->ctx, &toy->pieces, share, whole_words, LENGTH, &masker),
                  NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(rig->ctx, LENGTH, &masked), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(toy->ctx, LENGTH, &masked), NVDP_OK);
     for (size_t t = 0; t < texts; t++) {
         int32_t before[LENGTH];
         int32_t after[LENGTH];
         struct nvdp__noise noise = {.seed = 4};
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, 2, t);
-        fill(rig, 11 * t, before);
+        fill(toy, 11 * t, before);
         memcpy(after, before, sizeof before);
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, after, 100, &masked);
         cr_assert_leq(masked.count, most);
         if (!whole_words) cr_assert_eq(masked.count, most);
-        check_text(rig, before, after, &masked, &tally);
+        check_text(toy, before, after, &masked, &tally);
     }
     nvdp__masked_release(&masked);
     nvdp__masker_release(&masker);
@@ -79,30 +79,30 @@ Test(mask, numbers) {
  * deviations of .37 and .27 %; a piece drawn at random is the same one in 1 of 32.  Five standard
  * deviations: false alarms below 1e-5. */
 Test(mask, eighty_ten_ten) {
-    struct rig rig = rig_open(50);
-    struct tally tally = mask_many(&rig, 0.15, false, 2000, 6);
+    struct toy toy = toy_open(50);
+    struct tally tally = mask_many(&toy, 0.15, false, 2000, 6);
     double n = (double)tally.masked;
     cr_assert_eq(tally.masked, 12000);
     cr_assert_float_eq((double)tally.mask / n, 0.8, 0.0185);
     cr_assert_float_eq((double)tally.same / n, 0.1 + 0.1 / 32, 0.0145);
     cr_assert_float_eq((double)tally.other / n, 0.1 - 0.1 / 32, 0.0145);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 /* Every token is as likely: 6 of 37, over 4,000 texts a standard deviation of .58 %. */
 Test(mask, places_are_even) {
-    struct rig rig = rig_open(50);
+    struct toy toy = toy_open(50);
     size_t drawn[LENGTH] = {0};
     struct nvdp__masker masker;
     struct nvdp__masked masked;
-    cr_assert_eq(nvdp__masker_create(rig.ctx, &rig.pieces, 0.15, false, LENGTH, &masker), NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(rig.ctx, LENGTH, &masked), NVDP_OK);
+    cr_assert_eq(nvdp__masker_create(toy.ctx, &toy.pieces, 0.15, false, LENGTH, &masker), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(toy.ctx, LENGTH, &masked), NVDP_OK);
     for (size_t t = 0; t < 4000; t++) {
         int32_t ids[LENGTH];
         struct nvdp__noise noise = {.seed = 9};
         struct nvdp__stream stream =
             nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, (uint32_t)(t / 64), t % 64);
-        fill(&rig, 0, ids);
+        fill(&toy, 0, ids);
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, ids, 0, &masked);
         for (size_t i = 0; i < masked.count; i++) {
@@ -115,24 +115,24 @@ Test(mask, places_are_even) {
     }
     nvdp__masked_release(&masked);
     nvdp__masker_release(&masker);
-    rig_close(&rig);
+    toy_close(&toy);
 }
 
 /* With whole words a piece that goes on is masked with what it goes on. */
 Test(mask, whole_words) {
-    struct rig rig = rig_open(50);
+    struct toy toy = toy_open(50);
     struct nvdp__masker masker;
     struct nvdp__masked masked;
     size_t words = 0;
-    cr_assert_eq(nvdp__masker_create(rig.ctx, &rig.pieces, 0.3, true, LENGTH, &masker), NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(rig.ctx, LENGTH, &masked), NVDP_OK);
+    cr_assert_eq(nvdp__masker_create(toy.ctx, &toy.pieces, 0.3, true, LENGTH, &masker), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(toy.ctx, LENGTH, &masked), NVDP_OK);
     for (size_t t = 0; t < 300; t++) {
         int32_t before[LENGTH];
         int32_t after[LENGTH];
         bool drawn[LENGTH] = {0};
         struct nvdp__noise noise = {.seed = 4};
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, 0, t);
-        fill(&rig, 13 * t, before);
+        fill(&toy, 13 * t, before);
         memcpy(after, before, sizeof before);
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, after, 0, &masked);
@@ -141,7 +141,7 @@ Test(mask, whole_words) {
             drawn[masked.row[i]] = true;
         }
         for (size_t i = 2; i < LENGTH - 1; i++) {
-            if (!rig.pieces.continues[before[i]] || rig.pieces.special[before[i - 1]]) continue;
+            if (!toy.pieces.continues[before[i]] || toy.pieces.special[before[i - 1]]) continue;
             cr_assert_eq(drawn[i], drawn[i - 1]);
             words += drawn[i];
         }
@@ -149,6 +149,6 @@ Test(mask, whole_words) {
     cr_assert_gt(words, 100);
     nvdp__masked_release(&masked);
     nvdp__masker_release(&masker);
-    mask_many(&rig, 0.3, true, 300, 11);
-    rig_close(&rig);
+    mask_many(&toy, 0.3, true, 300, 11);
+    toy_close(&toy);
 }

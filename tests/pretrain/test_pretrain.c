@@ -1,5 +1,5 @@
 /* Whole runs on a text of a moment. */
-#include "rig.h"
+#include "toy_corpus.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -30,9 +30,9 @@ static struct nvdp_pretrain_result run(struct nvdp_context *ctx,
  * share of the most frequent word; perplexity about 25). */
 Test(pretrain, learns_masked_tokens) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 300, 1);
-    const char *held = rig_text("held.txt", 60, 2);
-    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("learn"));
+    const char *text = toy_text("train.txt", 300, 1);
+    const char *held = toy_text("held.txt", 60, 2);
+    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("learn"));
     config.hidden = 32;
     config.steps = 400;
     config.batch = 32;
@@ -66,8 +66,8 @@ Test(pretrain, learns_masked_tokens) {
  * always saying the more frequent class gives about .55. */
 Test(pretrain, learns_what_follows) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_topics("train.txt", 300, 1);
-    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("next"));
+    const char *text = toy_topics("train.txt", 300, 1);
+    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("next"));
     config.objective = NVDP_OBJECTIVE_MLM_NSP;
     config.hidden = 32;
     config.layers = 2;
@@ -107,12 +107,12 @@ static bool stop(void *user) {
  */
 static void check_resume(enum nvdp_objective objective, enum nvdp_precision precision) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 30, 1);
+    const char *text = toy_text("train.txt", 30, 1);
     char whole[512];
     char parts[512];
     snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
     snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
-    struct nvdp_pretrain_config config = rig_config(&text, whole);
+    struct nvdp_pretrain_config config = toy_config(&text, whole);
     config.objective = objective;
     config.precision = precision;
     config.hidden = 64; /* heads of 32, which bf16 wants */
@@ -139,8 +139,8 @@ static void check_resume(enum nvdp_objective objective, enum nvdp_precision prec
     cr_assert_geq(stops, 1);
     cr_assert_eq(once.tokens, result.tokens);
     cr_assert_eq(once.loss, result.loss);
-    cr_assert(rig_same_file(whole, parts, "model.safetensors"));
-    cr_assert(rig_same_file(whole, parts, "vocab.txt"));
+    cr_assert(support_same_file(whole, parts, "model.safetensors"));
+    cr_assert(support_same_file(whole, parts, "vocab.txt"));
     nvdp_context_free(ctx);
 }
 
@@ -162,11 +162,11 @@ Test(pretrain, resumes_in_bf16_to_the_same_bits) {
 Test(pretrain, learns_the_same_in_bf16) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("%s", nvdp_bf16_missing());
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 100, 1);
+    const char *text = toy_text("train.txt", 100, 1);
     struct nvdp_pretrain_result result[2];
     for (int i = 0; i < 2; i++) {
         struct nvdp_pretrain_config config =
-            rig_config(&text, support_scratch_path(i == 0 ? "f32" : "bf16"));
+            toy_config(&text, support_scratch_path(i == 0 ? "f32" : "bf16"));
         config.precision = i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16;
         config.hidden = 64;
         config.intermediate = 128;
@@ -183,11 +183,11 @@ Test(pretrain, learns_the_same_in_bf16) {
 
 Test(pretrain, a_changed_text_cannot_be_resumed) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 30, 1);
-    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("changed"));
+    const char *text = toy_text("train.txt", 30, 1);
+    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("changed"));
     config.steps = 1;
     run(ctx, &config);
-    rig_text("train.txt", 30, 2);
+    toy_text("train.txt", 30, 2);
     config.resume = true;
     struct nvdp_pretrain_result result;
     cr_assert_eq(nvdp_pretrain(ctx, &config, &result), NVDP_ERR_INPUT);
@@ -199,14 +199,14 @@ Test(pretrain, a_changed_text_cannot_be_resumed) {
 /* A second run at another length from the first one's directory: it begins where that ended. */
 Test(pretrain, starts_from_a_model) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 200, 1);
+    const char *text = toy_text("train.txt", 200, 1);
     char first[512];
     snprintf(first, sizeof first, "%s", support_scratch_path("first"));
-    struct nvdp_pretrain_config config = rig_config(&text, first);
+    struct nvdp_pretrain_config config = toy_config(&text, first);
     config.steps = 300;
     config.batch = 32;
     struct nvdp_pretrain_result before = run(ctx, &config);
-    config = rig_config(&text, support_scratch_path("second"));
+    config = toy_config(&text, support_scratch_path("second"));
     config.init = first;
     config.length = 40;
     config.steps = 10;
@@ -216,7 +216,7 @@ Test(pretrain, starts_from_a_model) {
     cr_assert_eq(after.vocab_size, before.vocab_size);
     cr_assert_eq(after.parameters, before.parameters);
     cr_assert_lt(after.loss, before.loss + 0.5); /* untrained: log 47 = 3.9 */
-    cr_assert(rig_same_file(first, config.out, "vocab.txt"));
+    cr_assert(support_same_file(first, config.out, "vocab.txt"));
     for (int resumed = 0; resumed < 2; resumed++) { /* how the first was trained is told on */
         json_t *json = NULL;
         cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("second/config.json"), &json),
@@ -235,8 +235,8 @@ Test(pretrain, starts_from_a_model) {
 /* What is written is a BertForPreTraining directory: its tensors, its configuration, its types. */
 Test(pretrain, writes_a_hugging_face_directory) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 30, 1);
-    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("hf"));
+    const char *text = toy_text("train.txt", 30, 1);
+    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("hf"));
     config.steps = 2;
     config.dtype = NVDP_F16;
     run(ctx, &config);
@@ -285,11 +285,11 @@ Test(pretrain, writes_a_hugging_face_directory) {
  * rounding, and so is which tokens were masked. */
 Test(pretrain, draws_the_same_on_one_thread_and_two) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 100, 1);
+    const char *text = toy_text("train.txt", 100, 1);
     struct nvdp_pretrain_result result[2];
     for (int i = 0; i < 2; i++) {
         struct nvdp_pretrain_config config =
-            rig_config(&text, support_scratch_path(i == 0 ? "one" : "two"));
+            toy_config(&text, support_scratch_path(i == 0 ? "one" : "two"));
         config.steps = 5;
         nvdp_context_set_threads(ctx, i + 1);
         result[i] = run(ctx, &config);
@@ -309,8 +309,8 @@ static void refused(struct nvdp_context *ctx, const struct nvdp_pretrain_config 
 
 Test(pretrain, bad_configurations_are_refused) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 30, 1);
-    const struct nvdp_pretrain_config good = rig_config(&text, support_scratch_path("bad"));
+    const char *text = toy_text("train.txt", 30, 1);
+    const struct nvdp_pretrain_config good = toy_config(&text, support_scratch_path("bad"));
     struct nvdp_pretrain_config c = good;
     c.mask_prob = NAN;
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9");
@@ -353,12 +353,12 @@ Test(pretrain, bad_configurations_are_refused) {
 /* Whatever allocation fails: an error, and nothing is lost. */
 Test(pretrain, without_memory) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 4, 1);
-    struct nvdp_pretrain_config config = rig_config(&text, support_scratch_path("memory"));
+    const char *text = toy_text("train.txt", 4, 1);
+    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("memory"));
     nvdp_status status = NVDP_ERR_MEMORY;
     config.overwrite = true;
     config.steps = 1;
-    config.vocab = rig_vocabulary();
+    config.vocab = toy_vocabulary();
     uint64_t k = 1;
     for (; status != NVDP_OK && k < 4000; k += 1 + k / 24) {
         struct nvdp_pretrain_result result;
@@ -393,11 +393,11 @@ static double logged(const char *directory, size_t number, const char *key) {
 /* A run that ends early went the way of the one that goes on: the schedule is of all steps. */
 Test(pretrain, ends_early_where_asked) {
     struct nvdp_context *ctx = one_thread();
-    const char *text = rig_text("train.txt", 50, 1);
+    const char *text = toy_text("train.txt", 50, 1);
     char early[512], late[512];
     snprintf(early, sizeof early, "%s", support_scratch_path("early"));
     snprintf(late, sizeof late, "%s", support_scratch_path("late"));
-    struct nvdp_pretrain_config config = rig_config(&text, late);
+    struct nvdp_pretrain_config config = toy_config(&text, late);
     config.steps = 40;
     cr_assert_eq(run(ctx, &config).steps, 40);
     config.out = early;

@@ -1,16 +1,16 @@
-#include "rig.h"
+#include "made_posteriors.h"
 #include <gsl/gsl_integration.h>
 
 Test(dirichlet, golden) {
-    json_t *root = rig_golden("renyi_dirichlet.json");
+    json_t *root = support_golden_json("renyi_dirichlet.json");
     size_t index;
     json_t *item;
     json_array_foreach(root, index, item) {
         size_t m;
-        double *p = rig_numbers(json_object_get(item, "alpha"), &m);
-        double *q = rig_numbers(json_object_get(item, "alpha2"), &m);
-        double order = rig_number(json_object_get(item, "order"));
-        double want = rig_number(json_object_get(item, "value"));
+        double *p = support_numbers(json_object_get(item, "alpha"), &m);
+        double *q = support_numbers(json_object_get(item, "alpha2"), &m);
+        double order = support_number(json_object_get(item, "order"));
+        double want = support_number(json_object_get(item, "value"));
         double got = nvdp_renyi_dirichlet(order, m, p, q);
         /* the golden values themselves lost 1e-13 to the division by l - 1 */
         cr_expect_leq(support_relative(got, want, 1e-300), 1e-12,
@@ -153,10 +153,10 @@ Test(dirichlet, one_weight_is_no_information) {
 enum { PARTS = 9 };
 
 static void draw(unsigned *seed, double range, double p[PARTS], double q[PARTS]) {
-    double level = range * (2 * rig_uniform(seed) - 1);
+    double level = range * (2 * made_uniform(seed) - 1);
     for (int k = 0; k < PARTS; k++) {
-        p[k] = exp(level + rig_normal(seed));
-        q[k] = p[k] * exp(0.3 * rig_normal(seed));
+        p[k] = exp(level + made_normal(seed));
+        q[k] = p[k] * exp(0.3 * made_normal(seed));
     }
 }
 

@@ -1,7 +1,7 @@
 /* The forms of one block against the plain one, with the vectors of every width. */
+#include "made_posteriors.h"
 #include "rdp/fast.h"
 #include "rdp/gaussian.h"
-#include "rig.h"
 
 enum { WIDE = NVDP__CHUNK, WIDTHS = 3 };
 static const int widths[WIDTHS] = {2, 4, 8};
@@ -54,20 +54,20 @@ Test(fast, agrees_with_the_plain_form) {
     double worst[2] = {0, 0};
     for (int trial = 0; trial < 6000; trial++) {
         double order = orders[trial % ORDERS];
-        double spread = exp(-20 * rig_uniform(&seed));
-        double shift = exp(-20 * rig_uniform(&seed));
-        double level = 200 * (rig_uniform(&seed) - 0.5) * (trial % 3 == 0);
-        size_t most = rig_uniform(&seed) < 0.5 ? 20 : WIDE;
-        size_t n = 1 + (size_t)(rig_uniform(&seed) * (double)most);
+        double spread = exp(-20 * made_uniform(&seed));
+        double shift = exp(-20 * made_uniform(&seed));
+        double level = 200 * (made_uniform(&seed) - 0.5) * (trial % 3 == 0);
+        size_t most = made_uniform(&seed) < 0.5 ? 20 : WIDE;
+        size_t n = 1 + (size_t)(made_uniform(&seed) * (double)most);
         if (n > WIDE) n = WIDE;
         for (size_t k = 0; k < n; k++) {
             for (int side = 0; side < 2; side++) {
-                texts.mu[side][k] = exp(level / 2) * shift * rig_normal(&seed);
-                texts.var[side][k] = exp(level + spread * rig_normal(&seed));
+                texts.mu[side][k] = exp(level / 2) * shift * made_normal(&seed);
+                texts.var[side][k] = exp(level + spread * made_normal(&seed));
             }
         }
-        if (order > 1 && rig_uniform(&seed) < 0.2) {
-            double near = pow(10, -16 * rig_uniform(&seed)) * rig_normal(&seed);
+        if (order > 1 && made_uniform(&seed) < 0.2) {
+            double near = pow(10, -16 * made_uniform(&seed)) * made_normal(&seed);
             texts.var[0][n / 2] = texts.var[1][n / 2] * (1 + 1 / (order - 1)) * (1 + near);
         }
         describe(&texts, n);
@@ -97,8 +97,8 @@ Test(fast, each_direction_has_its_own_infinity) {
     for (size_t at = 0; at < WIDE; at += 37) {
         for (size_t k = 0; k < WIDE; k++) {
             for (int side = 0; side < 2; side++) {
-                texts.mu[side][k] = rig_normal(&seed);
-                texts.var[side][k] = exp(0.1 * rig_normal(&seed));
+                texts.mu[side][k] = made_normal(&seed);
+                texts.var[side][k] = exp(0.1 * made_normal(&seed));
             }
         }
         texts.var[0][at] = 20 * texts.var[1][at];
@@ -131,16 +131,16 @@ Test(fast, log_gammas) {
     unsigned seed = 5;
     for (int trial = 0; trial < 3000; trial++) {
         double p[64], q[64];
-        size_t n = 8 * (1 + (size_t)(7.99 * rig_uniform(&seed)));
-        double range = 60 * rig_uniform(&seed) * (trial % 2);
-        double spread = rig_uniform(&seed);
-        double s = (trial % 5 == 0 ? 1 : 0.1) * rig_normal(&seed);
+        size_t n = 8 * (1 + (size_t)(7.99 * made_uniform(&seed)));
+        double range = 60 * made_uniform(&seed) * (trial % 2);
+        double spread = made_uniform(&seed);
+        double s = (trial % 5 == 0 ? 1 : 0.1) * made_normal(&seed);
         bool outside[2] = {false, false};
         double want[2] = {0, 0};
         for (size_t k = 0; k < n; k++) {
-            double level = range * (rig_uniform(&seed) - 0.5);
-            p[k] = exp(level + spread * rig_normal(&seed));
-            q[k] = exp(level + spread * rig_normal(&seed));
+            double level = range * (made_uniform(&seed) - 0.5);
+            p[k] = exp(level + spread * made_normal(&seed));
+            q[k] = exp(level + spread * made_normal(&seed));
             double c[2] = {p[k] + s * (p[k] - q[k]), q[k] - s * (p[k] - q[k])};
             int sign;
             outside[0] = outside[0] || c[0] < 1e-9 * p[k];

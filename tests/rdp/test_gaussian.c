@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "made_posteriors.h"
 #include <gsl/gsl_integration.h>
 
 /* Golden values were computed in double by the printed formula, whose division by l - 1 costs it up
@@ -6,21 +6,21 @@
 static const double golden_tolerance = 1e-12;
 
 Test(gaussian, golden) {
-    json_t *root = rig_golden("renyi_gaussian.json");
+    json_t *root = support_golden_json("renyi_gaussian.json");
     size_t index;
     json_t *item;
     json_array_foreach(root, index, item) {
         size_t n;
-        double *mu_p = rig_numbers(json_object_get(item, "mu"), &n);
-        double *var_p = rig_numbers(json_object_get(item, "sigma"), &n);
-        double *mu_q = rig_numbers(json_object_get(item, "mu2"), &n);
-        double *var_q = rig_numbers(json_object_get(item, "sigma2"), &n);
+        double *mu_p = support_numbers(json_object_get(item, "mu"), &n);
+        double *var_p = support_numbers(json_object_get(item, "sigma"), &n);
+        double *mu_q = support_numbers(json_object_get(item, "mu2"), &n);
+        double *var_q = support_numbers(json_object_get(item, "sigma2"), &n);
         for (size_t i = 0; i < n; i++) {
             var_p[i] *= var_p[i];
             var_q[i] *= var_q[i];
         }
-        double order = rig_number(json_object_get(item, "order"));
-        double want = rig_number(json_object_get(item, "value"));
+        double order = support_number(json_object_get(item, "order"));
+        double want = support_number(json_object_get(item, "value"));
         double got = nvdp_renyi_gaussian(order, n, mu_p, var_p, mu_q, var_q);
         cr_expect_leq(support_relative(got, want, 1e-300), golden_tolerance,
                       "case %zu, order %g: %.17g, expected %.17g", index, order, got, want);
@@ -133,8 +133,8 @@ enum { DIM = 7 };
 static void draw(unsigned *seed, double mu[2][DIM], double var[2][DIM]) {
     for (int side = 0; side < 2; side++) {
         for (int k = 0; k < DIM; k++) {
-            mu[side][k] = rig_normal(seed);
-            var[side][k] = exp(0.5 * rig_normal(seed));
+            mu[side][k] = made_normal(seed);
+            var[side][k] = exp(0.5 * made_normal(seed));
         }
     }
 }

@@ -1,19 +1,19 @@
+#include "made_posteriors.h"
 #include "rdp/bdp.h"
-#include "rig.h"
 
-static const struct rig ordinary = {.texts = 70,
-                                    .longest = 4,
-                                    .dim = 3,
-                                    .spread = 0.15,
-                                    .with_alpha = true,
-                                    .policy = NVDP_LENGTH_HIDDEN};
+static const struct made_texts ordinary = {.texts = 70,
+                                           .longest = 4,
+                                           .dim = 3,
+                                           .spread = 0.15,
+                                           .with_alpha = true,
+                                           .policy = NVDP_LENGTH_HIDDEN};
 /* Some pairs infinite already at small orders. */
-static const struct rig wild = {.texts = 40,
-                                .longest = 3,
-                                .dim = 3,
-                                .spread = 0.6,
-                                .with_alpha = true,
-                                .policy = NVDP_LENGTH_HIDDEN};
+static const struct made_texts wild = {.texts = 40,
+                                       .longest = 3,
+                                       .dim = 3,
+                                       .spread = 0.6,
+                                       .with_alpha = true,
+                                       .policy = NVDP_LENGTH_HIDDEN};
 
 /* Every text's cost at moment k by the plain divergences. */
 static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
@@ -60,9 +60,10 @@ static const double moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
 enum { MOMENTS = sizeof moments / sizeof *moments };
 
 /* Settling texts early changes nothing: the same numbers as all orders of all pairs. */
-static void compare_in(const struct rig *rig, size_t count, enum nvdp_pairs_arithmetic arithmetic) {
+static void compare_in(const struct made_texts *made, size_t count,
+                       enum nvdp_pairs_arithmetic arithmetic) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+    struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     struct nvdp_privacy_report report;
     config.pairs.arithmetic = arithmetic;
@@ -70,22 +71,22 @@ static void compare_in(const struct rig *rig, size_t count, enum nvdp_pairs_arit
         config.moments = moments;
         config.moment_count = count;
     }
-    double *matrix = calloc(rig->texts * rig->texts, sizeof *matrix);
+    double *matrix = calloc(made->texts * made->texts, sizeof *matrix);
     config.pairs.matrix = matrix;
     cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     check_column(ctx, set, &config, count, moments, &report.best);
     check_column(ctx, set, &config, 1, &config.bdp.published_moment, &report.published);
     struct nvdp_pairs_summary alone;
-    double *again = calloc(rig->texts * rig->texts, sizeof *again);
+    double *again = calloc(made->texts * made->texts, sizeof *again);
     config.pairs.matrix = again;
     cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config.pairs, &alone), NVDP_OK);
     cr_expect_eq(alone.sum.max, report.pairs.sum.max);
     cr_expect_eq(alone.sum.mean_finite, report.pairs.sum.mean_finite);
     cr_expect_eq(alone.infinite, report.pairs.infinite);
-    cr_expect_eq(memcmp(matrix, again, rig->texts * rig->texts * sizeof *matrix), 0);
-    cr_expect_eq(report.small_population, rig->texts - 1 < 64);
-    cr_expect_eq(report.components, rig->longest + 3);
+    cr_expect_eq(memcmp(matrix, again, made->texts * made->texts * sizeof *matrix), 0);
+    cr_expect_eq(report.small_population, made->texts - 1 < 64);
+    cr_expect_eq(report.components, made->longest + 3);
     cr_expect_str_eq(report.method, "nvdp");
     free(matrix);
     free(again);
@@ -93,9 +94,9 @@ static void compare_in(const struct rig *rig, size_t count, enum nvdp_pairs_arit
     nvdp_context_free(ctx);
 }
 
-static void compare(const struct rig *rig, size_t count) {
-    compare_in(rig, count, NVDP_PAIRS_EXACT);
-    compare_in(rig, count, NVDP_PAIRS_FAST);
+static void compare(const struct made_texts *made, size_t count) {
+    compare_in(made, count, NVDP_PAIRS_EXACT);
+    compare_in(made, count, NVDP_PAIRS_FAST);
 }
 
 Test(measure, finite_texts) {
@@ -113,14 +114,15 @@ Test(measure, few_moments) {
 
 /* Nearly equal texts: the floor falls with k, so the best moment is the last. */
 Test(measure, nearly_equal_texts_reach_the_floor) {
-    struct rig rig = ordinary;
-    rig.spread = 1e-4;
-    compare(&rig, MOMENTS);
+    struct made_texts made = ordinary;
+    made.spread = 1e-4;
+    compare(&made, MOMENTS);
 }
 
-static struct nvdp_privacy_report measure(const struct rig *rig, enum nvdp_adjacency adjacency) {
+static struct nvdp_privacy_report measure(const struct made_texts *made,
+                                          enum nvdp_adjacency adjacency) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+    struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     config.pairs.adjacency = adjacency;
     struct nvdp_privacy_report report;
@@ -134,15 +136,15 @@ static struct nvdp_privacy_report measure(const struct rig *rig, enum nvdp_adjac
 /* Public lengths: every text has one of another length, so nothing but +inf can be said of `all`.
  */
 Test(measure, public_lengths) {
-    struct rig rig = ordinary;
-    rig.policy = NVDP_LENGTH_PUBLIC;
-    struct nvdp_privacy_report all = measure(&rig, NVDP_ADJACENT_ALL);
+    struct made_texts made = ordinary;
+    made.policy = NVDP_LENGTH_PUBLIC;
+    struct nvdp_privacy_report all = measure(&made, NVDP_ADJACENT_ALL);
     cr_expect_eq(all.best.worst.epsilon, INFINITY);
     cr_expect_eq(all.best.mean_epsilon, INFINITY);
     cr_expect_eq(all.best.infinite_texts, 70);
     cr_expect_eq(all.published.worst.epsilon, INFINITY);
     cr_expect_eq(all.pairs.sum.max, INFINITY);
-    struct nvdp_privacy_report same = measure(&rig, NVDP_ADJACENT_SAME_LENGTH);
+    struct nvdp_privacy_report same = measure(&made, NVDP_ADJACENT_SAME_LENGTH);
     cr_expect(isfinite(same.best.worst.epsilon));
     cr_expect(same.small_population);
     cr_expect_lt(same.best.worst.m, 64);
@@ -150,9 +152,9 @@ Test(measure, public_lengths) {
 
 /* Two texts: each has one neighbour, which bounds nothing. */
 Test(measure, one_neighbour_is_no_population) {
-    struct rig rig = ordinary;
-    rig.texts = 2;
-    struct nvdp_privacy_report report = measure(&rig, NVDP_ADJACENT_ALL);
+    struct made_texts made = ordinary;
+    made.texts = 2;
+    struct nvdp_privacy_report report = measure(&made, NVDP_ADJACENT_ALL);
     cr_expect(isfinite(report.pairs.sum.max));
     cr_expect_eq(report.best.worst.epsilon, INFINITY);
     cr_expect_eq(report.best.infinite_texts, 2);
@@ -177,19 +179,19 @@ Test(report, json) {
     cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
     json_t *root = json_loads(text, 0, NULL);
     cr_assert_not_null(root);
-    cr_expect_eq(rig_number(at(root, "order")), 1.1);
+    cr_expect_eq(support_number(at(root, "order")), 1.1);
     cr_expect_str_eq(json_string_value(at(root, "arithmetic")), "fast");
-    cr_expect_eq(rig_number(at(root, "n")), 40);
-    cr_expect_eq(rig_number(at(root, "pairs")), 1560);
+    cr_expect_eq(support_number(at(root, "n")), 40);
+    cr_expect_eq(support_number(at(root, "pairs")), 1560);
     cr_assert_gt(report.pairs.infinite, 0);
-    cr_expect_eq(rig_number(at(root, "infinite")), (double)report.pairs.infinite);
-    cr_expect_eq(rig_number(at(root, "infinite_share")), (double)report.pairs.infinite / 1560);
+    cr_expect_eq(support_number(at(root, "infinite")), (double)report.pairs.infinite);
+    cr_expect_eq(support_number(at(root, "infinite_share")), (double)report.pairs.infinite / 1560);
     cr_expect_str_eq(json_string_value(at(root, "rd.sum.max")), "inf");
     cr_expect_str_eq(json_string_value(at(root, "rd.sum.mean")), "inf");
-    cr_expect_eq(rig_number(at(root, "rd.sum.max_finite")), report.pairs.sum.max_finite);
-    cr_expect_eq(rig_number(at(root, "rd.sum.mean_finite")), report.pairs.sum.mean_finite);
+    cr_expect_eq(support_number(at(root, "rd.sum.max_finite")), report.pairs.sum.max_finite);
+    cr_expect_eq(support_number(at(root, "rd.sum.mean_finite")), report.pairs.sum.mean_finite);
     cr_expect_eq(json_array_size(at(root, "rd.sum.argmax")), 2);
-    cr_expect_eq(rig_number(json_object_get(at(root, "rd.sum.quantiles"), "0.5")),
+    cr_expect_eq(support_number(json_object_get(at(root, "rd.sum.quantiles"), "0.5")),
                  report.pairs.sum.quantile[0]);
     at(root, "rd.per_component.mean");
     cr_expect_str_eq(json_string_value(at(root, "rd.per_component_dim.note")),
@@ -203,10 +205,10 @@ Test(report, json) {
         snprintf(path, sizeof path, "bdp.best.%s", columns[k]);
         at(root, path);
     }
-    cr_expect_eq(rig_number(at(root, "bdp.published.moment")), 1.1);
-    cr_expect_eq(rig_number(at(root, "bdp.delta")), 1e-5);
-    cr_expect_eq(rig_number(at(root, "bdp.gamma")), 1e-6);
-    cr_expect_eq(rig_number(at(root, "bdp.releases")), 1);
+    cr_expect_eq(support_number(at(root, "bdp.published.moment")), 1.1);
+    cr_expect_eq(support_number(at(root, "bdp.delta")), 1e-5);
+    cr_expect_eq(support_number(at(root, "bdp.gamma")), 1e-6);
+    cr_expect_eq(support_number(at(root, "bdp.releases")), 1);
     cr_expect_str_eq(json_string_value(at(root, "units")), "nats");
     cr_expect_str_eq(json_string_value(at(root, "rd.sum.note")),
                      "of one release of a text; S releases cost S times this");
@@ -264,7 +266,7 @@ Test(report, print) {
 
 Test(measure, arguments) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     struct nvdp_privacy_report report;
     double bad[] = {1, -1};
@@ -286,9 +288,9 @@ Test(measure, arguments) {
 /* Every allocation fails once: an error each time, nothing leaked, results untouched. */
 Test(measure, out_of_memory) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = ordinary;
-    rig.texts = 5;
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = ordinary;
+    made.texts = 5;
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     struct nvdp_privacy_report report = {.dim = 99};
     nvdp_status status = NVDP_ERR_MEMORY;

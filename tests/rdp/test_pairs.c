@@ -1,6 +1,6 @@
+#include "made_posteriors.h"
 #include "rdp/fast.h"
 #include "rdp/summary.h"
-#include "rig.h"
 
 /* Runs over all pairs and keeps the matrix; free(). */
 static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors *set, double order,
@@ -15,8 +15,8 @@ static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors 
 }
 
 /* The worst relative error, the same infinities, and the largest value to 1e-12 in both. */
-static void compare(struct nvdp_context *ctx, const struct rig *rig, double order) {
-    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
+    struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_pairs_summary exact, fast;
     double *matrix[2] = {matrix_of(ctx, set, order, NVDP_PAIRS_EXACT, &exact),
                          matrix_of(ctx, set, order, NVDP_PAIRS_FAST, &fast)};
@@ -33,10 +33,10 @@ static void compare(struct nvdp_context *ctx, const struct rig *rig, double orde
             }
         }
     }
-    cr_expect_leq(worst[0], 1e-12, "order %g, spread %g, dim %zu: %.2e", order, rig->spread,
-                  rig->dim, worst[0]);
-    cr_expect_leq(worst[1], 1e-6, "order %g, spread %g, dim %zu: %.2e", order, rig->spread,
-                  rig->dim, worst[1]);
+    cr_expect_leq(worst[0], 1e-12, "order %g, spread %g, dim %zu: %.2e", order, made->spread,
+                  made->dim, worst[0]);
+    cr_expect_leq(worst[1], 1e-6, "order %g, spread %g, dim %zu: %.2e", order, made->spread,
+                  made->dim, worst[1]);
     cr_expect_eq(fast.infinite, exact.infinite);
     if (exact.infinite < exact.pairs) {
         cr_expect_leq(support_relative(fast.sum.max_finite, most, 1e-300), 1e-12);
@@ -59,15 +59,16 @@ Test(pairs, agree_with_the_plain_form) {
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
         for (size_t s = 0; s < 6; s++) {
             for (size_t d = 0; d < 5; d++) {
-                struct rig rig = {.texts = 11,
-                                  .longest = 6,
-                                  .dim = dims[d],
-                                  .spread = spreads[s],
-                                  .with_alpha = (s + d) % 3 != 0,
-                                  .kappa = 1 + (int)(d % 2),
-                                  .policy = (s + d) % 2 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC,
-                                  .seed = (unsigned)(s * 5 + d)};
-                compare(ctx, &rig, orders[o]);
+                struct made_texts made = {.texts = 11,
+                                          .longest = 6,
+                                          .dim = dims[d],
+                                          .spread = spreads[s],
+                                          .with_alpha = (s + d) % 3 != 0,
+                                          .kappa = 1 + (int)(d % 2),
+                                          .policy =
+                                              (s + d) % 2 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC,
+                                          .seed = (unsigned)(s * 5 + d)};
+                compare(ctx, &made, orders[o]);
             }
         }
     }
@@ -77,16 +78,16 @@ Test(pairs, agree_with_the_plain_form) {
 /* More texts than a tile has, rows wider than a block, and a last block that is not full. */
 Test(pairs, tiles_and_pieces) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 67,
-                      .longest = 3,
-                      .dim = 2 * NVDP__CHUNK + 5,
-                      .spread = 0.1,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN};
-    compare(ctx, &rig, 1.1);
-    rig.dim = 90;
-    rig.longest = 20;
-    compare(ctx, &rig, 1);
+    struct made_texts made = {.texts = 67,
+                              .longest = 3,
+                              .dim = 2 * NVDP__CHUNK + 5,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
+    compare(ctx, &made, 1.1);
+    made.dim = 90;
+    made.longest = 20;
+    compare(ctx, &made, 1);
     nvdp_context_free(ctx);
 }
 
@@ -94,13 +95,13 @@ Test(pairs, tiles_and_pieces) {
  * either arithmetic. */
 Test(pairs, large_pseudo_counts) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 9,
-                      .longest = 20,
-                      .dim = 1,
-                      .spread = 1e-3,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN};
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = {.texts = 9,
+                              .longest = 20,
+                              .dim = 1,
+                              .spread = 1e-3,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     for (size_t r = 0; r < set->offset[9]; r++) {
         set->alpha[r] *= exp(10);
     }
@@ -122,18 +123,18 @@ Test(pairs, large_pseudo_counts) {
 }
 
 Test(pairs, any_number_of_threads_gives_the_same_bits) {
-    struct rig rig = {.texts = 43,
-                      .longest = 7,
-                      .dim = 33,
-                      .spread = 0.25,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN};
+    struct made_texts made = {.texts = 43,
+                              .longest = 7,
+                              .dim = 33,
+                              .spread = 0.25,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_pairs_summary summary[3];
     double *matrix[3];
     for (int k = 0; k < 3; k++) {
         struct nvdp_context *ctx = support_context();
         cr_assert_eq(nvdp_context_set_threads(ctx, (int[]){1, 2, 5}[k]), NVDP_OK);
-        struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+        struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         matrix[k] = matrix_of(ctx, set, 1.3, NVDP_PAIRS_FAST, &summary[k]);
         cr_expect_eq(memcmp(matrix[k], matrix[0], 43 * 43 * sizeof(double)), 0);
         cr_expect_eq(summary[k].sum.mean, summary[0].sum.mean);
@@ -154,14 +155,14 @@ static int ascending(const void *a, const void *b) {
 /* Infinite pairs are counted, stand above all in the quantiles, and make max and mean infinite. */
 Test(pairs, summary_keeps_infinities) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 30,
-                      .longest = 3,
-                      .dim = 4,
-                      .spread = 0.45,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN,
-                      .kappa = 2};
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = {.texts = 30,
+                              .longest = 3,
+                              .dim = 4,
+                              .spread = 0.45,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN,
+                              .kappa = 2};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_summary s;
     double *matrix = matrix_of(ctx, set, 1.5, NVDP_PAIRS_FAST, &s);
     double sorted[30 * 29];
@@ -226,13 +227,13 @@ Test(pairs, all_infinite) {
 
 Test(pairs, same_length_only) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 20,
-                      .longest = 3,
-                      .dim = 2,
-                      .spread = 0.1,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_PUBLIC};
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = {.texts = 20,
+                              .longest = 3,
+                              .dim = 2,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_PUBLIC};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     double matrix[400];
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
     config.adjacency = NVDP_ADJACENT_SAME_LENGTH;
@@ -258,9 +259,9 @@ Test(pairs, quantile_is_nearest_rank) {
     unsigned seed = 1;
     for (int trial = 0; trial < 500; trial++) {
         double values[40], sorted[40];
-        size_t n = 1 + (size_t)(rig_uniform(&seed) * 40);
+        size_t n = 1 + (size_t)(made_uniform(&seed) * 40);
         for (size_t k = 0; k < n; k++) {
-            double v = floor(10 * rig_uniform(&seed));
+            double v = floor(10 * made_uniform(&seed));
             values[k] = sorted[k] = v > 8 ? INFINITY : v;
         }
         qsort(sorted, n, sizeof *sorted, ascending);
@@ -287,13 +288,13 @@ static void count(const struct nvdp_progress *progress, void *user) {
 
 Test(pairs, progress_and_cancel) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 200,
-                      .longest = 1,
-                      .dim = 1,
-                      .spread = 0.1,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN};
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = {.texts = 200,
+                              .longest = 1,
+                              .dim = 1,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
     struct nvdp_pairs_summary s = {.pairs = 77};
     int reports = 0;
@@ -311,13 +312,13 @@ Test(pairs, progress_and_cancel) {
 
 Test(pairs, arguments) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 3,
-                      .longest = 2,
-                      .dim = 2,
-                      .spread = 0.1,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN};
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = {.texts = 3,
+                              .longest = 2,
+                              .dim = 2,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_summary s;
     double bad[] = {0, -1, NAN};
     for (int k = 0; k < 3; k++) {

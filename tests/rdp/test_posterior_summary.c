@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "made_posteriors.h"
 
 /* Two texts of width 2: tokens with pseudo-counts {3, 4} and {0.5}, hidden length 3. */
 static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alpha) {
@@ -120,7 +120,8 @@ Test(posterior_summary, stands_in_the_report) {
     const json_t *vectors = json_object_get(posterior, "effective_vectors");
     double first = hill(4, (double[]){.1, .3, .4, .2});
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
-    cr_expect_float_eq(rig_number(json_object_get(vectors, "mean")), (first + second) / 2, 1e-14);
+    cr_expect_float_eq(support_number(json_object_get(vectors, "mean")), (first + second) / 2,
+                       1e-14);
     const json_t *counts = json_object_get(json_object_get(posterior, "log10_alpha"), "counts");
     cr_expect_eq(json_array_size(counts), NVDP_ALPHA_BINS);
     cr_expect_eq(json_integer_value(json_array_get(counts, 30)), 1);

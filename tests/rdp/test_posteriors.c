@@ -1,11 +1,11 @@
-#include "rig.h"
+#include "made_posteriors.h"
 
-static const struct rig ordinary = {.texts = 4,
-                                    .longest = 3,
-                                    .dim = 2,
-                                    .spread = 0.1,
-                                    .with_alpha = true,
-                                    .policy = NVDP_LENGTH_HIDDEN};
+static const struct made_texts ordinary = {.texts = 4,
+                                           .longest = 3,
+                                           .dim = 2,
+                                           .spread = 0.1,
+                                           .with_alpha = true,
+                                           .policy = NVDP_LENGTH_HIDDEN};
 
 static void expect(struct nvdp_context *ctx, const struct nvdp_posteriors *set, const char *what) {
     cr_expect_eq(nvdp_posteriors_check(ctx, set, "F.h5"), NVDP_ERR_INPUT, "%s", what);
@@ -16,7 +16,7 @@ static void expect(struct nvdp_context *ctx, const struct nvdp_posteriors *set, 
 
 Test(posteriors, check_names_what_is_wrong) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     cr_assert_eq(nvdp_posteriors_check(ctx, set, ""), NVDP_OK);
     double kept = set->alpha[1];
     double bad[] = {0, -2, NAN, INFINITY, 1e-200};

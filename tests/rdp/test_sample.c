@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "made_posteriors.h"
 
 /* One of a golden case's two texts: component 0 is the prior, the rest are tokens. */
 static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, const json_t *mu,
@@ -6,11 +6,12 @@ static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, 
     size_t rows = json_array_size(alpha) - 1;
     for (size_t r = 0; r < rows; r++) {
         size_t row = text * rows + r;
-        set->alpha[row] = rig_number(json_array_get(alpha, r + 1));
+        set->alpha[row] = support_number(json_array_get(alpha, r + 1));
         for (size_t k = 0; k < set->dim; k++) {
-            set->mu[row * set->dim + k] = rig_number(json_array_get(json_array_get(mu, r + 1), k));
+            set->mu[row * set->dim + k] =
+                support_number(json_array_get(json_array_get(mu, r + 1), k));
             set->logvar[row * set->dim + k] =
-                2 * log(rig_number(json_array_get(json_array_get(sigma, r + 1), k)));
+                2 * log(support_number(json_array_get(json_array_get(sigma, r + 1), k)));
         }
     }
     set->offset[text + 1] = (text + 1) * rows;
@@ -18,7 +19,7 @@ static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, 
 
 Test(sample, golden) {
     struct nvdp_context *ctx = support_context();
-    json_t *root = rig_golden("renyi_nvdp.json");
+    json_t *root = support_golden_json("renyi_nvdp.json");
     size_t index;
     json_t *item;
     json_array_foreach(root, index, item) {
@@ -29,12 +30,12 @@ Test(sample, golden) {
         struct nvdp_posteriors *set = NULL;
         cr_assert_eq(nvdp_posteriors_create(ctx, 2, 2 * rows, dim, true, &set), NVDP_OK);
         set->kappa = (int)json_integer_value(json_object_get(item, "kappa"));
-        set->prior_alpha = rig_number(json_array_get(alpha, 0));
+        set->prior_alpha = support_number(json_array_get(alpha, 0));
         fill(set, 0, alpha, mu, json_object_get(item, "sigma"));
         fill(set, 1, json_object_get(item, "alpha2"), json_object_get(item, "mu2"),
              json_object_get(item, "sigma2"));
-        double order = rig_number(json_object_get(item, "order"));
-        double want = rig_number(json_object_get(item, "value"));
+        double order = support_number(json_object_get(item, "order"));
+        double want = support_number(json_object_get(item, "value"));
         double got = nvdp_renyi_texts(order, set, 0, 1);
         cr_expect_leq(support_relative(got, want, 1e-300), 1e-12, "case %zu: %.17g, expected %.17g",
                       index, got, want);
@@ -88,15 +89,15 @@ Test(sample, hidden_length_is_padding_written_out) {
     static const double orders[] = {0.5, 1, 1.1, 1.5, INFINITY};
     for (int kappa = 1; kappa <= 3; kappa++) {
         for (int with_alpha = 0; with_alpha < 2; with_alpha++) {
-            struct rig rig = {.texts = 6,
-                              .longest = 5,
-                              .dim = 3,
-                              .spread = 0.2,
-                              .with_alpha = with_alpha,
-                              .kappa = with_alpha ? kappa : 1,
-                              .policy = NVDP_LENGTH_HIDDEN,
-                              .seed = (unsigned)kappa};
-            struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+            struct made_texts made = {.texts = 6,
+                                      .longest = 5,
+                                      .dim = 3,
+                                      .spread = 0.2,
+                                      .with_alpha = with_alpha,
+                                      .kappa = with_alpha ? kappa : 1,
+                                      .policy = NVDP_LENGTH_HIDDEN,
+                                      .seed = (unsigned)kappa};
+            struct nvdp_posteriors *set = made_posteriors(ctx, &made);
             set->pad_alpha = 1.0 / 6;
             set->prior_alpha = 1.25;
             for (size_t k = 0; k < 5; k++) {
@@ -115,13 +116,13 @@ Test(sample, hidden_length_is_padding_written_out) {
 
 Test(sample, lengths_and_components) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = {.texts = 8,
-                      .longest = 4,
-                      .dim = 2,
-                      .spread = 0.1,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_PUBLIC};
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = {.texts = 8,
+                              .longest = 4,
+                              .dim = 2,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_PUBLIC};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     for (size_t i = 0; i < 8; i++) {
         size_t rows_i = set->offset[i + 1] - set->offset[i];
         cr_expect_eq(nvdp_sample_components(set, i), rows_i + 1);

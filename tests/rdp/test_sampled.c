@@ -1,14 +1,14 @@
 /* Statistics from drawn pairs against those of all pairs, and the intervals by themselves. */
+#include "made_posteriors.h"
 #include "rdp/interval.h"
-#include "rig.h"
 #include <gsl/gsl_cdf.h>
 
-static const struct rig ordinary = {.texts = 90,
-                                    .longest = 4,
-                                    .dim = 5,
-                                    .spread = 0.15,
-                                    .with_alpha = true,
-                                    .policy = NVDP_LENGTH_HIDDEN};
+static const struct made_texts ordinary = {.texts = 90,
+                                           .longest = 4,
+                                           .dim = 5,
+                                           .spread = 0.15,
+                                           .with_alpha = true,
+                                           .policy = NVDP_LENGTH_HIDDEN};
 
 /* All pairs with max_pairs 0, else drawn ones. */
 static struct nvdp_pairs_summary summary_of(struct nvdp_context *ctx,
@@ -45,7 +45,7 @@ static void same_largest(const struct nvdp_divergence_summary *got,
  * probability 1e-4.  The largest is exact in every one. */
 Test(sampled, intervals_cover) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_ALL);
     cr_assert_eq(all.infinite, 0);
     cr_expect_eq(all.sample.drawn, 0);
@@ -80,9 +80,9 @@ Test(sampled, intervals_cover) {
 /* Infinite pairs: known for certain, their share estimated. */
 Test(sampled, infinite_pairs) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = ordinary;
-    rig.spread = 0.5;
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = ordinary;
+    made.spread = 0.5;
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_ALL);
     struct nvdp_pairs_summary some = summary_of(ctx, set, 2000, 1, NVDP_ADJACENT_ALL);
     cr_assert(all.infinite > 0 && all.infinite < all.pairs);
@@ -100,9 +100,9 @@ Test(sampled, infinite_pairs) {
  * largest. */
 Test(sampled, public_lengths) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = ordinary;
-    rig.policy = NVDP_LENGTH_PUBLIC;
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = ordinary;
+    made.policy = NVDP_LENGTH_PUBLIC;
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_summary some = summary_of(ctx, set, 500, 1, NVDP_ADJACENT_ALL);
     cr_expect_eq(some.sum.max, INFINITY);
     cr_expect_eq(nvdp_renyi_texts(1.1, set, some.sum.max_p, some.sum.max_q), INFINITY);
@@ -126,7 +126,7 @@ Test(sampled, any_number_of_threads_gives_the_same_bits) {
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp_context *ctx = support_context();
         cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
-        struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+        struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
         got[threads - 1] = summary_of(ctx, set, 3000, 4, NVDP_ADJACENT_ALL);
         nvdp_posteriors_free(set);
         nvdp_context_free(ctx);
@@ -159,7 +159,7 @@ Test(sampled, many_texts) {
 
 Test(sampled, arguments) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
     struct nvdp_pairs_summary s;
     config.max_pairs = 1;
@@ -176,9 +176,9 @@ Test(sampled, arguments) {
 /* Every allocation fails once. */
 Test(sampled, out_of_memory) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = ordinary;
-    rig.texts = 12;
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+    struct made_texts made = ordinary;
+    made.texts = 12;
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     struct nvdp_privacy_report report = {.dim = 99};
     config.pairs.max_pairs = 50;
@@ -199,7 +199,7 @@ Test(sampled, out_of_memory) {
 /* Bayesian DP of as many texts as have so many pairs: 45 * 44 <= 2000 < 46 * 45. */
 Test(sampled, report) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = rig_posteriors(ctx, &ordinary);
+    struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     struct nvdp_privacy_report report;
     char *text = NULL;
@@ -212,13 +212,13 @@ Test(sampled, report) {
     cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
     json_t *root = json_loads(text, 0, NULL);
     const json_t *sample = json_object_get(root, "sample");
-    cr_expect_eq(rig_number(json_object_get(sample, "drawn")), 2000);
-    cr_expect_eq(rig_number(json_array_get(json_object_get(sample, "mean"), 1)),
+    cr_expect_eq(support_number(json_object_get(sample, "drawn")), 2000);
+    cr_expect_eq(support_number(json_array_get(json_object_get(sample, "mean"), 1)),
                  report.pairs.sample.mean.high);
     const json_t *quantiles = json_object_get(sample, "quantiles");
-    cr_expect_eq(rig_number(json_array_get(json_object_get(quantiles, "0.9"), 0)),
+    cr_expect_eq(support_number(json_array_get(json_object_get(quantiles, "0.9"), 0)),
                  report.pairs.sample.quantile[1].low);
-    cr_expect_eq(rig_number(json_object_get(json_object_get(root, "bdp"), "texts")), 45);
+    cr_expect_eq(support_number(json_object_get(json_object_get(root, "bdp"), "texts")), 45);
     json_decref(root);
     free(text);
     size_t size = 0;

@@ -1,6 +1,6 @@
 /* The largest divergence by bounds, against all pairs. */
+#include "made_posteriors.h"
 #include "rdp/search.h"
-#include "rig.h"
 
 enum { TEXTS = 24 };
 
@@ -32,10 +32,10 @@ static struct plain plain_of(const struct nvdp_posteriors *set, double order, si
     return made;
 }
 
-static void compare(struct nvdp_context *ctx, const struct rig *rig, double order) {
-    struct nvdp_posteriors *set = rig_posteriors(ctx, rig);
+static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
+    struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp__pairs *pairs = NULL;
-    struct nvdp__group group = {.text = everyone, .n = rig->texts};
+    struct nvdp__group group = {.text = everyone, .n = made->texts};
     struct nvdp__largest got;
     struct nvdp__bounds bounds;
     bool infinite = false;
@@ -45,15 +45,15 @@ static void compare(struct nvdp_context *ctx, const struct rig *rig, double orde
     cr_assert_eq(nvdp__pairs_largest(pairs, order, &group, &got), NVDP_OK);
     struct plain want;
     if (infinite || isinf(order)) {
-        want = plain_of(set, order, rig->texts, NULL);
+        want = plain_of(set, order, made->texts, NULL);
     } else {
         cr_assert_eq(nvdp__bounds_create(pairs, order, &group, &bounds), NVDP_OK);
-        want = plain_of(set, order, rig->texts, &bounds);
+        want = plain_of(set, order, made->texts, &bounds);
         nvdp__bounds_free(&bounds);
     }
-    cr_expect_eq(infinite, want.infinite, "order %g spread %g", order, rig->spread);
+    cr_expect_eq(infinite, want.infinite, "order %g spread %g", order, made->spread);
     cr_expect_leq(support_relative(got.value, want.most, 1e-300), 1e-12, "order %g spread %g",
-                  order, rig->spread);
+                  order, made->spread);
     cr_expect_neq(got.p, got.q);
     cr_expect_leq(support_relative(nvdp_renyi_texts(order, set, got.p, got.q), got.value, 1e-300),
                   1e-12);
@@ -68,17 +68,17 @@ Test(search, finds_the_largest) {
     static const double spreads[] = {1e-5, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8};
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
         for (size_t s = 0; s < sizeof spreads / sizeof *spreads; s++) {
-            struct rig rig = {.texts = TEXTS,
-                              .longest = 4,
-                              .dim = 1 + 5 * (s % 3),
-                              .spread = spreads[s],
-                              .equal = (s + o) % 2 == 0,
-                              .with_alpha = s % 4 != 0,
-                              .kappa = 1 + (int)(o % 2),
-                              .policy = NVDP_LENGTH_HIDDEN,
-                              .seed = (unsigned)(o * 7 + s)};
-            if (rig.equal && o % 3 == 0) rig.policy = NVDP_LENGTH_PUBLIC;
-            compare(ctx, &rig, orders[o]);
+            struct made_texts made = {.texts = TEXTS,
+                                      .longest = 4,
+                                      .dim = 1 + 5 * (s % 3),
+                                      .spread = spreads[s],
+                                      .equal = (s + o) % 2 == 0,
+                                      .with_alpha = s % 4 != 0,
+                                      .kappa = 1 + (int)(o % 2),
+                                      .policy = NVDP_LENGTH_HIDDEN,
+                                      .seed = (unsigned)(o * 7 + s)};
+            if (made.equal && o % 3 == 0) made.policy = NVDP_LENGTH_PUBLIC;
+            compare(ctx, &made, orders[o]);
         }
     }
     nvdp_context_free(ctx);
@@ -88,14 +88,14 @@ Test(search, finds_the_largest) {
 Test(search, weights_alone) {
     struct nvdp_context *ctx = support_context();
     for (unsigned seed = 0; seed < 6; seed++) {
-        struct rig rig = {.texts = TEXTS,
-                          .longest = 6,
-                          .dim = 1,
-                          .spread = 0.1 + 0.05 * seed,
-                          .with_alpha = true,
-                          .policy = NVDP_LENGTH_HIDDEN,
-                          .seed = seed};
-        struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+        struct made_texts made = {.texts = TEXTS,
+                                  .longest = 6,
+                                  .dim = 1,
+                                  .spread = 0.1 + 0.05 * seed,
+                                  .with_alpha = true,
+                                  .policy = NVDP_LENGTH_HIDDEN,
+                                  .seed = seed};
+        struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         size_t rows = set->offset[TEXTS];
         struct nvdp__group group = {.text = everyone, .n = TEXTS};
         struct nvdp__pairs *pairs = NULL;
@@ -117,12 +117,12 @@ Test(search, weights_alone) {
 
 /* Few texts that stand out among many: hardly a pair is summed, whatever the threads. */
 Test(search, rules_out_most_pairs) {
-    struct rig rig = {.texts = 600,
-                      .longest = 5,
-                      .dim = 8,
-                      .spread = 0.1,
-                      .with_alpha = true,
-                      .policy = NVDP_LENGTH_HIDDEN};
+    struct made_texts made = {.texts = 600,
+                              .longest = 5,
+                              .dim = 8,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
     size_t all[600];
     struct nvdp__group group = {.text = all, .n = 600};
     struct nvdp__largest got[2];
@@ -132,7 +132,7 @@ Test(search, rules_out_most_pairs) {
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp_context *ctx = support_context();
         cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
-        struct nvdp_posteriors *set = rig_posteriors(ctx, &rig);
+        struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         for (size_t i = 0; i < 600; i += 100) {
             for (size_t k = set->offset[i] * 8; k < set->offset[i + 1] * 8; k++) {
                 set->mu[k] *= 3;

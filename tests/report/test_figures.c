@@ -1,5 +1,5 @@
 /* Figures' scripts and data, the page, and what happens where gnuplot is missing or fails. */
-#include "rig.h"
+#include "made_runs.h"
 
 #include "experiments/report/write.h"
 #include <criterion/criterion.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct made runs[] = {
+static const struct made_run runs[] = {
     {.name = "base", .method = "base", .seed = 1, .validation = .9, .score = .9},
     {.name = "a",
      .lambda = 1e-3,
@@ -56,18 +56,18 @@ static const struct made runs[] = {
 
 static void make(const char *folder) {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        rig_run(folder, &runs[i]);
+        made_run(folder, &runs[i]);
 }
 
 static char *read_in(const char *folder, const char *file) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/report/%s", rig_folder(folder), file);
+    snprintf(path, sizeof path, "%s/report/%s", made_folder(folder), file);
     return support_read(path);
 }
 
 static bool exists_in(const char *folder, const char *file) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/report/%s", rig_folder(folder), file);
+    snprintf(path, sizeof path, "%s/report/%s", made_folder(folder), file);
     return access(path, F_OK) == 0;
 }
 
@@ -76,37 +76,38 @@ static bool exists_in(const char *folder, const char *file) {
  */
 Test(figures, data) {
     make("data");
-    char *text = rig_written("data", "figures/rd_mean_sum.dat");
-    rig_contains(text, "# index 0: sst2, nvdp\n");
-    rig_contains(text, "0.001\t0.001\t1\t80\tnan\tinf\t55.0845");
-    rig_contains(text, "0.01\t0.01\t2\t70\t14.142");
-    rig_contains(text, "\t20\t20\t1\t1e-2\n");
-    rig_contains(text, "0.1\t0.1\t1\t50\tnan\t0.2\t0.2\t1\t0.1\n");
+    char *text = report_written("data", "figures/rd_mean_sum.dat");
+    support_contains(text, "# index 0: sst2, nvdp\n");
+    support_contains(text, "0.001\t0.001\t1\t80\tnan\tinf\t55.0845");
+    support_contains(text, "0.01\t0.01\t2\t70\t14.142");
+    support_contains(text, "\t20\t20\t1\t1e-2\n");
+    support_contains(text, "0.1\t0.1\t1\t50\tnan\t0.2\t0.2\t1\t0.1\n");
     free(text);
     text = read_in("data", "figures/rd_mean_sum.gp");
-    rig_contains(text, "set logscale x");
-    rig_contains(text, "'inf' 55.08");
-    rig_contains(text, "plot 90 with lines"); /* base */
+    support_contains(text, "set logscale x");
+    support_contains(text, "'inf' 55.08");
+    support_contains(text, "plot 90 with lines"); /* base */
     free(text);
     text = read_in("data", "figures/vectors.dat");
-    rig_contains(text, "0.01\t0.01\t0.01\t5\t2.5\t10\n");
+    support_contains(text, "0.01\t0.01\t0.01\t5\t2.5\t10\n");
     free(text);
     text = read_in("data", "figures/alpha.dat");
-    rig_contains(text, "-0.875\t20\t25\n"); /* two seeds */
-    rig_contains(text, "0.125\t60\t75\n");
+    support_contains(text, "-0.875\t20\t25\n"); /* two seeds */
+    support_contains(text, "0.125\t60\t75\n");
     free(text);
     text = read_in("data", "figures/training.dat");
-    rig_contains(text, "# index 1: a\n# epoch\tvalidation x 100\ttask loss, mean\n1\t80\t0.5\n");
-    rig_lacks(text, ": b1"); /* another lambda */
+    support_contains(text,
+                     "# index 1: a\n# epoch\tvalidation x 100\ttask loss, mean\n1\t80\t0.5\n");
+    support_lacks(text, ": b1"); /* another lambda */
     free(text);
 }
 
 /* Nothing private: no figure of privacy, and still a report. */
 Test(figures, none_without_numbers) {
-    static const struct made run = {.name = "base", .method = "base", .score = .5};
-    rig_run("bare", &run);
-    char *page = rig_written("bare", "index.html");
-    rig_contains(page, "No figures were asked for");
+    static const struct made_run run = {.name = "base", .method = "base", .score = .5};
+    made_run("bare", &run);
+    char *page = report_written("bare", "index.html");
+    support_contains(page, "No figures were asked for");
     free(page);
     cr_expect(!exists_in("bare", "figures/fig2_bdp.gp"));
     cr_expect(exists_in("bare", "figures/training.gp"));
@@ -128,7 +129,7 @@ static struct heard write_with(const char *folder, const char *program) {
     struct nvdp_report_config config = nvdp_report_config_default();
     struct nvdp_report *report = NULL;
     nvdp_context_set_log(ctx, hear, &heard);
-    config.directory = rig_folder(folder);
+    config.directory = made_folder(folder);
     config.gnuplot = program;
     cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK);
     cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -140,13 +141,13 @@ static struct heard write_with(const char *folder, const char *program) {
 Test(figures, gnuplot_missing) {
     make("missing");
     struct heard heard = write_with("missing", "no-such-gnuplot");
-    rig_contains(heard.text, "no figures: no-such-gnuplot cannot be run: No such file");
-    rig_contains(heard.text, "install gnuplot");
+    support_contains(heard.text, "no figures: no-such-gnuplot cannot be run: No such file");
+    support_contains(heard.text, "install gnuplot");
     cr_expect(exists_in("missing", "tables/table1.txt"));
     cr_expect(exists_in("missing", "figures/rd_mean_sum.gp"));
     cr_expect(!exists_in("missing", "figures/gnuplot.log"));
     char *page = read_in("missing", "index.html");
-    rig_contains(page, "The figures were not drawn: no-such-gnuplot cannot be run");
+    support_contains(page, "The figures were not drawn: no-such-gnuplot cannot be run");
     free(page);
 }
 
@@ -160,7 +161,7 @@ Test(figures, gnuplot_fails) {
     mkdir(support_scratch_path("fails/report/figures"), 0777);
     support_write_text(support_scratch_path("fails/report/figures/fig2_bdp.svg"), "old");
     struct heard heard = write_with("fails", program);
-    rig_contains(heard.text, "failed on fig2_bdp: line 3: no such terminal");
+    support_contains(heard.text, "failed on fig2_bdp: line 3: no such terminal");
     cr_expect(!exists_in("fails", "figures/fig2_bdp.svg"));
 }
 
@@ -176,7 +177,7 @@ Test(figures, drawn) {
         char file[64];
         snprintf(file, sizeof file, "figures/%s.svg", names[i]);
         char *bytes = read_in("drawn", file);
-        rig_contains(bytes, "</svg>");
+        support_contains(bytes, "</svg>");
         free(bytes);
         snprintf(file, sizeof file, "figures/%s.png", names[i]);
         bytes = read_in("drawn", file);
@@ -188,12 +189,12 @@ Test(figures, drawn) {
         free(bytes);
     }
     char *page = read_in("drawn", "index.html");
-    rig_contains(page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px\"><svg");
-    rig_contains(page, "rd_mean_sum-gpPt");
-    rig_lacks(page, "<?xml");
-    rig_lacks(page, "<script");
-    rig_lacks(page, "src=");
-    rig_lacks(page, "href=\"http");
+    support_contains(page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px\"><svg");
+    support_contains(page, "rd_mean_sum-gpPt");
+    support_lacks(page, "<?xml");
+    support_lacks(page, "<script");
+    support_lacks(page, "src=");
+    support_lacks(page, "href=\"http");
     free(page);
 }
 

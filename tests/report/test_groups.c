@@ -1,5 +1,5 @@
 /* Reading, grouping, choosing. */
-#include "rig.h"
+#include "made_runs.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,7 +20,7 @@ Test(groups, statistics) {
 /* Seeds make groups; the validation score chooses seed and lambda, though another one's test score
  * is better. */
 Test(groups, validation_chooses) {
-    static const struct made runs[] = {
+    static const struct made_run runs[] = {
         {.name = "a1", .lambda = 1e-3, .seed = 1, .validation = .90, .score = .70, .rd_max = 9},
         {.name = "a2", .lambda = 1e-3, .seed = 2, .validation = .80, .score = .80, .rd_max = 7},
         {.name = "b1", .lambda = 1e-2, .seed = 1, .validation = .70, .score = .95, .rd_max = 3},
@@ -28,10 +28,10 @@ Test(groups, validation_chooses) {
     };
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 4; i++)
-        rig_run("chooses", &runs[i]);
-    struct nvdp_report *report = rig_report(ctx, "chooses");
+        made_run("chooses", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "chooses");
     cr_expect_eq(report->groups, 2);
-    const struct nvdp__group *group = rig_selected(report, "nvdp");
+    const struct nvdp__group *group = report_selected(report, "nvdp");
     cr_expect_eq(group->lambda_g, 1e-3); /* .85 against .845 */
     cr_expect_eq(group->runs, 2);
     cr_expect_str_eq(group->best->name, "a1");
@@ -43,16 +43,16 @@ Test(groups, validation_chooses) {
 }
 
 Test(groups, ties) {
-    static const struct made runs[] = {
+    static const struct made_run runs[] = {
         {.name = "a1", .lambda = 1e-3, .seed = 3, .validation = .5, .score = .1, .rd_max = 1},
         {.name = "a2", .lambda = 1e-3, .seed = 12, .validation = .5, .score = .2, .rd_max = 1},
         {.name = "b1", .lambda = 1e-2, .seed = 3, .validation = .5, .score = .3, .rd_max = 1},
     };
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 3; i++)
-        rig_run("ties", &runs[i]);
-    struct nvdp_report *report = rig_report(ctx, "ties");
-    cr_expect_eq(rig_selected(report, "nvdp")->lambda_g, 1e-2);
+        made_run("ties", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "ties");
+    cr_expect_eq(report_selected(report, "nvdp")->lambda_g, 1e-2);
     cr_expect_str_eq(report->group[0].best->name, "a1");
     nvdp_report_free(report);
     nvdp_context_free(ctx);
@@ -60,7 +60,7 @@ Test(groups, ties) {
 
 /* Methods without a bottleneck have no lambda: what run.json holds there makes no groups. */
 Test(groups, references_have_no_lambda) {
-    static const struct made runs[] = {
+    static const struct made_run runs[] = {
         {.name = "a",
          .method = "base",
          .lambda = 1e-3,
@@ -76,8 +76,8 @@ Test(groups, references_have_no_lambda) {
     };
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++)
-        rig_run("references", &runs[i]);
-    struct nvdp_report *report = rig_report(ctx, "references");
+        made_run("references", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "references");
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 2);
     cr_expect(isnan(report->group[0].lambda_g));
@@ -89,7 +89,7 @@ Test(groups, references_have_no_lambda) {
 /* Options that differ between runs of a task tell methods apart, by as few words as do; those that
  * differ between tasks only, or that change no result, do not. */
 Test(groups, labels) {
-    static const struct made runs[] = {
+    static const struct made_run runs[] = {
         {.name = "a", .lambda = 1, .rd_max = 1, .nvib = "\"regularizer\": \"kl\", \"kappa\": 1"},
         {.name = "b", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16"},
         {.name = "c", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16.0, \"mu_tau\": 0.3"},
@@ -104,8 +104,8 @@ Test(groups, labels) {
     };
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 6; i++)
-        rig_run("labels", &runs[i]);
-    struct nvdp_report *report = rig_report(ctx, "labels");
+        made_run("labels", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "labels");
     cr_expect_eq(report->families, 4);
     const char *want[] = {"vtdp", "nvdp (kl, mu-tau 1)", "nvdp (published, mu-tau 0.3)",
                           "nvdp (published, mu-tau 1)"};
@@ -119,14 +119,14 @@ Test(groups, labels) {
 }
 
 Test(groups, sweeps_label_and_data_folders) {
-    static const struct made runs[] = {
+    static const struct made_run runs[] = {
         {.name = "a", .lambda = 1, .rd_max = 1, .label = "narrow", .data = "one/sst2"},
         {.name = "b", .lambda = 1, .rd_max = 1, .data = "other/sst2"},
     };
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++)
-        rig_run("named", &runs[i]);
-    struct nvdp_report *report = rig_report(ctx, "named");
+        made_run("named", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "named");
     cr_expect_str_eq(report->task[0].label, "sst2 (one/sst2)");
     cr_expect_str_eq(report->task[1].label, "sst2 (other/sst2)");
     cr_expect_str_eq(report->family[0].label, "narrow");
@@ -137,35 +137,36 @@ Test(groups, sweeps_label_and_data_folders) {
 
 /* What cannot be used is named, with the reason, and the rest is reported. */
 Test(groups, remarks) {
-    static const struct made good = {.name = "good", .lambda = 1, .seed = 1, .rd_max = 1};
-    struct made other = good;
+    static const struct made_run good = {.name = "good", .lambda = 1, .seed = 1, .rd_max = 1};
+    struct made_run other = good;
     struct nvdp_context *ctx = support_context();
-    rig_folder("remarks");
-    rig_folder("remarks/runs");
-    rig_folder("remarks/failed");
-    rig_run("remarks/runs", &good);
+    made_folder("remarks");
+    made_folder("remarks/runs");
+    made_folder("remarks/failed");
+    made_run("remarks/runs", &good);
     other.name = "same";
-    rig_run("remarks/runs", &other);
-    other = (struct made){.name = "unmeasured", .lambda = 1, .seed = 2};
-    rig_run("remarks/runs", &other);
-    rig_file("remarks/runs", "begun", "run.json", "{}");
-    rig_file("remarks/runs", "broken", "run.json", "{\"config\": {\"task\":");
-    rig_file("remarks/runs", "broken", "result.json", "{}");
-    other = (struct made){.name = "strange", .lambda = 1, .seed = 3};
-    rig_run("remarks/runs", &other);
-    rig_file("remarks/runs", "strange", "privacy.json", "{\"rd\": {}}");
-    rig_file("remarks/runs", "empty", "notes.txt", "");
+    made_run("remarks/runs", &other);
+    other = (struct made_run){.name = "unmeasured", .lambda = 1, .seed = 2};
+    made_run("remarks/runs", &other);
+    made_run_file("remarks/runs", "begun", "run.json", "{}");
+    made_run_file("remarks/runs", "broken", "run.json", "{\"config\": {\"task\":");
+    made_run_file("remarks/runs", "broken", "result.json", "{}");
+    other = (struct made_run){.name = "strange", .lambda = 1, .seed = 3};
+    made_run("remarks/runs", &other);
+    made_run_file("remarks/runs", "strange", "privacy.json", "{\"rd\": {}}");
+    made_run_file("remarks/runs", "empty", "notes.txt", "");
     support_write_text(support_scratch_path("remarks/failed/gone.json"),
                        "{\"message\": \"no memory\"}");
-    struct nvdp_report *report = rig_report(ctx, "remarks");
+    struct nvdp_report *report = made_report(ctx, "remarks");
     cr_expect_eq(report->runs, 4);
-    rig_contains(rig_note(report, "begun"), "no result.json");
-    rig_contains(rig_note(report, "broken"), "run.json: line 1: expected JSON");
-    rig_contains(rig_note(report, "same"), "the same configuration and seed as good");
-    rig_contains(rig_note(report, "unmeasured"), "nvdp privacy ");
-    rig_contains(rig_note(report, "strange"), "expected a number at 'rd.sum.max', found none");
-    rig_contains(rig_note(report, "empty"), "no run.json");
-    rig_contains(rig_note(report, "gone.json"), "failed: no memory");
+    support_contains(report_note(report, "begun"), "no result.json");
+    support_contains(report_note(report, "broken"), "run.json: line 1: expected JSON");
+    support_contains(report_note(report, "same"), "the same configuration and seed as good");
+    support_contains(report_note(report, "unmeasured"), "nvdp privacy ");
+    support_contains(report_note(report, "strange"),
+                     "expected a number at 'rd.sum.max', found none");
+    support_contains(report_note(report, "empty"), "no run.json");
+    support_contains(report_note(report, "gone.json"), "failed: no memory");
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 3);
     cr_expect_eq(report->group[0].quantity[NVDP__SUM_MAX].n, 1);
@@ -180,24 +181,24 @@ static void expect_refused(const char *directory, const char *message) {
     config.directory = directory;
     cr_expect_eq(nvdp_report_create(ctx, &config, &report), NVDP_ERR_INPUT);
     cr_expect_null(report);
-    rig_contains(nvdp_context_error(ctx), message);
+    support_contains(nvdp_context_error(ctx), message);
     nvdp_context_free(ctx);
 }
 
 Test(groups, nothing_to_report) {
     expect_refused(support_scratch_path("nowhere"), "expected a directory of runs, found none");
-    expect_refused(rig_folder("nothing"), "expected run directories (with run.json)");
-    rig_file("unfinished", "a", "run.json", "{}");
-    expect_refused(rig_folder("unfinished"),
+    expect_refused(made_folder("nothing"), "expected run directories (with run.json)");
+    made_run_file("unfinished", "a", "run.json", "{}");
+    expect_refused(made_folder("unfinished"),
                    "expected finished runs, found 1 that are not; the first, a: unfinished");
 }
 
 /* A run directory by itself, also with a slash at its end. */
 Test(groups, one_run) {
-    static const struct made run = {.name = "one", .lambda = 1, .rd_max = 1};
+    static const struct made_run run = {.name = "one", .lambda = 1, .rd_max = 1};
     struct nvdp_context *ctx = support_context();
-    rig_run("single", &run);
-    struct nvdp_report *report = rig_report(ctx, "single/one/");
+    made_run("single", &run);
+    struct nvdp_report *report = made_report(ctx, "single/one/");
     cr_expect_eq(report->runs, 1);
     cr_expect_str_eq(report->run[0].name, "one");
     cr_expect_eq(report->run[0].epochs, 1); /* the torn last line is none */
@@ -206,7 +207,7 @@ Test(groups, one_run) {
 }
 
 Test(groups, command_lines) {
-    static const struct made run = {
+    static const struct made_run run = {
         .name = "it's",
         .lambda = 1e-3,
         .lambda_d = .25,
@@ -220,37 +221,37 @@ Test(groups, command_lines) {
             "\"regression\": false}",
         .nvib = "\"clip_mu_radius\": 4.0, \"clip_alpha_max\": \"inf\", \"regularizer\": \"kl\""};
     struct nvdp_context *ctx = support_context();
-    rig_run("commands", &run);
-    struct nvdp_report *report = rig_report(ctx, "commands");
+    made_run("commands", &run);
+    struct nvdp_report *report = made_report(ctx, "commands");
     const char *command = report->run[0].command;
-    rig_contains(command, "nvdp train --task sst2 --data 'my data' --model bert --method nvdp "
-                          "--lambda-g 0.001 --lambda-d 0.25 ");
-    rig_contains(command, " --lr 0.0003");
-    rig_contains(command, " --epochs 4");
-    rig_contains(command, " --skip-bad-rows");
-    rig_contains(command, " --text-column review");
-    rig_contains(command, " --clip-mu 4");
-    rig_contains(command, " --regularizer kl");
-    rig_contains(command, " --seed 7 --out 'runs/it'\\''s'");
-    rig_lacks(command, "weight-decay"); /* its default */
-    rig_lacks(command, "clip-alpha-max");
-    rig_lacks(command, "regression");
-    rig_lacks(command, "pair");
-    rig_lacks(command, "kl-schedule"); /* implied */
+    support_contains(command, "nvdp train --task sst2 --data 'my data' --model bert --method nvdp "
+                              "--lambda-g 0.001 --lambda-d 0.25 ");
+    support_contains(command, " --lr 0.0003");
+    support_contains(command, " --epochs 4");
+    support_contains(command, " --skip-bad-rows");
+    support_contains(command, " --text-column review");
+    support_contains(command, " --clip-mu 4");
+    support_contains(command, " --regularizer kl");
+    support_contains(command, " --seed 7 --out 'runs/it'\\''s'");
+    support_lacks(command, "weight-decay"); /* its default */
+    support_lacks(command, "clip-alpha-max");
+    support_lacks(command, "regression");
+    support_lacks(command, "pair");
+    support_lacks(command, "kl-schedule"); /* implied */
     nvdp_report_free(report);
     nvdp_context_free(ctx);
 }
 
 Test(groups, out_of_memory) {
-    static const struct made runs[] = {
+    static const struct made_run runs[] = {
         {.name = "a", .lambda = 1, .seed = 1, .rd_max = 1, .vectors = 4},
         {.name = "b", .lambda = 1, .seed = 2, .rd_max = 1, .nvib = "\"kappa\": 2"}};
     struct nvdp_context *ctx = support_context();
-    rig_run("memory", &runs[0]);
-    rig_run("memory", &runs[1]);
-    rig_file("memory", "c", "run.json", "{}");
+    made_run("memory", &runs[0]);
+    made_run("memory", &runs[1]);
+    made_run_file("memory", "c", "run.json", "{}");
     struct nvdp_report_config config = nvdp_report_config_default();
-    config.directory = rig_folder("memory");
+    config.directory = made_folder("memory");
     struct nvdp_report *report = NULL;
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;

@@ -1,5 +1,5 @@
 /* The tables' exact texts. */
-#include "rig.h"
+#include "made_runs.h"
 
 #include "experiments/report/table.h"
 #include "experiments/report/text.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Two seeds of most; one of vtdp, whose divergences are infinite; a tie of two best scores. */
-static const struct made runs[] = {
+static const struct made_run runs[] = {
     {.name = "base1", .method = "base", .seed = 1, .validation = .9, .score = .91, .f1 = .8},
     {.name = "base2", .method = "base", .seed = 2, .validation = .8, .score = .93, .f1 = .9},
     {.name = "nvdp1",
@@ -59,7 +59,7 @@ static const struct made runs[] = {
 
 static void make(const char *folder) {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        rig_run(folder, &runs[i]);
+        made_run(folder, &runs[i]);
 }
 
 /* The file up to its notes. */
@@ -74,7 +74,7 @@ static void expect_body(char *text, const char *want) {
 Test(tables, first) {
     make("first");
     expect_body(
-        rig_written("first", "tables/table1.txt"),
+        report_written("first", "tables/table1.txt"),
         "Table 1. Utility and privacy at the lambda chosen on validation; sums in nats\n"
         "\n"
         "method                  lambda   seeds                       score       best of   "
@@ -96,7 +96,7 @@ Test(tables, first) {
 Test(tables, as_published) {
     make("published");
     expect_body(
-        rig_written("published", "tables/table1_published.csv"),
+        report_written("published", "tables/table1_published.csv"),
         "task,method,lambda,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.\r\n"
         "sst2 (accuracy / f1),majority class,-,50.0,-,-,-\r\n"
         "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-\r\n"
@@ -106,49 +106,54 @@ Test(tables, as_published) {
 
 Test(tables, every_lambda_in_markdown) {
     make("second");
-    char *text = rig_written("second", "tables/table2.md");
-    rig_contains(text, "| nvdp | 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
-                       "70.0 | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
-    rig_contains(text, "| nvdp | 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | 0.00120 | "
-                       "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
-    rig_contains(text, "| **sst2 (accuracy / f1)** |");
-    rig_lacks(text, "effective");
+    char *text = report_written("second", "tables/table2.md");
+    support_contains(text,
+                     "| nvdp | 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
+                     "70.0 | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
+    support_contains(text,
+                     "| nvdp | 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | 0.00120 | "
+                     "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
+    support_contains(text, "| **sst2 (accuracy / f1)** |");
+    support_lacks(text, "effective");
     free(text);
 }
 
 /* What was read from the shared file; of base, which has none, by a probe. */
 Test(tables, readers) {
     make("readers");
-    rig_file("readers", "nvdp1", "reuse.json", "{\"metrics\": {\"accuracy\": {\"mean\": 0.84}}}");
-    rig_file("readers", "nvdp1", "attack.json", "{\"metrics\": {\"accuracy\": {\"mean\": 0.137}}}");
-    char *text = rig_written("readers", "tables/table2.md");
-    rig_contains(text, "| reader | attack |");
-    rig_contains(text, "| 84.0 | 13.7 |");
-    rig_contains(text, "looks for a private attribute in the shared file.");
-    rig_lacks(text, "of a probe");
+    made_run_file("readers", "nvdp1", "reuse.json",
+                  "{\"metrics\": {\"accuracy\": {\"mean\": 0.84}}}");
+    made_run_file("readers", "nvdp1", "attack.json",
+                  "{\"metrics\": {\"accuracy\": {\"mean\": 0.137}}}");
+    char *text = report_written("readers", "tables/table2.md");
+    support_contains(text, "| reader | attack |");
+    support_contains(text, "| 84.0 | 13.7 |");
+    support_contains(text, "looks for a private attribute in the shared file.");
+    support_lacks(text, "of a probe");
     free(text);
-    rig_file("readers", "base1", "attack.json", "{\"metrics\": {\"accuracy\": {\"mean\": 0.99}}}");
-    text = rig_written("readers", "tables/table2.md");
-    rig_contains(text,
-                 "attack of base, which makes no private file: of a probe on plain embeddings.");
+    made_run_file("readers", "base1", "attack.json",
+                  "{\"metrics\": {\"accuracy\": {\"mean\": 0.99}}}");
+    text = report_written("readers", "tables/table2.md");
+    support_contains(
+        text, "attack of base, which makes no private file: of a probe on plain embeddings.");
     free(text);
 }
 
 Test(tables, latex) {
     make("latex");
-    char *text = rig_written("latex", "tables/table1.tex");
-    rig_contains(text, "\\caption{Utility and privacy at the lambda");
-    rig_contains(text, "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmethod & lambda & seeds & ");
-    rig_contains(text,
-                 "vtdp & G 1e-3, D 1e-2 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
-                 "$\\infty$ (25.0 \\%) & $\\infty$ (25.0 \\%) & $\\infty$ & $\\infty$ \\\\\n");
-    rig_contains(
+    char *text = report_written("latex", "tables/table1.tex");
+    support_contains(text, "\\caption{Utility and privacy at the lambda");
+    support_contains(text, "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmethod & lambda & seeds & ");
+    support_contains(text,
+                     "vtdp & G 1e-3, D 1e-2 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
+                     "$\\infty$ (25.0 \\%) & $\\infty$ (25.0 \\%) & $\\infty$ & $\\infty$ \\\\\n");
+    support_contains(
         text,
         "nvdp & 1e-3 & 2 & \\textbf{86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4} & \\textbf{87.0 / 72.0}");
-    rig_contains(text, "\\bottomrule\n\\end{tabular}}");
+    support_contains(text, "\\bottomrule\n\\end{tabular}}");
     free(text);
-    text = rig_written("latex", "tables/all.tex");
-    rig_contains(text, "\\input{table1}");
+    text = report_written("latex", "tables/all.tex");
+    support_contains(text, "\\input{table1}");
     free(text);
 }
 
@@ -158,22 +163,23 @@ Test(tables, latex_over_pages) {
     for (unsigned k = 0; k < 3 * 20; k++) {
         char name[16];
         snprintf(name, sizeof name, "r%u", k);
-        struct made run = {.name = name, .task = tasks[k / 20], .lambda = k % 20 + 1, .rd_max = 1};
-        rig_run("pages", &run);
+        struct made_run run = {
+            .name = name, .task = tasks[k / 20], .lambda = k % 20 + 1, .rd_max = 1};
+        made_run("pages", &run);
     }
-    char *text = rig_written("pages", "tables/table2.tex");
+    char *text = report_written("pages", "tables/table2.tex");
     char *second = strstr(text, "\\caption{Every lambda (continued)}");
     cr_assert_not_null(second);
     cr_expect_null(strstr(second + 1, "\\caption"));
-    rig_contains(second, "\\textit{qnli (accuracy)}"); /* 22 rows a task: two fit */
+    support_contains(second, "\\textit{qnli (accuracy)}"); /* 22 rows a task: two fit */
     *second = '\0';
-    rig_lacks(text, "qnli (accuracy)");
+    support_lacks(text, "qnli (accuracy)");
     free(text);
 }
 
 /* Two private methods that print alike are both the best; one alone is not marked. */
 Test(tables, marks) {
-    static const struct made few[] = {
+    static const struct made_run few[] = {
         {.name = "a",
          .lambda = 1,
          .score = .70004,
@@ -199,11 +205,11 @@ Test(tables, marks) {
          .bdp_published = 1},
     };
     for (size_t i = 0; i < 3; i++)
-        rig_run("marks", &few[i]);
-    char *text = rig_written("marks", "tables/table1.tex");
-    rig_contains(text, "vtdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & \\textbf{2.00} &");
-    rig_contains(text, "nvdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & 3.00 &");
-    rig_contains(text, "nvdp & 1 & 1 & 60.0 & 60.0 & 2.00 &");
+        made_run("marks", &few[i]);
+    char *text = report_written("marks", "tables/table1.tex");
+    support_contains(text, "vtdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & \\textbf{2.00} &");
+    support_contains(text, "nvdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & 3.00 &");
+    support_contains(text, "nvdp & 1 & 1 & 60.0 & 60.0 & 2.00 &");
     free(text);
 }
 
@@ -211,86 +217,87 @@ Test(tables, marks) {
 Test(tables, significance) {
     static const double score[2][3] = {{.81, .83, .85}, {.80, .81, .82}};
     for (unsigned s = 0; s < 3; s++) {
-        struct made run = {.name = (const char *[]){"a0", "a1", "a2"}[s],
-                           .method = "base",
-                           .seed = s,
-                           .score = score[0][s]};
-        rig_run("significance", &run);
-        run = (struct made){.name = (const char *[]){"b0", "b1", "b2"}[s],
-                            .seed = s,
-                            .lambda = 1,
-                            .score = score[1][s],
-                            .rd_max = 1};
-        rig_run("significance", &run);
+        struct made_run run = {.name = (const char *[]){"a0", "a1", "a2"}[s],
+                               .method = "base",
+                               .seed = s,
+                               .score = score[0][s]};
+        made_run("significance", &run);
+        run = (struct made_run){.name = (const char *[]){"b0", "b1", "b2"}[s],
+                                .seed = s,
+                                .lambda = 1,
+                                .score = score[1][s],
+                                .rd_max = 1};
+        made_run("significance", &run);
     }
-    char *text = rig_written("significance", "tables/significance.csv");
+    char *text = report_written("significance", "tables/significance.csv");
     cr_expect_str_eq(text,
                      "task,method,against,seeds,difference,95 % interval,t,p,p (Holm)\r\n"
                      "sst2,base,nvdp,3,+2.00,-0.48 to +4.48,3.46,0.074,0.074\r\n",
                      "%s", text);
     free(text);
     make("one_seed");
-    text = rig_written("one_seed", "tables/significance.txt");
-    rig_contains(text, "base    nvdp         2        +6.00");
-    rig_lacks(text, "vtdp"); /* one seed */
+    text = report_written("one_seed", "tables/significance.txt");
+    support_contains(text, "base    nvdp         2        +6.00");
+    support_lacks(text, "vtdp"); /* one seed */
     free(text);
 }
 
 /* Privacy of a model that has learned nothing is said to be none. */
 Test(tables, collapsed) {
-    static const struct made few[] = {
+    static const struct made_run few[] = {
         {.name = "a", .lambda = 1, .score = .5, .rd_max = 1e-6},
         {.name = "b", .method = "vtdp", .lambda = 1, .score = .6, .rd_max = 2},
     };
     for (size_t i = 0; i < 2; i++)
-        rig_run("collapsed", &few[i]);
-    char *text = rig_written("collapsed", "tables/table1.md");
-    rig_contains(text, "No better than always saying the most frequent class: nvdp on sst2. ");
+        made_run("collapsed", &few[i]);
+    char *text = report_written("collapsed", "tables/table1.md");
+    support_contains(text, "No better than always saying the most frequent class: nvdp on sst2. ");
     free(text);
 }
 
 /* A warning where divergences of different orders stand side by side. */
 Test(tables, cautions) {
     make("cautions");
-    char *text = rig_written("cautions", "tables/table1.txt");
-    rig_contains(text, "Order of the divergences 1.1, delta 1e-05, 1 release of a text.");
-    rig_lacks(text, "CAUTION");
+    char *text = report_written("cautions", "tables/table1.txt");
+    support_contains(text, "Order of the divergences 1.1, delta 1e-05, 1 release of a text.");
+    support_lacks(text, "CAUTION");
     free(text);
-    rig_file("cautions", "vtdp1", "privacy.json",
-             "{\"order\": 2, \"n\": 4, \"adjacency\": \"same-length\", \"infinite_share\": 0, "
-             "\"sample\": {\"drawn\": 9}, \"rd\": {\"sum\": {\"max\": 1, \"mean\": 1}, "
-             "\"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": 1e-5, "
-             "\"best\": {\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}");
-    struct made dev = {
+    made_run_file("cautions", "vtdp1", "privacy.json",
+                  "{\"order\": 2, \"n\": 4, \"adjacency\": \"same-length\", \"infinite_share\": 0, "
+                  "\"sample\": {\"drawn\": 9}, \"rd\": {\"sum\": {\"max\": 1, \"mean\": 1}, "
+                  "\"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": 1e-5, "
+                  "\"best\": {\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}");
+    struct made_run dev = {
         .name = "dev", .method = "base", .seed = 3, .options = "\"protocol\": \"dev\""};
-    rig_run("cautions", &dev);
-    text = rig_written("cautions", "tables/table1.md");
-    rig_contains(text, "CAUTION: the runs were not measured alike (order 1.1 to 2, ");
-    rig_contains(text, "1 of 4 over pairs of one length only");
-    rig_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
-    rig_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
+    made_run("cautions", &dev);
+    text = report_written("cautions", "tables/table1.md");
+    support_contains(text, "CAUTION: the runs were not measured alike (order 1.1 to 2, ");
+    support_contains(text, "1 of 4 over pairs of one length only");
+    support_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
+    support_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
     free(text);
 }
 
 /* A label with every character that means something somewhere. */
 Test(tables, escapes) {
-    static const struct made run = {
+    static const struct made_run run = {
         .name = "a", .lambda = 1, .rd_max = 1, .label = "a&b_<c>\\\"$%#{}~^|*`\\\\"};
-    rig_run("escapes", &run);
-    char *text = rig_written("escapes", "tables/table2.csv");
-    rig_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",1,1,");
+    made_run("escapes", &run);
+    char *text = report_written("escapes", "tables/table2.csv");
+    support_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",1,1,");
     free(text);
-    text = rig_written("escapes", "tables/table2.tex");
-    rig_contains(text, "a\\&b\\_$<$c$>$''\\$\\%\\#\\{\\}\\textasciitilde{}\\textasciicircum{}$|$*`"
-                       "\\textbackslash{} & 1");
+    text = report_written("escapes", "tables/table2.tex");
+    support_contains(text,
+                     "a\\&b\\_$<$c$>$''\\$\\%\\#\\{\\}\\textasciitilde{}\\textasciicircum{}$|$*`"
+                     "\\textbackslash{} & 1");
     free(text);
-    text = rig_written("escapes", "tables/table2.md");
-    rig_contains(text, "| a&amp;b\\_&lt;c&gt;\"$%\\#{}\\~^\\|\\*\\`\\\\ | 1 |");
+    text = report_written("escapes", "tables/table2.md");
+    support_contains(text, "| a&amp;b\\_&lt;c&gt;\"$%\\#{}\\~^\\|\\*\\`\\\\ | 1 |");
     free(text);
-    text = rig_written("escapes", "index.html");
-    rig_contains(text, "<td>a&amp;b_&lt;c&gt;&quot;$%#{}~^|*`\\</td>");
-    rig_contains(text, "Processor: Abacus &lt;1&gt;.");
-    rig_lacks(text, "<c>");
+    text = report_written("escapes", "index.html");
+    support_contains(text, "<td>a&amp;b_&lt;c&gt;&quot;$%#{}~^|*`\\</td>");
+    support_contains(text, "Processor: Abacus &lt;1&gt;.");
+    support_lacks(text, "<c>");
     free(text);
 }
 
@@ -326,19 +333,20 @@ Test(tables, numbers) {
 
 Test(tables, numbers_in_full) {
     make("full");
-    char *text = rig_written("full", "data/groups.csv");
-    rig_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,2,1,accuracy,");
-    rig_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
+    char *text = report_written("full", "data/groups.csv");
+    support_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,2,1,accuracy,");
+    support_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
     free(text);
-    text = rig_written("full", "data/runs.csv");
-    rig_contains(text, "strong1,sst2,nvdp,nvdp,0.1,0.1,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
-    rig_contains(text, "nvdp train --task sst2 ");
+    text = report_written("full", "data/runs.csv");
+    support_contains(text,
+                     "strong1,sst2,nvdp,nvdp,0.1,0.1,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
+    support_contains(text, "nvdp train --task sst2 ");
     free(text);
 }
 
 Test(tables, json) {
     make("json");
-    char *text = rig_written("json", "report.json");
+    char *text = report_written("json", "report.json");
     json_t *root = json_loads(text, 0, NULL);
     cr_assert_not_null(root);
     cr_expect_str_eq(json_string_value(json_object_get(root, "nvdp_format")), "report/1");

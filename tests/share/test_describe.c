@@ -1,5 +1,5 @@
 /* Descriptions of everything the program reads and writes. */
-#include "rig.h"
+#include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <nvdp/share.h>
@@ -38,8 +38,8 @@ static void contains(struct nvdp_context *ctx, const char *path, const char *par
 
 Test(describe, embeddings) {
     struct nvdp_context *ctx = support_context();
-    struct rig_file file = rig_file_default();
-    const char *path = rig_embeddings(ctx, "shared.h5", &file);
+    struct made_embeddings file = made_embeddings_default();
+    const char *path = made_embeddings(ctx, "shared.h5", &file);
     json_t *object = object_of(ctx, path);
     cr_assert_str_eq(kind_of(object), "embeddings/1");
     const json_t *z = json_array_get(json_object_get(object, "datasets"), 2);
@@ -101,11 +101,11 @@ Test(describe, vocabulary) {
 }
 
 Test(describe, runs_models_and_readers) {
-    static const struct rig_choice choice = {
+    static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1};
     struct nvdp_context *ctx = support_context();
     char run[512], path[1024], reader[512];
-    snprintf(run, sizeof run, "%s", rig_run(ctx, "run", &choice, NULL));
+    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
     json_t *object = object_of(ctx, run);
     cr_assert_str_eq(kind_of(object), "run directory");
     cr_assert(json_is_true(json_object_get(object, "finished")));

@@ -1,6 +1,6 @@
 /* The reader of embeddings/1 against files that somebody else wrote, well or badly. */
 #include "base/f16.h"
-#include "rig.h"
+#include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 Test(embeddings_file, reads_what_was_written) {
     struct nvdp_context *ctx = support_context();
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.texts = 3;
     file.samples = 2;
     file.splits = true;
     struct nvdp__embeddings *read = NULL;
-    cr_assert_eq(nvdp__embeddings_read(ctx, rig_embeddings(ctx, "a.h5", &file), &read), NVDP_OK,
+    cr_assert_eq(nvdp__embeddings_read(ctx, made_embeddings(ctx, "a.h5", &file), &read), NVDP_OK,
                  "%s", nvdp_context_error(ctx));
     cr_assert_eq(read->shape.texts, 3);
     cr_assert_eq(read->shape.samples, 2);

@@ -1,8 +1,8 @@
 /* Files that are given away: what is in them, what is not, who is refused. */
 #include "base/f16.h"
 #include "base/file.h"
+#include "made_embeddings.h"
 #include "model/model.h"
-#include "rig.h"
 #include "share/reader.h"
 #include "share/release.h"
 #include <criterion/criterion.h>
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct rig_choice hidden_run = {.method = NVDP_METHOD_NVDP,
+static const struct run_choice hidden_run = {.method = NVDP_METHOD_NVDP,
                                              .policy = NVDP_LENGTH_HIDDEN,
                                              .kappa = 2,
                                              .latent_dim = 4,
                                              .epochs = 1};
-static const struct rig_choice public_run = {.method = NVDP_METHOD_NVDP,
+static const struct run_choice public_run = {.method = NVDP_METHOD_NVDP,
                                              .policy = NVDP_LENGTH_PUBLIC,
                                              .kappa = 1,
                                              .latent_dim = 4,
@@ -29,9 +29,9 @@ struct bench {
     struct nvdp_export_config config;
 };
 
-static struct bench bench_open(const struct rig_choice *choice) {
+static struct bench bench_open(const struct run_choice *choice) {
     struct bench bench = {.ctx = support_context()};
-    snprintf(bench.run, sizeof bench.run, "%s", rig_run(bench.ctx, "run", choice, NULL));
+    snprintf(bench.run, sizeof bench.run, "%s", task_run(bench.ctx, "run", choice, NULL));
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("shared.h5"));
     return bench;
 }
@@ -181,9 +181,9 @@ Test(export, holds_the_samples_and_nothing_else) {
     struct bench bench = bench_open(&hidden_run);
     bench_config(&bench);
     struct nvdp_export_result result = must_export(&bench);
-    cr_assert_eq(result.texts, RIG_TRAIN + RIG_DEV);
+    cr_assert_eq(result.texts, TASK_TRAIN + TASK_DEV);
     cr_assert_eq(result.samples, 1);
-    cr_assert_eq(result.components, RIG_LENGTH + 1);
+    cr_assert_eq(result.components, TASK_LENGTH + 1);
     cr_assert_eq(result.dim, 4);
     cr_assert(result.measured);
     cr_assert_eq(result.privacy.pairs.texts, 30);
@@ -247,9 +247,9 @@ Test(export, lays_samples_out_as_documented) {
     cr_assert_str_eq(file->task, "sst2");
     samples_are_sound(file);
     for (size_t i = 0; i < file->shape.texts; i++) {
-        bool train = i < RIG_TRAIN;
+        bool train = i < TASK_TRAIN;
         cr_assert_eq(file->split[i], train ? 0 : 1);
-        cr_assert_eq(file->id[i], (int64_t)(train ? i : i - RIG_TRAIN)); /* in the input's order */
+        cr_assert_eq(file->id[i], (int64_t)(train ? i : i - TASK_TRAIN)); /* in the input's order */
         cr_assert_eq(file->label[i], (float)(train ? i % 2 : (i + 1) % 2));
     }
     /* row 3 of train and row 3 of dev are other texts: other noise, and so are samples of one text
@@ -257,7 +257,7 @@ Test(export, lays_samples_out_as_documented) {
     size_t p = file->shape.dim;
     const uint16_t *prior[] = {file->z + file->offset[3 * 3] * (int64_t)p,
                                file->z + file->offset[3 * 3 + 1] * (int64_t)p,
-                               file->z + file->offset[3 * (3 + RIG_TRAIN)] * (int64_t)p};
+                               file->z + file->offset[3 * (3 + TASK_TRAIN)] * (int64_t)p};
     cr_assert_neq(memcmp(prior[0], prior[1], 2 * p), 0);
     cr_assert_neq(memcmp(prior[0], prior[2], 2 * p), 0);
     nvdp__embeddings_free(file);
@@ -383,14 +383,14 @@ static void refused(struct bench *bench, nvdp_status status, const char *message
 }
 
 Test(export, refuses_models_that_give_no_privacy) {
-    static const struct rig_choice base = {.method = NVDP_METHOD_BASE, .kappa = 1, .epochs = 1};
-    static const struct rig_choice clean = {
+    static const struct run_choice base = {.method = NVDP_METHOD_BASE, .kappa = 1, .epochs = 1};
+    static const struct run_choice clean = {
         .method = NVDP_METHOD_NVDP, .query = NVDP_QUERY_CLEAN, .kappa = 1, .epochs = 1};
     struct bench bench = bench_open(&base);
     bench_config(&bench);
     refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise");
     cr_assert_not(nvdp__exists(bench.out));
-    rig_run(bench.ctx, "run", &clean, NULL);
+    task_run(bench.ctx, "run", &clean, NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "query clean");
     cr_assert_not(nvdp__exists(bench.out));
     bench_close(&bench);
@@ -508,7 +508,7 @@ Test(export, public_model_reads_as_the_sender_does) {
     struct nvdp_model *model = NULL;
     snprintf(path, sizeof path, "%s/model", bench.run);
     cr_assert_eq(nvdp_model_load(bench.ctx, path, &model), NVDP_OK);
-    cr_assert_eq(nvdp__model_plan(model, 6, RIG_LENGTH, false), NVDP_OK);
+    cr_assert_eq(nvdp__model_plan(model, 6, TASK_LENGTH, false), NVDP_OK);
     const struct nvdp__sample sample = {6,         reader->rows,  file->shape.dim, reader->offset,
                                         reader->z, reader->log_pi};
     float *pooled = NULL;

@@ -1,12 +1,12 @@
 /* Sharing what has no weights: one vector a text, or one a token. */
 #include "base/f16.h"
-#include "rig.h"
+#include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct rig_choice choices[] = {
+static const struct run_choice choices[] = {
     {.method = NVDP_METHOD_VIB_FIXED, .epochs = 10},
     {.method = NVDP_METHOD_VIB_LEARNED, .epochs = 10},
     {.method = NVDP_METHOD_VTDP, .epochs = 10},
@@ -28,7 +28,7 @@ struct shared {
 static void make(struct shared *shared, size_t i) {
     shared->ctx = support_context();
     snprintf(shared->run, sizeof shared->run, "%s",
-             rig_run(shared->ctx, "run", &choices[i], &shared->accuracy));
+             task_run(shared->ctx, "run", &choices[i], &shared->accuracy));
     snprintf(shared->file, sizeof shared->file, "%s", support_scratch_path("shared.h5"));
     struct nvdp_export_config config = nvdp_export_config_default();
     config.run = shared->run;
@@ -56,9 +56,9 @@ static void check_file(const struct shared *shared, size_t i) {
     cr_expect_eq(shape->dim, 16);
     cr_expect_eq(shape->samples, 2);
     cr_expect_eq(shape->policy, choices[i].policy);
-    if (hidden) cr_expect_eq(shape->length, single(i) ? 1 : RIG_LENGTH);
+    if (hidden) cr_expect_eq(shape->length, single(i) ? 1 : TASK_LENGTH);
     for (size_t k = 0; k < 2 * shape->texts && hidden; k++) {
-        cr_expect_eq(file->offset[k + 1] - file->offset[k], single(i) ? 1 : RIG_LENGTH);
+        cr_expect_eq(file->offset[k + 1] - file->offset[k], single(i) ? 1 : TASK_LENGTH);
     }
     cr_expect_eq(file->pool, single(i) ? NVDP_POOL_AUTO : NVDP_POOL_MEAN);
     cr_expect_eq(file->heads, 0);
@@ -110,19 +110,19 @@ Test(gaussian, methods_without_weights_are_given_away_and_read) {
 Test(gaussian, divergences_are_the_closed_forms) {
     for (size_t c = 0; c < 2; c++) {
         struct nvdp_context *ctx = support_context();
-        struct rig_choice choice = choices[c];
+        struct run_choice choice = choices[c];
         choice.epochs = 1;
         struct nvdp_run_config config = nvdp_run_config_default();
         struct nvdp_posteriors *set = NULL;
-        config.run = rig_run(ctx, "run", &choice, NULL);
+        config.run = task_run(ctx, "run", &choice, NULL);
         cr_assert_eq(nvdp_run_posteriors(ctx, &config, &set), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
-        cr_assert_eq(set->texts, RIG_DEV);
-        cr_assert_eq(set->offset[RIG_DEV], RIG_DEV);
+        cr_assert_eq(set->texts, TASK_DEV);
+        cr_assert_eq(set->offset[TASK_DEV], TASK_DEV);
         cr_assert_eq(set->length, 1);
         cr_assert_null(set->alpha);
         cr_assert_eq(nvdp_sample_components(set, 0), 1);
-        for (size_t j = 1; j < RIG_DEV; j++) {
+        for (size_t j = 1; j < TASK_DEV; j++) {
             double want = 0;
             for (size_t i = 0; i < 16; i++) {
                 double difference = set->mu[i] - set->mu[j * 16 + i];
@@ -140,19 +140,19 @@ Test(gaussian, divergences_are_the_closed_forms) {
 /* vtdp: the sum over tokens, a missing one being padding: mu 0, variance 1. */
 Test(gaussian, divergences_of_tokens_add_up) {
     struct nvdp_context *ctx = support_context();
-    struct rig_choice choice = choices[2];
+    struct run_choice choice = choices[2];
     choice.epochs = 1;
     struct nvdp_run_config config = nvdp_run_config_default();
     struct nvdp_posteriors *set = NULL;
-    config.run = rig_run(ctx, "run", &choice, NULL);
+    config.run = task_run(ctx, "run", &choice, NULL);
     cr_assert_eq(nvdp_run_posteriors(ctx, &config, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(set->length, RIG_LENGTH);
-    for (size_t r = 0; r < set->offset[RIG_DEV] * 16; r++) {
+    cr_assert_eq(set->length, TASK_LENGTH);
+    for (size_t r = 0; r < set->offset[TASK_DEV] * 16; r++) {
         set->logvar[r] = fmax(set->logvar[r], -2); /* within reach of the padding's variance */
     }
-    for (size_t j = 1; j < RIG_DEV; j++) {
+    for (size_t j = 1; j < TASK_DEV; j++) {
         double zero[16] = {0}, one[16], want = 0;
-        for (size_t t = 0; t < RIG_LENGTH; t++) {
+        for (size_t t = 0; t < TASK_LENGTH; t++) {
             const double *mu[2] = {zero, zero};
             double var[2][16];
             for (size_t side = 0; side < 2; side++) {
@@ -176,12 +176,12 @@ Test(gaussian, divergences_of_tokens_add_up) {
 /* The sealed block is what a sender gives readers; there is none. */
 Test(gaussian, has_no_public_part) {
     struct nvdp_context *ctx = support_context();
-    struct rig_choice choice = choices[0];
+    struct run_choice choice = choices[0];
     choice.epochs = 1;
     struct nvdp_export_config config = nvdp_export_config_default();
     char model[512];
     snprintf(model, sizeof model, "%s", support_scratch_path("public"));
-    config.run = rig_run(ctx, "run", &choice, NULL);
+    config.run = task_run(ctx, "run", &choice, NULL);
     config.out = support_scratch_path("none.h5");
     config.splits = "dev";
     config.model_out = model;

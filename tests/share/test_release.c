@@ -1,7 +1,7 @@
 /* The draw itself: the mechanism's streams and layout, the right distribution, the right grid. */
 #include "base/f16.h"
+#include "made_embeddings.h"
 #include "model/model.h"
-#include "rig.h"
 #include "share/release.h"
 #include "text/batch.h"
 #include <criterion/criterion.h>
@@ -21,23 +21,23 @@ struct both {
     struct nvdp__sample sample;
 };
 
-static struct both open_both(struct nvdp_context *ctx, const struct rig_choice *choice,
+static struct both open_both(struct nvdp_context *ctx, const struct run_choice *choice,
                              uint64_t seed, uint32_t draw) {
     struct both both;
     char path[600];
     enum { TEXTS = 6 };
-    snprintf(path, sizeof path, "%s/model", rig_run(ctx, "run", choice, NULL));
+    snprintf(path, sizeof path, "%s/model", task_run(ctx, "run", choice, NULL));
     cr_assert_eq(nvdp_model_load(ctx, path, &both.model), NVDP_OK, "%s", nvdp_context_error(ctx));
     static const char *const text[TEXTS] = {"good cat", "bad",          "sun sea red blue one",
                                             "two",      "dog good one", "cat cat cat"};
-    cr_assert_eq(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(both.model), RIG_LENGTH, TEXTS,
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(both.model), TASK_LENGTH, TEXTS,
                                          text, NULL, &both.data),
                  NVDP_OK);
     cr_assert_eq(nvdp_model_posteriors(ctx, both.model, both.data, TEXTS, &both.posteriors),
                  NVDP_OK, "%s", nvdp_context_error(ctx));
     const struct nvdp__pass pass = {0};
     struct nvdp__draw noise = nvdp__draw_evaluation(seed, draw);
-    cr_assert_eq(nvdp__batch_create(ctx, TEXTS, RIG_LENGTH, &both.batch), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(ctx, TEXTS, TASK_LENGTH, &both.batch), NVDP_OK);
     nvdp__batch_fill(both.batch, both.data, NULL, 0, TEXTS);
     cr_assert_eq(nvdp__model_forward(both.model, both.batch, &pass, &noise, 0), NVDP_OK);
     both.model->bottleneck.mechanism->sample(both.model->bottleneck.self, &both.sample);
@@ -53,7 +53,7 @@ static void close_both(struct both *both) {
 
 /* Same streams: equal but for the float32 rounding of z (2^-24 relative) and of log alpha, whose
  * error a small pseudo-count multiplies in log g. */
-static void same_sample(const struct rig_choice *choice) {
+static void same_sample(const struct run_choice *choice) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 77};
     struct both both = open_both(ctx, choice, 77, 3);
@@ -84,17 +84,17 @@ static void same_sample(const struct rig_choice *choice) {
 }
 
 Test(release, equals_the_mechanism_with_hidden_lengths) {
-    same_sample(&(struct rig_choice){
+    same_sample(&(struct run_choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1});
 }
 
 Test(release, equals_the_mechanism_with_public_lengths) {
-    same_sample(&(struct rig_choice){
+    same_sample(&(struct run_choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .kappa = 1, .epochs = 1});
 }
 
 Test(release, equals_the_mechanism_without_weights) {
-    static const struct rig_choice choices[] = {
+    static const struct run_choice choices[] = {
         {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1},
         {.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 4, .epochs = 1},
         {.method = NVDP_METHOD_VTDP, .epochs = 1},
@@ -106,12 +106,12 @@ Test(release, equals_the_mechanism_without_weights) {
 }
 
 Test(release, equals_the_mechanism_with_several_vectors_a_component) {
-    same_sample(&(struct rig_choice){.method = NVDP_METHOD_NVDP,
+    same_sample(&(struct run_choice){.method = NVDP_METHOD_NVDP,
                                      .policy = NVDP_LENGTH_HIDDEN,
                                      .kappa = 3,
                                      .latent_dim = 4,
                                      .epochs = 1});
-    same_sample(&(struct rig_choice){.method = NVDP_METHOD_NVDP,
+    same_sample(&(struct run_choice){.method = NVDP_METHOD_NVDP,
                                      .policy = NVDP_LENGTH_PUBLIC,
                                      .kappa = 2,
                                      .latent_dim = 2,

@@ -1,6 +1,6 @@
 /* Readers that see a file and nothing else. */
 #include "base/file.h"
-#include "rig.h"
+#include "made_embeddings.h"
 #include "share/reader.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,9 +15,9 @@ struct bench {
     struct nvdp_reuse_config config;
 };
 
-static struct bench bench_open(const struct rig_file *file) {
+static struct bench bench_open(const struct made_embeddings *file) {
     struct bench bench = {.ctx = support_context()};
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "shared.h5", file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", file));
     bench.config = nvdp_reuse_config_default();
     return bench;
 }
@@ -43,7 +43,7 @@ static void refused(struct bench *bench, nvdp_status status, const char *message
 
 /* Classes 3 standard deviations apart in three vectors a text: nearly all can be told. */
 Test(reuse, learns_classes_from_the_file_alone) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 2);
@@ -56,7 +56,7 @@ Test(reuse, learns_classes_from_the_file_alone) {
 }
 
 Test(reuse, learns_many_classes_in_ragged_files) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.classes = 5;
     file.texts = 600;
     file.policy = NVDP_LENGTH_PUBLIC;
@@ -70,14 +70,14 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     cr_assert_eq(result.train_texts, 464);
     cr_assert_eq(result.scores.metric[0], NVDP_METRIC_MATTHEWS);
     file.task = NULL;
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "shared.h5", &file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
     cr_assert_gt(result.scores.mean[0], 0.85, "accuracy %g", result.scores.mean[0]);
     nvdp_context_free(bench.ctx);
 }
 
 Test(reuse, learns_scores) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.classes = 0;
     struct bench bench = bench_open(&file);
     bench.config.regression = true;
@@ -89,7 +89,7 @@ Test(reuse, learns_scores) {
     bench.config.regression = false; /* halves are no classes */
     refused(&bench, NVDP_ERR_INPUT, "need --regression");
     file.task = "stsb"; /* a file may say that its labels are scores */
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "shared.h5", &file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
     cr_assert_eq(result.scores.metrics, 2);
     nvdp_context_free(bench.ctx);
@@ -99,7 +99,7 @@ Test(reuse, learns_scores) {
  * it is scored on known to the reader, it would do better than chance.  200 texts: 5 standard
  * errors. */
 Test(reuse, finds_nothing_where_there_is_nothing) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.separation = 0;
     file.texts = 1000;
     file.splits = true;
@@ -111,7 +111,7 @@ Test(reuse, finds_nothing_where_there_is_nothing) {
 }
 
 Test(reuse, scores_every_sample) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.samples = 3;
     file.separation = 1.5;
     struct bench bench = bench_open(&file);
@@ -123,7 +123,7 @@ Test(reuse, scores_every_sample) {
 }
 
 Test(reuse, gives_the_same_for_the_same_seed) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.separation = 1;
     file.samples = 2;
     struct bench bench = bench_open(&file);
@@ -139,13 +139,13 @@ Test(reuse, gives_the_same_for_the_same_seed) {
 /* The reader of a file from a real run is as good as the sender: the task is decided by one word
  * and the sender always right, so within 2 points of it and of its noise. */
 Test(reuse, is_as_good_as_the_sender) {
-    static const struct rig_choice choice = {
+    static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 10};
     struct nvdp_context *ctx = support_context();
     struct bench bench = {.ctx = ctx};
     char run[512];
     double sender = 0;
-    snprintf(run, sizeof run, "%s", rig_run(ctx, "run", &choice, &sender));
+    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, &sender));
     snprintf(bench.file, sizeof bench.file, "%s", support_scratch_path("from-run.h5"));
     struct nvdp_export_config give = nvdp_export_config_default();
     give.run = run;
@@ -157,7 +157,7 @@ Test(reuse, is_as_good_as_the_sender) {
     cr_assert_eq(nvdp_export(ctx, &give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     bench.config = nvdp_reuse_config_default();
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.scores.n, RIG_DEV);
+    cr_assert_eq(result.scores.n, TASK_DEV);
     cr_assert_gt(sender, 0.9);
     cr_assert_gt(result.scores.mean[0], sender - 0.02, "sender %g, reader %g", sender,
                  result.scores.mean[0]);
@@ -166,7 +166,7 @@ Test(reuse, is_as_good_as_the_sender) {
 
 /* A file of a dev split alone is divided like one without splits. */
 Test(reuse, divides_a_single_split) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     struct nvdp__h5 *h5 = NULL;
     struct nvdp__embeddings_writer writer;
@@ -218,7 +218,7 @@ static const char *label_file(const char *name, size_t texts, const char *const 
 Test(reuse, takes_labels_from_a_text_file) {
     static const char *const words[] = {"zebra", "apple pie"};
     static const char *const numbers[] = {"0", "1"};
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.labels = false;
     struct bench bench = bench_open(&file);
     refused(&bench, NVDP_ERR_INPUT, "'label' is missing");
@@ -233,7 +233,7 @@ Test(reuse, takes_labels_from_a_text_file) {
 
 Test(reuse, leaves_texts_without_labels_out) {
     static const char *const some[] = {"0", "", "1", ""};
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     bench.config.labels = label_file("some.txt", file.texts, some, 4);
     bench.config.epochs = 1;
@@ -288,13 +288,13 @@ Test(labels, tells_numbers_from_words) {
 /* --- files to score on, readers to start from and to keep --- */
 
 Test(reuse, scores_on_another_file) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     char other[512];
     file.seed = 9;
     file.texts = 50;
     file.samples = 2;
-    snprintf(other, sizeof other, "%s", rig_embeddings(bench.ctx, "other.h5", &file));
+    snprintf(other, sizeof other, "%s", made_embeddings(bench.ctx, "other.h5", &file));
     bench.config.eval_file = other;
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores.n, 50);
@@ -302,17 +302,17 @@ Test(reuse, scores_on_another_file) {
     cr_assert_eq(result.train_texts, 270);
     cr_assert_gt(result.scores.mean[0], 0.9);
     file.dim = 5;
-    rig_embeddings(bench.ctx, "other.h5", &file);
+    made_embeddings(bench.ctx, "other.h5", &file);
     refused(&bench, NVDP_ERR_INPUT, "expected vectors of width 4");
     file.dim = 4;
     file.classes = 3;
-    rig_embeddings(bench.ctx, "other.h5", &file);
+    made_embeddings(bench.ctx, "other.h5", &file);
     refused(&bench, NVDP_ERR_INPUT, "expected class numbers below 2, found 2");
     nvdp_context_free(bench.ctx);
 }
 
 Test(reuse, keeps_a_reader_to_start_from) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     char out[512];
     snprintf(out, sizeof out, "%s", support_scratch_path("reader"));
@@ -332,17 +332,17 @@ Test(reuse, keeps_a_reader_to_start_from) {
     cr_assert_eq(again.scores.mean[0], first.scores.mean[0]);
     /* with other classes the classifier alone is new */
     file.classes = 3;
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "three.h5", &file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "three.h5", &file));
     bench.config.lr = 0;
     cr_assert_eq(must_reuse(&bench).classes, 3);
     file.dim = 6;
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "wide.h5", &file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "wide.h5", &file));
     refused(&bench, NVDP_ERR_ARGUMENT, "expected a reader of width 6");
     nvdp_context_free(bench.ctx);
 }
 
 Test(reuse, refuses_wrong_options) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.texts = 20;
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result;
@@ -360,11 +360,11 @@ Test(reuse, refuses_wrong_options) {
     refused(&bench, NVDP_ERR_IO, "/nowhere");
     bench.config.init = NULL;
     file.texts = 3;
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "few.h5", &file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "few.h5", &file));
     refused(&bench, NVDP_ERR_INPUT, "too few labelled texts");
     file.texts = 40;
     file.classes = 1;
-    snprintf(bench.file, sizeof bench.file, "%s", rig_embeddings(bench.ctx, "one.h5", &file));
+    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "one.h5", &file));
     refused(&bench, NVDP_ERR_INPUT, "at least 2 classes");
     nvdp_context_free(bench.ctx);
 }
@@ -402,7 +402,7 @@ static bool stop(void *user) {
 }
 
 Test(reuse, stops_on_request) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     int left = 5;
     nvdp_context_set_cancel(bench.ctx, stop, &left);
@@ -411,7 +411,7 @@ Test(reuse, stops_on_request) {
 }
 
 Test(reuse, survives_failing_allocations) {
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     file.texts = 40;
     struct bench bench = bench_open(&file);
     char out[512];
@@ -444,7 +444,7 @@ static double loss_at(struct nvdp__reader *reader, const float *label) {
  * of order 1e-2 summed over a random direction of all parameters. */
 static void gradient_agrees(bool regression) {
     struct nvdp_context *ctx = support_context();
-    struct rig_file file = rig_file_default();
+    struct made_embeddings file = made_embeddings_default();
     struct nvdp__embeddings *read = NULL;
     struct nvdp__reader *reader = NULL;
     static const size_t samples[] = {0, 1, 2, 3, 4};
@@ -457,7 +457,7 @@ static void gradient_agrees(bool regression) {
                                              .pool = NVDP_POOL_WEIGHTED,
                                              .kappa = 1,
                                              .regression = regression};
-    cr_assert_eq(nvdp__embeddings_read(ctx, rig_embeddings(ctx, "g.h5", &file), &read), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_read(ctx, made_embeddings(ctx, "g.h5", &file), &read), NVDP_OK);
     cr_assert_eq(nvdp__reader_create(ctx, &shape, true, &reader), NVDP_OK);
     nvdp__reader_initialise(reader, 3);
     for (size_t i = 0; i < reader->params.count; i++) { /* larger than at the start */

@@ -1,14 +1,12 @@
 #include "support.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { RING = 64, PATH_ROOM = 4096 };
@@ -107,6 +105,58 @@ char *support_read(const char *path) {
     return text;
 }
 
+bool support_same_file(const char *directory_a, const char *directory_b, const char *name) {
+    char *path = ring_slot();
+    snprintf(path, PATH_ROOM, "%s/%s", directory_a, name);
+    FILE *a = fopen(path, "rb");
+    cr_assert_not_null(a, "cannot read %s", path);
+    snprintf(path, PATH_ROOM, "%s/%s", directory_b, name);
+    FILE *b = fopen(path, "rb");
+    cr_assert_not_null(b, "cannot read %s", path);
+    int x, y;
+    do {
+        x = getc(a);
+        y = getc(b);
+    } while (x == y && x != EOF);
+    fclose(a);
+    fclose(b);
+    return x == y;
+}
+
+void support_contains(const char *text, const char *part) {
+    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
+}
+
+void support_lacks(const char *text, const char *part) {
+    cr_assert_null(strstr(text, part), "'%s' is in: %s", part, text);
+}
+
+json_t *support_golden_json(const char *name) {
+    json_error_t error;
+    json_t *root = json_load_file(support_golden(name), 0, &error);
+    cr_assert_not_null(root, "%s: %s", name, error.text);
+    return root;
+}
+
+double support_number(const json_t *value) {
+    if (json_is_string(value)) {
+        cr_assert_str_eq(json_string_value(value), "inf");
+        return INFINITY;
+    }
+    cr_assert(json_is_number(value));
+    return json_number_value(value);
+}
+
+double *support_numbers(const json_t *array, size_t *count) {
+    *count = json_array_size(array);
+    double *values = calloc(*count + 1, sizeof *values);
+    cr_assert_not_null(values);
+    for (size_t i = 0; i < *count; i++) {
+        values[i] = support_number(json_array_get(array, i));
+    }
+    return values;
+}
+
 double support_relative(double got, double want, double floor) {
     if (got == want) return 0; /* covers equal infinities */
     return fabs(got - want) / fmax(fabs(want), floor);
@@ -120,20 +170,4 @@ double support_norm_error(size_t n, const float *got, const double *want) {
         norm += want[i] * want[i];
     }
     return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
-}
-
-int support_run(const char *args, char **out, char **err) {
-    char *out_path = strdup(support_scratch_path("stdout"));
-    char *err_path = strdup(support_scratch_path("stderr"));
-    char *command = NULL;
-    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s/nvdp %s >%s 2>%s",
-                          support_scratch_path("cache"), NVDP_BINARY_DIR, args, out_path, err_path),
-                 0);
-    int raw = system(command);
-    if (out != NULL) *out = support_read(out_path);
-    if (err != NULL) *err = support_read(err_path);
-    free(command);
-    free(out_path);
-    free(err_path);
-    return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
 }

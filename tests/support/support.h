@@ -1,8 +1,9 @@
-/* What tests share: where the reference data lies, tolerances, scratch directories. */
+/* What tests share: where the reference data lies, scratch directories, files, numbers. */
 #ifndef NVDP_TESTS_SUPPORT_H
 #define NVDP_TESTS_SUPPORT_H
 
 #include "base/base.h"
+#include <jansson.h>
 #include <stddef.h>
 
 /* A context with default threads (2 at most); fails the test when it cannot be made. */
@@ -26,14 +27,23 @@ void support_write_text(const char *path, const char *text);
 /* The whole file, NUL-terminated; free(). */
 char *support_read(const char *path);
 
+/* Whether two files of two directories have the same bytes. */
+bool support_same_file(const char *directory_a, const char *directory_b, const char *name);
+
+/* Fails the test where `part` is not (is) in the text. */
+void support_contains(const char *text, const char *part);
+void support_lacks(const char *text, const char *part);
+
+/* A file of tests/golden; json_decref(). */
+json_t *support_golden_json(const char *name);
+/* A number, or "inf". */
+double support_number(const json_t *value);
+/* An array of numbers; free(). */
+double *support_numbers(const json_t *array, size_t *count);
+
 /* |got - want| / max(|want|, floor) */
 double support_relative(double got, double want, double floor);
 /* norm(got - want) / norm(want) over n items; norm(got) where want is zero. */
 double support_norm_error(size_t n, const float *got, const double *want);
-
-/* Runs argv of the built `nvdp` program (args is a shell-quoted string), captures stdout and
- * stderr, returns the exit status.  Its cache is in the scratch directory.  *out and *err are
- * free()d by the caller; NULL to drop. */
-int support_run(const char *args, char **out, char **err);
 
 #endif

@@ -1,7 +1,7 @@
 /* Whole sweeps on a tiny task: every run once, whoever works and whatever is killed. */
-#include "../train/rig.h"
 #include "experiments/sweep/claim.h"
 #include "support.h"
+#include "tiny_task.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -31,13 +31,13 @@ static void fill(char text[PATH_ROOM], const char *format, ...) {
 }
 
 /* Writes a grid of the tiny task with these members beside the usual ones; returns its path. */
-static const char *write_grid(const struct rig *rig, const char *members) {
+static const char *write_grid(const struct task *task, const char *members) {
     const char *path = support_scratch_path("grid.json");
     char text[PATH_ROOM];
     fill(text,
          "{\"tasks\": [\"sst2\"], \"data\": \"%s\", \"model\": \"%s\", \"batch\": 8, "
          "\"lr\": 1e-2, \"max_length\": 10, \"alpha_tau\": 0, \"eval_draws\": 2, %s}",
-         rig->data, rig->model, members);
+         task->data, task->model, members);
     support_write_text(path, text);
     return path;
 }
@@ -119,10 +119,10 @@ static void same_results(const char *a, const char *b) {
         char dir_a[PATH_ROOM], dir_b[PATH_ROOM];
         fill(dir_a, "%s/runs/%s", a, name);
         fill(dir_b, "%s/runs/%s", b, name);
-        cr_assert(rig_same_file(dir_a, dir_b, "model/model.safetensors"), "%s", name);
+        cr_assert(support_same_file(dir_a, dir_b, "model/model.safetensors"), "%s", name);
         bool private_ = strstr(name, "nvdp") != NULL;
         cr_assert_eq(exists(dir_a, "privacy.json"), private_);
-        if (private_) cr_assert(rig_same_file(dir_a, dir_b, "privacy.json"), "%s", name);
+        if (private_) cr_assert(support_same_file(dir_a, dir_b, "privacy.json"), "%s", name);
     }
     free_names(count, entries);
 }
@@ -131,9 +131,9 @@ static void same_results(const char *a, const char *b) {
 
 Test(sweep, makes_every_run_with_its_results) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    const char *grid = write_grid(&rig, SMALL ", \"seeds\": [1, 2]");
+    const char *grid = write_grid(&task, SMALL ", \"seeds\": [1, 2]");
     struct nvdp_sweep_config config = config_of(grid, out);
     struct nvdp_sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 6);
@@ -168,8 +168,8 @@ Test(sweep, makes_every_run_with_its_results) {
 
 Test(sweep, several_jobs_give_the_same_results) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    const char *grid = write_grid(&rig, SMALL ", \"seeds\": [1, 2]");
+    struct task task = task_make(ctx);
+    const char *grid = write_grid(&task, SMALL ", \"seeds\": [1, 2]");
     struct nvdp_sweep_config one = config_of(grid, support_scratch_path("one"));
     struct nvdp_sweep_config three = config_of(grid, support_scratch_path("three"));
     three.jobs = 3;
@@ -182,12 +182,12 @@ Test(sweep, several_jobs_give_the_same_results) {
 
 Test(sweep, a_changed_grid_keeps_what_still_fits) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    struct nvdp_sweep_config config = config_of(write_grid(&rig, SMALL), out);
+    struct nvdp_sweep_config config = config_of(write_grid(&task, SMALL), out);
     cr_assert_eq(must_sweep(ctx, &config).made, 3);
-    config.grid = write_grid(&rig, "\"methods\": [\"base\", {\"name\": \"mine\", \"method\": "
-                                   "\"nvdp\"}], \"lambdas\": [1e-1, 1], \"epochs\": 1");
+    config.grid = write_grid(&task, "\"methods\": [\"base\", {\"name\": \"mine\", \"method\": "
+                                    "\"nvdp\"}], \"lambdas\": [1e-1, 1], \"epochs\": 1");
     struct nvdp_sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 3);
     cr_assert_eq(result.made, 1);
@@ -230,10 +230,10 @@ static int exit_code(pid_t pid) {
 
 Test(sweep, two_processes_on_one_directory_run_each_run_once) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
     struct nvdp_sweep_config config =
-        config_of(write_grid(&rig, SMALL ", \"seeds\": [1, 2, 3, 4]"), out);
+        config_of(write_grid(&task, SMALL ", \"seeds\": [1, 2, 3, 4]"), out);
     pid_t a = start_sweep(&config), b = start_sweep(&config);
     int made_a = exit_code(a), made_b = exit_code(b);
     cr_assert_eq(made_a + made_b, 12, "%d and %d", made_a, made_b);
@@ -265,10 +265,10 @@ static bool has_state(const char *out) {
 
 Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *grid =
-        write_grid(&rig, SMALL ", \"per_method\": {\"nvdp\": {\"epochs\": 3}}, \"seeds\": [1, 2], "
-                               "\"checkpoint_seconds\": 0.03");
+        write_grid(&task, SMALL ", \"per_method\": {\"nvdp\": {\"epochs\": 3}}, \"seeds\": [1, 2], "
+                                "\"checkpoint_seconds\": 0.03");
     struct nvdp_sweep_config whole = config_of(grid, support_scratch_path("whole"));
     struct nvdp_sweep_config parts = config_of(grid, support_scratch_path("parts"));
     cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
@@ -310,7 +310,7 @@ static void write_task(const char *directory, const char *label) {
 
 Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
     char members[PATH_ROOM];
     write_task(bad, "many");
@@ -318,7 +318,7 @@ Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
          "\"methods\": [{\"name\": \"broken\", \"method\": \"base\", \"data\": \"%s\", "
          "\"seed\": 7, \"holdout\": 0.4}, \"base\", \"nvdp\"], \"epochs\": 1",
          bad);
-    struct nvdp_sweep_config config = config_of(write_grid(&rig, members), out);
+    struct nvdp_sweep_config config = config_of(write_grid(&task, members), out);
     struct nvdp_sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.done, 2);
     cr_assert_eq(result.failed, 1);
@@ -350,9 +350,9 @@ static bool crash(void *user) {
 
 Test(sweep, a_worker_that_crashes_is_a_failed_run) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_sweep_config config = config_of(
-        write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 1"), support_scratch_path("sweep"));
+        write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 1"), support_scratch_path("sweep"));
     pid_t self = getpid();
     nvdp_context_set_cancel(ctx, crash, &self);
     struct nvdp_sweep_result result = must_sweep(ctx, &config);
@@ -380,10 +380,10 @@ static bool stop(void *user) {
 
 Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_sweep_config config =
-        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 8, \"patience\": 0, "
-                                   "\"checkpoint_seconds\": 0"),
+        config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 8, \"patience\": 0, "
+                                    "\"checkpoint_seconds\": 0"),
                   support_scratch_path("sweep"));
     struct stop_when when = {getpid(), config.out};
     struct nvdp_sweep_result result;
@@ -412,7 +412,7 @@ Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
 
 Test(sweep, sharing_leaves_readers_scores) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *names = support_scratch_path("names");
     char members[PATH_ROOM], text[4 * 160 + 1] = "";
     for (int i = 0; i < 160; i++) {
@@ -423,7 +423,7 @@ Test(sweep, sharing_leaves_readers_scores) {
          "\"methods\": [\"base\", \"nvdp\"], \"epochs\": 1, \"keep\": \"results\", \"share\": "
          "{\"epochs\": 1}, \"attack\": \"%s\", \"privacy\": {\"order\": 2}",
          names);
-    struct nvdp_sweep_config config = config_of(write_grid(&rig, members), out);
+    struct nvdp_sweep_config config = config_of(write_grid(&task, members), out);
     cr_assert_eq(must_sweep(ctx, &config).done, 2);
     struct dirent **entries;
     int count = names_in(out, "runs", &entries);
@@ -451,9 +451,9 @@ Test(sweep, sharing_leaves_readers_scores) {
 
 Test(sweep, one_who_does_not_wait_leaves_runs_to_their_holders) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    struct nvdp_sweep_config config = config_of(write_grid(&rig, SMALL), out);
+    struct nvdp_sweep_config config = config_of(write_grid(&task, SMALL), out);
     struct nvdp_sweep_plan *plan = NULL;
     struct nvdp__claim held = {0};
     char path[PATH_ROOM];
@@ -492,9 +492,9 @@ static void take_over(const struct nvdp_sweep_state *state, void *user) {
 
 Test(sweep, a_run_that_was_taken_over_is_let_go) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_sweep_config config =
-        config_of(write_grid(&rig, "\"methods\": [\"base\"], \"epochs\": 5000, \"patience\": 0"),
+        config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 5000, \"patience\": 0"),
                   support_scratch_path("sweep"));
     struct taker taker = {.out = config.out};
     config.report = take_over;
@@ -511,7 +511,7 @@ Test(sweep, a_run_that_was_taken_over_is_let_go) {
 
 Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
     static const struct {
         const char *members, *message;
@@ -529,7 +529,7 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct nvdp_sweep_result result;
-        const char *grid = write_grid(&rig, wrong[i].members);
+        const char *grid = write_grid(&task, wrong[i].members);
         struct nvdp_sweep_config config = config_of(grid, out);
         cr_expect_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_INPUT, "%s", wrong[i].members);
         cr_expect_not_null(strstr(nvdp_context_error(ctx), wrong[i].message), "%s: %s",

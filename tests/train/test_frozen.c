@@ -1,7 +1,7 @@
 /* Runs with frozen layers: the same bits with and without the file of their states, after a kill,
  * after damage, with others beside. */
-#include "rig.h"
 #include "support.h"
+#include "tiny_task.h"
 
 #include <nvdp/safetensors.h>
 
@@ -18,7 +18,7 @@
 
 struct house {
     struct nvdp_context *ctx;
-    struct rig rig;
+    struct task task;
     char model[600], cache[600], damaged[1024];
     int notices;
 };
@@ -30,24 +30,24 @@ static void take(enum nvdp_log_level level, const char *message, void *user) {
     snprintf(house->damaged, sizeof house->damaged, "%s", message);
 }
 
-/* A BERT of three layers on the rig's data. */
+/* A BERT of three layers on the task's data. */
 static void open_house(struct house *house) {
     *house = (struct house){.ctx = support_context()};
-    house->rig = rig_make(house->ctx);
+    house->task = task_make(house->ctx);
     nvdp_context_set_log(house->ctx, take, house);
     char vocabulary[600];
     struct nvdp_bert_config bert;
     snprintf(house->model, sizeof house->model, "%s", support_scratch_path("three"));
     snprintf(house->cache, sizeof house->cache, "%s", support_scratch_path("cache"));
-    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", house->rig.model);
-    cr_assert_eq(nvdp_bert_config_read(house->ctx, house->rig.model, &bert), NVDP_OK);
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", house->task.model);
+    cr_assert_eq(nvdp_bert_config_read(house->ctx, house->task.model, &bert), NVDP_OK);
     bert.num_hidden_layers = 3;
     cr_assert_eq(nvdp_bert_create_random(house->ctx, &bert, 4, vocabulary, house->model), NVDP_OK,
                  "%s", nvdp_context_error(house->ctx));
 }
 
 static struct nvdp_train_config config_of(const struct house *house, const char *out) {
-    struct nvdp_train_config config = rig_config(&house->rig, NVDP_METHOD_NVDP, out);
+    struct nvdp_train_config config = task_config(&house->task, NVDP_METHOD_NVDP, out);
     config.model = house->model;
     config.cache = house->cache;
     config.freeze_layers = 2;
@@ -81,7 +81,7 @@ static int files(const struct house *house, const char *kind, char path[1024]) {
 }
 
 static void same_model(const char *a, const char *b) {
-    cr_assert(rig_same_file(a, b, "model/model.safetensors"), "%s %s", a, b);
+    cr_assert(support_same_file(a, b, "model/model.safetensors"), "%s %s", a, b);
 }
 
 static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
@@ -341,9 +341,9 @@ Test(frozen, where_nothing_can_be_kept_it_is_computed) {
     struct nvdp_train_config config = config_of(&house, good);
     must_train(&house, &config, &result);
     config.out = other;
-    config.cache = house.rig.data; /* a folder's name that is a file's below */
+    config.cache = house.task.data; /* a folder's name that is a file's below */
     char path[1024];
-    snprintf(path, sizeof path, "%s/train.tsv", house.rig.data);
+    snprintf(path, sizeof path, "%s/train.tsv", house.task.data);
     config.cache = path;
     must_train(&house, &config, &result);
     same_model(good, other);

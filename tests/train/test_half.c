@@ -1,6 +1,6 @@
 /* Training with bfloat16 products. */
-#include "rig.h"
 #include "support.h"
+#include "tiny_task.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@ static void listen(enum nvdp_log_level level, const char *message, void *user) {
     heard->notices += level == NVDP_LOG_NOTICE && strstr(message, "precision bf16") != NULL;
 }
 
-static struct nvdp_train_config config_in(const struct rig *rig, enum nvdp_precision precision,
+static struct nvdp_train_config config_in(const struct task *task, enum nvdp_precision precision,
                                           const char *out) {
-    struct nvdp_train_config config = rig_config(rig, NVDP_METHOD_NVDP, out);
+    struct nvdp_train_config config = task_config(task, NVDP_METHOD_NVDP, out);
     config.epochs = 4;
     config.lr = 3e-3;
     config.dropout = 0.1;
@@ -25,10 +25,10 @@ static struct nvdp_train_config config_in(const struct rig *rig, enum nvdp_preci
     return config;
 }
 
-static struct nvdp_train_result train_in(const struct rig *rig, enum nvdp_precision precision,
+static struct nvdp_train_result train_in(const struct task *task, enum nvdp_precision precision,
                                          int threads, const char *out, struct heard *heard) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_train_config config = config_in(rig, precision, out);
+    struct nvdp_train_config config = config_in(task, precision, out);
     struct nvdp_train_result result;
     cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
     nvdp_context_set_log(ctx, listen, heard);
@@ -42,20 +42,20 @@ static const char *const model = "model/model.safetensors";
 /* One word decides: far above the majority class, .5, in either precision. */
 Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make_wide(ctx);
+    struct task task = task_make_wide(ctx);
     struct heard heard[2] = {{0}, {0}};
     char out[2][512];
     struct nvdp_train_result result[2];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
-        result[i] =
-            train_in(&rig, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], &heard[i]);
+        result[i] = train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i],
+                             &heard[i]);
         cr_assert_gt(result[i].test.mean[0], 0.9, "accuracy %g", result[i].test.mean[0]);
     }
     bool missing = nvdp_bf16_missing() != NULL;
     cr_expect_eq(heard[0].notices, 0);
     cr_expect_eq(heard[1].notices > 0, missing);
-    cr_expect_eq(rig_same_file(out[0], out[1], model), missing);
+    cr_expect_eq(support_same_file(out[0], out[1], model), missing);
     nvdp_context_free(ctx);
 }
 
@@ -63,10 +63,10 @@ Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
 Test(half, gaussian_methods_learn) {
     static const enum nvdp_method methods[] = {NVDP_METHOD_VIB_LEARNED, NVDP_METHOD_VTDP};
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make_wide(ctx);
+    struct task task = task_make_wide(ctx);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         struct nvdp_train_config config =
-            config_in(&rig, NVDP_PRECISION_BF16, support_scratch_path("gaussian"));
+            config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("gaussian"));
         struct nvdp_train_result result;
         config.method = methods[i];
         config.overwrite = true;
@@ -80,14 +80,14 @@ Test(half, gaussian_methods_learn) {
 Test(half, bytes_do_not_depend_on_the_number_of_threads) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make_wide(ctx);
+    struct task task = task_make_wide(ctx);
     struct heard heard = {0};
     char out[2][512];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "one" : "two"));
-        train_in(&rig, NVDP_PRECISION_BF16, i + 1, out[i], &heard);
+        train_in(&task, NVDP_PRECISION_BF16, i + 1, out[i], &heard);
     }
-    cr_expect(rig_same_file(out[0], out[1], model));
+    cr_expect(support_same_file(out[0], out[1], model));
     nvdp_context_free(ctx);
 }
 
@@ -95,23 +95,23 @@ Test(half, bytes_do_not_depend_on_the_number_of_threads) {
 Test(half, resumes_exactly) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make_wide(ctx);
-    rig_resumes_exactly(ctx, config_in(&rig, NVDP_PRECISION_BF16, support_scratch_path("run")));
+    struct task task = task_make_wide(ctx);
+    task_resumes_exactly(ctx, config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("run")));
     nvdp_context_free(ctx);
 }
 
 /* Heads of 8 dimensions do not suit. */
 Test(half, narrow_heads_are_trained_in_float32_with_a_notice) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct heard heard[2] = {{0}, {0}};
     char out[2][512];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
-        train_in(&rig, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], &heard[i]);
+        train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], &heard[i]);
     }
     cr_expect_eq(heard[0].notices, 0);
     cr_expect_gt(heard[1].notices, 0);
-    cr_expect(rig_same_file(out[0], out[1], model));
+    cr_expect(support_same_file(out[0], out[1], model));
     nvdp_context_free(ctx);
 }

@@ -1,7 +1,7 @@
 /* Weight decay towards the checkpoint, and the method that is made of it. */
 #include "bert/checkpoint.h"
-#include "rig.h"
 #include "support.h"
+#include "tiny_task.h"
 #include "train/trainer.h"
 
 #include <criterion/criterion.h>
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct nvdp_train_config reg_config(const struct rig *rig, const char *out) {
-    struct nvdp_train_config config = rig_config(rig, NVDP_METHOD_REG, out);
+static struct nvdp_train_config reg_config(const struct task *task, const char *out) {
+    struct nvdp_train_config config = task_config(task, NVDP_METHOD_REG, out);
     nvdp_train_config_imply(&config);
     return config;
 }
@@ -34,9 +34,9 @@ Test(reg, implies_dropout_and_decay_towards_the_checkpoint) {
 
 Test(reg, learns) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
-    struct nvdp_train_result result = rig_train(ctx, &config);
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_expect_eq(result.test.draws, 1); /* no noise */
     nvdp_context_free(ctx);
@@ -123,8 +123,8 @@ static void open_trainer(struct nvdp__trainer *t) {
 Test(reg, steps_are_those_of_a_plain_loop) {
     enum { STEPS = 10 };
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(&rig, support_scratch_path("run"))};
+    struct task task = task_make(ctx);
+    struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(&task, support_scratch_path("run"))};
     struct plain plain;
     t.config.weight_decay = 3; /* so that decay is a large part of a step */
     t.config.warmup = 0;
@@ -162,29 +162,29 @@ Test(reg, steps_are_those_of_a_plain_loop) {
 
 Test(reg, resumes_exactly) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    rig_resumes_exactly(ctx, reg_config(&rig, support_scratch_path("run")));
+    struct task task = task_make(ctx);
+    task_resumes_exactly(ctx, reg_config(&task, support_scratch_path("run")));
     nvdp_context_free(ctx);
 }
 
 Test(reg, resumes_exactly_in_bfloat16) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make_wide(ctx);
-    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct task task = task_make_wide(ctx);
+    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
     config.precision = NVDP_PRECISION_BF16;
-    rig_resumes_exactly(ctx, config);
+    task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
 }
 
 /* Where weights decay to is an option of every method. */
 Test(reg, nvdp_that_decays_towards_the_checkpoint_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
     config.method = NVDP_METHOD_NVDP;
     config.weight_decay = 0.5;
-    rig_resumes_exactly(ctx, config);
+    task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
 }
 
@@ -207,19 +207,19 @@ static void change_a_weight(const char *directory) {
 
 Test(reg, another_checkpoint_cannot_be_decayed_to) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
     struct nvdp_train_result result;
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop, &calls);
     cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    change_a_weight(rig.model);
+    change_a_weight(task.model);
     config.resume = true;
     nvdp_context_set_cancel(ctx, NULL, NULL);
     cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_ERR_INPUT);
     const char *message = nvdp_context_error(ctx);
     cr_expect_not_null(strstr(message, "state.ckpt: expected the weights"), "%s", message);
-    cr_expect_not_null(strstr(message, rig.model), "%s", message);
+    cr_expect_not_null(strstr(message, task.model), "%s", message);
     nvdp_context_free(ctx);
 }
 
@@ -266,9 +266,9 @@ static const char norm[] = "bert.encoder.layer.0.output.LayerNorm.weight";
  * epsilon of 1, at a rate of 0.1 in 14 steps): weights are where decay pulls them to. */
 static void pulls(enum nvdp_decay_to to, size_t freeze_layers) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     const double rest = 2e-6, kept = to == NVDP_DECAY_TO_PRETRAINED ? 1 : 0;
-    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
     config.decay_to = to;
     config.weight_decay = 10;
     config.lr = 0.1;
@@ -277,13 +277,13 @@ static void pulls(enum nvdp_decay_to to, size_t freeze_layers) {
     config.warmup = 0;
     config.epochs = 1;
     config.freeze_layers = freeze_layers;
-    rig_train(ctx, &config);
+    task_train(ctx, &config);
     double query_kept = freeze_layers > 0 ? 1 : kept;
-    cr_expect_lt(distance(ctx, config.out, rig.model, query_kept, query), rest);
-    cr_expect_lt(distance(ctx, config.out, rig.model, kept, pooler), rest);
-    cr_expect_lt(distance(ctx, config.out, rig.model, 1, norm), rest, "LayerNorm does not decay");
+    cr_expect_lt(distance(ctx, config.out, task.model, query_kept, query), rest);
+    cr_expect_lt(distance(ctx, config.out, task.model, kept, pooler), rest);
+    cr_expect_lt(distance(ctx, config.out, task.model, 1, norm), rest, "LayerNorm does not decay");
     cr_expect_lt(distance(ctx, config.out, NULL, 0, "classifier.weight"), rest);
-    if (freeze_layers > 0) cr_expect_eq(distance(ctx, config.out, rig.model, 1, query), 0);
+    if (freeze_layers > 0) cr_expect_eq(distance(ctx, config.out, task.model, 1, query), 0);
     nvdp_context_free(ctx);
 }
 
@@ -301,8 +301,8 @@ Test(reg, frozen_layers_stay) {
 
 Test(reg, a_plan_counts_the_anchor) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = reg_config(&rig, support_scratch_path("run"));
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
     struct nvdp_train_plan plan[2];
     for (int to = 0; to < 2; to++) {
         config.decay_to = to == 0 ? NVDP_DECAY_TO_ZERO : NVDP_DECAY_TO_PRETRAINED;

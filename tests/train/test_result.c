@@ -1,7 +1,7 @@
 /* result.json: what tables over many runs need. */
 #include "base/json.h"
-#include "rig.h"
 #include "support.h"
+#include "tiny_task.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@ static double number(const json_t *object, const char *key) {
 
 static void check_result(enum nvdp_protocol protocol, const char *name) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.epochs = 2;
     config.protocol = protocol;
-    struct nvdp_train_result result = rig_train(ctx, &config);
+    struct nvdp_train_result result = task_train(ctx, &config);
     json_t *root = NULL;
     char path[600];
     snprintf(path, sizeof path, "%s/result.json", config.out);

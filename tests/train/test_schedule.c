@@ -1,6 +1,6 @@
 /* Rates and weights over the steps, exactly. */
-#include "rig.h"
 #include "support.h"
+#include "tiny_task.h"
 #include "train/optimizer.h"
 #include "train/trainer.h"
 
@@ -69,15 +69,15 @@ Test(schedule, constant_and_decay) {
 static void check_run(enum nvdp_kl_schedule schedule) {
     enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.epochs = 2;
     config.log_every = 1;
     config.kl_schedule = schedule;
     config.lambda_g = 0.25;
     config.lambda_d = 0.5;
-    rig_train(ctx, &config);
+    task_train(ctx, &config);
     char path[600];
     snprintf(path, sizeof path, "%s/metrics.jsonl", config.out);
     FILE *file = fopen(path, "r");

@@ -1,6 +1,6 @@
 /* Whole runs on a tiny task: learning, resuming, stopping, refusing. */
-#include "rig.h"
 #include "support.h"
+#include "tiny_task.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 
 static void learns(enum nvdp_method method) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = rig_config(&rig, method, support_scratch_path("run"));
-    struct nvdp_train_result result = rig_train(ctx, &config);
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = task_config(&task, method, support_scratch_path("run"));
+    struct nvdp_train_result result = task_train(ctx, &config);
     /* one word decides: far above the majority class, .5 */
     cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
@@ -50,9 +50,9 @@ Test(train, vtdp_learns) {
 
 Test(train, exact_kl_in_a_narrow_latent_learns) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.nvib.regularizer = NVDP_REGULARIZER_KL;
     config.nvib.latent_dim = 4;
     config.nvib.stdev_tau = 0.3;
@@ -60,17 +60,17 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
     config.nvib.delta = 1;
     config.kl_schedule = NVDP_KL_WARMUP;
     config.epochs = 20;
-    struct nvdp_train_result result = rig_train(ctx, &config);
+    struct nvdp_train_result result = task_train(ctx, &config);
     cr_assert_gt(result.test.mean[0], 0.8, "accuracy %g", result.test.mean[0]);
     nvdp_context_free(ctx);
 }
 
 static void resumes_exactly(enum nvdp_method method, bool dropout) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = rig_config(&rig, method, support_scratch_path("run"));
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = task_config(&task, method, support_scratch_path("run"));
     config.dropout = dropout ? 0.1 : 0;
-    rig_resumes_exactly(ctx, config);
+    task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
 }
 
@@ -88,32 +88,32 @@ Test(train, vtdp_resumes_exactly) {
 
 Test(train, seeds_differ_and_repeat) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     char a[512], b[512], c[512];
     snprintf(a, sizeof a, "%s", support_scratch_path("a"));
     snprintf(b, sizeof b, "%s", support_scratch_path("b"));
     snprintf(c, sizeof c, "%s", support_scratch_path("c"));
-    struct nvdp_train_config config = rig_config(&rig, NVDP_METHOD_NVDP, a);
+    struct nvdp_train_config config = task_config(&task, NVDP_METHOD_NVDP, a);
     config.epochs = 1;
-    rig_train(ctx, &config);
+    task_train(ctx, &config);
     config.out = b;
-    rig_train(ctx, &config);
+    task_train(ctx, &config);
     config.out = c;
     config.seed = 2;
-    rig_train(ctx, &config);
-    cr_assert(rig_same_file(a, b, "model/model.safetensors"));
-    cr_assert_not(rig_same_file(a, c, "model/model.safetensors"));
+    task_train(ctx, &config);
+    cr_assert(support_same_file(a, b, "model/model.safetensors"));
+    cr_assert_not(support_same_file(a, c, "model/model.safetensors"));
     nvdp_context_free(ctx);
 }
 
 Test(train, early_stopping_counts_epochs_without_improvement) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     config.lr = 0; /* nothing improves */
     config.patience = 2;
-    struct nvdp_train_result result = rig_train(ctx, &config);
+    struct nvdp_train_result result = task_train(ctx, &config);
     cr_assert(result.early_stopped);
     cr_assert_eq(result.epochs_run, 3);
     cr_assert_eq(result.best_epoch, 1);
@@ -129,9 +129,9 @@ static void refuses(const struct nvdp_train_config *config, struct nvdp_context 
 
 Test(train, divergence_stops_with_a_clear_message) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.lr = 10;
     config.clip_norm = 0;
     config.weight_decay = 10; /* x -= 100 x a step: overflows soon */
@@ -142,21 +142,22 @@ Test(train, divergence_stops_with_a_clear_message) {
 
 Test(train, a_directory_in_use_is_refused_then_overwritten) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     config.epochs = 1;
-    rig_train(ctx, &config);
+    task_train(ctx, &config);
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "not empty");
     config.overwrite = true;
-    rig_train(ctx, &config);
+    task_train(ctx, &config);
     nvdp_context_free(ctx);
 }
 
 Test(train, bad_configurations_name_field_value_and_range) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config good = rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct task task = task_make(ctx);
+    struct nvdp_train_config good =
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     struct nvdp_train_config config = good;
     config.batch = 0;
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "batch: expected 1");
@@ -185,31 +186,31 @@ Test(train, bad_configurations_name_field_value_and_range) {
 
 Test(train, an_unwritable_output_is_an_io_error) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
-    struct nvdp_train_config config = rig_config(&rig, NVDP_METHOD_BASE, "/dev/null/run");
+    struct task task = task_make(ctx);
+    struct nvdp_train_config config = task_config(&task, NVDP_METHOD_BASE, "/dev/null/run");
     refuses(&config, ctx, NVDP_ERR_IO, "/dev/null");
     nvdp_context_free(ctx);
 }
 
 Test(train, vocabulary_of_another_size_is_refused) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     char path[600];
-    snprintf(path, sizeof path, "%s/vocab.txt", rig.model);
+    snprintf(path, sizeof path, "%s/vocab.txt", task.model);
     FILE *file = fopen(path, "a");
     fprintf(file, "extra\n");
     fclose(file);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_BASE, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     refuses(&config, ctx, NVDP_ERR_INPUT, "vocab");
     nvdp_context_free(ctx);
 }
 
 Test(train, plan_counts_without_writing) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     struct nvdp_train_plan plan;
     cr_assert_eq(nvdp_train_plan(ctx, &config, &plan), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(plan.train_texts, 108);
@@ -228,9 +229,9 @@ Test(train, plan_counts_without_writing) {
 
 Test(train, every_failed_allocation_is_reported) {
     struct nvdp_context *ctx = support_context();
-    struct rig rig = rig_make(ctx);
+    struct task task = task_make(ctx);
     struct nvdp_train_config config =
-        rig_config(&rig, NVDP_METHOD_NVDP, support_scratch_path("run"));
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     struct nvdp_train_result result;
     config.epochs = 1;
     config.decay_to = NVDP_DECAY_TO_PRETRAINED;

@@ -1,12 +1,12 @@
 /* Made-up run directories: the numbers are fabricated here, no training is done. */
-#ifndef NVDP_TESTS_REPORT_RIG_H
-#define NVDP_TESTS_REPORT_RIG_H
+#ifndef NVDP_TESTS_SUPPORT_MADE_RUNS_H
+#define NVDP_TESTS_SUPPORT_MADE_RUNS_H
 
 #include "experiments/report/report.h"
 #include "support.h"
 
 /* What of a run the tests set; zeros: method "nvdp", task "sst2", one epoch. */
-struct made {
+struct made_run {
     const char *name;
     const char *method, *task, *data;
     double lambda;
@@ -23,22 +23,19 @@ struct made {
     double vectors;      /* effective ones; 0: no posterior section */
 };
 /* Writes SCRATCH/folder/name. */
-void rig_run(const char *folder, const struct made *run);
+void made_run(const char *folder, const struct made_run *run);
 /* SCRATCH/folder, made where it is not there. */
-const char *rig_folder(const char *folder);
+const char *made_folder(const char *folder);
 /* One file of a run. */
-void rig_file(const char *folder, const char *run, const char *file, const char *text);
+void made_run_file(const char *folder, const char *run, const char *file, const char *text);
 
 /* Reads SCRATCH/folder; fails the test where that fails. */
-struct nvdp_report *rig_report(struct nvdp_context *ctx, const char *folder);
+struct nvdp_report *made_report(struct nvdp_context *ctx, const char *folder);
 /* The same without figures, written; returns one file of it, free(). */
-char *rig_written(const char *folder, const char *file);
+char *report_written(const char *folder, const char *file);
 /* The row of the label at its selected lambda in the report's first task. */
-const struct nvdp__group *rig_selected(const struct nvdp_report *report, const char *label);
+const struct nvdp__group *report_selected(const struct nvdp_report *report, const char *label);
 /* The text of the note on a run; "" where there is none. */
-const char *rig_note(const struct nvdp_report *report, const char *run);
-
-void rig_contains(const char *text, const char *part);
-void rig_lacks(const char *text, const char *part);
+const char *report_note(const struct nvdp_report *report, const char *run);
 
 #endif

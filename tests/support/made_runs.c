@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "made_runs.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -7,17 +7,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *rig_folder(const char *folder) {
+const char *made_folder(const char *folder) {
     const char *path = support_scratch_path(folder);
     mkdir(path, 0777);
     return path;
 }
 
-void rig_file(const char *folder, const char *run, const char *file, const char *text) {
+void made_run_file(const char *folder, const char *run, const char *file, const char *text) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", rig_folder(folder), run);
+    snprintf(path, sizeof path, "%s/%s", made_folder(folder), run);
     mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/%s/%s", rig_folder(folder), run, file);
+    snprintf(path, sizeof path, "%s/%s/%s", made_folder(folder), run, file);
     support_write_text(path, text);
 }
 
@@ -27,7 +27,7 @@ static const char *number(char text[32], double value) {
     return text;
 }
 
-static void write_run(const char *folder, const struct made *run) {
+static void write_run(const char *folder, const struct made_run *run) {
     char text[4096];
     double lambda_d = run->lambda_d > 0 ? run->lambda_d : run->lambda;
     snprintf(text, sizeof text,
@@ -40,10 +40,10 @@ static void write_run(const char *folder, const struct made *run) {
              run->name, run->method != NULL ? run->method : "nvdp", run->lambda, lambda_d,
              run->seed, run->nvib != NULL ? run->nvib : "", run->options != NULL ? ", " : "",
              run->options != NULL ? run->options : "");
-    rig_file(folder, run->name, "run.json", text);
+    made_run_file(folder, run->name, "run.json", text);
 }
 
-static void write_result(const char *folder, const struct made *run) {
+static void write_result(const char *folder, const struct made_run *run) {
     char text[1024], second[128] = "";
     if (run->f1 > 0)
         snprintf(second, sizeof second, ", \"f1\": {\"mean\": %.17g, \"sd\": 0.0}", run->f1);
@@ -52,16 +52,16 @@ static void write_result(const char *folder, const struct made *run) {
              "\"draws\": 5, \"metrics\": {\"accuracy\": {\"mean\": %.17g, \"sd\": 0.001}%s}, "
              "\"majority\": 0.5}}",
              run->validation, run->score, second);
-    rig_file(folder, run->name, "result.json", text);
+    made_run_file(folder, run->name, "result.json", text);
     snprintf(text, sizeof text,
              "{\"event\":\"step\",\"step\":50}\n{\"event\":\"epoch\",\"epoch\":1,\"task_loss\":0.5,"
              "\"validation\":{\"metrics\":{\"accuracy\":{\"mean\":%.17g}}}}\n{\"event\":\"ep",
              run->validation);
-    rig_file(folder, run->name, "metrics.jsonl", text);
+    made_run_file(folder, run->name, "metrics.jsonl", text);
 }
 
 /* All tokens in two bins of log10 alpha, [-1, -.75) and [0, .25): a quarter, three quarters. */
-static void append_posterior(char *text, size_t room, const struct made *run) {
+static void append_posterior(char *text, size_t room, const struct made_run *run) {
     size_t used = strlen(text);
     used += (size_t)snprintf(text + used, room - used,
                              ", \"posterior\": {\"effective_vectors\": {\"mean\": %.17g, "
@@ -78,7 +78,7 @@ static void append_posterior(char *text, size_t room, const struct made *run) {
 }
 
 /* Per component and dimension: a hundredth of the sum. */
-static void write_privacy(const char *folder, const struct made *run) {
+static void write_privacy(const char *folder, const struct made_run *run) {
     char text[4096], a[32], b[32], c[32], d[32], e[32], f[32];
     snprintf(text, sizeof text,
              "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": %.17g, "
@@ -90,30 +90,30 @@ static void write_privacy(const char *folder, const struct made *run) {
              number(f, run->bdp_published));
     if (run->vectors > 0) append_posterior(text, sizeof text - 2, run);
     strcat(text, "}");
-    rig_file(folder, run->name, "privacy.json", text);
+    made_run_file(folder, run->name, "privacy.json", text);
 }
 
-void rig_run(const char *folder, const struct made *run) {
+void made_run(const char *folder, const struct made_run *run) {
     char text[512];
     write_run(folder, run);
     write_result(folder, run);
     if (run->rd_max > 0) write_privacy(folder, run);
     if (run->label == NULL) return;
     snprintf(text, sizeof text, "{\"label\": \"%s\"}", run->label);
-    rig_file(folder, run->name, "sweep.json", text);
+    made_run_file(folder, run->name, "sweep.json", text);
 }
 
-struct nvdp_report *rig_report(struct nvdp_context *ctx, const char *folder) {
+struct nvdp_report *made_report(struct nvdp_context *ctx, const char *folder) {
     struct nvdp_report_config config = nvdp_report_config_default();
     struct nvdp_report *report = NULL;
-    config.directory = rig_folder(folder);
+    config.directory = made_folder(folder);
     cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
     return report;
 }
 
-char *rig_written(const char *folder, const char *file) {
+char *report_written(const char *folder, const char *file) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_report *report = rig_report(ctx, folder);
+    struct nvdp_report *report = made_report(ctx, folder);
     char path[4096];
     report->figures = false;
     cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -123,7 +123,7 @@ char *rig_written(const char *folder, const char *file) {
     return support_read(path);
 }
 
-const struct nvdp__group *rig_selected(const struct nvdp_report *report, const char *label) {
+const struct nvdp__group *report_selected(const struct nvdp_report *report, const char *label) {
     for (size_t f = 0; f < report->families; f++) {
         if (strcmp(report->family[f].label, label) == 0) return nvdp__selected(report, 0, f);
     }
@@ -131,17 +131,9 @@ const struct nvdp__group *rig_selected(const struct nvdp_report *report, const c
     return NULL;
 }
 
-const char *rig_note(const struct nvdp_report *report, const char *run) {
+const char *report_note(const struct nvdp_report *report, const char *run) {
     for (size_t i = 0; i < report->notes; i++) {
         if (strcmp(report->note[i].name, run) == 0) return report->note[i].text;
     }
     return "";
-}
-
-void rig_contains(const char *text, const char *part) {
-    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
-}
-
-void rig_lacks(const char *text, const char *part) {
-    cr_assert_null(strstr(text, part), "'%s' is in: %s", part, text);
 }

@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "toy_corpus.h"
 
 #include "base/file.h"
 #include "base/random.h"
@@ -38,16 +38,16 @@ static const char *write_text(const char *name, size_t documents, uint64_t seed,
     return path;
 }
 
-const char *rig_text(const char *name, size_t documents, uint64_t seed) {
+const char *toy_text(const char *name, size_t documents, uint64_t seed) {
     return write_text(name, documents, seed, 1);
 }
 
-const char *rig_topics(const char *name, size_t documents, uint64_t seed) {
+const char *toy_topics(const char *name, size_t documents, uint64_t seed) {
     return write_text(name, documents, seed, 0);
 }
 
-const char *rig_vocabulary(void) {
-    const char *path = support_scratch_path("rig_vocab.txt");
+const char *toy_vocabulary(void) {
+    const char *path = support_scratch_path("toy_vocab.txt");
     support_write_text(path,
                        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\na\nour\nthis\none\ncat\ndog\n"
                        "bird\nfish\nhorse\ns\n##at\nbark\n##ed\n##ang\n##wam\ngallop\non\nat\n"
@@ -55,30 +55,30 @@ const char *rig_vocabulary(void) {
     return path;
 }
 
-struct rig rig_open(size_t documents) {
+struct toy toy_open(size_t documents) {
     static const struct nvdp__normalization rules = {true, true, true};
-    struct rig rig = {.ctx = support_context(), .text = rig_text("rig.txt", documents, 7)};
-    char *bytes = support_read(rig_vocabulary());
-    cr_assert_eq(nvdp__tokenizer_create(rig.ctx, "vocab.txt", bytes, strlen(bytes),
-                                        nvdp__special_names, &rules, &rig.tokenizer),
-                 NVDP_OK, "%s", nvdp_context_error(rig.ctx));
+    struct toy toy = {.ctx = support_context(), .text = toy_text("toy.txt", documents, 7)};
+    char *bytes = support_read(toy_vocabulary());
+    cr_assert_eq(nvdp__tokenizer_create(toy.ctx, "vocab.txt", bytes, strlen(bytes),
+                                        nvdp__special_names, &rules, &toy.tokenizer),
+                 NVDP_OK, "%s", nvdp_context_error(toy.ctx));
     free(bytes);
-    cr_assert_eq(nvdp__pieces_create(rig.ctx, rig.tokenizer, &rig.pieces), NVDP_OK);
+    cr_assert_eq(nvdp__pieces_create(toy.ctx, toy.tokenizer, &toy.pieces), NVDP_OK);
     const char digest[1][NVDP__DIGEST_HEX] = {"0"};
     cr_assert_eq(
-        nvdp__corpus_cached(rig.ctx, rig.tokenizer, &rig.text, digest, 1, NULL, &rig.corpus),
-        NVDP_OK, "%s", nvdp_context_error(rig.ctx));
-    return rig;
+        nvdp__corpus_cached(toy.ctx, toy.tokenizer, &toy.text, digest, 1, NULL, &toy.corpus),
+        NVDP_OK, "%s", nvdp_context_error(toy.ctx));
+    return toy;
 }
 
-void rig_close(struct rig *rig) {
-    nvdp__corpus_close(&rig->corpus);
-    nvdp__pieces_release(&rig->pieces);
-    nvdp_tokenizer_free(rig->tokenizer);
-    nvdp_context_free(rig->ctx);
+void toy_close(struct toy *toy) {
+    nvdp__corpus_close(&toy->corpus);
+    nvdp__pieces_release(&toy->pieces);
+    nvdp_tokenizer_free(toy->tokenizer);
+    nvdp_context_free(toy->ctx);
 }
 
-struct nvdp_pretrain_config rig_config(const char *const *text, const char *out) {
+struct nvdp_pretrain_config toy_config(const char *const *text, const char *out) {
     struct nvdp_pretrain_config config = nvdp_pretrain_config_default();
     config.text = text;
     config.texts = 1;
@@ -94,18 +94,4 @@ struct nvdp_pretrain_config rig_config(const char *const *text, const char *out)
     config.lr = 1e-2;
     config.log_every = 10;
     return config;
-}
-
-bool rig_same_file(const char *directory_a, const char *directory_b, const char *name) {
-    char path[2][1024];
-    char digest[2][NVDP__DIGEST_HEX];
-    struct nvdp_context *ctx = support_context();
-    const char *const directory[] = {directory_a, directory_b};
-    for (int i = 0; i < 2; i++) {
-        snprintf(path[i], sizeof path[i], "%s/%s", directory[i], name);
-        cr_assert_eq(nvdp__file_sha256(ctx, path[i], digest[i]), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
-    }
-    nvdp_context_free(ctx);
-    return strcmp(digest[0], digest[1]) == 0;
 }

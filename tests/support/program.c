@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "program.h"
 
 #include <criterion/criterion.h>
 #include <nvdp/bert.h>
@@ -7,17 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static struct outcome run(const char *format, va_list args) {
-    char *line = NULL;
+    char *line = NULL, *command = NULL;
     cr_assert_gt(vasprintf(&line, format, args), -1);
-    struct outcome outcome = {0};
-    outcome.code = support_run(line, &outcome.out, &outcome.err);
+    const char *out = support_scratch_path("stdout"), *err = support_scratch_path("stderr");
+    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s/nvdp %s >%s 2>%s",
+                          support_scratch_path("cache"), NVDP_BINARY_DIR, line, out, err),
+                 0);
+    int status = system(command);
+    struct outcome outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                              .out = support_read(out),
+                              .err = support_read(err)};
     free(line);
+    free(command);
     return outcome;
 }
 
-struct outcome rig_run(const char *format, ...) {
+struct outcome program_run(const char *format, ...) {
     va_list args;
     va_start(args, format);
     struct outcome outcome = run(format, args);
@@ -25,7 +33,7 @@ struct outcome rig_run(const char *format, ...) {
     return outcome;
 }
 
-struct outcome rig_expect(int code, const char *format, ...) {
+struct outcome program_expect(int code, const char *format, ...) {
     va_list args;
     va_start(args, format);
     struct outcome outcome = run(format, args);
@@ -35,25 +43,17 @@ struct outcome rig_expect(int code, const char *format, ...) {
     return outcome;
 }
 
-void rig_release(struct outcome *outcome) {
+void program_release(struct outcome *outcome) {
     free(outcome->out);
     free(outcome->err);
 }
 
-json_t *rig_object(const struct outcome *outcome) {
+json_t *program_object(const struct outcome *outcome) {
     json_error_t error;
     json_t *object = json_loads(outcome->out, 0, &error);
     cr_assert_not_null(object, "line %d: %s in: %s", error.line, error.text, outcome->out);
     cr_assert(json_is_object(object));
     return object;
-}
-
-void rig_contains(const char *text, const char *part) {
-    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
-}
-
-void rig_lacks(const char *text, const char *part) {
-    cr_assert_null(strstr(text, part), "'%s' is in: %s", part, text);
 }
 
 /* --- the model --- */
@@ -66,7 +66,7 @@ static const char *const pieces[] = {
 };
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
-const char *rig_model(void) {
+const char *program_model(void) {
     const char *directory = support_scratch_path("model");
     struct stat info;
     if (stat(directory, &info) == 0) return directory;
@@ -119,7 +119,7 @@ static void write_split(const char *directory, const char *name, int rows) {
     cr_assert_eq(fclose(file), 0);
 }
 
-const char *rig_task(void) {
+const char *program_task(void) {
     const char *directory = support_scratch_path("task");
     if (mkdir(directory, 0777) != 0) return directory;
     write_split(directory, "train.tsv", 160);
@@ -128,11 +128,11 @@ const char *rig_task(void) {
     return directory;
 }
 
-const char *rig_train_options(void) {
+const char *program_train_options(void) {
     static char options[8192];
     snprintf(options, sizeof options,
              "--task sst2 --data %s --model %s --max-length 12 --batch 16 --epochs 2 --lr 3e-3 "
              "--eval-draws 2 --lambda 1e-3 --alpha-tau 0 --threads 1",
-             rig_task(), rig_model());
+             program_task(), program_model());
     return options;
 }

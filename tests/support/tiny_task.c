@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "tiny_task.h"
 
 #include "support.h"
 
@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* --- texts and vocabulary --- */
 
 static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
                                     "sea",  "red", "blue", "one", "two"};
@@ -26,26 +28,17 @@ static void write_texts(const char *path, int n, unsigned seed) {
     fclose(file);
 }
 
-static void write_vocabulary(const char *path) {
+static void write_test(const char *path, int n) {
     FILE *file = fopen(path, "w");
-    fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
-    for (int i = 0; i < WORDS; i++)
-        fprintf(file, "%s\n", words[i]);
+    fprintf(file, "index\tsentence\n");
+    for (int i = 0; i < n; i++) {
+        fprintf(file, "%d\t%s %s\n", i, words[2 + i % 8], words[i % 2]);
+    }
     fclose(file);
 }
 
-static struct rig make(struct nvdp_context *ctx, size_t hidden) {
-    struct rig rig;
-    char path[600];
-    snprintf(rig.data, sizeof rig.data, "%s", support_scratch_path("data"));
-    snprintf(rig.model, sizeof rig.model, "%s", support_scratch_path("model"));
-    mkdir(rig.data, 0777);
-    snprintf(path, sizeof path, "%s/train.tsv", rig.data);
-    write_texts(path, 120, 0);
-    snprintf(path, sizeof path, "%s/dev.tsv", rig.data);
-    write_texts(path, 40, 1);
-    snprintf(path, sizeof path, "%s/vocab.txt", rig.data);
-    write_vocabulary(path);
+static void write_model(struct nvdp_context *ctx, size_t hidden, const char *vocabulary,
+                        const char *directory) {
     struct nvdp_bert_config config = nvdp_bert_config_default();
     config.hidden_size = hidden;
     config.num_hidden_layers = 1;
@@ -53,25 +46,49 @@ static struct rig make(struct nvdp_context *ctx, size_t hidden) {
     config.intermediate_size = 2 * hidden;
     config.vocab_size = PIECES;
     config.max_position_embeddings = 16;
-    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, path, rig.model), NVDP_OK, "%s",
+    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, directory), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    return rig;
 }
 
-struct rig rig_make(struct nvdp_context *ctx) {
+static struct task make(struct nvdp_context *ctx, size_t hidden) {
+    struct task task;
+    char path[600];
+    snprintf(task.data, sizeof task.data, "%s", support_scratch_path("data"));
+    snprintf(task.model, sizeof task.model, "%s", support_scratch_path("model"));
+    if (mkdir(task.data, 0777) != 0) return task; /* made before */
+    snprintf(path, sizeof path, "%s/train.tsv", task.data);
+    write_texts(path, TASK_TRAIN, 0);
+    snprintf(path, sizeof path, "%s/dev.tsv", task.data);
+    write_texts(path, TASK_DEV, 1);
+    snprintf(path, sizeof path, "%s/test.tsv", task.data);
+    write_test(path, TASK_TEST);
+    snprintf(path, sizeof path, "%s/vocab.txt", task.data);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    for (int i = 0; i < WORDS; i++) {
+        fprintf(file, "%s\n", words[i]);
+    }
+    fclose(file);
+    write_model(ctx, hidden, path, task.model);
+    return task;
+}
+
+struct task task_make(struct nvdp_context *ctx) {
     return make(ctx, 16);
 }
 
-struct rig rig_make_wide(struct nvdp_context *ctx) {
+struct task task_make_wide(struct nvdp_context *ctx) {
     return make(ctx, 64);
 }
 
-struct nvdp_train_config rig_config(const struct rig *rig, enum nvdp_method method,
-                                    const char *out) {
+/* --- training on it --- */
+
+struct nvdp_train_config task_config(const struct task *task, enum nvdp_method method,
+                                     const char *out) {
     struct nvdp_train_config config = nvdp_train_config_default();
     config.task = "sst2";
-    config.data = rig->data;
-    config.model = rig->model;
+    config.data = task->data;
+    config.model = task->model;
     config.out = out;
     config.method = method;
     config.nvib.alpha_tau = 0; /* 16 wide: |x|^2/(2 sqrt h) is small */
@@ -80,18 +97,35 @@ struct nvdp_train_config rig_config(const struct rig *rig, enum nvdp_method meth
     config.epochs = 10;
     config.batch = 8;
     config.lr = 1e-2;
-    config.max_length = 10;
+    config.max_length = TASK_LENGTH;
     config.patience = 0;
     config.log_every = 5;
     config.eval_draws = 3;
     return config;
 }
 
-struct nvdp_train_result rig_train(struct nvdp_context *ctx,
-                                   const struct nvdp_train_config *config) {
+struct nvdp_train_result task_train(struct nvdp_context *ctx,
+                                    const struct nvdp_train_config *config) {
     struct nvdp_train_result result;
     cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     return result;
+}
+
+const char *task_run(struct nvdp_context *ctx, const char *name, const struct run_choice *choice,
+                     double *accuracy) {
+    struct task task = task_make(ctx);
+    const char *run = support_scratch_path(name);
+    struct nvdp_train_config config = task_config(&task, choice->method, run);
+    config.nvib.latent_dim = choice->latent_dim;
+    config.nvib.length_policy = choice->policy;
+    config.nvib.query = choice->query;
+    config.nvib.kappa = choice->kappa;
+    config.nvib.vib.vtdp_pool = choice->vtdp_pool;
+    config.epochs = choice->epochs;
+    config.overwrite = true;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    if (accuracy != NULL) *accuracy = result.test.mean[0];
+    return run;
 }
 
 struct stop_after {
@@ -103,14 +137,14 @@ static bool stop(void *user) {
     return --after->calls < 0;
 }
 
-void rig_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config config) {
+void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config config) {
     char whole[512], parts[512];
     snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
     snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
     config.out = whole;
     config.epochs = 3;
     config.checkpoint_seconds = 1e6;
-    struct nvdp_train_result expected = rig_train(ctx, &config), result;
+    struct nvdp_train_result expected = task_train(ctx, &config), result;
     struct stop_after after = {11};
     nvdp_context_set_cancel(ctx, stop, &after);
     config.out = parts;
@@ -127,25 +161,8 @@ void rig_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config conf
     /* the last stop may fall into the final score, where nothing is left to save */
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_gt(stops, 2);
-    cr_assert(rig_same_file(whole, parts, "model/model.safetensors"));
+    cr_assert(support_same_file(whole, parts, "model/model.safetensors"));
     cr_assert_eq(result.test.mean[0], expected.test.mean[0]);
     cr_assert_eq(result.best_validation, expected.best_validation);
     cr_assert_eq(result.loss_g, expected.loss_g);
-}
-
-bool rig_same_file(const char *directory_a, const char *directory_b, const char *name) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", directory_a, name);
-    FILE *a = fopen(path, "rb");
-    snprintf(path, sizeof path, "%s/%s", directory_b, name);
-    FILE *b = fopen(path, "rb");
-    cr_assert(a != NULL && b != NULL, "cannot read %s", path);
-    int x, y;
-    do {
-        x = getc(a);
-        y = getc(b);
-    } while (x == y && x != EOF);
-    fclose(a);
-    fclose(b);
-    return x == y;
 }

@@ -1,6 +1,6 @@
-/* What the tests of divergences share: made-up posteriors, golden files. */
-#ifndef NVDP_TESTS_RDP_RIG_H
-#define NVDP_TESTS_RDP_RIG_H
+/* Made-up posteriors. */
+#ifndef NVDP_TESTS_SUPPORT_MADE_POSTERIORS_H
+#define NVDP_TESTS_SUPPORT_MADE_POSTERIORS_H
 
 #include "support.h"
 #include <criterion/criterion.h>
@@ -12,7 +12,7 @@
 
 /* Made-up posteriors: texts of 1..longest rows (all `longest` where `equal`), width dim, spread
  * about the prior.  Hidden length longest + 2 unless public. */
-struct rig {
+struct made_texts {
     size_t texts, longest, dim;
     double spread;
     bool equal, with_alpha;
@@ -20,16 +20,10 @@ struct rig {
     int kappa;
     unsigned seed;
 };
-struct nvdp_posteriors *rig_posteriors(struct nvdp_context *ctx, const struct rig *rig);
+struct nvdp_posteriors *made_posteriors(struct nvdp_context *ctx, const struct made_texts *made);
 
 /* Uniform on (0, 1) and about normal (a sum of twelve), from a seed of one's own. */
-double rig_uniform(unsigned *seed);
-double rig_normal(unsigned *seed);
-
-json_t *rig_golden(const char *file);
-/* A number, or "inf". */
-double rig_number(const json_t *value);
-/* An array of numbers; free(). */
-double *rig_numbers(const json_t *array, size_t *count);
+double made_uniform(unsigned *seed);
+double made_normal(unsigned *seed);
 
 #endif

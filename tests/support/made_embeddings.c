@@ -1,0 +1,114 @@
+#include "made_embeddings.h"
+
+#include "base/random.h"
+#include "share/release.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct made_embeddings made_embeddings_default(void) {
+    return (struct made_embeddings){.texts = 300,
+                                    .samples = 1,
+                                    .dim = 4,
+                                    .policy = NVDP_LENGTH_HIDDEN,
+                                    .length = 3,
+                                    .separation = 3,
+                                    .classes = 2,
+                                    .labels = true,
+                                    .seed = 1};
+}
+
+float made_label(const struct made_embeddings *file, size_t text) {
+    if (file->classes > 0) return (float)(text % file->classes);
+    return (float)(text % 11) / 2;
+}
+
+/* Token vectors of a class: its own direction, `separation` long. */
+static double mean(const struct made_embeddings *file, size_t text, size_t d) {
+    float label = made_label(file, text);
+    if (file->classes == 0) return d == 0 ? file->separation * (label - 2.5) / 2.5 : 0;
+    size_t class = (size_t)label;
+    double sign = class / file->dim % 2 == 0 ? 1 : -1;
+    return d == class % file->dim ? sign * file->separation : 0;
+}
+
+static size_t tokens(const struct made_embeddings *file, size_t text) {
+    return file->policy == NVDP_LENGTH_HIDDEN ? file->length : 1 + text % 3;
+}
+
+static void write_columns(const struct made_embeddings *file, struct nvdp__h5 *h5) {
+    float *label = calloc(file->texts, sizeof *label);
+    int32_t *split = calloc(file->texts, sizeof *split);
+    for (size_t i = 0; i < file->texts; i++) {
+        label[i] = made_label(file, i);
+        split[i] = i % 7 == 6; /* every class in both */
+    }
+    if (file->labels)
+        cr_assert_eq(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &file->texts, label), NVDP_OK);
+    if (file->splits)
+        cr_assert_eq(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &file->texts, split), NVDP_OK);
+    free(label);
+    free(split);
+}
+
+static void write_attributes(const struct made_embeddings *file, struct nvdp__h5 *h5) {
+    bool hidden = file->policy == NVDP_LENGTH_HIDDEN;
+    nvdp__h5_set_string(h5, "length_policy", hidden ? "hidden" : "public");
+    if (hidden) nvdp__h5_set_int(h5, "length", (int64_t)file->length);
+    nvdp__h5_set_int(h5, "kappa", 1);
+    nvdp__h5_set_int(h5, "releases", (int64_t)file->samples);
+    nvdp__h5_set_string(h5, "grid", "float16");
+    nvdp__h5_set_string(h5, "method", "nvdp");
+    if (file->task != NULL) nvdp__h5_set_string(h5, "task", file->task);
+}
+
+const char *made_embeddings(struct nvdp_context *ctx, const char *name,
+                            const struct made_embeddings *file) {
+    const char *path = support_scratch_path(name);
+    size_t samples = file->texts * file->samples;
+    int64_t *offset = calloc(samples + 1, sizeof *offset);
+    for (size_t k = 0; k < samples; k++) {
+        offset[k + 1] = offset[k] + (int64_t)(1 + tokens(file, k / file->samples));
+    }
+    size_t rows = (size_t)offset[samples];
+    double *z = calloc(rows * file->dim, sizeof *z);
+    double *log_pi = calloc(rows, sizeof *log_pi);
+    float *grid_z = calloc(rows * file->dim, sizeof *grid_z);
+    float *grid_pi = calloc(rows, sizeof *grid_pi);
+    const struct nvdp__noise noise = {.seed = file->seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    nvdp__stream_normals_f64(&stream, rows * file->dim, z);
+    for (size_t k = 0; k < samples; k++) {
+        double count = (double)(offset[k + 1] - offset[k]);
+        for (int64_t r = offset[k]; r < offset[k + 1]; r++) {
+            log_pi[r] = -log(count);
+            for (size_t d = 0; d < file->dim && r > offset[k]; d++) {
+                z[(size_t)r * file->dim + d] += mean(file, k / file->samples, d);
+            }
+        }
+    }
+    nvdp__grid_vectors(rows * file->dim, z, grid_z);
+    nvdp__grid_log_weights(rows, log_pi, grid_pi);
+    struct nvdp__embeddings_shape shape = {.texts = file->texts,
+                                           .samples = file->samples,
+                                           .dim = file->dim,
+                                           .kappa = 1,
+                                           .policy = file->policy,
+                                           .length = file->length,
+                                           .sample_rows = 1 + file->length,
+                                           .rows = rows,
+                                           .weights = true};
+    struct nvdp__embeddings_writer writer;
+    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, offset, &writer), NVDP_OK);
+    write_attributes(file, writer.file);
+    write_columns(file, writer.file);
+    cr_assert_eq(nvdp__embeddings_write(&writer, 0, file->texts, 0, rows, grid_z, grid_pi),
+                 NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK, "%s", nvdp_context_error(ctx));
+    free(offset);
+    free(z);
+    free(log_pi);
+    free(grid_z);
+    free(grid_pi);
+    return path;
+}

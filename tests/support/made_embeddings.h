@@ -1,0 +1,26 @@
+/* Files of embeddings made by hand. */
+#ifndef NVDP_TESTS_SUPPORT_MADE_EMBEDDINGS_H
+#define NVDP_TESTS_SUPPORT_MADE_EMBEDDINGS_H
+
+#include "share/embeddings_file.h"
+#include "tiny_task.h"
+
+/* A file that somebody else might have written. */
+struct made_embeddings {
+    size_t texts, samples, dim;
+    enum nvdp_length_policy policy;
+    size_t length;     /* L */
+    double separation; /* the classes' means lie so far apart, in standard deviations */
+    size_t classes;    /* 0: scores */
+    bool labels, splits;
+    const char *task; /* NULL: not said */
+    uint64_t seed;
+};
+struct made_embeddings made_embeddings_default(void);
+/* Writes it under `name` in the scratch folder: every text's label (its number modulo the classes,
+ * or a score) shifts the mean of its token vectors. */
+const char *made_embeddings(struct nvdp_context *ctx, const char *name,
+                            const struct made_embeddings *file);
+float made_label(const struct made_embeddings *file, size_t text);
+
+#endif

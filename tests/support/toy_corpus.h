@@ -1,0 +1,30 @@
+/* Small texts, a vocabulary and a model of a moment, for pretraining. */
+#ifndef NVDP_TESTS_SUPPORT_TOY_CORPUS_H
+#define NVDP_TESTS_SUPPORT_TOY_CORPUS_H
+
+#include "pretrain/corpus.h"
+#include "pretrain/evaluate.h"
+
+struct toy {
+    struct nvdp_context *ctx;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp__pieces pieces;
+    struct nvdp__corpus corpus;
+    const char *text; /* its file */
+};
+
+/* Writes documents of made-up sentences, in which words follow from the words before them; path in
+ * the scratch directory. */
+const char *toy_text(const char *name, size_t documents, uint64_t seed);
+/* The same with twelve sentences a document, all on one subject. */
+const char *toy_topics(const char *name, size_t documents, uint64_t seed);
+/* Writes a vocab.txt that covers them; returns its path. */
+const char *toy_vocabulary(void);
+/* The text, tokenised. */
+struct toy toy_open(size_t documents);
+void toy_close(struct toy *toy);
+
+/* A small configuration that learns the text; out in the scratch directory. */
+struct nvdp_pretrain_config toy_config(const char *const *text, const char *out);
+
+#endif
