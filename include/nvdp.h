@@ -13,7 +13,6 @@
 #include <nvdp/pretrain.h>
 #include <nvdp/privacy.h>
 #include <nvdp/rdp.h>
-#include <nvdp/report.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>

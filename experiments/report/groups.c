@@ -1,9 +1,140 @@
 /* Tasks, families of methods, and groups of runs that differ in their seed only. */
-#include "experiments/report/report.h"
+#include "experiments/report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- labels --- */
+
+/* What the tables call each run's method: the method's name (or the sweep's label), followed by the
+ * options that tell it from others of that name.  Options are taken one after the other until,
+ * within each task, runs of one label have the same options. */
+
+/* The first to be tried: these say most. */
+static const char *const telling[] = {"regularizer", "latent_dim",  "length_policy",
+                                      "kappa",       "limit_train", "freeze_layers"};
+enum { TELLING = sizeof telling / sizeof *telling };
+
+struct labels {
+    struct nvdp_context *ctx;
+    const struct nvdp_report *report;
+    char **label;
+};
+
+static const char *base_name(const struct nvdp__report_run *run) {
+    return run->label != NULL ? run->label : run->method;
+}
+
+static bool same_task(const struct nvdp__report_run *a, const struct nvdp__report_run *b) {
+    return strcmp(a->task, b->task) == 0 && strcmp(a->data, b->data) == 0;
+}
+
+/* Whether two runs must get different labels and have not. */
+static bool collide(const struct labels *all, size_t i, size_t j) {
+    const struct nvdp__report_run *a = &all->report->run[i], *b = &all->report->run[j];
+    return strcmp(a->method, b->method) == 0 && strcmp(all->label[i], all->label[j]) == 0 &&
+           same_task(a, b) && !json_equal(a->variant, b->variant);
+}
+
+static bool differ_in(const struct nvdp__report_run *a, const struct nvdp__report_run *b,
+                      const char *key) {
+    const json_t *x = json_object_get(a->variant, key), *y = json_object_get(b->variant, key);
+    return !(x == y || (x != NULL && y != NULL && json_equal(x, y)));
+}
+
+/* The option that tells run i from run j: a telling one, else the first in alphabetical order. */
+static const char *choose(const struct nvdp__report_run *a, const struct nvdp__report_run *b) {
+    for (size_t k = 0; k < TELLING; k++) {
+        if (differ_in(a, b, telling[k])) return telling[k];
+    }
+    const char *first = NULL;
+    for (int side = 0; side < 2; side++) {
+        const char *key;
+        json_t *value;
+        json_object_foreach(side == 0 ? a->variant : b->variant, key, value) {
+            (void)value;
+            if ((first == NULL || strcmp(key, first) < 0) && differ_in(a, b, key)) first = key;
+        }
+    }
+    return first;
+}
+
+/* "latent-dim 16"; the regularizer's value says enough by itself. */
+static void put_option(FILE *to, const char *key, const json_t *value) {
+    if (strcmp(key, "regularizer") != 0) {
+        for (const char *c = key; *c != '\0'; c++) {
+            fputc(*c == '_' ? '-' : *c, to);
+        }
+        fputc(' ', to);
+    }
+    if (json_is_number(value)) {
+        nvdp__put_real(to, json_number_value(value));
+    } else if (json_is_boolean(value)) {
+        fputs(json_is_true(value) ? "yes" : "no", to);
+    } else {
+        fputs(json_is_string(value) ? json_string_value(value) : "none", to);
+    }
+}
+
+/* "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)". */
+static char *extended(struct nvdp_context *ctx, const char *label, const char *key,
+                      const json_t *value) {
+    struct nvdp__sheet sheet;
+    size_t length = strlen(label);
+    bool open = length > 0 && label[length - 1] == ')';
+    FILE *to = nvdp__sheet_open(&sheet);
+    if (to != NULL) {
+        fprintf(to, "%.*s%s", (int)(open ? length - 1 : length), label, open ? ", " : " (");
+        put_option(to, key, value);
+        fputc(')', to);
+    }
+    char *text = nvdp__sheet_text(ctx, &sheet);
+    char *plain = text != NULL ? nvdp__plain_copy(ctx, text) : NULL;
+    free(text);
+    return plain;
+}
+
+/* Adds the option to the label of every run of the same method and name, in all tasks, so that
+ * their labels agree between tasks. */
+static nvdp_status extend(struct labels *all, const struct nvdp__report_run *of, const char *key) {
+    for (size_t i = 0; i < all->report->runs; i++) {
+        const struct nvdp__report_run *run = &all->report->run[i];
+        if (strcmp(run->method, of->method) != 0 || strcmp(base_name(run), base_name(of)) != 0)
+            continue;
+        char *longer = extended(all->ctx, all->label[i], key, json_object_get(run->variant, key));
+        if (longer == NULL) return NVDP_ERR_MEMORY;
+        free(all->label[i]);
+        all->label[i] = longer;
+    }
+    return NVDP_OK;
+}
+
+/* Every round tells at least one pair apart. */
+static nvdp_status tell_apart(struct labels *all) {
+    size_t runs = all->report->runs;
+    for (size_t i = 0; i < runs; i++) {
+        for (size_t j = i + 1; j < runs; j++) {
+            if (!collide(all, i, j)) continue;
+            const char *key = choose(&all->report->run[i], &all->report->run[j]);
+            NVDP_RETURN_IF_FAILED(extend(all, &all->report->run[i], key));
+        }
+    }
+    return NVDP_OK;
+}
+
+/* label[runs], each free(). */
+static nvdp_status make_labels(struct nvdp_context *ctx, const struct nvdp_report *report,
+                               char **label) {
+    struct labels all = {.ctx = ctx, .report = report, .label = label};
+    for (size_t i = 0; i < report->runs; i++) {
+        label[i] = nvdp__strdup(ctx, base_name(&report->run[i]));
+        if (label[i] == NULL) return NVDP_ERR_MEMORY;
+    }
+    return tell_apart(&all);
+}
+
+/* --- order, statistics --- */
 
 static const char *const method_order[] = {"base",        "reg",  "vib-fixed",
                                            "vib-learned", "vtdp", "nvdp"};
@@ -14,10 +145,6 @@ static int method_place(const char *method) {
         if (strcmp(method, method_order[i]) == 0) return i;
     }
     return METHODS;
-}
-
-bool nvdp__is_reference(const char *method) {
-    return method_place(method) < 2;
 }
 
 struct nvdp__stat nvdp__stat_of(size_t n, const double *values) {
@@ -186,28 +313,14 @@ static int by_place(const void *a, const void *b) {
 
 /* --- statistics --- */
 
-/* Of what `read` finds in the runs; runs without it are left out. */
-static struct nvdp__stat over_seeds(const struct nvdp__group *group, double *room,
-                                    double (*read)(const struct nvdp__report_run *, int), int k) {
+/* Of the double at `offset` of each run; runs without one are left out. */
+static struct nvdp__stat over_seeds(const struct nvdp__group *group, double *room, size_t offset) {
     size_t n = 0;
     for (size_t i = 0; i < group->runs; i++) {
-        double value = read(group->run[i], k);
+        double value = *(const double *)((const char *)group->run[i] + offset);
         if (!isnan(value)) room[n++] = value;
     }
     return nvdp__stat_of(n, room);
-}
-
-static double read_score(const struct nvdp__report_run *run, int k) {
-    return k < run->metrics ? run->score[k] : NAN;
-}
-
-static double read_validation(const struct nvdp__report_run *run, int k) {
-    (void)k;
-    return run->validation;
-}
-
-static double read_quantity(const struct nvdp__report_run *run, int k) {
-    return run->quantity[k];
 }
 
 /* The test score has no say in this. */
@@ -223,11 +336,12 @@ static const struct nvdp__report_run *best_run(const struct nvdp__group *group) 
 
 static void summarize(struct nvdp__group *group, double *room) {
     for (int k = 0; k < NVDP__REPORT_METRICS; k++) {
-        group->score[k] = over_seeds(group, room, read_score, k);
+        group->score[k] = over_seeds(group, room, offsetof(struct nvdp__report_run, score[k]));
     }
-    group->validation = over_seeds(group, room, read_validation, 0);
+    group->validation = over_seeds(group, room, offsetof(struct nvdp__report_run, validation));
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
-        group->quantity[k] = over_seeds(group, room, read_quantity, k);
+        group->quantity[k] =
+            over_seeds(group, room, offsetof(struct nvdp__report_run, quantity[k]));
     }
     group->best = best_run(group);
 }
@@ -262,7 +376,7 @@ nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *rep
     double *room = nvdp__calloc(ctx, report->runs, sizeof *room);
     char **label = nvdp__calloc(ctx, report->runs, sizeof *label);
     if (room == NULL || label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__report_labels(ctx, report, label));
+    NVDP_TRY(make_labels(ctx, report, label));
     NVDP_TRY(list_tasks(ctx, report));
     NVDP_TRY(list_families(ctx, report, label));
     NVDP_TRY(make_groups(ctx, report, label));

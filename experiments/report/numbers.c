@@ -1,7 +1,10 @@
-#include "experiments/report/numbers.h"
-#include "experiments/report/text.h"
+/* The numbers behind the tables, in full, for programs: CSV and JSON. */
+#include "experiments/report/parts.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+/* --- CSV --- */
 
 static const char *const names[NVDP__QUANTITIES] = {
     [NVDP__SUM_MAX] = "rd_sum_max",
@@ -20,10 +23,6 @@ static const char *const names[NVDP__QUANTITIES] = {
     [NVDP__REUSE] = "reader",
     [NVDP__ATTACK] = "attack",
 };
-
-const char *nvdp__quantity_name(enum nvdp__quantity quantity) {
-    return names[quantity];
-}
 
 /* Nothing where there is no number; "inf" as in all files of the library. */
 static void put_number(FILE *to, double value) {
@@ -50,8 +49,7 @@ void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
         fprintf(to, ",%s,%s_sd", names[k], names[k]);
     }
     fputs("\r\n", to);
-    for (size_t i = 0; i < report->groups; i++) {
-        const struct nvdp__group *group = &report->group[i];
+    for (NVDP__EACH_GROUP(report, group)) {
         const struct nvdp__report_run *best = group->best;
         nvdp__put_csv(to, report->task[group->task].task);
         put_text(to, report->task[group->task].data);
@@ -66,7 +64,7 @@ void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
         put_number(to, best->score[0]);
         put_text(to, best->metrics > 1 ? best->metric[1] : "");
         put_stat(to, &group->score[1]);
-        put_number(to, best->metrics > 1 ? best->score[1] : NAN);
+        put_number(to, best->score[1]);
         for (int k = 0; k < NVDP__QUANTITIES; k++) {
             put_stat(to, &group->quantity[k]);
         }
@@ -87,7 +85,7 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
     put_text(to, run->metric[0]);
     put_number(to, run->score[0]);
     put_text(to, run->metrics > 1 ? run->metric[1] : "");
-    put_number(to, run->metrics > 1 ? run->score[1] : NAN);
+    put_number(to, run->score[1]);
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         put_number(to, run->quantity[k]);
     }
@@ -104,9 +102,134 @@ void nvdp__runs_csv(const struct nvdp_report *report, FILE *to) {
         fprintf(to, ",%s", names[k]);
     }
     fputs(",seconds,command\r\n", to);
-    for (size_t i = 0; i < report->groups; i++) {
-        for (size_t k = 0; k < report->group[i].runs; k++) {
-            put_run(report, &report->group[i], report->group[i].run[k], to);
+    for (NVDP__EACH_GROUP(report, group)) {
+        for (size_t k = 0; k < group->runs; k++) {
+            put_run(report, group, group->run[k], to);
         }
     }
+}
+
+/* --- JSON --- */
+
+/* Every setter steals `value` and tolerates NULL, so that one check at the end is enough. */
+static void set(json_t *object, const char *key, json_t *value, bool *good) {
+    if (json_object_set_new(object, key, value) != 0) *good = false;
+}
+
+static void append(json_t *array, json_t *value, bool *good) {
+    if (json_array_append_new(array, value) != 0) *good = false;
+}
+
+/* NaN, which stands for "there is none", is null. */
+static json_t *number(double value) {
+    return isnan(value) ? json_null() : nvdp__json_number(value);
+}
+
+static json_t *stat(const struct nvdp__stat *from) {
+    return json_pack("{s:I, s:o, s:o}", "n", (json_int_t)from->n, "mean", number(from->mean), "sd",
+                     number(from->sd));
+}
+
+static json_t *quantities(const struct nvdp__group *group, bool *good) {
+    json_t *object = json_object();
+    for (int k = 0; k < NVDP__QUANTITIES; k++) {
+        if (group->quantity[k].n == 0) continue;
+        set(object, names[k], stat(&group->quantity[k]), good);
+    }
+    return object;
+}
+
+static json_t *scores(const struct nvdp__group *group, bool *good) {
+    json_t *object = json_object();
+    for (int k = 0; k < group->best->metrics; k++) {
+        json_t *one = stat(&group->score[k]);
+        set(one, "best_seed", number(group->best->score[k]), good);
+        set(object, group->best->metric[k], one, good);
+    }
+    return object;
+}
+
+static json_t *runs(const struct nvdp__group *group, bool *good) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < group->runs; i++) {
+        const struct nvdp__report_run *run = group->run[i];
+        json_t *one = json_pack("{s:s, s:I, s:o, s:o, s:s}", "run", run->name, "seed",
+                                (json_int_t)run->seed, "validation", number(run->validation),
+                                "score", number(run->score[0]), "command", run->command);
+        append(array, one, good);
+    }
+    return array;
+}
+
+static json_t *group_json(const struct nvdp_report *report, const struct nvdp__group *group,
+                          bool *good) {
+    const struct nvdp__task_rows *task = &report->task[group->task];
+    const struct nvdp__family *family = &report->family[group->family];
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:b}", "task", task->task, "data",
+                               task->data, "method", family->method, "label", family->label,
+                               "lambda_g", number(group->lambda_g), "lambda_d",
+                               number(group->lambda_d), "selected", group->selected);
+    if (object == NULL) *good = false;
+    set(object, "best_run", json_string(group->best->name), good);
+    set(object, "validation", stat(&group->validation), good);
+    set(object, "scores", scores(group, good), good);
+    set(object, "quantities", quantities(group, good), good);
+    set(object, "runs", runs(group, good), good);
+    return object;
+}
+
+static json_t *groups(const struct nvdp_report *report, bool *good) {
+    json_t *array = json_array();
+    for (NVDP__EACH_GROUP(report, group)) {
+        append(array, group_json(report, group, good), good);
+    }
+    return array;
+}
+
+static json_t *comparisons(const struct nvdp_report *report, size_t count,
+                           const struct nvdp__comparison *list, bool *good) {
+    json_t *array = json_array();
+    for (size_t k = 0; k < count; k++) {
+        const struct nvdp__comparison *pair = &list[k];
+        json_t *one = json_pack(
+            "{s:s, s:s, s:s, s:I, s:o, s:[o,o], s:o, s:o, s:o}", "task",
+            report->task[pair->task].label, "method", report->family[pair->a].label, "against",
+            report->family[pair->b].label, "seeds", (json_int_t)pair->seeds, "difference",
+            number(pair->mean), "interval", number(pair->low), number(pair->high), "t",
+            number(pair->t), "p", number(pair->p), "p_holm", number(pair->holm));
+        append(array, one, good);
+    }
+    return array;
+}
+
+static json_t *notes(const struct nvdp_report *report, bool *good) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < report->notes; i++) {
+        json_t *one =
+            json_pack("{s:s, s:s}", "run", report->note[i].name, "note", report->note[i].text);
+        append(array, one, good);
+    }
+    return array;
+}
+
+nvdp_status nvdp_report_json(struct nvdp_context *ctx, const struct nvdp_report *report,
+                             char **out) {
+    bool good = true;
+    size_t count = 0;
+    struct nvdp__comparison *list = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__compare(ctx, report, &list, &count));
+    json_t *root = json_pack("{s:s, s:s, s:s, s:I}", "nvdp_format", "report/1", "directory",
+                             report->directory, "units", "nats", "runs", (json_int_t)report->runs);
+    set(root, "groups", groups(report, &good), &good);
+    set(root, "significance", comparisons(report, count, list, &good), &good);
+    set(root, "not_counted", notes(report, &good), &good);
+    char *text =
+        root != NULL && good ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    free(list);
+    if (text == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the report's JSON could not be made",
+                          report->directory);
+    *out = text;
+    return NVDP_OK;
 }

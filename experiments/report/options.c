@@ -1,11 +1,14 @@
 /* A run's options: what tells methods apart, and the command line that would make the run again. */
-#include "experiments/report/report.h"
-#include "experiments/report/text.h"
+#include "experiments/report/parts.h"
 
 #include <math.h>
 #include <nvdp/train.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool nvdp__is_reference(const char *method) {
+    return strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
+}
 
 /* run.json names some options otherwise than the command line. */
 static const char *const other_name[][2] = {
@@ -157,15 +160,10 @@ char *nvdp__report_command(struct nvdp_context *ctx, const struct nvdp__report_r
     if (defaults(ctx, run, bottleneck, &usual) != NVDP_OK) return NULL;
     json_t *flat = json_object();
     flatten(run->config, bottleneck, flat);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    if (to != NULL && flat != NULL) put_command(to, run, flat, usual);
-    bool good = to != NULL && fclose(to) == 0 && flat != NULL;
+    struct nvdp__sheet sheet;
+    if (nvdp__sheet_open(&sheet) != NULL && flat != NULL) put_command(sheet.to, run, flat, usual);
+    char *text = nvdp__sheet_text(ctx, &sheet);
     json_decref(usual);
     json_decref(flat);
-    if (good) return text;
-    free(text);
-    nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    return NULL;
+    return text;
 }

@@ -1,7 +1,5 @@
 /* The report as one self-contained HTML page. */
-#include "experiments/report/tables.h"
-#include "experiments/report/text.h"
-#include "experiments/report/write.h"
+#include "experiments/report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -271,8 +269,7 @@ static void put_notes(FILE *to, const struct nvdp_report *report) {
 
 /* --- the page --- */
 
-void nvdp__page(FILE *to, const void *from) {
-    const struct nvdp__page *page = from;
+void nvdp__page(FILE *to, const struct nvdp__page *page) {
     fprintf(to,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -296,24 +293,4 @@ void nvdp__page(FILE *to, const void *from) {
     put_notes(to, page->report);
     put_runs(to, page->report);
     fputs("</body>\n</html>\n", to);
-}
-
-/* --- drawings in a page --- */
-
-char *nvdp__inline_svg(struct nvdp_context *ctx, const char *svg, const char *name) {
-    static const char *const shared[] = {"gpDot", "gpPt"};
-    const char *at = strstr(svg, "<svg");
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    for (at = at != NULL ? at : svg; to != NULL && *at != '\0';) {
-        for (size_t k = 0; k < sizeof shared / sizeof *shared; k++) {
-            if (strncmp(at, shared[k], strlen(shared[k])) == 0) fprintf(to, "%s-", name);
-        }
-        fputc(*at++, to);
-    }
-    if (to != NULL && fclose(to) == 0) return text;
-    free(text);
-    nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    return NULL;
 }

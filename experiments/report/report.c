@@ -1,8 +1,13 @@
-#include "experiments/report/report.h"
-#include "experiments/report/tables.h"
+/* A report: from a folder of runs to a folder of tables, figures and one page. */
+#include "experiments/report/parts.h"
+
+#include "base/file.h"
+#include "train/machine.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- life --- */
 
 struct nvdp_report_config nvdp_report_config_default(void) {
     return (struct nvdp_report_config){.figures = true, .gnuplot = "gnuplot"};
@@ -81,6 +86,8 @@ const char *nvdp_report_directory(const struct nvdp_report *report) {
     return report->out;
 }
 
+/* --- for a terminal --- */
+
 /* Whether an earlier table says the same. */
 static bool said_before(const struct nvdp__table *table, int tables, const char *note) {
     for (int k = 0; k < tables; k++) {
@@ -108,20 +115,161 @@ static void print_tables(const struct nvdp__table *table, FILE *to) {
 
 nvdp_status nvdp_report_print(struct nvdp_context *ctx, const struct nvdp_report *report,
                               FILE *to) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__table table[NVDP__TABLES] = {0};
-    for (int k = 0; k < NVDP__TABLES; k++) {
-        table[k] = nvdp__table_maker_of[k](ctx, report);
-        NVDP_TRY(table[k].status);
-    }
+    struct nvdp__table table[NVDP__TABLES];
+    NVDP_RETURN_IF_FAILED(nvdp__tables_make(ctx, report, table));
     print_tables(table, to);
     if (report->notes > 0) fputs("\nRuns with a remark\n\n", to);
     for (size_t i = 0; i < report->notes; i++) {
         fprintf(to, "%s: %s\n", report->note[i].name, report->note[i].text);
     }
-cleanup:
+    nvdp__tables_release(table);
+    return NVDP_OK;
+}
+
+/* --- a folder --- */
+
+static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
+                                const struct nvdp__table *table) {
+    static const struct {
+        const char *suffix;
+        void (*put)(const struct nvdp__table *table, FILE *to);
+    } formats[] = {{"txt", nvdp__table_text},
+                   {"csv", nvdp__table_csv},
+                   {"md", nvdp__table_markdown},
+                   {"tex", nvdp__table_latex}};
+    struct nvdp__sheet sheet;
     for (int k = 0; k < NVDP__TABLES; k++) {
-        nvdp__table_release(&table[k]);
+        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+            char *name = nvdp__format(ctx, "%s.%s", table[k].name, formats[f].suffix);
+            if (name == NULL) return NVDP_ERR_MEMORY;
+            if (nvdp__sheet_open(&sheet) != NULL) formats[f].put(&table[k], sheet.to);
+            nvdp_status status = nvdp__sheet_write(ctx, &sheet, folder, name);
+            free(name);
+            NVDP_RETURN_IF_FAILED(status);
+        }
+    }
+    /* A document that shows every table, to be compiled as it is. */
+    FILE *to = nvdp__sheet_open(&sheet);
+    if (to != NULL)
+        fputs("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
+              "\\usepackage{graphicx}\n\\begin{document}\n",
+              to);
+    for (int k = 0; to != NULL && k < NVDP__TABLES; k++) {
+        fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
+    }
+    if (to != NULL) fputs("\\end{document}\n", to);
+    return nvdp__sheet_write(ctx, &sheet, folder, "all.tex");
+}
+
+static nvdp_status write_numbers(struct nvdp_context *ctx, const struct nvdp_report *report,
+                                 const char *folder) {
+    struct nvdp__sheet sheet;
+    if (nvdp__sheet_open(&sheet) != NULL) nvdp__groups_csv(report, sheet.to);
+    NVDP_RETURN_IF_FAILED(nvdp__sheet_write(ctx, &sheet, folder, "groups.csv"));
+    if (nvdp__sheet_open(&sheet) != NULL) nvdp__runs_csv(report, sheet.to);
+    return nvdp__sheet_write(ctx, &sheet, folder, "runs.csv");
+}
+
+static nvdp_status read_svg(struct nvdp_context *ctx, const char *folder, const char *name,
+                            char **out) {
+    enum { LIMIT = 1 << 26 };
+    nvdp_status status = NVDP_OK;
+    char *bytes = NULL;
+    size_t count = 0;
+    char *path = nvdp__format(ctx, "%s/%s.svg", folder, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__read_file(ctx, path, LIMIT, &bytes, &count));
+    *out = nvdp__inline_svg(ctx, bytes, name);
+    if (*out == NULL) status = NVDP_ERR_MEMORY;
+cleanup:
+    free(bytes);
+    free(path);
+    return status;
+}
+
+/* After the first figure that was not drawn, the others' scripts are written only. */
+static nvdp_status draw_figures(struct nvdp_context *ctx, struct nvdp_report *report,
+                                const char *folder, const struct nvdp__figures *figures,
+                                char **svg) {
+    free(report->figure_notice);
+    report->figure_notice = NULL;
+    for (size_t i = 0; i < figures->count; i++) {
+        const struct nvdp__figure *figure = &figures->item[i];
+        bool draw = report->figures && report->figure_notice == NULL;
+        if (nvdp__cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
+        NVDP_RETURN_IF_FAILED(
+            nvdp__draw(ctx, draw ? report->gnuplot : NULL, folder, figure, &report->figure_notice));
+        if (draw && report->figure_notice == NULL)
+            NVDP_RETURN_IF_FAILED(read_svg(ctx, folder, figure->name, &svg[i]));
+    }
+    if (report->figure_notice != NULL)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "no figures: %s; their scripts and data are in %s: install gnuplot and report "
+                  "again",
+                  report->figure_notice, folder);
+    return NVDP_OK;
+}
+
+static nvdp_status write_page(struct nvdp_context *ctx, const struct nvdp_report *report,
+                              const struct nvdp__table *table, const struct nvdp__figures *figures,
+                              char **svg) {
+    json_t *now = nvdp__now_json();
+    const char *created = json_string_value(now);
+    struct nvdp__page page = {.report = report,
+                              .table = table,
+                              .figures = figures,
+                              .svg = svg,
+                              .created = created != NULL ? created : ""};
+    struct nvdp__sheet sheet;
+    if (nvdp__sheet_open(&sheet) != NULL) nvdp__page(sheet.to, &page);
+    nvdp_status status = nvdp__sheet_write(ctx, &sheet, report->out, "index.html");
+    json_decref(now);
+    return status;
+}
+
+static nvdp_status write_json(struct nvdp_context *ctx, const struct nvdp_report *report) {
+    nvdp_status status = NVDP_OK;
+    char *text = NULL;
+    char *path = nvdp__join(ctx, report->out, "report.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp_report_json(ctx, report, &text));
+    NVDP_TRY(nvdp__write_file(ctx, path, text, strlen(text)));
+cleanup:
+    free(text);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp_report_write(struct nvdp_context *ctx, struct nvdp_report *report) {
+    static const char *const names[] = {"tables", "data", "figures"};
+    nvdp_status status = NVDP_OK;
+    char *folder[3] = {NULL};
+    struct nvdp__figures figures = {0};
+    struct nvdp__table table[NVDP__TABLES] = {0};
+    char **svg = NULL;
+    for (int k = 0; k < 3; k++) {
+        folder[k] = nvdp__join(ctx, report->out, names[k]);
+        if (folder[k] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(nvdp__make_directory(ctx, folder[k]));
+    }
+    NVDP_TRY(nvdp__tables_make(ctx, report, table));
+    NVDP_TRY(write_tables(ctx, folder[0], table));
+    NVDP_TRY(write_numbers(ctx, report, folder[1]));
+    NVDP_TRY(nvdp__figures_make(ctx, report, &figures));
+    svg = nvdp__calloc(ctx, figures.count + 1, sizeof *svg);
+    if (svg == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(draw_figures(ctx, report, folder[2], &figures, svg));
+    NVDP_TRY(write_page(ctx, report, table, &figures, svg));
+    NVDP_TRY(write_json(ctx, report));
+cleanup:
+    for (size_t i = 0; svg != NULL && i < figures.count; i++) {
+        free(svg[i]);
+    }
+    free(svg);
+    nvdp__tables_release(table);
+    nvdp__figures_release(&figures);
+    for (int k = 0; k < 3; k++) {
+        free(folder[k]);
     }
     return status;
 }

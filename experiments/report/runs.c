@@ -1,13 +1,327 @@
-/* Finding runs: DIR itself, DIR/runs/NAME, DIR/NAME; failures of a sweep in DIR/failed. */
+/* Runs: what one directory holds, and where directories of runs are found. */
+#include "experiments/report/parts.h"
+
 #include "base/file.h"
-#include "experiments/report/report.h"
-#include "experiments/report/text.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- run.json, result.json, metrics.jsonl, sweep.json --- */
+
+/* Reads DIRECTORY/name as one JSON object. */
+static nvdp_status read_object(struct nvdp_context *ctx, const char *directory, const char *name,
+                               json_t **out) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__json_read(ctx, path, out);
+    free(path);
+    return status;
+}
+
+/* A text without control characters; "" where the member is missing. */
+static nvdp_status take_text(struct nvdp_context *ctx, const struct nvdp__report_run *run,
+                             const json_t *from, const char *key, char **out) {
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, run->path, from, key, "", &text));
+    *out = nvdp__plain_copy(ctx, text);
+    return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    NVDP_RETURN_IF_FAILED(read_object(ctx, run->path, "run.json", &run->file));
+    run->config = json_object_get(run->file, "config");
+    if (!json_is_object(run->config))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s/run.json: no 'config' object: not a run of nvdp train", run->path);
+    const json_t *config = run->config;
+    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "task", &run->task));
+    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "method", &run->method));
+    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "data", &run->data));
+    if (run->task[0] == '\0' || run->method[0] == '\0')
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s/run.json: expected 'task' and 'method' in 'config', found none",
+                          run->path);
+    run->lambda_g = run->lambda_d = NAN;
+    if (!nvdp__is_reference(run->method)) {
+        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, run->path, config, "lambda_g", NAN, -INFINITY,
+                                              INFINITY, &run->lambda_g));
+        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, run->path, config, "lambda_d", NAN, -INFINITY,
+                                              INFINITY, &run->lambda_d));
+    }
+    int64_t seed = 0; /* JSON's integers have a sign: the same 64 bits */
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
+    run->seed = (uint64_t)seed;
+    return nvdp__report_options(ctx, run);
+}
+
+/* The order of the task's metrics is that of the file; a later one beyond two is left out. */
+static nvdp_status read_scores(struct nvdp_context *ctx, const json_t *metrics,
+                               struct nvdp__report_run *run) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)metrics, name, value) {
+        if (run->metrics == NVDP__REPORT_METRICS) break;
+        int at = run->metrics;
+        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY,
+                                              INFINITY, &run->score[at]));
+        run->metric[at] = nvdp__plain_copy(ctx, name);
+        if (run->metric[at] == NULL) return NVDP_ERR_MEMORY;
+        run->metrics++;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    json_t *root = NULL;
+    nvdp_status status = NVDP_OK;
+    NVDP_TRY(read_object(ctx, run->path, "result.json", &root));
+    const json_t *test = json_object_get(root, "test");
+    NVDP_TRY(read_scores(ctx, json_object_get(test, "metrics"), run));
+    if (run->metrics == 0 || isnan(run->score[0]))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s/result.json: expected scores in 'test', 'metrics', found none",
+                            run->path));
+    NVDP_TRY(nvdp__json_real(ctx, run->path, root, "validation", NAN, -INFINITY, INFINITY,
+                             &run->validation));
+    NVDP_TRY(nvdp__json_real(ctx, run->path, root, "seconds", NAN, 0, INFINITY, &run->seconds));
+    NVDP_TRY(nvdp__json_real(ctx, run->path, test, "majority", NAN, 0, 1, &run->majority));
+cleanup:
+    json_decref(root);
+    return status;
+}
+
+/* {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
+static double validation_score(const json_t *line, const struct nvdp__report_run *run) {
+    const json_t *metrics = json_object_get(json_object_get(line, "validation"), "metrics");
+    const json_t *mean = json_object_get(json_object_get(metrics, run->metric[0]), "mean");
+    return json_is_number(mean) ? json_number_value(mean) : NAN;
+}
+
+static nvdp_status add_epoch(struct nvdp_context *ctx, const json_t *line,
+                             struct nvdp__report_run *run) {
+    const char *event = json_string_value(json_object_get(line, "event"));
+    if (event == NULL || strcmp(event, "epoch") != 0) return NVDP_OK;
+    const json_t *loss = json_object_get(line, "task_loss");
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &run->epoch, &run->epoch_capacity, run->epochs + 1, sizeof *run->epoch));
+    run->epoch[run->epochs++] = (struct nvdp__report_epoch){
+        .epoch = (double)json_integer_value(json_object_get(line, "epoch")),
+        .validation = validation_score(line, run),
+        .task_loss = json_is_number(loss) ? json_number_value(loss) : NAN};
+    return NVDP_OK;
+}
+
+/* A torn last line, which a killed run leaves, is no error; nor is a missing file. */
+static nvdp_status read_metrics(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    nvdp_status status = NVDP_OK;
+    char *line = NULL;
+    size_t room = 0;
+    char *path = nvdp__join(ctx, run->path, "metrics.jsonl");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    FILE *file = fopen(path, "rbe");
+    free(path);
+    if (file == NULL) return NVDP_OK;
+    for (ssize_t size; status == NVDP_OK && (size = getline(&line, &room, file)) >= 0;) {
+        json_t *entry = json_loadb(line, (size_t)size, 0, NULL);
+        status = add_epoch(ctx, entry, run);
+        json_decref(entry);
+    }
+    free(line);
+    fclose(file);
+    return status;
+}
+
+static nvdp_status read_label(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    json_t *root = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &root));
+    const char *label = json_string_value(json_object_get(root, "label"));
+    bool good = true;
+    if (label != NULL && label[0] != '\0') {
+        run->label = nvdp__plain_copy(ctx, label);
+        good = run->label != NULL;
+    }
+    json_decref(root);
+    return good ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+/* Fills a zeroed *run from a directory that has run.json and result.json.  NVDP_ERR_INPUT: broken,
+ * the message recorded. */
+static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const char *name,
+                            struct nvdp__report_run *run) {
+    for (int k = 0; k < NVDP__QUANTITIES; k++) {
+        run->quantity[k] = NAN;
+    }
+    run->score[0] = run->score[1] = NAN;
+    run->path = nvdp__strdup(ctx, path);
+    run->name = nvdp__plain_copy(ctx, name);
+    if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(read_config(ctx, run));
+    NVDP_RETURN_IF_FAILED(read_result(ctx, run));
+    NVDP_RETURN_IF_FAILED(read_metrics(ctx, run));
+    NVDP_RETURN_IF_FAILED(read_label(ctx, run));
+    run->command = nvdp__report_command(ctx, run);
+    return run->command != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+void nvdp__report_run_release(struct nvdp__report_run *run) {
+    json_decref(run->file);
+    json_decref(run->variant);
+    free(run->name);
+    free(run->path);
+    free(run->task);
+    free(run->method);
+    free(run->data);
+    free(run->label);
+    for (int k = 0; k < NVDP__REPORT_METRICS; k++) {
+        free(run->metric[k]);
+    }
+    free(run->epoch);
+    free(run->command);
+    *run = (struct nvdp__report_run){0};
+}
+
+/* --- what was measured of a finished run: privacy.json, reuse.json, attack.json --- */
+
+/* Where a number lies: up to three keys. */
+struct place {
+    enum nvdp__quantity quantity;
+    const char *key[3];
+};
+
+static const struct place needed[] = {
+    {NVDP__SUM_MAX, {"rd", "sum", "max"}},
+    {NVDP__SUM_MEAN, {"rd", "sum", "mean"}},
+    {NVDP__UNIT_MAX, {"rd", "per_component_dim", "max"}},
+    {NVDP__UNIT_MEAN, {"rd", "per_component_dim", "mean"}},
+    {NVDP__INFINITE, {"infinite_share"}},
+    {NVDP__BDP_BEST, {"bdp", "best", "epsilon"}},
+    {NVDP__BDP_PUBLISHED, {"bdp", "published", "epsilon"}},
+};
+static const struct place optional[] = {
+    {NVDP__VECTORS, {"posterior", "effective_vectors", "mean"}},
+    {NVDP__TOKEN_SHARE, {"posterior", "token_share", "mean"}},
+    {NVDP__ABS_MU, {"posterior", "mean_abs_mu"}},
+    {NVDP__SIGMA, {"posterior", "mean_sigma"}},
+};
+
+static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *from,
+                        const struct place *place, bool must, struct nvdp__report_run *run) {
+    int last = 0;
+    while (last < 2 && place->key[last + 1] != NULL) {
+        from = json_object_get(from, place->key[last++]);
+    }
+    double *out = &run->quantity[place->quantity];
+    /* Written as "nan" where there were no tokens. */
+    const char *text = json_string_value(json_object_get(from, place->key[last]));
+    if (!must && text != NULL && strcmp(text, "nan") == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, path, from, place->key[last], NAN, -INFINITY, INFINITY, out));
+    if (must && isnan(*out))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a number at '%s%s%s%s%s', found none: not of nvdp privacy",
+                          path, place->key[0], place->key[1] != NULL ? "." : "",
+                          place->key[1] != NULL ? place->key[1] : "",
+                          place->key[2] != NULL ? "." : "",
+                          place->key[2] != NULL ? place->key[2] : "");
+    return NVDP_OK;
+}
+
+static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,
+                            struct nvdp__measured *how) {
+    const json_t *bdp = json_object_get(root, "bdp");
+    const char *adjacency = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, root, "order", NAN, 0, INFINITY, &how->order));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, root, "n", NAN, 0, INFINITY, &how->texts));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, bdp, "delta", NAN, 0, 1, &how->delta));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, path, bdp, "releases", 1, 0, INFINITY, &how->releases));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
+    how->same_length = strcmp(adjacency, "same-length") == 0;
+    how->drawn = json_is_object(json_object_get(root, "sample"));
+    return NVDP_OK;
+}
+
+static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, const json_t *from,
+                                  struct nvdp__report_run *run) {
+    const json_t *histogram = json_object_get(from, "log10_alpha");
+    const json_t *counts = json_object_get(histogram, "counts");
+    size_t bins = json_array_size(counts);
+    if (bins == 0) return NVDP_OK; /* a Gaussian mechanism */
+    if (bins != NVDP_ALPHA_BINS)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'log10_alpha': expected %d counts, found %zu",
+                          path, NVDP_ALPHA_BINS, bins);
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "first", nvdp_alpha_first, -100,
+                                          100, &run->alpha_first));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "width", nvdp_alpha_width, 1e-6,
+                                          100, &run->alpha_width));
+    for (size_t bin = 0; bin < bins; bin++) {
+        run->alpha_count[bin] = json_number_value(json_array_get(counts, bin));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_posterior(struct nvdp_context *ctx, const char *path, const json_t *root,
+                                  struct nvdp__report_run *run) {
+    const json_t *posterior = json_object_get(root, "posterior");
+    if (posterior == NULL) return NVDP_OK; /* measured by an older version */
+    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++) {
+        NVDP_RETURN_IF_FAILED(take(ctx, path, root, &optional[k], false, run));
+    }
+    const json_t *vectors = json_object_get(posterior, "effective_vectors");
+    const json_t *quantile = json_object_get(vectors, "quantiles");
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, quantile, "0.05", NAN, 0, INFINITY,
+                                          &run->quantity[NVDP__VECTORS_LOW]));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, quantile, "0.95", NAN, 0, INFINITY,
+                                          &run->quantity[NVDP__VECTORS_HIGH]));
+    return read_histogram(ctx, path, posterior, run);
+}
+
+static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
+                                 struct nvdp__report_run *run) {
+    for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) {
+        NVDP_RETURN_IF_FAILED(take(ctx, path, root, &needed[k], true, run));
+    }
+    NVDP_RETURN_IF_FAILED(read_how(ctx, path, root, &run->how));
+    return read_posterior(ctx, path, root, run);
+}
+
+/* The first metric's mean in a result of nvdp reuse --json. */
+static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
+                               enum nvdp__quantity quantity, struct nvdp__report_run *run) {
+    json_t *root = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, name, &root));
+    json_t *metrics = json_object_get(root, "metrics");
+    const json_t *first = json_object_iter_value(json_object_iter(metrics));
+    nvdp_status status = nvdp__json_real(ctx, run->path, first, "mean", NAN, -INFINITY, INFINITY,
+                                         &run->quantity[quantity]);
+    json_decref(root);
+    return status;
+}
+
+static nvdp_status read_privacy(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    nvdp_status status = NVDP_OK;
+    json_t *root = NULL;
+    char *path = nvdp__join(ctx, run->path, "privacy.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__json_read_optional(ctx, run->path, "privacy.json", &root));
+    if (root != NULL) {
+        NVDP_TRY(read_measures(ctx, path, root, run));
+        run->measured = true;
+    }
+    NVDP_TRY(read_reader(ctx, "reuse.json", NVDP__REUSE, run));
+    NVDP_TRY(read_reader(ctx, "attack.json", NVDP__ATTACK, run));
+cleanup:
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+/* --- finding: DIR itself, DIR/runs/NAME, DIR/NAME; failures of a sweep in DIR/failed --- */
 
 nvdp_status nvdp__report_note(struct nvdp_context *ctx, struct nvdp_report *report,
                               const char *name, const char *format, ...) {
@@ -21,7 +335,7 @@ nvdp_status nvdp__report_note(struct nvdp_context *ctx, struct nvdp_report *repo
                                      .text = nvdp__plain_copy(ctx, text)};
     free(text);
     nvdp_status status =
-        nvdp__reserve(ctx, &report->note, &report->note_room, report->notes + 1, sizeof note);
+        nvdp__reserve(ctx, &report->note, &report->note_capacity, report->notes + 1, sizeof note);
     if (status == NVDP_OK && (note.name == NULL || note.text == NULL)) status = NVDP_ERR_MEMORY;
     if (status == NVDP_OK) {
         report->note[report->notes++] = note;
@@ -58,14 +372,14 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct nvdp_report *report,
     bool finished = false;
     NVDP_RETURN_IF_FAILED(has(ctx, path, "result.json", &finished));
     if (!finished) return nvdp__report_note(ctx, report, name, "unfinished: no result.json");
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &report->run, &report->run_room, report->runs + 1, sizeof *report->run));
-    nvdp_status status = nvdp__report_read_run(ctx, path, name, &run);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &report->run, &report->run_capacity, report->runs + 1,
+                                        sizeof *report->run));
+    nvdp_status status = read_run(ctx, path, name, &run);
     if (status != NVDP_OK) {
         nvdp__report_run_release(&run);
         return forgive(ctx, report, name, status);
     }
-    status = forgive(ctx, report, name, nvdp__report_read_privacy(ctx, &run));
+    status = forgive(ctx, report, name, read_privacy(ctx, &run));
     if (status == NVDP_OK && !run.measured && !nvdp__is_reference(run.method))
         status = nvdp__report_note(
             ctx, report, name, "scored, but its privacy is not measured: nvdp privacy %s", path);
@@ -98,23 +412,12 @@ cleanup:
     return status;
 }
 
-static nvdp_status visit_all(struct nvdp_context *ctx, struct nvdp_report *report,
-                             const char *directory, bool strict) {
-    struct dirent **entry = NULL;
-    int count = scandir(directory, &entry, visible, by_name);
-    if (count < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot list the directory", directory);
-    nvdp_status status = NVDP_OK;
-    for (int i = 0; i < count; i++) {
-        if (status == NVDP_OK) status = visit(ctx, report, directory, entry[i]->d_name, strict);
-        free(entry[i]);
-    }
-    free(entry);
-    return status;
-}
-
 /* failed/NAME.json of nvdp sweep: its error becomes a note. */
 static nvdp_status read_failure(struct nvdp_context *ctx, struct nvdp_report *report,
-                                const char *directory, const char *name) {
+                                const char *directory, const char *name, bool strict) {
+    (void)strict;
+    size_t length = strlen(name);
+    if (length <= 5 || strcmp(name + length - 5, ".json") != 0) return NVDP_OK;
     json_t *root = NULL;
     char *path = nvdp__join(ctx, directory, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -129,16 +432,19 @@ static nvdp_status read_failure(struct nvdp_context *ctx, struct nvdp_report *re
     return status;
 }
 
-static nvdp_status read_failures(struct nvdp_context *ctx, struct nvdp_report *report,
-                                 const char *directory) {
+/* Calls `with` on every entry of a folder that does not begin with a dot, by name.  A folder that
+ * cannot be listed is an error where it must be there. */
+static nvdp_status each_entry(struct nvdp_context *ctx, struct nvdp_report *report,
+                              const char *directory, bool must, bool strict,
+                              nvdp_status (*with)(struct nvdp_context *, struct nvdp_report *,
+                                                  const char *, const char *, bool)) {
     struct dirent **entry = NULL;
     int count = scandir(directory, &entry, visible, by_name);
+    if (count < 0 && must)
+        return nvdp__fail_errno(ctx, errno, "%s: cannot list the directory", directory);
     nvdp_status status = NVDP_OK;
     for (int i = 0; i < count; i++) {
-        size_t length = strlen(entry[i]->d_name);
-        bool json = length > 5 && strcmp(entry[i]->d_name + length - 5, ".json") == 0;
-        if (json && status == NVDP_OK)
-            status = read_failure(ctx, report, directory, entry[i]->d_name);
+        if (status == NVDP_OK) status = with(ctx, report, directory, entry[i]->d_name, strict);
         free(entry[i]);
     }
     free(entry);
@@ -150,9 +456,9 @@ static nvdp_status read_folders(struct nvdp_context *ctx, struct nvdp_report *re
     char *runs = nvdp__join(ctx, report->directory, "runs");
     char *failed = nvdp__join(ctx, report->directory, "failed");
     if (runs == NULL || failed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (nvdp__is_directory(runs)) NVDP_TRY(visit_all(ctx, report, runs, true));
-    NVDP_TRY(visit_all(ctx, report, report->directory, false));
-    NVDP_TRY(read_failures(ctx, report, failed));
+    if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, true, true, visit));
+    NVDP_TRY(each_entry(ctx, report, report->directory, true, false, visit));
+    NVDP_TRY(each_entry(ctx, report, failed, false, false, read_failure));
 cleanup:
     free(runs);
     free(failed);

@@ -1,7 +1,10 @@
-#include "experiments/report/significance.h"
+/* Whether methods differ beyond the seeds' chance: a test on scores that belong together in pairs,
+ * such as two methods' with the same task, settings and seed. */
+#include "experiments/report/parts.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdlib.h>
 
 static const double CONFIDENCE_TAIL = 0.975; /* of a two-sided interval of 95 % */
 static const double SAME = 1e-12;            /* of the scores: what their rounding leaves */
@@ -52,4 +55,83 @@ void nvdp__holm(size_t n, const double *p, double *adjusted) {
     for (size_t i = 0; i < n; i++) /* no test is better off than one with a smaller p */
         for (size_t j = 0; j < n; j++)
             if (p[j] <= p[i]) adjusted[i] = fmax(adjusted[i], adjusted[j]);
+}
+
+/* --- between the methods of a report --- */
+
+/* Scores of the seeds that both groups have; runs are in the order of their seeds. */
+static size_t common_seeds(const struct nvdp__group *a, const struct nvdp__group *b, double *x,
+                           double *y) {
+    size_t n = 0, j = 0;
+    for (size_t i = 0; i < a->runs; i++) {
+        while (j < b->runs && b->run[j]->seed < a->run[i]->seed) {
+            j++;
+        }
+        if (j == b->runs || b->run[j]->seed != a->run[i]->seed) continue;
+        x[n] = a->run[i]->score[0];
+        y[n++] = b->run[j]->score[0];
+    }
+    return n;
+}
+
+/* Holm's adjustment over the comparisons of one task. */
+static nvdp_status adjust(struct nvdp_context *ctx, struct nvdp__comparison *list, size_t count) {
+    double *p = nvdp__calloc(ctx, 2 * count + 1, sizeof *p);
+    if (p == NULL) return NVDP_ERR_MEMORY;
+    for (size_t k = 0; k < count; k++) {
+        p[k] = list[k].p;
+    }
+    nvdp__holm(count, p, p + count);
+    for (size_t k = 0; k < count; k++) {
+        list[k].holm = p[count + k];
+    }
+    free(p);
+    return NVDP_OK;
+}
+
+static size_t compare_task(const struct nvdp_report *report, size_t task, double *room,
+                           struct nvdp__comparison *list) {
+    size_t count = 0;
+    for (size_t a = 0; a < report->families; a++) {
+        const struct nvdp__group *first = nvdp__selected(report, task, a);
+        for (size_t b = a + 1; first != NULL && b < report->families; b++) {
+            const struct nvdp__group *second = nvdp__selected(report, task, b);
+            if (second == NULL) continue;
+            size_t n = common_seeds(first, second, room, room + report->runs);
+            if (n < 2) continue;
+            struct nvdp__paired pair = nvdp__paired_t(n, room, room + report->runs);
+            list[count++] = (struct nvdp__comparison){.task = task,
+                                                      .a = a,
+                                                      .b = b,
+                                                      .seeds = n,
+                                                      .mean = pair.mean,
+                                                      .low = pair.low,
+                                                      .high = pair.high,
+                                                      .t = pair.t,
+                                                      .p = pair.p};
+        }
+    }
+    return count;
+}
+
+nvdp_status nvdp__compare(struct nvdp_context *ctx, const struct nvdp_report *report,
+                          struct nvdp__comparison **out, size_t *count) {
+    nvdp_status status = NVDP_OK;
+    size_t most = report->tasks * report->families * report->families / 2;
+    size_t made = 0;
+    double *room = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *room);
+    struct nvdp__comparison *list = nvdp__calloc(ctx, most + 1, sizeof *list);
+    if (room == NULL || list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t task = 0; task < report->tasks; task++) {
+        size_t more = compare_task(report, task, room, list + made);
+        NVDP_TRY(adjust(ctx, list + made, more));
+        made += more;
+    }
+    *out = list;
+    *count = made;
+    list = NULL;
+cleanup:
+    free(list);
+    free(room);
+    return status;
 }

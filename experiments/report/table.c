@@ -1,8 +1,11 @@
-#include "experiments/report/table.h"
+/* A table as text, before it takes a format; then its formats. */
+#include "experiments/report/parts.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- building --- */
 
 struct nvdp__table nvdp__table_begin(struct nvdp_context *ctx, const char *name,
                                      const char *title) {
@@ -10,9 +13,10 @@ struct nvdp__table nvdp__table_begin(struct nvdp_context *ctx, const char *name,
 }
 
 /* Makes room for one more; false after a failure. */
-static bool grow(struct nvdp__table *table, void *array, size_t *room, size_t count, size_t size) {
+static bool grow(struct nvdp__table *table, void *array, size_t *capacity, size_t count,
+                 size_t size) {
     if (table->status == NVDP_OK)
-        table->status = nvdp__reserve(table->ctx, array, room, count + 1, size);
+        table->status = nvdp__reserve(table->ctx, array, capacity, count + 1, size);
     return table->status == NVDP_OK;
 }
 
@@ -24,7 +28,8 @@ static char *copy(struct nvdp__table *table, const char *text) {
 
 void nvdp__table_column(struct nvdp__table *table, bool number, const char *name,
                         const char *unit) {
-    if (!grow(table, &table->column, &table->column_room, table->columns, sizeof *table->column))
+    if (!grow(table, &table->column, &table->column_capacity, table->columns,
+              sizeof *table->column))
         return;
     char *text = nvdp__format(table->ctx, "%s%s%s", name, *unit != '\0' ? " " : "", unit);
     if (text == NULL) {
@@ -36,7 +41,7 @@ void nvdp__table_column(struct nvdp__table *table, bool number, const char *name
 }
 
 void nvdp__table_row(struct nvdp__table *table) {
-    if (!grow(table, &table->row, &table->row_room, table->rows, sizeof *table->row)) return;
+    if (!grow(table, &table->row, &table->row_capacity, table->rows, sizeof *table->row)) return;
     struct nvdp__cell *cell = nvdp__calloc(table->ctx, table->columns + 1, sizeof *cell);
     if (cell == NULL) {
         table->status = NVDP_ERR_MEMORY;
@@ -63,7 +68,8 @@ void nvdp__table_strong(struct nvdp__table *table, size_t row, size_t column) {
 }
 
 void nvdp__table_note(struct nvdp__table *table, const char *format, ...) {
-    if (!grow(table, &table->note, &table->note_room, table->notes, sizeof *table->note)) return;
+    if (!grow(table, &table->note, &table->note_capacity, table->notes, sizeof *table->note))
+        return;
     char *text = NULL;
     va_list args;
     va_start(args, format);
@@ -93,4 +99,348 @@ void nvdp__table_release(struct nvdp__table *table) {
     free(table->column);
     free(table->note);
     *table = (struct nvdp__table){0};
+}
+
+static const char *cell_text(const struct nvdp__row *row, size_t column) {
+    const char *text = row->cell[column].text;
+    return text != NULL ? text : "";
+}
+
+/* --- text --- */
+
+static size_t shown_width(const struct nvdp__row *row, size_t column) {
+    return nvdp__text_width(cell_text(row, column)) + (row->cell[column].strong ? 1 : 0);
+}
+
+static size_t column_width(const struct nvdp__table *table, size_t column) {
+    const struct nvdp__column *of = &table->column[column];
+    size_t unit = nvdp__text_width(of->name + of->head);
+    size_t width = nvdp__text_width(of->name) - unit;
+    if (unit > width + 1) width = unit - 1; /* it begins with a blank */
+    if (of->number) width++;
+    for (size_t i = 0; i < table->rows; i++) {
+        const struct nvdp__row *row = &table->row[i];
+        if (row->heading) continue;
+        size_t this = shown_width(row, column);
+        /* Where a number has no star, a blank stands in its place. */
+        if (table->column[column].number && !row->cell[column].strong) this ++;
+        if (this > width) width = this;
+    }
+    return width;
+}
+
+/* A line whose blanks are written when something follows them. */
+struct line {
+    FILE *to;
+    size_t blanks;
+};
+
+static void put_word(struct line *line, const char *text) {
+    if (*text == '\0') return;
+    for (; line->blanks > 0; line->blanks--) {
+        fputc(' ', line->to);
+    }
+    fputs(text, line->to);
+}
+
+static void end_line(struct line *line) {
+    fputc('\n', line->to);
+    line->blanks = 0;
+}
+
+/* A star for the best; a blank in its place keeps numbers aligned. */
+static void put_text_cell(const struct nvdp__table *table, size_t column, const char *text,
+                          bool strong, struct line *line) {
+    bool number = table->column[column].number;
+    size_t used = nvdp__text_width(text) + (strong || number ? 1 : 0);
+    size_t width = column_width(table, column);
+    size_t fill = width > used ? width - used : 0;
+    if (column > 0) line->blanks += 2;
+    if (number) line->blanks += fill;
+    put_word(line, text);
+    if (strong) put_word(line, "*");
+    if (number && !strong) line->blanks++;
+    if (!number) line->blanks += fill;
+}
+
+/* The names' first line, then the units where any column has one. */
+static void put_text_head(const struct nvdp__table *table, FILE *to) {
+    struct line line = {.to = to};
+    bool units = false;
+    for (size_t k = 0; k < table->columns; k++) {
+        const struct nvdp__column *column = &table->column[k];
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)column->head, column->name);
+        units |= column->name[column->head] != '\0';
+        put_text_cell(table, k, name, false, &line);
+    }
+    end_line(&line);
+    for (size_t k = 0; units && k < table->columns; k++) {
+        const char *unit = table->column[k].name + table->column[k].head;
+        put_text_cell(table, k, *unit != '\0' ? unit + 1 : "", false, &line);
+    }
+    if (units) end_line(&line);
+}
+
+static void put_text_row(const struct nvdp__table *table, const struct nvdp__row *row, FILE *to) {
+    struct line line = {.to = to};
+    if (row->heading) {
+        fprintf(to, "\n%s\n", cell_text(row, 0));
+        return;
+    }
+    for (size_t k = 0; k < table->columns; k++) {
+        put_text_cell(table, k, cell_text(row, k), row->cell[k].strong, &line);
+    }
+    end_line(&line);
+}
+
+/* Words in lines of at most 100 characters, the later ones indented. */
+void nvdp__table_put_note(const char *text, FILE *to) {
+    enum { LINE = 100 };
+    size_t at = 0;
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+        if (at > 0 && at + 1 + word > LINE) {
+            fputs("\n ", to);
+            at = 1;
+        }
+        if (at > 0) fputc(' ', to);
+        fwrite(text, 1, word, to);
+        at += word + 1;
+        text += word + strspn(text + word, " ");
+    }
+    fputc('\n', to);
+}
+
+void nvdp__table_body(const struct nvdp__table *table, FILE *to) {
+    fprintf(to, "%s\n\n", table->title);
+    put_text_head(table, to);
+    for (size_t i = 0; i < table->rows; i++) {
+        put_text_row(table, &table->row[i], to);
+    }
+}
+
+void nvdp__table_text(const struct nvdp__table *table, FILE *to) {
+    nvdp__table_body(table, to);
+    if (table->notes > 0) fputc('\n', to);
+    for (size_t k = 0; k < table->notes; k++) {
+        nvdp__table_put_note(table->note[k], to);
+    }
+}
+
+/* --- CSV --- */
+
+static bool has_headings(const struct nvdp__table *table) {
+    return table->rows > 0 && table->row[0].heading;
+}
+
+void nvdp__table_csv(const struct nvdp__table *table, FILE *to) {
+    const char *heading = "";
+    bool with_heading = has_headings(table);
+    if (with_heading) fputs("task,", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        if (k > 0) fputc(',', to);
+        nvdp__put_csv(to, table->column[k].name);
+    }
+    fputs("\r\n", to);
+    for (size_t i = 0; i < table->rows; i++) {
+        const struct nvdp__row *row = &table->row[i];
+        if (row->heading) {
+            heading = cell_text(row, 0);
+            continue;
+        }
+        if (with_heading) {
+            nvdp__put_csv(to, heading);
+            fputc(',', to);
+        }
+        for (size_t k = 0; k < table->columns; k++) {
+            if (k > 0) fputc(',', to);
+            nvdp__put_csv(to, cell_text(row, k));
+        }
+        fputs("\r\n", to);
+    }
+}
+
+/* --- Markdown --- */
+
+static void put_markdown_row(const struct nvdp__table *table, const struct nvdp__row *row,
+                             FILE *to) {
+    fputc('|', to);
+    for (size_t k = 0; k < table->columns; k++) {
+        bool strong = row->cell[k].strong || row->heading;
+        const char *text = cell_text(row, k);
+        if (*text == '\0') strong = false;
+        fputs(strong ? " **" : " ", to);
+        nvdp__put_markdown(to, text);
+        fputs(strong ? "** |" : " |", to);
+    }
+    fputc('\n', to);
+}
+
+void nvdp__table_markdown(const struct nvdp__table *table, FILE *to) {
+    fputs("## ", to);
+    nvdp__put_markdown(to, table->title);
+    fputs("\n\n|", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        fputc(' ', to);
+        nvdp__put_markdown(to, table->column[k].name);
+        fputs(" |", to);
+    }
+    fputs("\n|", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        fputs(table->column[k].number ? "---:|" : "---|", to);
+    }
+    fputc('\n', to);
+    for (size_t i = 0; i < table->rows; i++) {
+        put_markdown_row(table, &table->row[i], to);
+    }
+    for (size_t k = 0; k < table->notes; k++) {
+        fputc('\n', to);
+        nvdp__put_markdown(to, table->note[k]);
+        fputc('\n', to);
+    }
+}
+
+/* --- LaTeX --- */
+
+/* "inf" alone, or before the share of pairs, is the sign. */
+static void put_latex_text(FILE *to, const char *text) {
+    if (strncmp(text, "inf", 3) == 0 && (text[3] == '\0' || text[3] == ' ')) {
+        fputs("$\\infty$", to);
+        text += 3;
+    }
+    nvdp__put_latex(to, text);
+}
+
+static void put_latex_row(const struct nvdp__table *table, const struct nvdp__row *row, FILE *to) {
+    if (row->heading) {
+        fprintf(to, "\\midrule\n\\multicolumn{%zu}{l}{\\textit{", table->columns);
+        put_latex_text(to, cell_text(row, 0));
+        fputs("}} \\\\\n", to);
+        return;
+    }
+    for (size_t k = 0; k < table->columns; k++) {
+        if (k > 0) fputs(" & ", to);
+        if (row->cell[k].strong) fputs("\\textbf{", to);
+        put_latex_text(to, cell_text(row, k));
+        if (row->cell[k].strong) fputc('}', to);
+    }
+    fputs(" \\\\\n", to);
+}
+
+static const char latex_rules[] =
+    "\\providecommand{\\toprule}{\\hline}\n\\providecommand{\\midrule}{\\hline}\n"
+    "\\providecommand{\\bottomrule}{\\hline}\n";
+
+static void begin_latex(const struct nvdp__table *table, bool continued, FILE *to) {
+    /* LaTeX numbers its tables itself. */
+    const char *dot = strncmp(table->title, "Table ", 6) == 0 ? strstr(table->title, ". ") : NULL;
+    fputs("\\begin{table}\n\\centering\n\\caption{", to);
+    nvdp__put_latex(to, dot != NULL ? dot + 2 : table->title);
+    fputs(continued ? " (continued)}\n" : "}\n", to);
+    if (!continued) fprintf(to, "\\label{tab:%s}\n", table->name);
+    fputs("\\resizebox{\\linewidth}{!}{%\n\\begin{tabular}{", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        fputc(table->column[k].number ? 'r' : 'l', to);
+    }
+    fputs("}\n\\toprule\n", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        if (k > 0) fputs(" & ", to);
+        nvdp__put_latex(to, table->column[k].name);
+    }
+    fputs(" \\\\\n", to);
+    if (!has_headings(table)) fputs("\\midrule\n", to);
+}
+
+static void end_latex(FILE *to) {
+    fputs("\\bottomrule\n\\end{tabular}}\n", to);
+}
+
+/* Rows under the heading at `row`, itself included. */
+static size_t section_rows(const struct nvdp__table *table, size_t row) {
+    size_t count = 1;
+    while (row + count < table->rows && !table->row[row + count].heading) {
+        count++;
+    }
+    return count;
+}
+
+/* What is too long for a page goes on in another table, at a heading. */
+void nvdp__table_latex(const struct nvdp__table *table, FILE *to) {
+    enum { PAGE = 48 };
+    size_t used = 0;
+    fprintf(to,
+            "%% \\usepackage{booktabs} and \\usepackage{graphicx} in the preamble; without "
+            "booktabs the rules are plain ones.\n%s",
+            latex_rules);
+    begin_latex(table, false, to);
+    for (size_t i = 0; i < table->rows; i++, used++) {
+        if (table->row[i].heading && used > 0 && used + section_rows(table, i) > PAGE) {
+            end_latex(to);
+            fputs("\\end{table}\n", to);
+            begin_latex(table, true, to);
+            used = 0;
+        }
+        put_latex_row(table, &table->row[i], to);
+    }
+    end_latex(to);
+    fputs("\n\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n", to);
+    for (size_t k = 0; k < table->notes; k++) {
+        nvdp__put_latex(to, table->note[k]);
+        fputs("\n\n", to);
+    }
+    fputs("\\end{minipage}\n\\end{table}\n", to);
+}
+
+/* --- HTML --- */
+
+static void put_html_row(const struct nvdp__table *table, const struct nvdp__row *row, FILE *to) {
+    if (row->heading) {
+        fprintf(to, "<tr class=\"heading\"><th colspan=\"%zu\" scope=\"rowgroup\">",
+                table->columns);
+        nvdp__put_html(to, cell_text(row, 0));
+        fputs("</th></tr>\n", to);
+        return;
+    }
+    fputs("<tr>", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        bool strong = row->cell[k].strong;
+        fprintf(to, "<td%s>%s", table->column[k].number ? " class=\"number\"" : "",
+                strong ? "<strong>" : "");
+        nvdp__put_html(to, cell_text(row, k));
+        fprintf(to, "%s</td>", strong ? "</strong>" : "");
+    }
+    fputs("</tr>\n", to);
+}
+
+/* The unit below the name. */
+static void put_html_name(const struct nvdp__column *column, FILE *to) {
+    char name[64];
+    const char *unit = column->name + column->head;
+    snprintf(name, sizeof name, "%.*s", (int)column->head, column->name);
+    nvdp__put_html(to, name);
+    if (*unit == '\0') return;
+    fputs("<br>", to);
+    nvdp__put_html(to, unit + 1);
+}
+
+void nvdp__table_html(const struct nvdp__table *table, FILE *to) {
+    fputs("<div class=\"wide\"><table>\n<caption>", to);
+    nvdp__put_html(to, table->title);
+    fputs("</caption>\n<thead><tr>", to);
+    for (size_t k = 0; k < table->columns; k++) {
+        fprintf(to, "<th scope=\"col\"%s>", table->column[k].number ? " class=\"number\"" : "");
+        put_html_name(&table->column[k], to);
+        fputs("</th>", to);
+    }
+    fputs("</tr></thead>\n<tbody>\n", to);
+    for (size_t i = 0; i < table->rows; i++) {
+        put_html_row(table, &table->row[i], to);
+    }
+    fputs("</tbody>\n</table></div>\n", to);
+    for (size_t k = 0; k < table->notes; k++) {
+        fputs("<p class=\"note\">", to);
+        nvdp__put_html(to, table->note[k]);
+        fputs("</p>\n", to);
+    }
 }

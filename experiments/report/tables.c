@@ -1,138 +1,123 @@
-/* Tables 1 and 2: columns are rows of a list, so that each table is a choice of them. */
-#include "experiments/report/tables.h"
-#include "experiments/report/text.h"
+/* The tables of a report: columns are rows of a list, so that each table is a choice of them. */
+#include "experiments/report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef const char *sayer(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group);
+/* --- columns --- */
+
+enum kind {
+    LAMBDA,
+    SEEDS,
+    SCORE,      /* both metrics, mean and spread over seeds */
+    BEST,       /* both metrics of the best seed */
+    VALIDATION, /* mean and spread over seeds */
+    READER,     /* a quantity that is a score */
+    DIVERGENCE, /* a quantity's mean over seeds, with the share of infinite pairs */
+    NUMBER,     /* a quantity's mean over seeds */
+    BEST_NUMBER /* a quantity of the best seed */
+};
 
 struct column {
     const char *name, *unit;
-    sayer *say;
-    double (*value)(const struct nvdp__group *group); /* what is compared; NULL: nothing is */
-    int better;                                       /* +1 the larger, -1 the smaller */
+    enum kind kind;
+    enum nvdp__quantity quantity;
+    int better; /* +1 the larger, -1 the smaller; 0: nothing is compared */
 };
-
-/* --- columns --- */
-
-static const char *say_lambda(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    return nvdp__say_lambdas(text, group->lambda_g, group->lambda_d);
-}
-
-static const char *say_seeds(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    snprintf(text, NVDP__NUMBER_ROOM, "%zu", group->runs);
-    return text;
-}
-
-static const char *say_score(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    char first[NVDP__NUMBER_ROOM], second[NVDP__NUMBER_ROOM];
-    nvdp__say_score_stat(first, &group->score[0]);
-    if (group->score[1].n == 0) {
-        snprintf(text, NVDP__NUMBER_ROOM, "%s", first);
-    } else {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.28s / %.28s", first,
-                 nvdp__say_score_stat(second, &group->score[1]));
-    }
-    return text;
-}
-
-static const char *say_best(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    char first[NVDP__NUMBER_ROOM], second[NVDP__NUMBER_ROOM];
-    nvdp__say_score(first, group->best->score[0]);
-    if (group->best->metrics < 2) {
-        snprintf(text, NVDP__NUMBER_ROOM, "%s", first);
-    } else {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.28s / %.28s", first,
-                 nvdp__say_score(second, group->best->score[1]));
-    }
-    return text;
-}
-
-static const char *say_validation(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    return nvdp__say_score_stat(text, &group->validation);
-}
-
-static double score_of(const struct nvdp__group *group) {
-    return group->score[0].mean;
-}
-
-static double best_of(const struct nvdp__group *group) {
-    return group->best->score[0];
-}
-
-/* Means over seeds of one quantity: a pair of functions each. */
-#define QUANTITY(name, quantity_)                                                                  \
-    static double name##_of(const struct nvdp__group *group) {                                     \
-        return group->quantity[quantity_].mean;                                                    \
-    }                                                                                              \
-    static const char *say_##name(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) { \
-        return nvdp__say_divergence(text, name##_of(group), group->quantity[NVDP__INFINITE].mean); \
-    }
-QUANTITY(sum_max, NVDP__SUM_MAX)
-QUANTITY(sum_mean, NVDP__SUM_MEAN)
-
-#define NUMBER(name, value_)                                                                       \
-    static double name##_of(const struct nvdp__group *group) {                                     \
-        return value_;                                                                             \
-    }                                                                                              \
-    static const char *say_##name(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) { \
-        return nvdp__say_number(text, name##_of(group));                                           \
-    }
-NUMBER(bdp_best, group->quantity[NVDP__BDP_BEST].mean)
-NUMBER(bdp_published, group->quantity[NVDP__BDP_PUBLISHED].mean)
-NUMBER(unit_max, group->quantity[NVDP__UNIT_MAX].mean)
-NUMBER(unit_mean, group->quantity[NVDP__UNIT_MEAN].mean)
-NUMBER(vectors, group->quantity[NVDP__VECTORS].mean)
-NUMBER(best_unit_max, group->best->quantity[NVDP__UNIT_MAX])
-NUMBER(best_unit_mean, group->best->quantity[NVDP__UNIT_MEAN])
-NUMBER(best_bdp, group->best->quantity[NVDP__BDP_PUBLISHED])
-
-static const char *say_reader(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    return nvdp__say_score_stat(text, &group->quantity[NVDP__REUSE]);
-}
-
-static const char *say_attack(char text[NVDP__NUMBER_ROOM], const struct nvdp__group *group) {
-    return nvdp__say_score_stat(text, &group->quantity[NVDP__ATTACK]);
-}
 
 static const struct column first_columns[] = {
-    {"lambda", "", say_lambda, NULL, 0},
-    {"seeds", "", say_seeds, NULL, 0},
-    {"score", "", say_score, score_of, 1},
-    {"best of", "seeds", say_best, best_of, 1},
-    {"RD max", "[nats]", say_sum_max, sum_max_of, -1},
-    {"RD mean", "[nats]", say_sum_mean, sum_mean_of, -1},
-    {"BDP", "best k", say_bdp_best, bdp_best_of, -1},
-    {"BDP", "k=1.1", say_bdp_published, bdp_published_of, -1},
+    {"lambda", "", LAMBDA, 0, 0},
+    {"seeds", "", SEEDS, 0, 0},
+    {"score", "", SCORE, 0, 1},
+    {"best of", "seeds", BEST, 0, 1},
+    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1},
+    {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1},
+    {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1},
+    {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1},
 };
 static const struct column published_columns[] = {
-    {"lambda", "", say_lambda, NULL, 0},
-    {"score", "best of seeds", say_best, best_of, 1},
-    {"BDP", "k=1.1", say_best_bdp, best_bdp_of, -1},
-    {"RD max", "/comp.dim.", say_best_unit_max, best_unit_max_of, -1},
-    {"RD mean", "/comp.dim.", say_best_unit_mean, best_unit_mean_of, -1},
+    {"lambda", "", LAMBDA, 0, 0},
+    {"score", "best of seeds", BEST, 0, 1},
+    {"BDP", "k=1.1", BEST_NUMBER, NVDP__BDP_PUBLISHED, -1},
+    {"RD max", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MAX, -1},
+    {"RD mean", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MEAN, -1},
 };
 static const struct column second_columns[] = {
-    {"lambda", "", say_lambda, NULL, 0},
-    {"seeds", "", say_seeds, NULL, 0},
-    {"validation", "", say_validation, NULL, 0},
-    {"score", "", say_score, NULL, 0},
-    {"best of", "seeds", say_best, NULL, 0},
-    {"RD max", "[nats]", say_sum_max, NULL, 0},
-    {"RD mean", "[nats]", say_sum_mean, NULL, 0},
-    {"BDP", "best k", say_bdp_best, NULL, 0},
-    {"BDP", "k=1.1", say_bdp_published, NULL, 0},
-    {"RD max", "/comp.dim.", say_unit_max, NULL, 0},
-    {"RD mean", "/comp.dim.", say_unit_mean, NULL, 0},
+    {"lambda", "", LAMBDA, 0, 0},
+    {"seeds", "", SEEDS, 0, 0},
+    {"validation", "", VALIDATION, 0, 0},
+    {"score", "", SCORE, 0, 0},
+    {"best of", "seeds", BEST, 0, 0},
+    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, 0},
+    {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, 0},
+    {"BDP", "best k", NUMBER, NVDP__BDP_BEST, 0},
+    {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, 0},
+    {"RD max", "/comp.dim.", NUMBER, NVDP__UNIT_MAX, 0},
+    {"RD mean", "/comp.dim.", NUMBER, NVDP__UNIT_MEAN, 0},
 };
 /* Where any run has them. */
-static const struct column vectors_column = {"effective", "vectors", say_vectors, vectors_of, 0};
-static const struct column reader_column = {"reader", "", say_reader, NULL, 0};
-static const struct column attack_column = {"attack", "", say_attack, NULL, 0};
+static const struct column vectors_column = {"effective", "vectors", NUMBER, NVDP__VECTORS, 0};
+static const struct column reader_column = {"reader", "", READER, NVDP__REUSE, 0};
+static const struct column attack_column = {"attack", "", READER, NVDP__ATTACK, 0};
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 enum { MOST_COLUMNS = 16 };
+
+/* "first / second", or the first alone where there is no second metric. */
+static void say_pair(char text[NVDP__NUMBER_ROOM], const char *first, const char *second) {
+    if (second == NULL) {
+        snprintf(text, NVDP__NUMBER_ROOM, "%s", first);
+    } else {
+        snprintf(text, NVDP__NUMBER_ROOM, "%.28s / %.28s", first, second);
+    }
+}
+
+static const char *say(char text[NVDP__NUMBER_ROOM], const struct column *column,
+                       const struct nvdp__group *group) {
+    char first[NVDP__NUMBER_ROOM], second[NVDP__NUMBER_ROOM];
+    const struct nvdp__stat *quantity = &group->quantity[column->quantity];
+    const struct nvdp__report_run *best = group->best;
+    switch (column->kind) {
+    case LAMBDA:
+        return nvdp__say_lambdas(text, group->lambda_g, group->lambda_d);
+    case SEEDS:
+        snprintf(text, NVDP__NUMBER_ROOM, "%zu", group->runs);
+        return text;
+    case SCORE:
+        say_pair(text, nvdp__say_score_stat(first, &group->score[0]),
+                 group->score[1].n > 0 ? nvdp__say_score_stat(second, &group->score[1]) : NULL);
+        return text;
+    case BEST:
+        say_pair(text, nvdp__say_score(first, best->score[0]),
+                 best->metrics > 1 ? nvdp__say_score(second, best->score[1]) : NULL);
+        return text;
+    case VALIDATION:
+        return nvdp__say_score_stat(text, &group->validation);
+    case READER:
+        return nvdp__say_score_stat(text, quantity);
+    case DIVERGENCE:
+        return nvdp__say_divergence(text, quantity->mean, group->quantity[NVDP__INFINITE].mean);
+    case NUMBER:
+        return nvdp__say_number(text, quantity->mean);
+    case BEST_NUMBER:
+        return nvdp__say_number(text, best->quantity[column->quantity]);
+    }
+    return "";
+}
+
+/* What is compared. */
+static double value_of(const struct column *column, const struct nvdp__group *group) {
+    switch (column->kind) {
+    case SCORE:
+        return group->score[0].mean;
+    case BEST:
+        return group->best->score[0];
+    case BEST_NUMBER:
+        return group->best->quantity[column->quantity];
+    default:
+        return group->quantity[column->quantity].mean;
+    }
+}
 
 /* --- rows --- */
 
@@ -160,7 +145,7 @@ static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
     nvdp__table_row(table);
     nvdp__table_cell(table, report->family[group->family].label);
     for (size_t k = 0; k < choice->columns; k++) {
-        nvdp__table_cell(table, choice->column[k]->say(text, group));
+        nvdp__table_cell(table, say(text, choice->column[k], group));
     }
 }
 
@@ -175,10 +160,9 @@ static double best_value(const struct nvdp_report *report, size_t task, const st
                          const struct column *column) {
     double best = NAN;
     size_t competing = 0;
-    for (size_t i = 0; i < report->groups; i++) {
-        const struct nvdp__group *group = &report->group[i];
+    for (NVDP__EACH_GROUP(report, group)) {
         if (!shown(group, task, choice) || report->family[group->family].reference) continue;
-        double value = column->value(group);
+        double value = value_of(column, group);
         competing++;
         if (isfinite(value) && !(column->better * value <= column->better * best)) best = value;
     }
@@ -194,11 +178,10 @@ static void mark(struct nvdp__table *table, const struct nvdp_report *report, si
     double value = best_value(report, task, choice, column);
     if (isnan(value)) return;
     compared(best, column, value);
-    for (size_t i = 0; i < report->groups; i++) {
-        const struct nvdp__group *group = &report->group[i];
+    for (NVDP__EACH_GROUP(report, group)) {
         if (!shown(group, task, choice)) continue;
         bool reference = report->family[group->family].reference;
-        if (!reference && strcmp(compared(text, column, column->value(group)), best) == 0)
+        if (!reference && strcmp(compared(text, column, value_of(column, group)), best) == 0)
             nvdp__table_strong(table, row, k + 1);
         row++;
     }
@@ -211,7 +194,7 @@ static void add_majority(struct nvdp__table *table, const struct nvdp__task_rows
     nvdp__table_row(table);
     nvdp__table_cell(table, "majority class");
     for (size_t k = 0; k < choice->columns; k++) {
-        bool score = choice->column[k]->say == say_score || choice->column[k]->say == say_best;
+        bool score = choice->column[k]->kind == SCORE || choice->column[k]->kind == BEST;
         nvdp__table_cell(table, score ? nvdp__say_score(text, task->first->majority) : "-");
     }
 }
@@ -235,9 +218,8 @@ static void add_task(struct nvdp__table *table, const struct nvdp_report *report
     add_heading(table, &report->task[task]);
     add_majority(table, &report->task[task], choice);
     size_t first = table->rows;
-    for (size_t i = 0; i < report->groups; i++) {
-        if (shown(&report->group[i], task, choice))
-            add_row(table, report, &report->group[i], choice);
+    for (NVDP__EACH_GROUP(report, group)) {
+        if (shown(group, task, choice)) add_row(table, report, group, choice);
     }
     for (size_t k = 0; choice->selected && k < choice->columns; k++) {
         mark(table, report, task, choice, k, first);
@@ -334,7 +316,7 @@ static void caution_of_measures(struct nvdp__table *table, const struct nvdp_rep
                          drawn, measured);
 }
 
-void nvdp__table_cautions(struct nvdp__table *table, const struct nvdp_report *report) {
+static void cautions(struct nvdp__table *table, const struct nvdp_report *report) {
     size_t optimistic = 0;
     caution_of_measures(table, report);
     for (size_t i = 0; i < report->runs; i++) {
@@ -351,32 +333,30 @@ void nvdp__table_cautions(struct nvdp__table *table, const struct nvdp_report *r
 
 /* Names those that have learned nothing: their privacy is no merit. */
 static void note_collapsed(struct nvdp__table *table, const struct nvdp_report *report) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    for (size_t i = 0; to != NULL && i < report->groups; i++) {
-        const struct nvdp__group *group = &report->group[i];
+    struct nvdp__sheet sheet;
+    FILE *to = nvdp__sheet_open(&sheet);
+    for (NVDP__EACH_GROUP(report, group)) {
         const struct nvdp__family *family = &report->family[group->family];
         const struct nvdp__task_rows *task = &report->task[group->task];
-        if (!group->selected || family->reference || isnan(task->first->majority)) continue;
-        if (strcmp(task->first->metric[0], "accuracy") != 0) continue;
+        if (to == NULL || !group->selected || family->reference) continue;
+        if (isnan(task->first->majority) || strcmp(task->first->metric[0], "accuracy") != 0)
+            continue;
         if (group->score[0].mean <= task->first->majority)
             fprintf(to, "%s%s on %s", ftell(to) > 0 ? ", " : "", family->label, task->label);
     }
-    if (to == NULL || fclose(to) != 0) {
-        table->status = nvdp__fail(table->ctx, NVDP_ERR_MEMORY, "out of memory");
-    } else if (*text != '\0') {
+    char *text = nvdp__sheet_text(table->ctx, &sheet);
+    if (text == NULL) table->status = NVDP_ERR_MEMORY;
+    if (text != NULL && *text != '\0')
         nvdp__table_note(table,
                          "No better than always saying the most frequent class: %s. Privacy "
                          "is easy where nothing was learned.",
                          text);
-    }
     free(text);
 }
 
 /* --- the tables --- */
 
-struct nvdp__table nvdp__table_1(struct nvdp_context *ctx, const struct nvdp_report *report) {
+static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_report *report) {
     struct choice choice = choose(COUNT(first_columns), first_columns, true);
     struct nvdp__table table = fill(
         ctx, report, "table1",
@@ -385,12 +365,12 @@ struct nvdp__table nvdp__table_1(struct nvdp_context *ctx, const struct nvdp_rep
     note_selection(&table);
     note_privacy(&table);
     note_collapsed(&table, report);
-    nvdp__table_cautions(&table, report);
+    cautions(&table, report);
     return table;
 }
 
-struct nvdp__table nvdp__table_1_published(struct nvdp_context *ctx,
-                                           const struct nvdp_report *report) {
+static struct nvdp__table table_1_published(struct nvdp_context *ctx,
+                                            const struct nvdp_report *report) {
     struct choice choice = choose(COUNT(published_columns), published_columns, true);
     struct nvdp__table table =
         fill(ctx, report, "table1_published",
@@ -402,14 +382,14 @@ struct nvdp__table nvdp__table_1_published(struct nvdp_context *ctx,
     note_selection(&table);
     note_published(&table);
     note_collapsed(&table, report);
-    nvdp__table_cautions(&table, report);
+    cautions(&table, report);
     return table;
 }
 
 static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) {
     bool found = false;
-    for (size_t i = 0; i < report->groups; i++) {
-        found |= report->group[i].quantity[quantity].n > 0;
+    for (NVDP__EACH_GROUP(report, group)) {
+        found |= group->quantity[quantity].n > 0;
     }
     return found;
 }
@@ -417,8 +397,7 @@ static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) 
 static void note_attack(struct nvdp__table *table, const struct nvdp_report *report) {
     nvdp__table_note(table, "attack: score of a reader that looks for a private attribute in the "
                             "shared file.");
-    for (size_t i = 0; i < report->groups; i++) {
-        const struct nvdp__group *group = &report->group[i];
+    for (NVDP__EACH_GROUP(report, group)) {
         const struct nvdp__family *family = &report->family[group->family];
         if (!family->reference || group->quantity[NVDP__ATTACK].n == 0) continue;
         nvdp__table_note(table,
@@ -429,7 +408,7 @@ static void note_attack(struct nvdp__table *table, const struct nvdp_report *rep
     }
 }
 
-struct nvdp__table nvdp__table_2(struct nvdp_context *ctx, const struct nvdp_report *report) {
+static struct nvdp__table table_2(struct nvdp_context *ctx, const struct nvdp_report *report) {
     struct choice choice = choose(COUNT(second_columns), second_columns, false);
     bool vectors = any(report, NVDP__VECTORS), reader = any(report, NVDP__REUSE);
     bool attack = any(report, NVDP__ATTACK);
@@ -446,9 +425,80 @@ struct nvdp__table nvdp__table_2(struct nvdp_context *ctx, const struct nvdp_rep
     if (reader)
         nvdp__table_note(&table, "reader: score of a reader trained from the shared file alone.");
     if (attack) note_attack(&table, report);
-    nvdp__table_cautions(&table, report);
+    cautions(&table, report);
     return table;
 }
 
-const nvdp__table_maker nvdp__table_maker_of[NVDP__TABLES] = {
-    nvdp__table_1, nvdp__table_1_published, nvdp__table_2, nvdp__table_significance};
+static void add_comparison(struct nvdp__table *table, const struct nvdp_report *report,
+                           const struct nvdp__comparison *pair) {
+    char text[NVDP__NUMBER_ROOM];
+    nvdp__table_row(table);
+    nvdp__table_cell(table, report->family[pair->a].label);
+    nvdp__table_cell(table, report->family[pair->b].label);
+    snprintf(text, sizeof text, "%zu", pair->seeds);
+    nvdp__table_cell(table, text);
+    snprintf(text, sizeof text, "%+.2f", 100 * pair->mean);
+    nvdp__table_cell(table, text);
+    if (isnan(pair->low)) {
+        nvdp__table_cell(table, "-");
+    } else {
+        snprintf(text, sizeof text, "%+.2f to %+.2f", 100 * pair->low, 100 * pair->high);
+        nvdp__table_cell(table, text);
+    }
+    nvdp__table_cell(table, nvdp__say_number(text, pair->t));
+    nvdp__table_cell(table, nvdp__say_p(text, pair->p));
+    nvdp__table_cell(table, nvdp__say_p(text, pair->holm));
+}
+
+static struct nvdp__table table_significance(struct nvdp_context *ctx,
+                                             const struct nvdp_report *report) {
+    static const char *const names[] = {"seeds", "difference", "95 % interval",
+                                        "t",     "p",          "p (Holm)"};
+    struct nvdp__table table =
+        nvdp__table_begin(ctx, "significance", "Differences between methods, paired by seed");
+    struct nvdp__comparison *list = NULL;
+    size_t count = 0;
+    table.status = nvdp__compare(ctx, report, &list, &count);
+    nvdp__table_column(&table, false, "method", "");
+    nvdp__table_column(&table, false, "against", "");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        nvdp__table_column(&table, true, names[k], "");
+    }
+    for (size_t k = 0; k < count; k++) {
+        if (k == 0 || list[k].task != list[k - 1].task)
+            nvdp__table_heading(&table, report->task[list[k].task].label);
+        add_comparison(&table, report, &list[k]);
+    }
+    free(list);
+    if (count == 0) {
+        nvdp__table_note(&table, "No two methods share two seeds: nothing to test.");
+        return table;
+    }
+    nvdp__table_note(&table,
+                     "difference: of the first metric, times 100, method minus against, "
+                     "over the seeds that both have, each at its selected lambda. Student's "
+                     "paired t-test, two-sided; Holm's adjustment over a task's "
+                     "comparisons. With few seeds a rough test; it knows the spread over "
+                     "seeds, not that over texts. -: no spread to judge by.");
+    return table;
+}
+
+nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
+                              struct nvdp__table table[NVDP__TABLES]) {
+    struct nvdp__table (*const maker[NVDP__TABLES])(
+        struct nvdp_context *, const struct nvdp_report *) = {table_1, table_1_published, table_2,
+                                                              table_significance};
+    nvdp_status status = NVDP_OK;
+    for (int k = 0; k < NVDP__TABLES; k++) {
+        table[k] = maker[k](ctx, report);
+        if (status == NVDP_OK) status = table[k].status;
+    }
+    if (status != NVDP_OK) nvdp__tables_release(table);
+    return status;
+}
+
+void nvdp__tables_release(struct nvdp__table table[NVDP__TABLES]) {
+    for (int k = 0; k < NVDP__TABLES; k++) {
+        nvdp__table_release(&table[k]);
+    }
+}

@@ -1,4 +1,7 @@
-#include "experiments/report/text.h"
+/* Numbers and names as a report prints them, and what each format needs escaped. */
+#include "experiments/report/parts.h"
+
+#include "base/file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -200,4 +203,33 @@ size_t nvdp__text_width(const char *text) {
         width += ((unsigned char)*text & 0xc0) != 0x80;
     }
     return width;
+}
+
+/* --- texts being written --- */
+
+FILE *nvdp__sheet_open(struct nvdp__sheet *sheet) {
+    *sheet = (struct nvdp__sheet){0};
+    return sheet->to = open_memstream(&sheet->text, &sheet->size);
+}
+
+char *nvdp__sheet_text(struct nvdp_context *ctx, struct nvdp__sheet *sheet) {
+    bool good = sheet->to != NULL && ferror(sheet->to) == 0;
+    if (sheet->to != NULL) good = fclose(sheet->to) == 0 && good;
+    char *text = sheet->text;
+    *sheet = (struct nvdp__sheet){.size = sheet->size};
+    if (good) return text;
+    free(text);
+    nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    return NULL;
+}
+
+nvdp_status nvdp__sheet_write(struct nvdp_context *ctx, struct nvdp__sheet *sheet,
+                              const char *directory, const char *name) {
+    nvdp_status status = NVDP_ERR_MEMORY;
+    char *path = nvdp__join(ctx, directory, name);
+    char *text = nvdp__sheet_text(ctx, sheet);
+    if (path != NULL && text != NULL) status = nvdp__write_file(ctx, path, text, sheet->size);
+    free(text);
+    free(path);
+    return status;
 }

@@ -1,6 +1,6 @@
 /* Any bytes as the files of a run directory, a NUL between one and the next: what is reported of
  * them is a table, a JSON object, a set of scripts. */
-#include "experiments/report/figure.h"
+#include "experiments/report/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

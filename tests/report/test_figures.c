@@ -1,7 +1,7 @@
 /* Figures' scripts and data, the page, and what happens where gnuplot is missing or fails. */
 #include "made_runs.h"
 
-#include "experiments/report/write.h"
+#include "experiments/report/parts.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Paired tests against published and closed values. */
-#include "experiments/report/significance.h"
+#include "experiments/report/parts.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

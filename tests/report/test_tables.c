@@ -1,8 +1,7 @@
 /* The tables' exact texts. */
 #include "made_runs.h"
 
-#include "experiments/report/table.h"
-#include "experiments/report/text.h"
+#include "experiments/report/parts.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

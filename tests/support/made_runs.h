@@ -2,7 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_MADE_RUNS_H
 #define NVDP_TESTS_SUPPORT_MADE_RUNS_H
 
-#include "experiments/report/report.h"
+#include "experiments/report/parts.h"
 #include "support.h"
 
 /* What of a run the tests set; zeros: method "nvdp", task "sst2", one epoch. */

@@ -1,0 +1,394 @@
+/* What the chapters of a report share; each includes only what stands above it here:
+ * text, options, runs, groups, significance, table, tables, figure, plots, numbers, page, report. */
+#ifndef NVDP_EXPERIMENTS_REPORT_PARTS_H
+#define NVDP_EXPERIMENTS_REPORT_PARTS_H
+
+#include "base/json.h"
+#include "experiments/report/report.h"
+#include <nvdp/privacy.h>
+
+/* --- what a report knows: runs, and groups of runs that differ in their seed only --- */
+
+enum { NVDP__REPORT_METRICS = 2 };
+
+/* Numbers that a run has one of, and a group a mean over its seeds.  NaN: there is none. */
+enum nvdp__quantity {
+    NVDP__SUM_MAX,  /* Renyi divergence, nats, summed over all that is shared: largest */
+    NVDP__SUM_MEAN, /* mean over pairs */
+    NVDP__UNIT_MAX, /* the same per component and dimension, as in the published tables */
+    NVDP__UNIT_MEAN,
+    NVDP__INFINITE,      /* share of infinite pairs */
+    NVDP__BDP_BEST,      /* Bayesian DP, best moment */
+    NVDP__BDP_PUBLISHED, /* moment 1.1 */
+    NVDP__VECTORS,       /* effective number of vectors of a text: mean over texts */
+    NVDP__VECTORS_LOW,   /* 5 % quantile */
+    NVDP__VECTORS_HIGH,  /* 95 % */
+    NVDP__TOKEN_SHARE,
+    NVDP__ABS_MU,
+    NVDP__SIGMA,
+    NVDP__REUSE,  /* score of a reader that sees the shared file alone: reuse.json */
+    NVDP__ATTACK, /* of one that looks for a private attribute: attack.json */
+    NVDP__QUANTITIES
+};
+
+struct nvdp__report_epoch {
+    double epoch, validation, task_loss;
+};
+
+/* How a privacy.json was measured: runs are comparable where these agree. */
+struct nvdp__measured {
+    double order, delta, texts, releases;
+    bool same_length; /* adjacency */
+    bool drawn;       /* mean and shares are estimates from drawn pairs */
+};
+
+struct nvdp__report_run {
+    char *name; /* of its directory, as shown */
+    char *path;
+    json_t *file;    /* run.json */
+    json_t *config;  /* in it */
+    json_t *variant; /* options by name without what is no difference between methods: flat */
+    char *task, *method, *data, *label; /* label: sweep.json's, NULL where none */
+    double lambda_g, lambda_d;          /* NaN for methods without a bottleneck */
+    uint64_t seed;
+    int metrics;
+    char *metric[NVDP__REPORT_METRICS];
+    double score[NVDP__REPORT_METRICS]; /* NaN from [metrics] on */
+    double majority, validation, seconds;
+    double quantity[NVDP__QUANTITIES];
+    bool measured;
+    struct nvdp__measured how;
+    double alpha_count[NVDP_ALPHA_BINS]; /* tokens by log10 alpha; all 0: unknown */
+    double alpha_first, alpha_width;
+    struct nvdp__report_epoch *epoch;
+    size_t epochs, epoch_capacity;
+    char *command;
+};
+
+/* A directory that is not counted, and why. */
+struct nvdp__report_note {
+    char *name, *text;
+};
+
+struct nvdp__stat {
+    size_t n;
+    double mean; /* +inf where any is; NaN where n is 0 */
+    double sd;   /* divisor n - 1; NaN where n < 2 or mean is infinite */
+};
+
+struct nvdp__task_rows {
+    char *label;
+    const char *task, *data; /* of its runs */
+    const struct nvdp__report_run *first;
+};
+
+/* One method with one set of options, over tasks and lambdas. */
+struct nvdp__family {
+    char *label;
+    const char *method;
+    bool reference; /* base, reg: nothing private */
+    int same;       /* how many families of the method come before it */
+};
+
+/* Runs that differ in their seed only. */
+struct nvdp__group {
+    size_t task, family;
+    double lambda_g, lambda_d;
+    const struct nvdp__report_run **run; /* [runs] by seed */
+    size_t runs;
+    struct nvdp__stat score[NVDP__REPORT_METRICS];
+    struct nvdp__stat validation;
+    struct nvdp__stat quantity[NVDP__QUANTITIES];
+    const struct nvdp__report_run *best; /* largest validation score, the smallest seed on ties */
+    bool selected; /* the lambda of its task and family: largest mean validation score; the larger
+                      lambda on ties */
+};
+
+struct nvdp_report {
+    char *directory, *out, *gnuplot;
+    bool figures;
+    struct nvdp__report_run *run;
+    size_t runs, run_capacity;
+    struct nvdp__report_note *note;
+    size_t notes, note_capacity;
+    struct nvdp__task_rows *task;
+    size_t tasks;
+    struct nvdp__family *family;
+    size_t families;
+    struct nvdp__group *group; /* by task, family, lambda */
+    size_t groups;
+    char *figure_notice; /* why figures were not drawn; NULL: they were, or none were asked for */
+};
+
+/* All groups, in their order. */
+#define NVDP__EACH_GROUP(report, item)                                                             \
+    const struct nvdp__group *item = (report)->group;                                              \
+    item < (report)->group + (report)->groups;                                                     \
+    item++
+
+/* --- text.c: numbers and names as a report prints them, and what each format needs escaped --- */
+
+enum { NVDP__NUMBER_ROOM = 64 };
+
+/* Three digits or more: "0.0123", "66.1", "392488", "1.25e-06"; "inf", "-inf"; "-" for NaN. */
+const char *nvdp__say_number(char text[NVDP__NUMBER_ROOM], double value);
+/* A score between -1 and 1 as 100 times it, with one decimal. */
+const char *nvdp__say_score(char text[NVDP__NUMBER_ROOM], double value);
+/* "83.0 +- 0.4", or "83.0" where there is no spread. */
+const char *nvdp__say_score_stat(char text[NVDP__NUMBER_ROOM], const struct nvdp__stat *stat);
+/* "44.3 %"; a share is never rounded to none or to all. */
+const char *nvdp__say_share(char text[NVDP__NUMBER_ROOM], double share);
+/* A number, and where it is infinite the share of pairs that are: "inf (44.3 %)". */
+const char *nvdp__say_divergence(char text[NVDP__NUMBER_ROOM], double value, double share);
+/* "1e-3"; "-" for NaN. */
+const char *nvdp__say_lambda(char text[NVDP__NUMBER_ROOM], double lambda);
+/* Of a group: one number, or "G 1e-3, D 1e-2". */
+const char *nvdp__say_lambdas(char text[NVDP__NUMBER_ROOM], double lambda_g, double lambda_d);
+/* A probability: "0.032", "<0.001". */
+const char *nvdp__say_p(char text[NVDP__NUMBER_ROOM], double p);
+
+/* The shortest form that reads back as the same number. */
+void nvdp__put_real(FILE *to, double value);
+
+/* Text with what has a meaning in the format escaped.  "+-" becomes the sign where there is one. */
+void nvdp__put_html(FILE *to, const char *text);
+void nvdp__put_latex(FILE *to, const char *text);
+void nvdp__put_markdown(FILE *to, const char *text);
+void nvdp__put_csv(FILE *to, const char *text);
+/* A gnuplot string in double quotes. */
+void nvdp__put_gnuplot(FILE *to, const char *text);
+/* A word of a shell's command line. */
+void nvdp__put_shell(FILE *to, const char *text);
+
+/* A copy of UTF-8 text without control characters, which no format takes; NULL: out of memory. */
+char *nvdp__plain_copy(struct nvdp_context *ctx, const char *text);
+/* Code points. */
+size_t nvdp__text_width(const char *text);
+
+/* A text being written. */
+struct nvdp__sheet {
+    FILE *to; /* NULL: out of memory */
+    char *text;
+    size_t size;
+};
+/* *sheet is zeroed, or was finished. */
+FILE *nvdp__sheet_open(struct nvdp__sheet *sheet);
+/* The finished text, free(); NULL with the error recorded. */
+char *nvdp__sheet_text(struct nvdp_context *ctx, struct nvdp__sheet *sheet);
+/* Writes it to DIRECTORY/name. */
+nvdp_status nvdp__sheet_write(struct nvdp_context *ctx, struct nvdp__sheet *sheet,
+                              const char *directory, const char *name);
+
+/* --- options.c --- */
+
+/* base and reg: nothing private. */
+bool nvdp__is_reference(const char *method);
+/* run->variant from run->config. */
+nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run);
+/* "nvdp train ..." that would make the run again; free(). */
+char *nvdp__report_command(struct nvdp_context *ctx, const struct nvdp__report_run *run);
+
+/* --- runs.c: finding and reading --- */
+
+nvdp_status nvdp__report_read(struct nvdp_context *ctx, struct nvdp_report *report);
+void nvdp__report_run_release(struct nvdp__report_run *run);
+/* Adds a note; takes nothing over. */
+nvdp_status nvdp__report_note(struct nvdp_context *ctx, struct nvdp_report *report,
+                              const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* --- groups.c --- */
+
+nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *report);
+/* The group of a task and family that was selected; NULL where there is none. */
+const struct nvdp__group *nvdp__selected(const struct nvdp_report *report, size_t task,
+                                         size_t family);
+struct nvdp__stat nvdp__stat_of(size_t n, const double *values);
+
+/* --- significance.c: whether methods differ beyond the seeds' chance --- */
+
+struct nvdp__paired {
+    size_t n;         /* pairs */
+    double mean, sd;  /* of a - b; sd with divisor n-1, NaN for fewer than two */
+    double t;         /* mean / (sd / sqrt(n)) */
+    double p;         /* two-sided */
+    double low, high; /* 95 % confidence interval of the mean difference */
+};
+
+/* Student's paired t-test (1908) of a[n] against b[n], n-1 degrees of freedom.  It takes the
+ * differences as normal draws, one a seed: for differences between seeds a usual approximation, and
+ * with five seeds a rough one.  t, p, low and high are NaN where there is no spread to judge by:
+ * fewer than two pairs, a score that is not finite, or differences that are all the same (to 1e-12
+ * of the scores); but p is 1 where all differences are 0. */
+struct nvdp__paired nvdp__paired_t(size_t n, const double *a, const double *b);
+
+/* Holm (1979): p-values of n tests made together, adjusted such that calling all below x
+ * significant errs at all with probability x at most, whatever their dependence.  NaN is no test:
+ * it is not counted and stays.  `adjusted` may not be p. O(n^2). */
+void nvdp__holm(size_t n, const double *p, double *adjusted);
+
+/* Tests of one task: every pair of families that share two seeds at least, or more. */
+struct nvdp__comparison {
+    size_t task, a, b; /* families */
+    size_t seeds;
+    double mean, low, high, t, p, holm; /* of a - b, in the score's own unit */
+};
+/* Of all tasks; *out has *count items, free(). */
+nvdp_status nvdp__compare(struct nvdp_context *ctx, const struct nvdp_report *report,
+                          struct nvdp__comparison **out, size_t *count);
+
+/* --- table.c: a table as text, and its formats --- */
+
+struct nvdp__cell {
+    char *text;
+    bool strong; /* the best of its column */
+};
+
+/* A row with a heading has one cell, over all columns. */
+struct nvdp__row {
+    struct nvdp__cell *cell; /* [columns] */
+    bool heading;
+};
+
+struct nvdp__column {
+    char *name;  /* both lines: "RD max [nats]" */
+    size_t head; /* bytes of the first line */
+    bool number; /* right-aligned */
+};
+
+struct nvdp__table {
+    struct nvdp_context *ctx;
+    const char *name;  /* of its files: "table1" */
+    const char *title; /* one line */
+    struct nvdp__column *column;
+    size_t columns, column_capacity;
+    struct nvdp__row *row;
+    size_t rows, row_capacity;
+    size_t filled; /* cells of the last row */
+    char **note;   /* below the table, in words */
+    size_t notes, note_capacity;
+    nvdp_status status; /* of building: the first failure */
+};
+
+/* Building: failures are kept in `status` and everything after them does nothing. */
+struct nvdp__table nvdp__table_begin(struct nvdp_context *ctx, const char *name, const char *title);
+/* `unit`, which may be "", stands below the name where there is room for two lines. */
+void nvdp__table_column(struct nvdp__table *table, bool number, const char *name, const char *unit);
+void nvdp__table_heading(struct nvdp__table *table, const char *text);
+void nvdp__table_row(struct nvdp__table *table);
+/* The next cell of the last row. */
+void nvdp__table_cell(struct nvdp__table *table, const char *text);
+void nvdp__table_strong(struct nvdp__table *table, size_t row, size_t column);
+void nvdp__table_note(struct nvdp__table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void nvdp__table_release(struct nvdp__table *table);
+
+/* The formats; none checks its writes: the caller does so with ferror. */
+void nvdp__table_text(const struct nvdp__table *table, FILE *to);
+/* The same without notes, and one note. */
+void nvdp__table_body(const struct nvdp__table *table, FILE *to);
+void nvdp__table_put_note(const char *note, FILE *to);
+/* Every row has the heading it stands under in its first column; no notes. */
+void nvdp__table_csv(const struct nvdp__table *table, FILE *to);
+void nvdp__table_markdown(const struct nvdp__table *table, FILE *to);
+/* A table environment that compiles with or without booktabs. */
+void nvdp__table_latex(const struct nvdp__table *table, FILE *to);
+void nvdp__table_html(const struct nvdp__table *table, FILE *to);
+
+/* --- tables.c: the tables of a report --- */
+
+enum { NVDP__TABLES = 4 };
+/* Table 1, Table 1 as published, Table 2, significance.  On failure none is made. */
+nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
+                              struct nvdp__table table[NVDP__TABLES]);
+void nvdp__tables_release(struct nvdp__table table[NVDP__TABLES]);
+
+/* --- figure.c: gnuplot scripts and the data they draw, one folder, so that anybody can draw them
+ * again --- */
+
+struct nvdp__figure {
+    const char *name; /* of its files */
+    const char *title;
+    const char *caption; /* what it shows, in a sentence */
+    int width, height;   /* in pixels */
+    char *script, *data; /* NAME.gp, NAME.dat */
+};
+
+struct nvdp__figures {
+    struct nvdp__figure *item;
+    size_t count, capacity;
+};
+
+/* Which families are named below the panels: none, those that have pseudo-counts, all. */
+enum nvdp__legend { NVDP__LEGEND_NONE, NVDP__LEGEND_WEIGHTED, NVDP__LEGEND_ALL };
+/* A figure being written. */
+struct nvdp__drawing {
+    struct nvdp_context *ctx;
+    struct nvdp__figure figure;
+    size_t panels, across, down;
+    enum nvdp__legend kind;
+    size_t legend; /* lines of it */
+    size_t next;   /* index of the next block of data */
+    size_t data_size, script_size;
+    FILE *data, *script;
+};
+nvdp_status nvdp__drawing_begin(struct nvdp_context *ctx, const struct nvdp_report *report,
+                                const char *name, const char *title, const char *caption,
+                                size_t panels, size_t across, enum nvdp__legend legend,
+                                struct nvdp__drawing *out);
+/* Places the next panel's axes; labels are plain text. */
+void nvdp__drawing_panel(struct nvdp__drawing *drawing, size_t panel, const char *title,
+                         const char *x, const char *y);
+/* Starts a block of data under a comment; returns its index. */
+size_t nvdp__drawing_block(struct nvdp__drawing *drawing, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A number and a tab. */
+void nvdp__drawing_number(struct nvdp__drawing *drawing, double value);
+/* Adds the finished figure to the list, or on failure releases it. */
+nvdp_status nvdp__drawing_end(struct nvdp__drawing *drawing, struct nvdp__figures *figures);
+
+/* How a family looks in all figures: colours that the colour-blind can tell apart (Okabe & Ito
+ * 2008), a marker a method. */
+struct nvdp__look {
+    const char *colour; /* "#0072b2" */
+    int filled, open;   /* gnuplot's point types */
+    int dash;
+};
+struct nvdp__look nvdp__look_of(const struct nvdp__family *family);
+
+/* Writes a figure's script and data into the folder and runs the program on it: SVG, PNG, PDF. Old
+ * drawings are removed first.  *notice: NULL, or why there are none; free().  Only what is not the
+ * drawing program's fault is an error. */
+nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char *folder,
+                       const struct nvdp__figure *figure, char **notice);
+/* The drawing as it can stand in a page with others: without its XML head, its names made its own;
+ * NULL with the error recorded. */
+char *nvdp__inline_svg(struct nvdp_context *ctx, const char *svg, const char *name);
+
+/* --- plots.c: which figures there are --- */
+
+/* All figures that have something to show. */
+nvdp_status nvdp__figures_make(struct nvdp_context *ctx, const struct nvdp_report *report,
+                               struct nvdp__figures *out);
+void nvdp__figures_release(struct nvdp__figures *figures);
+
+/* --- numbers.c: the numbers behind the tables, in full, for programs --- */
+
+/* A row per group: mean and standard deviation over seeds of everything. */
+void nvdp__groups_csv(const struct nvdp_report *report, FILE *to);
+/* A row per run. */
+void nvdp__runs_csv(const struct nvdp_report *report, FILE *to);
+
+/* --- page.c --- */
+
+struct nvdp__page {
+    const struct nvdp_report *report;
+    const struct nvdp__table *table; /* [NVDP__TABLES] */
+    const struct nvdp__figures *figures;
+    char **svg; /* [figures->count] to stand in the page; NULL: not drawn */
+    const char *created;
+};
+/* One self-contained HTML page. */
+void nvdp__page(FILE *to, const struct nvdp__page *page);
+
+#endif
