@@ -1,5 +1,6 @@
 /* nvdp report: tables and figures of a folder of runs. */
 #include "common.h"
+
 #include "experiments/report/report.h"
 
 #include <stdlib.h>
