@@ -35,6 +35,14 @@ struct nvdp__h5 {
     size_t opened; /* datasets opened so far; the next takes the place of the oldest */
 };
 
+/* A handle that is given back at the end of its scope; for all but files and datasets, whose
+ * closing may write. */
+#define SCOPED __attribute__((cleanup(drop))) hid_t
+
+static void drop(hid_t *id) {
+    if (*id > 0) H5Idec_ref(*id);
+}
+
 /* --- HDF5's own error stack: silent during a call, and restored for the program around us --- */
 
 struct hush {
@@ -74,14 +82,13 @@ static nvdp_status write_error(const struct nvdp__h5 *file) {
     return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: cannot write: %s", file->path, h5_reason());
 }
 
+#define INPUT_ERROR(file, kind, name, format, ...)                                                 \
+    nvdp__fail((file)->ctx, NVDP_ERR_INPUT, "%s: " kind " '%s'" format, (file)->path, name,        \
+               __VA_ARGS__)
+
 static nvdp_status read_error(const struct nvdp__h5 *file, const char *kind, const char *name) {
     return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: %s '%s': cannot read: %s", file->path, kind,
                       name, h5_reason());
-}
-
-static nvdp_status check_writable(const struct nvdp__h5 *file) {
-    if (file->id >= 0 && file->writable) return NVDP_OK;
-    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
 }
 
 static nvdp_status check_open(const struct nvdp__h5 *file) {
@@ -89,10 +96,28 @@ static nvdp_status check_open(const struct nvdp__h5 *file) {
     return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
 }
 
+static nvdp_status check_writable(const struct nvdp__h5 *file) {
+    if (file->id >= 0 && file->writable) return NVDP_OK;
+    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
+}
+
+/* HDF5 prints and aborts where it meets headers of another version: it must not get to see them. */
+static nvdp_status check_library(struct nvdp_context *ctx) {
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    bool same = major == H5_VERS_MAJOR && minor == H5_VERS_MINOR;
+#if !H5_VERSION_GE(1, 14, 0)
+    same = same && release == H5_VERS_RELEASE;
+#endif
+    if (same) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "HDF5: expected version %d.%d.%d, found %u.%u.%u",
+                      H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE, major, minor, release);
+}
+
 /* --- types --- */
 
-/* HDF5 1.10 has no type for binary16; this one is what h5py writes for float16. */
-static hid_t half_type(void) {
+/* HDF5 1.10 has no type for f16; this one is what h5py writes for float16. */
+static hid_t f16_type(void) {
     hid_t type = H5Tcopy(H5T_IEEE_F32LE);
     if (type >= 0 && (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 ||
                       H5Tset_ebias(type, 15) < 0)) {
@@ -102,33 +127,26 @@ static hid_t half_type(void) {
     return type;
 }
 
+static bool is_f16(hid_t type) {
+    size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;
+    return H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 &&
+           H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+           exponent_bits == 5 && mantissa_bits == 10 && H5Tget_ebias(type) == 15;
+}
+
 static hid_t file_type(enum nvdp__h5_type type) {
-    switch (type) {
-    case NVDP__H5_F16:
-        return half_type();
-    case NVDP__H5_F32:
-        return H5Tcopy(H5T_IEEE_F32LE);
-    case NVDP__H5_F64:
-        return H5Tcopy(H5T_IEEE_F64LE);
-    case NVDP__H5_I64:
-        return H5Tcopy(H5T_STD_I64LE);
-    default:
-        return H5Tcopy(H5T_STD_I32LE);
-    }
+    return type == NVDP__H5_F16   ? f16_type()
+           : type == NVDP__H5_F32 ? H5Tcopy(H5T_IEEE_F32LE)
+           : type == NVDP__H5_F64 ? H5Tcopy(H5T_IEEE_F64LE)
+           : type == NVDP__H5_I64 ? H5Tcopy(H5T_STD_I64LE)
+                                  : H5Tcopy(H5T_STD_I32LE);
 }
 
 static hid_t memory_type(enum nvdp__h5_type type) {
-    switch (type) {
-    case NVDP__H5_F16:
-    case NVDP__H5_F32:
-        return H5T_NATIVE_FLOAT;
-    case NVDP__H5_F64:
-        return H5T_NATIVE_DOUBLE;
-    case NVDP__H5_I64:
-        return H5T_NATIVE_INT64;
-    default:
-        return H5T_NATIVE_INT32;
-    }
+    return type == NVDP__H5_F64   ? H5T_NATIVE_DOUBLE
+           : type == NVDP__H5_I64 ? H5T_NATIVE_INT64
+           : type == NVDP__H5_I32 ? H5T_NATIVE_INT32
+                                  : H5T_NATIVE_FLOAT;
 }
 
 static size_t file_size(enum nvdp__h5_type type) {
@@ -140,31 +158,16 @@ static bool is_integer(enum nvdp__h5_type type) {
     return type == NVDP__H5_I64 || type == NVDP__H5_I32;
 }
 
-static bool is_half(hid_t type) {
-    size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;
-    return H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 &&
-           H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
-           exponent_bits == 5 && mantissa_bits == 10 && H5Tget_ebias(type) == 15;
-}
-
 static void type_text(hid_t type, char text[16]) {
     H5T_class_t class = H5Tget_class(type);
     int bits = (int)H5Tget_size(type) * 8;
-    if (class == H5T_FLOAT && bits == 16 && !is_half(type)) {
-        snprintf(text, 16, "bf16");
-    } else if (class == H5T_FLOAT) {
-        snprintf(text, 16, "f%d", bits);
+    if (class == H5T_FLOAT) {
+        snprintf(text, 16, bits == 16 && !is_f16(type) ? "bf%d" : "f%d", bits);
     } else if (class == H5T_INTEGER) {
         snprintf(text, 16, "%c%d", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', bits);
     } else {
         snprintf(text, 16, "%s", class == H5T_STRING ? "string" : "other");
     }
-}
-
-/* Unsigned integers as wide as the signed ones asked for. */
-static bool as_wide_unsigned(hid_t type, enum nvdp__h5_type wanted) {
-    return is_integer(wanted) && H5Tget_class(type) == H5T_INTEGER &&
-           H5Tget_sign(type) == H5T_SGN_NONE && H5Tget_size(type) == file_size(wanted);
 }
 
 /* HDF5 clips an integer that does not fit; we refuse it.  Floats may round, even to infinity. */
@@ -202,6 +205,7 @@ static nvdp_status make(struct nvdp_context *ctx, const char *path, struct nvdp_
 
 nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
                             struct nvdp__h5 **out) {
+    NVDP_RETURN_IF_FAILED(check_library(ctx));
     HUSH;
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
@@ -289,6 +293,7 @@ cleanup:
 
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
                           struct nvdp__h5 **out) {
+    NVDP_RETURN_IF_FAILED(check_library(ctx));
     HUSH;
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
@@ -324,9 +329,9 @@ static bool link_exists(struct nvdp__h5 *file, const char *name) {
         memcpy(part, name, i);
         part[i] = '\0';
         H5L_info_t info;
-        if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0) return false;
-        if (H5Lget_info(file->id, part, &info, H5P_DEFAULT) < 0) return false;
-        if (info.type == H5L_TYPE_EXTERNAL) return false;
+        if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0 ||
+            H5Lget_info(file->id, part, &info, H5P_DEFAULT) < 0 || info.type == H5L_TYPE_EXTERNAL)
+            return false;
     }
     return true;
 }
@@ -334,18 +339,8 @@ static bool link_exists(struct nvdp__h5 *file, const char *name) {
 bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
     HUSH;
     if (file->id < 0 || !link_exists(file, name)) return false;
-    hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
-    if (dataset >= 0) H5Dclose(dataset);
+    SCOPED dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
     return dataset >= 0;
-}
-
-/* A file may tell HDF5 to take a dataset's bytes from any other file: not from ours. */
-static bool stored_inside(hid_t dataset) {
-    hid_t plist = H5Dget_create_plist(dataset);
-    if (plist < 0) return false;
-    bool inside = H5Pget_layout(plist) != H5D_VIRTUAL && H5Pget_external_count(plist) == 0;
-    H5Pclose(plist);
-    return inside;
 }
 
 static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid_t id) {
@@ -361,31 +356,22 @@ static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid
     return closed < 0 && file->writable ? write_error(file) : NVDP_OK;
 }
 
-static struct dataset *find_dataset(struct nvdp__h5 *file, const char *name) {
-    for (int i = 0; i < OPEN_DATASETS; i++) {
-        const char *held = file->datasets[i].name;
-        if (held != NULL && strcmp(held, name) == 0) return &file->datasets[i];
-    }
-    return NULL;
-}
-
 static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *out) {
-    const struct dataset *held = find_dataset(file, name);
-    if (held != NULL) {
+    for (const struct dataset *held = file->datasets; held < file->datasets + OPEN_DATASETS;
+         held++) {
+        if (held->name == NULL || strcmp(held->name, name) != 0) continue;
         *out = held->id;
         return NVDP_OK;
     }
-    if (!link_exists(file, name))
-        return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: dataset '%s' is missing", file->path,
-                          name);
+    if (!link_exists(file, name)) return INPUT_ERROR(file, "dataset", name, " is %s", "missing");
     hid_t id = H5Dopen2(file->id, name, H5P_DEFAULT);
     if (id < 0) return read_error(file, "dataset", name);
-    if (!stored_inside(id)) {
+    /* a file may tell HDF5 to take a dataset's bytes from any other file: not from ours */
+    SCOPED plist = H5Dget_create_plist(id);
+    if (plist < 0 || H5Pget_layout(plist) == H5D_VIRTUAL || H5Pget_external_count(plist) != 0) {
         H5Dclose(id);
-        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: dataset '%s': expected data inside the file, found a reference to "
-                          "another",
-                          file->path, name);
+        return INPUT_ERROR(file, "dataset", name,
+                           ": expected data inside the file, found a reference to %s", "another");
     }
     NVDP_RETURN_IF_FAILED(remember_dataset(file, name, id));
     *out = id;
@@ -394,17 +380,13 @@ static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *
 
 static nvdp_status get_shape(struct nvdp__h5 *file, const char *name, hid_t dataset, int *rank,
                              hsize_t shape[MAX_RANK]) {
-    hid_t space = H5Dget_space(dataset);
+    SCOPED space = H5Dget_space(dataset);
     if (space < 0) return read_error(file, "dataset", name);
-    int found = H5Sget_simple_extent_ndims(space);
-    bool simple = H5Sget_simple_extent_type(space) == H5S_SIMPLE && found >= 1 && found <= MAX_RANK;
-    if (simple) H5Sget_simple_extent_dims(space, shape, NULL);
-    H5Sclose(space);
-    *rank = found;
-    if (!simple)
-        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: dataset '%s': expected 1 to %d dimensions, found %d", file->path,
-                          name, MAX_RANK, found > 0 ? found : 0);
+    *rank = H5Sget_simple_extent_ndims(space);
+    if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || *rank < 1 || *rank > MAX_RANK)
+        return INPUT_ERROR(file, "dataset", name, ": expected 1 to %d dimensions, found %d",
+                           MAX_RANK, *rank > 0 ? *rank : 0);
+    H5Sget_simple_extent_dims(space, shape, NULL);
     return NVDP_OK;
 }
 
@@ -416,39 +398,27 @@ static nvdp_status check_class(struct nvdp__h5 *file, const char *name, hid_t fo
     if (H5Tget_class(found) == want && usual) return NVDP_OK;
     char text[16];
     type_text(found, text);
-    return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: dataset '%s': expected %s, found %s",
-                      file->path, name, is_integer(type) ? "integers" : "floats", text);
+    return INPUT_ERROR(file, "dataset", name, ": expected %s, found %s",
+                       is_integer(type) ? "integers" : "floats", text);
 }
 
-/* Chunks of about CHUNK_BYTES, of whole rows where a row is no larger. */
-static void chunk_shape(enum nvdp__h5_type type, int rank, const size_t *shape, hsize_t *chunk) {
-    size_t room = CHUNK_BYTES / file_size(type);
-    for (int d = rank - 1; d >= 0; d--) {
-        chunk[d] = shape[d] < room ? shape[d] : room;
-        room /= chunk[d];
-        if (room == 0) room = 1;
-    }
-}
-
-static bool empty_shape(int rank, const size_t *shape) {
-    for (int d = 0; d < rank; d++) {
-        if (shape[d] == 0) return true;
-    }
-    return false;
-}
-
-/* Empty datasets stay contiguous: HDF5 has no chunk of zero rows. */
+/* Chunks of about CHUNK_BYTES, of whole rows where a row is no larger.  Empty datasets stay
+ * contiguous: HDF5 has no chunk of zero rows. */
 static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
     hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
     if (plist < 0) return -1;
-    herr_t worst = H5Pset_obj_track_times(plist, false); /* equal data, equal bytes */
-    if (!empty_shape(rank, shape)) {
-        hsize_t chunk[MAX_RANK];
-        chunk_shape(type, rank, shape, chunk);
-        if (H5Pset_chunk(plist, rank, chunk) < 0 || H5Pset_shuffle(plist) < 0 ||
-            H5Pset_deflate(plist, DEFLATE_LEVEL) < 0)
-            worst = -1;
+    hsize_t chunk[MAX_RANK];
+    size_t left = CHUNK_BYTES / file_size(type);
+    bool empty = false;
+    for (int d = rank - 1; d >= 0; d--) {
+        empty = empty || shape[d] == 0;
+        chunk[d] = shape[d] < left ? shape[d] : left;
+        left = chunk[d] > 0 && chunk[d] < left ? left / chunk[d] : 1;
     }
+    herr_t worst = H5Pset_obj_track_times(plist, false); /* equal data, equal bytes */
+    if (!empty && (H5Pset_chunk(plist, rank, chunk) < 0 || H5Pset_shuffle(plist) < 0 ||
+                   H5Pset_deflate(plist, DEFLATE_LEVEL) < 0))
+        worst = -1;
     if (worst >= 0) return plist;
     H5Pclose(plist);
     return -1;
@@ -466,24 +436,40 @@ nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp_
     for (int d = 0; d < rank; d++) {
         extent[d] = shape[d];
     }
-    hid_t stored = file_type(type);
-    hid_t space = H5Screate_simple(rank, extent, NULL);
-    hid_t plist = creation(type, rank, shape);
-    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    SCOPED stored = file_type(type);
+    SCOPED space = H5Screate_simple(rank, extent, NULL);
+    SCOPED plist = creation(type, rank, shape);
+    SCOPED links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     hid_t id = H5Dcreate2(file->id, name, stored, space, links, plist, H5P_DEFAULT);
-    nvdp_status status =
-        id >= 0 ? NVDP_OK
-                : nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: dataset '%s': cannot create: %s",
-                             file->path, name, h5_reason());
-    if (stored >= 0) H5Tclose(stored);
-    if (space >= 0) H5Sclose(space);
-    if (plist >= 0) H5Pclose(plist);
-    if (links >= 0) H5Pclose(links);
-    return status == NVDP_OK ? remember_dataset(file, name, id) : status;
+    if (id < 0)
+        return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: dataset '%s': cannot create: %s", file->path,
+                          name, h5_reason());
+    return remember_dataset(file, name, id);
 }
 
-/* Rows of one dataset to be moved. */
+nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, size_t *shape) {
+    HUSH;
+    hid_t dataset;
+    hsize_t extent[MAX_RANK];
+    int found;
+    NVDP_RETURN_IF_FAILED(check_open(file));
+    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &dataset));
+    SCOPED stored = H5Dget_type(dataset);
+    NVDP_RETURN_IF_FAILED(check_class(file, name, stored, type));
+    NVDP_RETURN_IF_FAILED(get_shape(file, name, dataset, &found, extent));
+    if (found != rank)
+        return INPUT_ERROR(file, "dataset", name, ": expected %d dimension%s, found %d", rank,
+                           rank == 1 ? "" : "s", found);
+    for (int d = 0; d < rank; d++) {
+        shape[d] = (size_t)extent[d];
+    }
+    return NVDP_OK;
+}
+
+/* --- rows of one dataset, between file and memory --- */
+
 struct slice {
     hid_t dataset;
     hid_t type;   /* in the file */
@@ -493,61 +479,54 @@ struct slice {
 };
 
 static void close_slice(struct slice *slice) {
-    if (slice->type > 0) H5Tclose(slice->type);
-    if (slice->space > 0) H5Sclose(slice->space);
-    if (slice->memory > 0) H5Sclose(slice->memory);
+    drop(&slice->type);
+    drop(&slice->space);
+    drop(&slice->memory);
 }
 
+#define SCOPED_SLICE __attribute__((cleanup(close_slice))) struct slice
+
+/* The caller closes the slice, after a failure too. */
 static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
-                              size_t first, size_t rows, struct slice *out) {
-    nvdp_status status = NVDP_OK;
-    struct slice slice = {.items = rows};
+                              size_t first, size_t rows, struct slice *slice) {
     hsize_t start[MAX_RANK] = {first};
     hsize_t shape[MAX_RANK] = {0};
     int rank;
-    NVDP_TRY(open_dataset(file, name, &slice.dataset));
-    NVDP_TRY(get_shape(file, name, slice.dataset, &rank, shape));
-    slice.type = H5Dget_type(slice.dataset);
-    NVDP_TRY(check_class(file, name, slice.type, type));
+    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &slice->dataset));
+    NVDP_RETURN_IF_FAILED(get_shape(file, name, slice->dataset, &rank, shape));
+    slice->type = H5Dget_type(slice->dataset);
+    NVDP_RETURN_IF_FAILED(check_class(file, name, slice->type, type));
     if (first > shape[0] || rows > shape[0] - first)
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: dataset '%s': expected rows within %" PRIuHSIZE
-                            ", found %zu from row %zu",
-                            file->path, name, shape[0], rows, first));
+        return nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: dataset '%s': expected rows within %" PRIuHSIZE
+                          ", found %zu from row %zu",
+                          file->path, name, shape[0], rows, first);
     shape[0] = rows;
+    slice->items = rows;
     for (int d = 1; d < rank; d++) {
-        if (!nvdp__mul(slice.items, shape[d], &slice.items))
-            NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: dataset '%s': its size overflows",
-                                file->path, name));
+        if (!nvdp__mul(slice->items, shape[d], &slice->items))
+            return INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows");
     }
-    slice.space = H5Dget_space(slice.dataset);
-    slice.memory = H5Screate_simple(rank, shape, NULL);
-    if (slice.space < 0 || slice.memory < 0 ||
-        (slice.items > 0 &&
-         H5Sselect_hyperslab(slice.space, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
-        NVDP_TRY(read_error(file, "dataset", name));
-    *out = slice;
-cleanup:
-    if (status != NVDP_OK) close_slice(&slice);
-    return status;
+    slice->space = H5Dget_space(slice->dataset);
+    slice->memory = H5Screate_simple(rank, shape, NULL);
+    if (slice->space < 0 || slice->memory < 0 ||
+        (slice->items > 0 &&
+         H5Sselect_hyperslab(slice->space, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
+        return read_error(file, "dataset", name);
+    return NVDP_OK;
 }
 
-/* We round to binary16 ourselves, to nearest even; HDF5's own conversion is not relied upon. */
-static nvdp_status to_half(struct nvdp__h5 *file, const char *name, const struct slice *slice,
-                           const float *data, uint16_t **out) {
-    uint16_t *halves = nvdp__calloc(file->ctx, slice->items, sizeof *halves);
-    if (halves == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < slice->items; i++) {
-        halves[i] = nvdp__f16_from_float(data[i]);
-        if ((halves[i] & 0x7FFF) == 0x7C00 && isfinite(data[i])) {
-            free(halves);
+/* We round to f16 ourselves, to nearest even; HDF5's own conversion is not relied upon. */
+static nvdp_status round_to_f16(struct nvdp__h5 *file, const char *name, size_t items,
+                                const float *data, uint16_t *rounded) {
+    for (size_t i = 0; i < items; i++) {
+        rounded[i] = nvdp__f16_from_float(data[i]);
+        if ((rounded[i] & 0x7FFF) == 0x7C00 && isfinite(data[i]))
             return nvdp__fail(file->ctx, NVDP_ERR_NUMERIC,
                               "%s: dataset '%s': expected values within the range of f16, found "
                               "%.9g",
                               file->path, name, (double)data[i]);
-        }
     }
-    *out = halves;
     return NVDP_OK;
 }
 
@@ -555,26 +534,26 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
                                 size_t first, size_t rows, const void *data) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_writable(file));
+    SCOPED_SLICE slice = {0};
+    NVDP_RETURN_IF_FAILED(open_slice(file, name, type, first, rows, &slice));
+    if (slice.items == 0) return NVDP_OK;
     nvdp_status status = NVDP_OK;
-    struct slice slice = {0};
-    uint16_t *halves = NULL;
-    hid_t plist = -1;
-    NVDP_TRY(open_slice(file, name, type, first, rows, &slice));
-    if (slice.items == 0) goto cleanup;
+    uint16_t *rounded = NULL;
     hid_t memory = memory_type(type);
-    if (type != NVDP__H5_F64 && is_half(slice.type)) {
-        NVDP_TRY(to_half(file, name, &slice, data, &halves));
-        data = halves;
+    hid_t plist = transfer();
+    if (type != NVDP__H5_F64 && is_f16(slice.type)) {
+        rounded = nvdp__calloc(file->ctx, slice.items, sizeof *rounded);
+        if (rounded == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(round_to_f16(file, name, slice.items, data, rounded));
+        data = rounded;
         memory = slice.type;
     }
-    plist = transfer();
     if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0 ||
         file->disk.error != 0)
         NVDP_TRY(write_error(file));
 cleanup:
-    if (plist >= 0) H5Pclose(plist);
-    free(halves);
-    close_slice(&slice);
+    drop(&plist);
+    free(rounded);
     return status;
 }
 
@@ -596,58 +575,17 @@ nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t
     return status;
 }
 
-nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
-                           int rank, size_t *shape) {
-    HUSH;
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    hid_t dataset;
-    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &dataset));
-    hid_t stored = H5Dget_type(dataset);
-    nvdp_status status = check_class(file, name, stored, type);
-    H5Tclose(stored);
-    NVDP_RETURN_IF_FAILED(status);
-    hsize_t extent[MAX_RANK];
-    int found;
-    NVDP_RETURN_IF_FAILED(get_shape(file, name, dataset, &found, extent));
-    if (found != rank)
-        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: dataset '%s': expected %d dimension%s, found %d", file->path, name,
-                          rank, rank == 1 ? "" : "s", found);
-    for (int d = 0; d < rank; d++) {
-        shape[d] = (size_t)extent[d];
-    }
-    return NVDP_OK;
-}
-
-/* HDF5 may pass on such integers without a look at the sign, so we read them as what they are. */
-static nvdp_status read_unsigned(struct nvdp__h5 *file, const char *name, const struct slice *slice,
-                                 enum nvdp__h5_type type, void *data) {
-    hid_t memory = type == NVDP__H5_I64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_UINT32;
-    if (H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, data) < 0)
-        return read_error(file, "dataset", name);
-    for (size_t i = 0; i < slice->items; i++) {
-        bool negative =
-            type == NVDP__H5_I64 ? ((const int64_t *)data)[i] < 0 : ((const int32_t *)data)[i] < 0;
-        if (negative)
-            return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                              "%s: dataset '%s': expected signed integers of %zu bits, found a "
-                              "larger one",
-                              file->path, name, 8 * file_size(type));
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status read_halves(struct nvdp__h5 *file, const char *name, const struct slice *slice,
-                               enum nvdp__h5_type type, void *data) {
-    uint16_t *halves = nvdp__calloc(file->ctx, slice->items, sizeof *halves);
-    if (halves == NULL) return NVDP_ERR_MEMORY;
+static nvdp_status read_f16(struct nvdp__h5 *file, const char *name, const struct slice *slice,
+                            enum nvdp__h5_type type, void *data) {
+    SCOPED memory = f16_type();
+    uint16_t *stored = nvdp__calloc(file->ctx, slice->items, sizeof *stored);
+    if (stored == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = NVDP_OK;
-    hid_t memory = half_type();
     if (memory < 0 ||
-        H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, halves) < 0)
+        H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, stored) < 0)
         NVDP_TRY(read_error(file, "dataset", name));
     for (size_t i = 0; i < slice->items; i++) {
-        float value = nvdp__f16_to_float(halves[i]);
+        float value = nvdp__f16_to_float(stored[i]);
         if (type == NVDP__H5_F64) {
             ((double *)data)[i] = value;
         } else {
@@ -655,41 +593,47 @@ static nvdp_status read_halves(struct nvdp__h5 *file, const char *name, const st
         }
     }
 cleanup:
-    if (memory >= 0) H5Tclose(memory);
-    free(halves);
+    free(stored);
     return status;
+}
+
+/* Unsigned integers as wide as the signed ones asked for: HDF5 may pass them on without a look at
+ * the sign, so we read them as what they are. */
+static nvdp_status read_unsigned(struct nvdp__h5 *file, const char *name, const struct slice *slice,
+                                 enum nvdp__h5_type type, void *data) {
+    bool wide = type == NVDP__H5_I64;
+    if (H5Dread(slice->dataset, wide ? H5T_NATIVE_UINT64 : H5T_NATIVE_UINT32, slice->memory,
+                slice->space, H5P_DEFAULT, data) < 0)
+        return read_error(file, "dataset", name);
+    for (size_t i = 0; i < slice->items; i++) {
+        if ((wide ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i]) < 0)
+            return INPUT_ERROR(file, "dataset", name,
+                               ": expected signed integers of %zu bits, found a larger one",
+                               8 * file_size(type));
+    }
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                size_t first, size_t rows, void *data) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_open(file));
-    nvdp_status status = NVDP_OK;
-    struct slice slice = {0};
-    hid_t plist = -1;
-    NVDP_TRY(open_slice(file, name, type, first, rows, &slice));
-    if (slice.items == 0) goto cleanup;
-    if (is_half(slice.type)) {
-        status = read_halves(file, name, &slice, type, data);
-        goto cleanup;
-    }
-    if (as_wide_unsigned(slice.type, type)) {
-        status = read_unsigned(file, name, &slice, type, data);
-        goto cleanup;
-    }
-    plist = transfer();
+    SCOPED_SLICE slice = {0};
+    NVDP_RETURN_IF_FAILED(open_slice(file, name, type, first, rows, &slice));
+    if (slice.items == 0) return NVDP_OK;
+    if (is_f16(slice.type)) return read_f16(file, name, &slice, type, data);
+    if (is_integer(type) && H5Tget_sign(slice.type) == H5T_SGN_NONE &&
+        H5Tget_size(slice.type) == file_size(type))
+        return read_unsigned(file, name, &slice, type, data);
+    SCOPED plist = transfer();
     if (H5Dread(slice.dataset, memory_type(type), slice.memory, slice.space, plist, data) < 0)
-        NVDP_TRY(read_error(file, "dataset", name));
-cleanup:
-    if (plist >= 0) H5Pclose(plist);
-    close_slice(&slice);
-    return status;
+        return read_error(file, "dataset", name);
+    return NVDP_OK;
 }
 
 /* --- what is inside --- */
 
 struct dataset_visit {
-    struct nvdp__h5 *file;
     void (*visit)(const char *name, int rank, const size_t *shape, const char *type, void *user);
     void *user;
 };
@@ -697,24 +641,20 @@ struct dataset_visit {
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *user) {
     const struct dataset_visit *visit = user;
     if (info->type != H5L_TYPE_HARD) return 0;
-    hid_t id = H5Oopen(group, name, H5P_DEFAULT);
+    SCOPED id = H5Oopen(group, name, H5P_DEFAULT);
     if (id < 0) return -1;
-    if (H5Iget_type(id) == H5I_DATASET) {
-        hsize_t extent[H5S_MAX_RANK] = {0};
-        size_t shape[H5S_MAX_RANK] = {0};
-        char text[16] = "other";
-        hid_t space = H5Dget_space(id);
-        hid_t type = H5Dget_type(id);
-        int rank = H5Sget_simple_extent_dims(space, extent, NULL);
-        for (int d = 0; d < rank; d++) {
-            shape[d] = (size_t)extent[d];
-        }
-        type_text(type, text);
-        visit->visit(name, rank, shape, text, visit->user);
-        H5Tclose(type);
-        H5Sclose(space);
+    if (H5Iget_type(id) != H5I_DATASET) return 0;
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    size_t shape[H5S_MAX_RANK] = {0};
+    char text[16] = "other";
+    SCOPED space = H5Dget_space(id);
+    SCOPED type = H5Dget_type(id);
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    for (int d = 0; d < rank; d++) {
+        shape[d] = (size_t)extent[d];
     }
-    H5Oclose(id);
+    type_text(type, text);
+    visit->visit(name, rank, shape, text, visit->user);
     return 0;
 }
 
@@ -724,48 +664,39 @@ nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
                           void *user) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_open(file));
-    struct dataset_visit all = {file, visit, user};
+    struct dataset_visit all = {visit, user};
     if (H5Lvisit(file->id, H5_INDEX_NAME, H5_ITER_INC, visit_link, &all) < 0)
         return read_error(file, "group", "/");
     return NVDP_OK;
 }
 
-/* --- attributes --- */
+/* --- attributes of the root group --- */
 
 static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t stored,
                                  hid_t memory, const void *value) {
-    nvdp_status status = NVDP_OK;
-    hid_t attribute = -1;
-    hid_t space = H5Screate(H5S_SCALAR);
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    SCOPED space = H5Screate(H5S_SCALAR);
     if (H5Aexists(file->id, name) > 0) H5Adelete(file->id, name);
-    attribute = H5Acreate2(file->id, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
-    if (attribute < 0 || H5Awrite(attribute, memory, value) < 0) NVDP_TRY(write_error(file));
-cleanup:
-    if (attribute >= 0) H5Aclose(attribute);
-    if (space >= 0) H5Sclose(space);
-    return status;
+    SCOPED attribute = H5Acreate2(file->id, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+    if (attribute < 0 || H5Awrite(attribute, memory, value) < 0) return write_error(file);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value) {
     HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
-    hid_t type = H5Tcopy(H5T_C_S1);
+    SCOPED type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, H5T_VARIABLE);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    nvdp_status status = set_attribute(file, name, type, type, &value);
-    H5Tclose(type);
-    return status;
+    return set_attribute(file, name, type, type, &value);
 }
 
 nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value) {
     HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
     return set_attribute(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
 }
 
 nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value) {
     HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
     return set_attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
 }
 
@@ -782,58 +713,51 @@ struct attribute {
 };
 
 static void close_attribute(struct attribute *attribute) {
-    if (attribute->type > 0) H5Tclose(attribute->type);
-    if (attribute->id > 0) H5Aclose(attribute->id);
+    drop(&attribute->type);
+    drop(&attribute->id);
 }
 
-static nvdp_status open_attribute(struct nvdp__h5 *file, const char *name, struct attribute *out) {
-    nvdp_status status = NVDP_OK;
-    struct attribute attribute = {0};
-    hid_t space = -1;
-    NVDP_TRY(check_open(file));
+#define SCOPED_ATTRIBUTE __attribute__((cleanup(close_attribute))) struct attribute
+
+/* The caller closes it, after a failure too. */
+static nvdp_status open_attribute(struct nvdp__h5 *file, const char *name,
+                                  struct attribute *attribute) {
+    NVDP_RETURN_IF_FAILED(check_open(file));
     if (H5Aexists(file->id, name) <= 0)
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: attribute '%s' is missing", file->path,
-                            name));
-    attribute.id = H5Aopen(file->id, name, H5P_DEFAULT);
-    if (attribute.id < 0) NVDP_TRY(read_error(file, "attribute", name));
-    attribute.type = H5Aget_type(attribute.id);
-    space = H5Aget_space(attribute.id);
-    if (attribute.type < 0 || space < 0) NVDP_TRY(read_error(file, "attribute", name));
+        return INPUT_ERROR(file, "attribute", name, " is %s", "missing");
+    attribute->id = H5Aopen(file->id, name, H5P_DEFAULT);
+    if (attribute->id < 0) return read_error(file, "attribute", name);
+    attribute->type = H5Aget_type(attribute->id);
+    SCOPED space = H5Aget_space(attribute->id);
+    if (attribute->type < 0 || space < 0) return read_error(file, "attribute", name);
     hssize_t values = H5Sget_simple_extent_npoints(space);
     if (values != 1)
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: attribute '%s': expected one value, found %lld", file->path, name,
-                            (long long)values));
-    attribute.class = H5Tget_class(attribute.type);
-    *out = attribute;
-cleanup:
-    if (space >= 0) H5Sclose(space);
-    if (status != NVDP_OK) close_attribute(&attribute);
-    return status;
+        return INPUT_ERROR(file, "attribute", name, ": expected one value, found %lld",
+                           (long long)values);
+    attribute->class = H5Tget_class(attribute->type);
+    return NVDP_OK;
 }
 
 static nvdp_status wrong_class(struct nvdp__h5 *file, const char *name, const char *expected,
                                hid_t found) {
     char text[16];
     type_text(found, text);
-    return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: attribute '%s': expected %s, found %s",
-                      file->path, name, expected, text);
+    return INPUT_ERROR(file, "attribute", name, ": expected %s, found %s", expected, text);
 }
 
-static nvdp_status read_variable(struct nvdp__h5 *file, const char *name,
-                                 const struct attribute *attribute, char **out) {
-    char *text = NULL;
-    if (H5Aread(attribute->id, attribute->type, &text) < 0)
-        return read_error(file, "attribute", name);
-    char *copy = nvdp__strdup(file->ctx, text != NULL ? text : "");
-    if (text != NULL) H5free_memory(text);
-    if (copy == NULL) return NVDP_ERR_MEMORY;
-    *out = copy;
-    return NVDP_OK;
-}
-
-static nvdp_status read_fixed(struct nvdp__h5 *file, const char *name,
-                              const struct attribute *attribute, char **out) {
+/* A string of variable length belongs to HDF5; one of fixed length may have no NUL. */
+static nvdp_status read_string(struct nvdp__h5 *file, const char *name,
+                               const struct attribute *attribute, char **out) {
+    if (H5Tis_variable_str(attribute->type) > 0) {
+        char *text = NULL;
+        if (H5Aread(attribute->id, attribute->type, &text) < 0)
+            return read_error(file, "attribute", name);
+        char *copy = nvdp__strdup(file->ctx, text != NULL ? text : "");
+        if (text != NULL) H5free_memory(text);
+        if (copy == NULL) return NVDP_ERR_MEMORY;
+        *out = copy;
+        return NVDP_OK;
+    }
     size_t size = H5Tget_size(attribute->type);
     if (size > STRING_LIMIT) return read_error(file, "attribute", name);
     char *text = nvdp__calloc(file->ctx, size + 1, 1);
@@ -846,90 +770,73 @@ static nvdp_status read_fixed(struct nvdp__h5 *file, const char *name,
     return NVDP_OK;
 }
 
-static nvdp_status read_string(struct nvdp__h5 *file, const char *name,
-                               const struct attribute *attribute, char **out) {
-    return H5Tis_variable_str(attribute->type) > 0 ? read_variable(file, name, attribute, out)
-                                                   : read_fixed(file, name, attribute, out);
+static nvdp_status read_real(struct nvdp__h5 *file, const char *name,
+                             const struct attribute *attribute, double *value) {
+    double read = 0;
+    if (H5Aread(attribute->id, H5T_NATIVE_DOUBLE, &read) < 0)
+        return read_error(file, "attribute", name);
+    *value = read;
+    return NVDP_OK;
+}
+
+/* One wider than int64_t, or as wide and unsigned, is read so that nothing is clipped. */
+static nvdp_status read_int(struct nvdp__h5 *file, const char *name,
+                            const struct attribute *attribute, int64_t *value) {
+    size_t size = H5Tget_size(attribute->type);
+    bool fits = size < 8 || (size == 8 && H5Tget_sign(attribute->type) == H5T_SGN_2);
+    int64_t narrow = 0;
+    uint64_t wide = 0;
+    if ((fits ? H5Aread(attribute->id, H5T_NATIVE_INT64, &narrow)
+              : H5Aread(attribute->id, H5T_NATIVE_UINT64, &wide)) < 0)
+        return read_error(file, "attribute", name);
+    if (!fits && (size > 8 || wide > INT64_MAX))
+        return INPUT_ERROR(file, "attribute", name,
+                           ": expected an integer of %d bits, found a larger one", 64);
+    *value = fits ? narrow : (int64_t)wide;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
     HUSH;
-    struct attribute attribute;
+    SCOPED_ATTRIBUTE attribute = {0};
     NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    nvdp_status status = attribute.class == H5T_STRING
-                             ? read_string(file, name, &attribute, value)
-                             : wrong_class(file, name, "a string", attribute.type);
-    close_attribute(&attribute);
-    return status;
+    return attribute.class == H5T_STRING ? read_string(file, name, &attribute, value)
+                                         : wrong_class(file, name, "a string", attribute.type);
 }
 
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
     HUSH;
-    struct attribute attribute;
+    SCOPED_ATTRIBUTE attribute = {0};
     NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    nvdp_status status = NVDP_OK;
-    double read = 0;
-    if (attribute.class != H5T_FLOAT && attribute.class != H5T_INTEGER)
-        NVDP_TRY(wrong_class(file, name, "a number", attribute.type));
-    if (H5Aread(attribute.id, H5T_NATIVE_DOUBLE, &read) < 0)
-        NVDP_TRY(read_error(file, "attribute", name));
-    *value = read;
-cleanup:
-    close_attribute(&attribute);
-    return status;
-}
-
-/* Whether the type is no wider than int64_t, so that reading cannot clip. */
-static bool fits_int64(hid_t type) {
-    return H5Tget_size(type) < 8 || (H5Tget_size(type) == 8 && H5Tget_sign(type) == H5T_SGN_2);
-}
-
-static nvdp_status read_int(struct nvdp__h5 *file, const char *name,
-                            const struct attribute *attribute, int64_t *value) {
-    int64_t read = 0;
-    uint64_t wide = 0;
-    bool narrow = fits_int64(attribute->type);
-    herr_t done = narrow ? H5Aread(attribute->id, H5T_NATIVE_INT64, &read)
-                         : H5Aread(attribute->id, H5T_NATIVE_UINT64, &wide);
-    if (done < 0) return read_error(file, "attribute", name);
-    if (!narrow && (H5Tget_size(attribute->type) > 8 || wide > INT64_MAX))
-        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: attribute '%s': expected an integer of 64 bits, found a larger one",
-                          file->path, name);
-    *value = narrow ? read : (int64_t)wide;
-    return NVDP_OK;
+    return attribute.class == H5T_FLOAT || attribute.class == H5T_INTEGER
+               ? read_real(file, name, &attribute, value)
+               : wrong_class(file, name, "a number", attribute.type);
 }
 
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
     HUSH;
-    struct attribute attribute;
+    SCOPED_ATTRIBUTE attribute = {0};
     NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    nvdp_status status = attribute.class == H5T_INTEGER
-                             ? read_int(file, name, &attribute, value)
-                             : wrong_class(file, name, "an integer", attribute.type);
-    close_attribute(&attribute);
-    return status;
+    return attribute.class == H5T_INTEGER ? read_int(file, name, &attribute, value)
+                                          : wrong_class(file, name, "an integer", attribute.type);
 }
 
 /* The value of attribute `name` as text; free(). */
 static nvdp_status print_attribute(struct nvdp__h5 *file, const char *name, char **text) {
-    struct attribute attribute;
+    SCOPED_ATTRIBUTE attribute = {0};
+    int64_t whole = 0;
+    double real = 0;
+    char *printed;
     NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    nvdp_status status = NVDP_OK;
-    char *printed = NULL;
-    int64_t whole;
-    double real;
     switch (attribute.class) {
     case H5T_STRING:
-        NVDP_TRY(read_string(file, name, &attribute, &printed));
-        break;
+        return read_string(file, name, &attribute, text);
     case H5T_INTEGER:
-        NVDP_TRY(read_int(file, name, &attribute, &whole));
+        NVDP_RETURN_IF_FAILED(read_int(file, name, &attribute, &whole));
         printed = nvdp__format(file->ctx, "%lld", (long long)whole);
         break;
     case H5T_FLOAT:
-        if (H5Aread(attribute.id, H5T_NATIVE_DOUBLE, &real) < 0)
-            NVDP_TRY(read_error(file, "attribute", name));
+        NVDP_RETURN_IF_FAILED(read_real(file, name, &attribute, &real));
         printed = nvdp__format(file->ctx, "%.15g", real);
         if (printed != NULL && strtod(printed, NULL) != real && !isnan(real)) {
             free(printed); /* digits enough to read the same number back */
@@ -939,11 +846,9 @@ static nvdp_status print_attribute(struct nvdp__h5 *file, const char *name, char
     default:
         printed = nvdp__strdup(file->ctx, "(of another type)");
     }
-    if (printed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (printed == NULL) return NVDP_ERR_MEMORY;
     *text = printed;
-cleanup:
-    close_attribute(&attribute);
-    return status;
+    return NVDP_OK;
 }
 
 struct attribute_visit {
