@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo notebooks test check long install install-deps clean help
+.PHONY: all demo notebooks test check docs long install install-deps clean help
 
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
@@ -21,9 +21,13 @@ test: install-deps ## install what is missing, build, run all tests
 	@scripts/build.sh release -j$(JOBS)
 	@scripts/test.sh release
 
-check: ## everything a change must pass beyond `make test`: sanitizers, both compilers, layout, clang-tidy
+check: ## everything a change must pass beyond `make test`: sanitizers, both compilers, layout, clang-tidy, documentation
 	@scripts/install-deps.sh --check
 	@scripts/check.sh
+
+docs: ## the public headers as pages: build/docs/html/index.html
+	@scripts/install-deps.sh --docs
+	@scripts/docs.sh
 
 long: ## hours: fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
 	@scripts/install-deps.sh --check

@@ -45,6 +45,7 @@ sanitized() {
 }
 
 part "layout (clang-format)" layout
+part "documentation (Doxygen)" scripts/docs.sh
 part "gcc, warnings are errors" scripts/build.sh gcc -j"$jobs"
 part "clang, warnings are errors" scripts/build.sh clang -j"$jobs"
 part "clang-tidy" tidy

@@ -1,15 +1,17 @@
 #!/bin/sh
-# install-deps.sh [--check]: installs the packages that building and testing need, on Debian and Ubuntu; with --check
-# also those of `make check`.  Does nothing, and asks for no rights, where all are there.
+# install-deps.sh [--check|--docs]: installs the packages that building and testing need, on Debian and Ubuntu; with
+# --check also those of `make check`, with --docs that of `make docs` alone.  Does nothing, and asks for no rights, where
+# all are there.
 set -eu
 packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgsl-dev libhdf5-dev libsodium-dev
     libjansson-dev libutf8proc-dev liblzma-dev libdnnl-dev libcriterion-dev gnuplot-nox hdf5-tools
     python3-h5py python3-numpy python3-matplotlib python3-nbconvert python3-ipykernel"
 case ${1:-} in
 '') ;;
---check) packages="$packages clang clang-format clang-tidy libclang-rt-dev libomp-dev git" ;;
+--docs) packages=doxygen ;;
+--check) packages="$packages doxygen clang clang-format clang-tidy libclang-rt-dev libomp-dev git" ;;
 *)
-    echo "usage: install-deps.sh [--check]" >&2
+    echo "usage: install-deps.sh [--check|--docs]" >&2
     exit 2
     ;;
 esac
