@@ -8,30 +8,13 @@
 
 #include <stdlib.h>
 
-enum { LANES = 8 };
-
-NVDP__CLONES static double denoise_square_norm(size_t n, const float *x) {
-    double lane[LANES] = {0};
-    size_t whole = n - n % LANES;
-    for (size_t i = 0; i < whole; i += LANES) {
-        for (size_t k = 0; k < LANES; k++) {
-            lane[k] += (double)x[i + k] * x[i + k];
-        }
-    }
-    for (size_t i = whole; i < n; i++) {
-        lane[i - whole] += (double)x[i] * x[i];
-    }
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim, size_t head_dim,
                         const float *log_pi, const float *z, float *bias) {
     double scale = 0.5 / sqrt((double)head_dim);
     int team = nvdp__team(dev, rows * dim);
 #pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < rows; r++) {
-        bias[r] = (float)(log_pi[r] - scale * denoise_square_norm(dim, z + r * dim));
+        bias[r] = (float)(log_pi[r] - scale * nvdp__dot_f64(dim, z + r * dim, z + r * dim));
     }
 }
 
@@ -59,15 +42,11 @@ NVDP__CLONES static void exp_block(size_t n, const float *x, float *y) {
     }
 }
 
-/* One value a row at most: too few to start threads for. */
-void nvdp__exp(const struct nvdp__device *dev, size_t n, const float *x, float *y) {
-    (void)dev;
+void nvdp__exp(size_t n, const float *x, float *y) {
     exp_block(n, x, y);
 }
 
-void nvdp__multiply_add(const struct nvdp__device *dev, size_t n, const float *a, const float *x,
-                        float *y) {
-    (void)dev;
+void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y) {
     for (size_t i = 0; i < n; i++) {
         y[i] += a[i] * x[i];
     }
@@ -343,7 +322,7 @@ static float *pool(struct nvdp__block *block, const struct nvdp__device *dev,
     struct nvdp__block_cache *c = block->cache;
     if (block->pool == NVDP_POOL_FIRST) return c->out;
     bool weighted = block->pool == NVDP_POOL_WEIGHTED;
-    if (weighted) nvdp__exp(dev, sample->rows, sample->log_pi, c->weight);
+    if (weighted) nvdp__exp(sample->rows, sample->log_pi, c->weight);
     nvdp__pool_forward(dev, sample->texts, block->dim, c->q_offset, weighted ? c->weight : NULL,
                        c->out, c->pooled);
     return c->pooled;
@@ -449,5 +428,5 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
     nvdp__denoise_bias_backward(dev, sample->rows, p, p / block->heads, sample->z, c->d_bias, dz,
                                 dlog_pi);
     if (block->pool == NVDP_POOL_WEIGHTED)
-        nvdp__multiply_add(dev, sample->rows, c->weight, c->d_weight, dlog_pi);
+        nvdp__multiply_add(sample->rows, c->weight, c->d_weight, dlog_pi);
 }

@@ -1,5 +1,11 @@
-/* The clip set of a posterior (El Zein, Kumar & Henderson 2026): its bounds in float, the projection
- * onto it, what gradients see of it. */
+/* The clip set of a posterior (El Zein, Kumar & Henderson 2026), before sampling:
+ *
+ *     |mu|_2  <= R                                    by scaling
+ *     logvar  in [logvar_min, logvar_max]             by clamping, each dimension
+ *     log a   in [log alpha_min, log alpha_max]       by clamping
+ *
+ * With both bounds on all three, the divergence of any two texts has a finite bound
+ * (docs/privacy.md).  NaN stays NaN. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
@@ -41,19 +47,21 @@ bool nvdp__clips(const struct nvdp_clip_config *config) {
            config->alpha_min > 0 || !isinf(config->alpha_max);
 }
 
-enum { LANES = 8 };
-
-static double lane_sum(const double *lane) {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+NVDP__CLONES static void dot_lanes(size_t n, const float *x, const float *y, double *lane) {
+    for (size_t i = 0; i + NVDP__LANES <= n; i += NVDP__LANES) {
+        for (size_t k = 0; k < NVDP__LANES; k++) {
+            lane[k] += (double)x[i + k] * y[i + k];
+        }
+    }
+    for (size_t i = n - n % NVDP__LANES; i < n; i++) {
+        lane[i % NVDP__LANES] += (double)x[i] * y[i];
+    }
 }
 
-static double dot(size_t n, const float *x, const float *y) {
-    double lane[LANES] = {0};
-    for (size_t i = 0; i < n; i++) {
-        lane[i % LANES] += (double)x[i] * y[i];
-    }
-    return lane_sum(lane);
+double nvdp__dot_f64(size_t n, const float *x, const float *y) {
+    double lane[NVDP__LANES] = {0};
+    dot_lanes(n, x, y, lane);
+    return nvdp__lane_sum(lane);
 }
 
 static float clamp(float x, float low, float high) {
@@ -65,31 +73,49 @@ static float inside(double radius, double norm) {
     return (float)(radius / norm * (1 - 0x1p-22));
 }
 
-void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
-                        size_t dim, float *mu, float *logvar, float *log_alpha, float *mu_norm,
-                        float *logvar_in, float *log_alpha_in) {
-    int team = nvdp__team(dev, rows * dim);
+struct nvdp__unclipped nvdp__unclipped_plan(struct nvdp__arena *arena, size_t rows, size_t dim,
+                                            bool weights) {
+    struct nvdp__unclipped before = {.mu_norm = nvdp__arena_take(arena, rows),
+                                     .logvar = nvdp__arena_take(arena, rows * dim)};
+    if (weights) before.log_alpha = nvdp__arena_take(arena, rows);
+    return before;
+}
+
+void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip,
+                        const struct nvdp__posterior *posterior,
+                        const struct nvdp__unclipped *before) {
+    size_t dim = posterior->dim;
+    int team = nvdp__team(dev, posterior->rows * dim);
 #pragma omp parallel for num_threads(team)
-    for (size_t t = 0; t < rows; t++) {
-        float *m = mu + t * dim;
-        float *v = logvar + t * dim;
-        double norm = sqrt(dot(dim, m, m));
-        mu_norm[t] = (float)norm;
-        if (mu_norm[t] > clip->radius) {
+    for (size_t t = 0; t < posterior->rows; t++) {
+        float *m = posterior->mu + t * dim;
+        float *v = posterior->logvar + t * dim;
+        double norm = sqrt(nvdp__dot_f64(dim, m, m));
+        before->mu_norm[t] = (float)norm;
+        if (before->mu_norm[t] > clip->radius) {
             float factor = inside(clip->radius, norm);
             for (size_t i = 0; i < dim; i++) {
                 m[i] *= factor;
             }
         }
-        memcpy(logvar_in + t * dim, v, dim * sizeof *v);
+        memcpy(before->logvar + t * dim, v, dim * sizeof *v);
         for (size_t i = 0; i < dim; i++) {
             v[i] = clamp(v[i], clip->logvar_min, clip->logvar_max);
         }
-        if (log_alpha == NULL) continue;
-        log_alpha_in[t] = log_alpha[t];
-        log_alpha[t] = clamp(log_alpha[t], clip->log_alpha_min, clip->log_alpha_max);
+        if (posterior->log_alpha == NULL) continue;
+        float *a = posterior->log_alpha + t;
+        before->log_alpha[t] = *a;
+        *a = clamp(*a, clip->log_alpha_min, clip->log_alpha_max);
     }
 }
+
+/* What training sees of a number outside the set; m = mu/|mu|, dx the gradient of what was clipped:
+ *
+ *                clamp                         inward
+ *     clamped    0                             dx where descent, -dx, leads inwards, else 0
+ *     scaled     R/|mu| (I - m m^T) dmu        the same where m.dmu <= 0, else R/|mu| dmu
+ *
+ * (I - m m^T) R/|mu| is the Jacobian of the projection onto the ball. */
 
 /* Whether a clamped number's gradient passes: descent moves x by -dx. */
 static bool passes(const struct nvdp__clip *clip, float x, float low, float high, float dx) {
@@ -101,7 +127,7 @@ static bool passes(const struct nvdp__clip *clip, float x, float low, float high
 /* Of a scaled mean m: across it the scale; along it nothing, or what leads inwards. */
 static void scaled_gradient(const struct nvdp__clip *clip, size_t dim, const float *m, float norm,
                             float *dm) {
-    double along = dot(dim, m, dm) / dot(dim, m, m);
+    double along = nvdp__dot_f64(dim, m, dm) / nvdp__dot_f64(dim, m, m);
     float factor = inside(clip->radius, norm);
     if (clip->inward && along > 0) along = 0;
     for (size_t i = 0; i < dim; i++) {
@@ -109,21 +135,22 @@ static void scaled_gradient(const struct nvdp__clip *clip, size_t dim, const flo
     }
 }
 
-void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip, size_t rows,
-                         size_t dim, const float *mu, const float *mu_norm, const float *logvar_in,
-                         const float *log_alpha_in, float *dmu, float *dlogvar, float *dlog_alpha) {
-    int team = nvdp__team(dev, rows * dim);
+void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip,
+                         const struct nvdp__posterior *posterior,
+                         const struct nvdp__unclipped *before, const struct nvdp__posterior *d) {
+    size_t dim = posterior->dim;
+    int team = nvdp__team(dev, posterior->rows * dim);
 #pragma omp parallel for num_threads(team)
-    for (size_t t = 0; t < rows; t++) {
-        const float *m = mu + t * dim;
-        float *dm = dmu + t * dim;
-        if (mu_norm[t] > clip->radius) scaled_gradient(clip, dim, m, mu_norm[t], dm);
+    for (size_t t = 0; t < posterior->rows; t++) {
+        if (before->mu_norm[t] > clip->radius)
+            scaled_gradient(clip, dim, posterior->mu + t * dim, before->mu_norm[t],
+                            d->mu + t * dim);
         for (size_t i = t * dim; i < (t + 1) * dim; i++) {
-            if (!passes(clip, logvar_in[i], clip->logvar_min, clip->logvar_max, dlogvar[i]))
-                dlogvar[i] = 0;
+            if (!passes(clip, before->logvar[i], clip->logvar_min, clip->logvar_max, d->logvar[i]))
+                d->logvar[i] = 0;
         }
-        if (log_alpha_in != NULL &&
-            !passes(clip, log_alpha_in[t], clip->log_alpha_min, clip->log_alpha_max, dlog_alpha[t]))
-            dlog_alpha[t] = 0;
+        if (posterior->log_alpha != NULL && !passes(clip, before->log_alpha[t], clip->log_alpha_min,
+                                                    clip->log_alpha_max, d->log_alpha[t]))
+            d->log_alpha[t] = 0;
     }
 }

@@ -1,26 +1,26 @@
-/* Draws of a Gamma variable and their gradient.
+/* Gamma variables: draws in log space, and how a draw moves with its shape.
  *
- * At fixed randomness u = P(a, g), with P the regularised lower incomplete gamma function, the
- * draw g moves with a by implicit reparameterisation (Figurnov, Mohamed & Mnih 2018, Eq. 7):
- *
- *     dg/da = -(dP(a,g)/da) / p(g; a),      p the density.
- *
- * What is computed is  y = d log g / d log a = (a/g) dg/da,  which is of order 1 for a >> 1 and of
- * order log(1/u)/a for a << 1, from log g, so that nothing is lost where g underflows.  Three forms
- * cover the plane; each is a sum whose cancellation is bounded, and neighbours agree at the seams
- * to 1e-11 (tests/nvib/test_gamma.c). */
+ * A token's pseudo-count a goes down to e^-10 and below, where most draws underflow: everything is
+ * computed from and to log g. */
 #include "nvib/nvib.h"
 
 #include <math.h>
+
+/* ---- special functions ---- */
 
 double nvdp__log_gamma(double x) {
     int sign;
     return lgamma_r(x, &sign);
 }
 
-/* Both functions: the recurrence in x raises the argument to 10, then the asymptotic series in
- * 1/x^2 (Abramowitz & Stegun 6.3.18, 6.4.12), whose first term left out is below 1e-15 there.
- * Near the zero of psi at 1.46 the error is absolute, about 1e-15. */
+/* For x > 0, by the recurrence up to x >= 10 and there by the asymptotic series, whose first term left
+ * out is below 1e-15 (Abramowitz & Stegun 6.3.5, 6.3.18, 6.4.6, 6.4.12):
+ *
+ *     psi(x)  = psi(x+1)  - 1/x,      psi(x)  ~ log x - 1/(2x) - sum_k B_2k / (2k x^2k)
+ *     psi'(x) = psi'(x+1) + 1/x^2,    psi'(x) ~ 1/x + 1/(2x^2) + sum_k B_2k / x^(2k+1)
+ *
+ * Near the zero of psi at 1.46 the error is absolute, about 1e-15.  GSL's are as good, but take 3
+ * times (psi) and 10 times (psi') as long, and run once per token and step. */
 enum { ASYMPTOTIC = 10 };
 
 double nvdp__digamma(double x) {
@@ -59,20 +59,23 @@ double nvdp__trigamma(double x) {
     return sum + r + 0.5 * q + r * q * tail;
 }
 
-enum { ASYMPTOTIC_FROM = 20 }; /* there the series below end with relative errors under 1e-14 */
+/* Differences of the asymptotic series of log Gamma, psi and psi' (Abramowitz & Stegun 6.1.41, 6.3.18,
+ * 6.4.12), from x = 20 on, where they end with relative errors under 1e-14; x log x, x and 1/x
+ * cancel term by term:
+ *
+ *     log Gamma(x) - x psi(x) + x = (1 + log 2 pi)/2 - log(x)/2 + 1/(6x)    - 1/(90 x^3) + 1/(210 x^5) - ...
+ *     psi'(x) - 1/x               = 1/(2x^2)                    + 1/(6x^3)  - 1/(30 x^5) + 1/(42 x^7)  - ... */
+enum { ASYMPTOTIC_FROM = 20 };
 
-/* Differences of the asymptotic series of log Gamma and psi (Abramowitz & Stegun 6.1.41, 6.3.18): x
- * log x and x cancel term by term. */
 double nvdp__log_gamma_excess(double x) {
     if (x < ASYMPTOTIC_FROM) return nvdp__log_gamma(x) - x * nvdp__digamma(x) + x;
-    const double constant = 1.4189385332046727418; /* (1 + log 2 pi)/2 */
+    const double constant = 1.4189385332046727418;
     double y = 1 / x, y2 = y * y;
     double series =
         y * (1.0 / 6 - y2 * (1.0 / 90 - y2 * (1.0 / 210 - y2 * (1.0 / 210 - y2 * (5.0 / 594)))));
     return constant - 0.5 * log(x) + series;
 }
 
-/* Abramowitz & Stegun 6.4.12 without its first term. */
 double nvdp__trigamma_excess(double x) {
     if (x < ASYMPTOTIC_FROM) return nvdp__trigamma(x) - 1 / x;
     double y = 1 / x, y2 = y * y;
@@ -80,10 +83,55 @@ double nvdp__trigamma_excess(double x) {
                             y2 * (1.0 / 30 - y2 * (1.0 / 42 - y2 * (1.0 / 30 - y2 * (5.0 / 66))))));
 }
 
-/* g below a + 3 sqrt(a) + 2: the power series of P,
- *     P = g^a e^-g / Gamma(a+1) sum_k t_k,   t_k = g^k / ((a+1)...(a+k)),
- * differentiated term by term, h_k = 1/(a+1) + ... + 1/(a+k):
- *     y = (psi(a+1) - log g) sum_k t_k + sum_k t_k h_k.
+/* ---- draws ---- */
+
+/* log g of g ~ Gamma(alpha, 1).  alpha >= 1 by Marsaglia & Tsang (2000), with d = alpha - 1/3,
+ * c = 1/sqrt(9 d), x ~ N(0, 1), u ~ U(0, 1):
+ *
+ *     g = d v,  v = (1 + c x)^3,    accepted where  log u < x^2/2 + d (1 - v + log v)
+ *
+ * alpha < 1 from a draw of alpha + 1, since most draws themselves are below the smallest double:
+ *
+ *     log g = log g' + log(u)/alpha,    g' ~ Gamma(alpha + 1, 1) */
+static double log_draw_above_one(struct nvdp__stream *stream, double alpha) {
+    double d = alpha - 1.0 / 3;
+    double c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = nvdp__stream_normal(stream);
+        double u = nvdp__stream_uniform(stream);
+        if (!(c * x > -1)) continue;
+        double log_v = 3 * log1p(c * x);
+        if (log(u) < 0.5 * x * x + d * (log_v - expm1(log_v))) return log(d) + log_v;
+    }
+}
+
+double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
+    if (!(alpha > 0) || isinf(alpha)) return NAN; /* else the rejection loop might not end */
+    if (alpha >= 1) return log_draw_above_one(stream, alpha);
+    double above = log_draw_above_one(stream, alpha + 1);
+    return above + log(nvdp__stream_uniform(stream)) / alpha;
+}
+
+/* ---- the implicit gradient ----
+ *
+ * At fixed randomness u = P(a, g), with P the regularised lower incomplete gamma function and p the
+ * density, the draw g moves with a by implicit reparameterisation (Figurnov, Mohamed & Mnih 2018,
+ * Eq. 7):
+ *
+ *     dg/da = -(dP(a,g)/da) / p(g; a)
+ *
+ * What is computed is  y = d log g / d log a = (a/g) dg/da,  which is of order 1 for a >> 1 and of
+ * order log(1/u)/a for a << 1, from log g, so that nothing is lost where g underflows.  Three forms
+ * cover the plane; each is a sum whose cancellation is bounded, and neighbours agree at the seams
+ * to 1e-11 (tests/nvib/test_gamma.c). */
+
+/* g below a + 3 sqrt(a) + 2: the power series of P, differentiated term by term:
+ *
+ *     P   = g^a e^-g / Gamma(a+1) sum_k t_k
+ *     t_k = g^k / ((a+1)...(a+k))
+ *     h_k = 1/(a+1) + ... + 1/(a+k)
+ *     y   = (psi(a+1) - log g) sum_k t_k + sum_k t_k h_k
+ *
  * All terms are positive while log g < psi(a+1); beyond, up to the bound, the difference loses at
  * most three digits.  g = 0 leaves psi(a+1) - log g, the limit. */
 static double by_series(double a, double log_g, double g) {
@@ -103,10 +151,13 @@ static double by_series(double a, double log_g, double g) {
     return (nvdp__digamma(a + 1) - log_g) * sum + weighted;
 }
 
-/* Larger g: the upper tail Gamma(a,g) = g^a e^-g F, with the even continued fraction
- *     F = 1/(g+1-a - 1(1-a)/(g+3-a - 2(2-a)/(g+5-a - ...)))      (Abramowitz & Stegun 6.5.31)
- * summed by Steed's algorithm together with its derivative in a, F' > 0:
- *     y = a (F (log g - psi(a)) + F') = F (a (log g - psi(a+1)) + 1) + a F'. */
+/* Larger g: the upper tail's even continued fraction (Abramowitz & Stegun 6.5.31), summed by Steed's
+ * algorithm together with its derivative in a, F' > 0:
+ *
+ *     Gamma(a,g) = g^a e^-g F
+ *     F          = 1/(g+1-a - 1(1-a)/(g+3-a - 2(2-a)/(g+5-a - ...)))
+ *     y          = a (F (log g - psi(a)) + F')
+ *                = F (a (log g - psi(a+1)) + 1) + a F' */
 static double by_fraction(double a, double log_g, double g) {
     double b = g + 1 - a;
     double d = 1 / b;
@@ -132,10 +183,15 @@ static double by_fraction(double a, double log_g, double g) {
     return f * (a * (log_g - nvdp__digamma(a + 1)) + 1) + a * df;
 }
 
-/* a >= 64 and |log(g/a)| <= 1, which holds every draw within 8 standard deviations.  With
- * w = dg/da the definition gives  dw/dg + w ((a-1)/g - 1) = psi(a) - log g.  Put g = a e^t and
- * w = sum_k f_k(t) a^-k; equal powers of a give f_0 = t/(1-e^-t) and
- *     f_k = [d_k + e^-t (f_(k-1) - f'_(k-1))] / (e^-t - 1),   psi(a) - log a ~ sum_k d_k a^-k,
+/* a >= 64 and |log(g/a)| <= 1, which holds every draw within 8 standard deviations.  The definition
+ * gives an equation for w = dg/da; put g = a e^t and compare powers of a:
+ *
+ *     dw/dg + w ((a-1)/g - 1) = psi(a) - log g
+ *     psi(a) - log a          ~ sum_k d_k a^-k
+ *     w                       = sum_k f_k(t) a^-k
+ *     f_0                     = t/(1 - e^-t)
+ *     f_k                     = [d_k + e^-t (f_(k-1) - f'_(k-1))] / (e^-t - 1)
+ *
  * each regular at t = 0, so the expansion is uniform over the mode.  The rows are the Taylor
  * coefficients of y_k = f_k e^-t for k = 1..5, from that recurrence in rational arithmetic;
  * y_0 = t/(e^t - 1).  Terms left out: below 5e-14 at a = 64, falling with a. */
@@ -186,29 +242,4 @@ double nvdp__gamma_implicit_log_gradient(double alpha, double log_g) {
     double g = exp(log_g);
     if (g <= alpha + 3 * sqrt(alpha) + 2) return by_series(alpha, log_g, g);
     return by_fraction(alpha, log_g, g);
-}
-
-double nvdp__gamma_implicit_gradient(double alpha, double g) {
-    if (g == 0) return 0;
-    return g / alpha * nvdp__gamma_implicit_log_gradient(alpha, log(g));
-}
-
-/* Marsaglia & Tsang (2000), "A simple method for generating Gamma variables", for alpha >= 1. */
-static double log_draw_above_one(struct nvdp__stream *stream, double alpha) {
-    double d = alpha - 1.0 / 3;
-    double c = 1 / sqrt(9 * d);
-    for (;;) {
-        double x = nvdp__stream_normal(stream);
-        double u = nvdp__stream_uniform(stream);
-        if (!(c * x > -1)) continue;
-        double log_v = 3 * log1p(c * x);
-        if (log(u) < 0.5 * x * x + d * (log_v - expm1(log_v))) return log(d) + log_v;
-    }
-}
-
-double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
-    if (!(alpha > 0) || isinf(alpha)) return NAN; /* else the rejection loop might not end */
-    if (alpha >= 1) return log_draw_above_one(stream, alpha);
-    double above = log_draw_above_one(stream, alpha + 1);
-    return above + log(nvdp__stream_uniform(stream)) / alpha;
 }

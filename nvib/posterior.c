@@ -1,19 +1,18 @@
-/* The posterior of the tokens: linear mu and logvar, quadratic log alpha, then the clip set; their
- * initial values (docs/nvib.md, section "Initialisation"). */
+/* The posterior of the tokens x_1 ... x_n in R^D (Henderson & Fehr 2023, section 3; docs/nvib.md):
+ *
+ *     mu_i     = W_mu x_i + b_mu
+ *     logvar_i = W_v  x_i + b_v
+ *     log a_i  = w2.(x_i * x_i) + w1.x_i + b          the quadratic projection
+ *
+ * then projected onto the clip set, where there is one.  log a_i is summed in double: its terms are
+ * of the size of |x|^2 and cancel. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-enum { LANES = 8 };
-
-static double lane_sum(const double *lane) {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 NVDP__CLONES static void quadratic_lanes(size_t n, const float *x, const float *w2, const float *w1,
                                          double *lane) {
-    for (size_t i = 0; i + LANES <= n; i += LANES) {
-        for (size_t k = 0; k < LANES; k++) {
+    for (size_t i = 0; i + NVDP__LANES <= n; i += NVDP__LANES) {
+        for (size_t k = 0; k < NVDP__LANES; k++) {
             double v = x[i + k];
             lane[k] += v * (w2[i + k] * v + w1[i + k]);
         }
@@ -22,24 +21,28 @@ NVDP__CLONES static void quadratic_lanes(size_t n, const float *x, const float *
 
 /* sum_i x_i (w2_i x_i + w1_i), in double. */
 static double quadratic(size_t n, const float *x, const float *w2, const float *w1) {
-    double lane[LANES] = {0};
+    double lane[NVDP__LANES] = {0};
     quadratic_lanes(n, x, w2, w1, lane);
-    for (size_t i = n - n % LANES; i < n; i++) {
+    for (size_t i = n - n % NVDP__LANES; i < n; i++) {
         lane[0] += (double)x[i] * ((double)w2[i] * x[i] + w1[i]);
     }
-    return lane_sum(lane);
+    return nvdp__lane_sum(lane);
 }
 
 void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                             const float *x, const float *w2, const float *w1, const float *b,
-                             float *log_alpha) {
+                             const float *x, const struct nvdp__quadratic *w, float *log_alpha) {
     int team = nvdp__team(dev, rows * dim);
 #pragma omp parallel for num_threads(team)
     for (size_t t = 0; t < rows; t++) {
-        log_alpha[t] = (float)(quadratic(dim, x + t * dim, w2, w1) + b[0]);
+        log_alpha[t] = (float)(quadratic(dim, x + t * dim, w->w2, w->w1) + w->b[0]);
     }
 }
 
+/* With g = dL/d log a of a row:
+ *     dx  += g (2 w2 * x + w1)
+ *     dw2 += g x * x
+ *     dw1 += g x
+ *     db  += g */
 NVDP__CLONES static void quadratic_dx(size_t n, float dy, const float *x, const float *w2,
                                       const float *w1, float *dx) {
     for (size_t i = 0; i < n; i++) {
@@ -62,21 +65,21 @@ NVDP__CLONES static void quadratic_dw(size_t rows, size_t dim, size_t width, con
 }
 
 void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                              const float *x, const float *w2, const float *w1,
-                              const float *dlog_alpha, float *dx, float *dw2, float *dw1,
-                              float *db) {
+                              const float *x, const struct nvdp__quadratic *w,
+                              const float *dlog_alpha, float *dx,
+                              const struct nvdp__quadratic *dw) {
     double bias = 0;
     for (size_t t = 0; t < rows; t++) {
         bias += dlog_alpha[t];
     }
-    db[0] += (float)bias;
+    dw->b[0] += (float)bias;
     size_t strips = nvdp__blocks(dim, NVDP__COLUMNS);
     int team = nvdp__team(dev, rows * dim);
 #pragma omp parallel num_threads(team)
     {
 #pragma omp for nowait
         for (size_t t = 0; t < rows; t++) {
-            quadratic_dx(dim, dlog_alpha[t], x + t * dim, w2, w1, dx + t * dim);
+            quadratic_dx(dim, dlog_alpha[t], x + t * dim, w->w2, w->w1, dx + t * dim);
         }
 #pragma omp for
         for (size_t s = 0; s < strips; s++) {
@@ -86,58 +89,63 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
             double sum1[NVDP__COLUMNS] = {0};
             quadratic_dw(rows, dim, width, x + first, dlog_alpha, sum2, sum1);
             for (size_t i = 0; i < width; i++) {
-                dw2[first + i] += (float)sum2[i];
-                dw1[first + i] += (float)sum1[i];
+                dw->w2[first + i] += (float)sum2[i];
+                dw->w1[first + i] += (float)sum1[i];
             }
         }
     }
 }
 
-void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
-                                  const struct nvdp__params *params, const float *hidden) {
-    size_t width = nvib->hidden_size;
-    struct nvdp__linear mu = nvdp__dense_linear(params, &nvib->mu, nvib->tokens);
-    struct nvdp__linear logvar = nvdp__dense_linear(params, &nvib->logvar, nvib->tokens);
-    const nvdp__operand *x = nvdp__rounded(dev, nvib->tokens * width, hidden, nvib->x_room);
-    nvdp__linear_to_float(dev, &mu, x, nvib->mu_out);
-    nvdp__linear_to_float(dev, &logvar, x, nvib->logvar_out);
-    nvdp__quadratic_forward(dev, nvib->tokens, width, hidden,
-                            nvdp__value(params, nvib->alpha_quadratic),
-                            nvdp__value(params, nvib->alpha_weight),
-                            nvdp__value(params, nvib->alpha_bias), nvib->log_alpha);
-    if (nvib->clips) {
-        nvdp__clip_forward(dev, &nvib->clip, nvib->tokens, nvib->dim, nvib->mu_out,
-                           nvib->logvar_out, nvib->log_alpha, nvib->mu_norm, nvib->logvar_in,
-                           nvib->log_alpha_in);
-    }
+/* ---- the three of them, clipped ---- */
+
+static struct nvdp__quadratic alpha_weights(const struct nvdp__nvib *nvib,
+                                            const struct nvdp__params *params) {
+    return (struct nvdp__quadratic){nvdp__value(params, nvib->alpha_quadratic),
+                                    nvdp__value(params, nvib->alpha_weight),
+                                    nvdp__value(params, nvib->alpha_bias)};
 }
 
-void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
-                                   const struct nvdp__params *params, const float *hidden,
+void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in) {
+    const struct nvdp__device *dev = in->dev;
+    size_t rows = nvib->rows.sources;
+    struct nvdp__posterior *posterior = &nvib->posterior;
+    posterior->rows = rows;
+    struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
+    struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
+    const nvdp__operand *x = nvdp__rounded(dev, rows * nvib->hidden_size, in->hidden, nvib->x_room);
+    nvdp__linear_to_float(dev, &mu, x, posterior->mu);
+    nvdp__linear_to_float(dev, &logvar, x, posterior->logvar);
+    struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
+    nvdp__quadratic_forward(dev, rows, nvib->hidden_size, in->hidden, &alpha, posterior->log_alpha);
+    if (nvib->clips) nvdp__clip_forward(dev, &nvib->clip, posterior, &nvib->before);
+}
+
+void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in,
                                    float *d_hidden) {
-    size_t width = nvib->hidden_size;
-    if (nvib->clips) {
-        nvdp__clip_backward(dev, &nvib->clip, nvib->tokens, nvib->dim, nvib->mu_out, nvib->mu_norm,
-                            nvib->logvar_in, nvib->log_alpha_in, nvib->d_mu, nvib->d_logvar,
-                            nvib->d_log_alpha);
-    }
-    struct nvdp__linear mu = nvdp__dense_linear(params, &nvib->mu, nvib->tokens);
-    struct nvdp__linear logvar = nvdp__dense_linear(params, &nvib->logvar, nvib->tokens);
-    nvdp__operand *x = nvdp__rounded(dev, nvib->tokens * width, hidden, nvib->x_room);
-    nvdp__operand *dy = nvdp__rounded(dev, nvib->tokens * nvib->dim, nvib->d_mu, nvib->dy_room);
+    const struct nvdp__device *dev = in->dev;
+    size_t rows = nvib->rows.sources;
+    const struct nvdp__posterior *d = &nvib->d;
+    if (nvib->clips) nvdp__clip_backward(dev, &nvib->clip, &nvib->posterior, &nvib->before, d);
+    struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
+    struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
+    nvdp__operand *x = nvdp__rounded(dev, rows * nvib->hidden_size, in->hidden, nvib->x_room);
+    nvdp__operand *dy = nvdp__rounded(dev, rows * nvib->dim, d->mu, nvib->dy_room);
     nvdp__linear_params_backward(dev, &mu, x, dy);
     nvdp__linear_back_to_float(dev, &mu, dy, false, d_hidden);
-    dy = nvdp__rounded(dev, nvib->tokens * nvib->dim, nvib->d_logvar, nvib->dy_room);
+    dy = nvdp__rounded(dev, rows * nvib->dim, d->logvar, nvib->dy_room);
     nvdp__linear_params_backward(dev, &logvar, x, dy);
     nvdp__linear_back_to_float(dev, &logvar, dy, true, d_hidden);
-    nvdp__quadratic_backward(
-        dev, nvib->tokens, width, hidden, nvdp__value(params, nvib->alpha_quadratic),
-        nvdp__value(params, nvib->alpha_weight), nvib->d_log_alpha, d_hidden,
-        nvdp__grad(params, nvib->alpha_quadratic), nvdp__grad(params, nvib->alpha_weight),
-        nvdp__grad(params, nvib->alpha_bias));
+    struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
+    const struct nvdp__quadratic d_alpha = {nvdp__grad(in->params, nvib->alpha_quadratic),
+                                            nvdp__grad(in->params, nvib->alpha_weight),
+                                            nvdp__grad(in->params, nvib->alpha_bias)};
+    nvdp__quadratic_backward(dev, rows, nvib->hidden_size, in->hidden, &alpha, d->log_alpha,
+                             d_hidden, &d_alpha);
 }
 
-/* BERT's last layer where it fits, else random. */
+/* ---- initial values ---- */
+
+/* The block begins as BERT's last layer where it fits, else random. */
 static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
     struct nvdp__block *block = &nvib->block;
@@ -147,16 +155,25 @@ static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device 
         return;
     }
     const struct nvdp__bert_layer *last = &nvib->bert->layer[config->num_hidden_layers - 1];
-    nvdp__dense_copy(dev, params, &last->query, &block->query);
-    nvdp__dense_copy(dev, params, &last->key, &block->key);
-    nvdp__dense_copy(dev, params, &last->value, &block->value);
-    nvdp__dense_copy(dev, params, &last->attention_output, &block->attention_output);
-    nvdp__dense_copy(dev, params, &last->attention_norm, &block->attention_norm);
-    nvdp__dense_copy(dev, params, &last->intermediate, &block->intermediate);
-    nvdp__dense_copy(dev, params, &last->output, &block->output);
-    nvdp__dense_copy(dev, params, &last->output_norm, &block->output_norm);
+    const struct nvdp__dense *copy[][2] = {
+        {&last->query, &block->query},
+        {&last->key, &block->key},
+        {&last->value, &block->value},
+        {&last->attention_output, &block->attention_output},
+        {&last->attention_norm, &block->attention_norm},
+        {&last->intermediate, &block->intermediate},
+        {&last->output, &block->output},
+        {&last->output_norm, &block->output_norm},
+    };
+    for (size_t i = 0; i < sizeof copy / sizeof copy[0]; i++)
+        nvdp__dense_copy(dev, params, copy[i][0], copy[i][1]);
 }
 
+/*     W_mu = mu_tau I, or for p < D the principal directions of the encoder's outputs, scaled
+ *     W_v  = 0,  b_v = 2 log stdev_tau, moved inside the clip set
+ *     w2   = (p/D) / (2 sqrt h),  w1 = 0,  b = alpha_tau
+ * |mu|^2 is about p/D of |x|^2, so that log a_i begins near |mu|^2/(2 sqrt h) + alpha_tau, and
+ * |z|^2/(2 sqrt h) is what the denoising attention takes off. */
 nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden) {
@@ -169,7 +186,6 @@ nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
                                                  seed, rows, hidden));
     nvdp__params_fill(dev, params, nvib->logvar.weight, 0);
     nvdp__params_fill(dev, params, nvib->logvar.bias, (float)nvdp__start_logvar(config));
-    /* |mu|^2 is about p/d of |x|^2, and |mu|^2/(2 sqrt(h)) is what attention takes off. */
     nvdp__params_fill(dev, params, nvib->alpha_quadratic, (float)(p / d / (2 * sqrt(head_dim))));
     nvdp__params_fill(dev, params, nvib->alpha_weight, 0);
     nvdp__params_fill(dev, params, nvib->alpha_bias, (float)config->alpha_tau);

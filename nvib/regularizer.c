@@ -1,12 +1,33 @@
-/* The two losses of a posterior, published and exact (docs/nvib.md, section "Losses"). */
+/* The regularisers of a posterior, per text of n tokens (docs/nvib.md, section "Losses").
+ *
+ * Notation: K = n+1 components, a_0 = a_p the prior's pseudo-count, A = a_0 + ... + a_n,
+ * A_p = a_p + delta n, C = kappa K, psi the digamma function.  All in nats, in double.
+ *
+ * Published (Henderson & Fehr 2023; Fehr & Henderson 2024), means over dimensions and components;
+ * padding never enters:
+ *
+ *     L_G = kappa/2 sum_i (a_i/A) mean_dims[ var_i + mu_i^2 - 1 - logvar_i ]
+ *     L_D = 1/K { lnG(A) - lnG(A_p) + (A - A_p) (psi(A/C) - psi(A)) + C [lnG(A_p/C) - lnG(A/C)] }
+ *
+ * Exact: the Kullback-Leibler divergence D(Q, E) of the sample Q from that of an empty text E, whose
+ * components are the prior and then padding, b = (a_p, a_pad, ..., a_pad), B = sum b; the order-1
+ * limit of what rdp/ measures, L_G + L_D:
+ *
+ *     L_G = kappa/2 sum_i sum_dims[ var_i + mu_i^2 - 1 - logvar_i ]
+ *     L_D = kappa sum_i [lnG(b_i/kappa) - lnG(a_i/kappa)] + lnG(A) - lnG(B)
+ *           + sum_i (a_i - b_i) (psi(a_i/kappa) - psi(A))
+ *
+ * Under the public length policy E has n components of pseudo-count A_p/K in place of padding. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-enum { LANES = 8 };
-
 /* exp(x) - 1 in double, relative error below 1e-15, for |x| <= 700 (beyond: as at the end; NaN
- * stays). x = n ln 2 + r; a Taylor polynomial for r, |r| <= 0.347; exp(x) - 1 = 2^n (exp(r) - 1) +
- * (2^n - 1). Without branches and calls, so that loops over it become vectors. */
+ * stays), by a Taylor polynomial in r:
+ *
+ *     x          = n ln 2 + r,   |r| <= 0.347
+ *     exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1)
+ *
+ * Without branches and calls, so that loops over it become vectors. */
 NVDP__INLINE double expm1_inline(double x) {
     const double round = 0x1.8p52;
     x = x > 700 ? 700 : x;
@@ -35,11 +56,12 @@ NVDP__INLINE double expm1_inline(double x) {
     return power * p + (power - 1);
 }
 
-NVDP__CLONES static double kl_gaussian_sum(size_t n, const float *mu, const float *logvar) {
-    double lane[LANES] = {0};
-    size_t whole = n - n % LANES;
-    for (size_t i = 0; i < whole; i += LANES) {
-        for (size_t k = 0; k < LANES; k++) {
+/* sum over n numbers of var + mu^2 - 1 - logvar */
+NVDP__CLONES static void kl_gaussian_lanes(size_t n, const float *mu, const float *logvar,
+                                           double *lane) {
+    size_t whole = n - n % NVDP__LANES;
+    for (size_t i = 0; i < whole; i += NVDP__LANES) {
+        for (size_t k = 0; k < NVDP__LANES; k++) {
             double m = mu[i + k];
             double v = logvar[i + k];
             lane[k] += (expm1_inline(v) - v) + m * m;
@@ -50,15 +72,16 @@ NVDP__CLONES static double kl_gaussian_sum(size_t n, const float *mu, const floa
         double v = logvar[i];
         lane[i - whole] += (expm1_inline(v) - v) + m * m;
     }
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-/* D(N(mu, var) || N(0, I)) = 1/2 sum var + mu^2 - 1 - log var, nats. */
+/* D(N(mu, var) || N(0, I)) = 1/2 sum[ var + mu^2 - 1 - logvar ], nats. */
 static double gaussian_kl(size_t n, const float *mu, const float *logvar) {
-    return 0.5 * kl_gaussian_sum(n, mu, logvar);
+    double lane[NVDP__LANES] = {0};
+    kl_gaussian_lanes(n, mu, logvar, lane);
+    return 0.5 * nvdp__lane_sum(lane);
 }
 
+/* dD/dmu = mu,  dD/dlogvar = (var - 1)/2 */
 NVDP__CLONES static void kl_gaussian_backward(size_t n, double weight, const float *mu,
                                               const float *logvar, float *dmu, float *dlogvar) {
     for (size_t i = 0; i < n; i++) {
@@ -67,14 +90,39 @@ NVDP__CLONES static void kl_gaussian_backward(size_t n, double weight, const flo
     }
 }
 
-/* One text's rows of the batch. */
+/* ---- one text's rows of the batch ---- */
+
 struct text {
     size_t tokens, dim;
     const float *mu, *logvar, *log_alpha;
     float *dmu, *dlogvar, *dlog_alpha; /* NULL: no gradients */
 };
 
-/* A_q: the pseudo-counts of the real components. */
+static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__posterior *d,
+                           const int32_t *offset, size_t b) {
+    size_t first = (size_t)offset[b];
+    struct text text = {.tokens = (size_t)offset[b + 1] - first,
+                        .dim = q->dim,
+                        .mu = q->mu + first * q->dim,
+                        .logvar = q->logvar + first * q->dim};
+    if (q->log_alpha != NULL) text.log_alpha = q->log_alpha + first;
+    if (d == NULL) return text;
+    text.dmu = d->mu + first * q->dim;
+    text.dlogvar = d->logvar + first * q->dim;
+    if (q->log_alpha != NULL) text.dlog_alpha = d->log_alpha + first;
+    return text;
+}
+
+/* D of token i's Gaussian; weight times its gradient is added. */
+static double token_kl(const struct text *text, size_t i, double weight) {
+    size_t at = i * text->dim;
+    if (text->dmu != NULL)
+        kl_gaussian_backward(text->dim, weight, text->mu + at, text->logvar + at, text->dmu + at,
+                             text->dlogvar + at);
+    return gaussian_kl(text->dim, text->mu + at, text->logvar + at);
+}
+
+/* A */
 static double pseudo_counts(const struct text *text, double prior_alpha) {
     double sum = prior_alpha;
     for (size_t i = 0; i < text->tokens; i++) {
@@ -83,20 +131,18 @@ static double pseudo_counts(const struct text *text, double prior_alpha) {
     return sum;
 }
 
-/* L_G = kappa/2 sum_i (a_i/A) mean_dims[var + mu^2 - 1 - log var]; the prior's term is 0.
- * dL_G/d log a_j = (a_j/A) (kappa m_j - L_G), m_j the j-th mean over dimensions, halved. */
+/* ---- published ---- */
+
+/* L_G = sum_i (a_i/A) m_i,  m_i = kappa/2 mean_dims[...]; the prior's is 0.
+ *     dL_G/dlog a_j = (a_j/A) (m_j - L_G) */
 static double published_gaussian(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double loss = 0;
     for (size_t i = 0; i < text->tokens; i++) {
-        size_t at = i * text->dim;
         double share = exp((double)text->log_alpha[i]) / sum;
-        double mean = kl->kappa / (double)text->dim *
-                      gaussian_kl(text->dim, text->mu + at, text->logvar + at);
+        double weight = kl->weight_g * kl->of.kappa * share / (double)text->dim;
+        double mean = kl->of.kappa / (double)text->dim * token_kl(text, i, weight);
         loss += share * mean;
-        if (text->dmu == NULL) continue;
-        kl_gaussian_backward(text->dim, kl->weight_g * kl->kappa * share / (double)text->dim,
-                             text->mu + at, text->logvar + at, text->dmu + at, text->dlogvar + at);
-        text->dlog_alpha[i] += (float)(kl->weight_g * share * mean);
+        if (text->dmu != NULL) text->dlog_alpha[i] += (float)(kl->weight_g * share * mean);
     }
     for (size_t i = 0; i < text->tokens && text->dmu != NULL; i++) {
         double share = exp((double)text->log_alpha[i]) / sum;
@@ -105,15 +151,15 @@ static double published_gaussian(const struct nvdp__kl *kl, const struct text *t
     return loss;
 }
 
-/* Henderson & Fehr (2023), with C = kappa K, K = n+1, A_p = a_p + delta (K-1):
- *     L_D = 1/K { lnG(A_q) - lnG(A_p) + (A_q - A_p)(psi(A_q/C) - psi(A_q)) + C [lnG(A_p/C) -
- * lnG(A_q/C)] } dL_D/dA_q = (A_q - A_p)/K (psi'(A_q/C)/C - psi'(A_q)): the first-order terms
- * cancel.  Written with what log Gamma and psi' exceed their leading terms by, since those cancel
- * too: A_q may be e^40. */
+/* The first-order terms of the derivative cancel:
+ *     dL_D/dA = (A - A_p)/K (psi'(A/C)/C - psi'(A))
+ * Both are written with what log Gamma and psi' exceed their leading terms by, E(x) = lnG(x) - x psi(x)
+ * + x and psi'(x) - 1/x, since those cancel too (A may be e^40):
+ *     K L_D = E(A) - C E(A/C) + A_p (psi(A) - psi(A/C)) - lnG(A_p) + C lnG(A_p/C) */
 static double published_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double count = (double)text->tokens + 1;
-    double pieces = kl->kappa * count;
-    double prior = kl->prior_alpha + kl->delta * (count - 1);
+    double pieces = kl->of.kappa * count;
+    double prior = kl->of.prior_alpha + kl->of.delta * (count - 1);
     double loss = nvdp__log_gamma_excess(sum) - pieces * nvdp__log_gamma_excess(sum / pieces) +
                   prior * (nvdp__digamma(sum) - nvdp__digamma(sum / pieces)) -
                   nvdp__log_gamma(prior) + pieces * nvdp__log_gamma(prior / pieces);
@@ -128,86 +174,73 @@ static double published_dirichlet(const struct nvdp__kl *kl, const struct text *
     return loss / count;
 }
 
-/* The sum over components of kappa Gaussians each, in nats. */
+/* ---- exact ---- */
+
 static double exact_gaussian(const struct nvdp__kl *kl, const struct text *text) {
     double loss = 0;
     for (size_t i = 0; i < text->tokens; i++) {
-        size_t at = i * text->dim;
-        loss += kl->kappa * gaussian_kl(text->dim, text->mu + at, text->logvar + at);
-        if (text->dmu == NULL) continue;
-        kl_gaussian_backward(text->dim, kl->weight_g * kl->kappa, text->mu + at, text->logvar + at,
-                             text->dmu + at, text->dlogvar + at);
+        loss += kl->of.kappa * token_kl(text, i, kl->weight_g * kl->of.kappa);
     }
     return loss;
 }
 
-/* KL of Dirichlets over kappa weights a component, a_i/kappa each, from an empty text's b_i/kappa:
- *     kappa sum_i [lnG(b_i/kappa) - lnG(a_i/kappa)] + lnG(A) - lnG(B)
- *         + sum_i (a_i - b_i)(psi(a_i/kappa) - psi(A)).
- * The prior and padding have a_i = b_i: they enter through A and B alone.
- *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A).
- * Both are written with what log Gamma and psi' exceed their leading terms by: those sum to a_p +
- * padding and to B/A - b_j/a_j. */
+/* The prior and padding have a_i = b_i: they enter through A and B alone.
+ *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A)
+ * Both are written with what log Gamma and psi' exceed their leading terms by, as above; those terms
+ * sum to a_p + padding and to B/A - b_j/a_j. */
 static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
+    const struct nvdp__form *of = &kl->of;
     double tokens = (double)text->tokens;
-    double b =
-        kl->length > 0 ? kl->pad_alpha : (kl->prior_alpha + kl->delta * tokens) / (tokens + 1);
-    double padding = kl->length > 0 ? ((double)kl->length - tokens) * kl->pad_alpha : 0;
+    bool padded = of->length > 0;
+    double b = padded ? of->pad_alpha : (of->prior_alpha + of->delta * tokens) / (tokens + 1);
+    double padding = padded ? ((double)of->length - tokens) * of->pad_alpha : 0;
     double total = sum + padding;
-    double empty = kl->prior_alpha + tokens * b + padding;
-    double excess = sum - (kl->prior_alpha + tokens * b);
+    double empty = of->prior_alpha + tokens * b + padding;
+    double excess = sum - (of->prior_alpha + tokens * b);
     double psi_total = nvdp__digamma(total);
     double slope_total = excess * nvdp__trigamma_excess(total);
     double loss = nvdp__log_gamma_excess(total) + empty * psi_total - nvdp__log_gamma(empty) -
-                  kl->prior_alpha - padding + tokens * kl->kappa * nvdp__log_gamma(b / kl->kappa);
+                  of->prior_alpha - padding + tokens * of->kappa * nvdp__log_gamma(b / of->kappa);
     for (size_t i = 0; i < text->tokens; i++) {
         double a = exp((double)text->log_alpha[i]);
-        double piece = a / kl->kappa;
-        loss -= kl->kappa * nvdp__log_gamma_excess(piece) + b * nvdp__digamma(piece);
+        double piece = a / of->kappa;
+        loss -= of->kappa * nvdp__log_gamma_excess(piece) + b * nvdp__digamma(piece);
         if (text->dmu == NULL) continue;
-        double slope = a * ((a - b) * nvdp__trigamma_excess(piece) / kl->kappa - slope_total);
+        double slope = a * ((a - b) * nvdp__trigamma_excess(piece) / of->kappa - slope_total);
         text->dlog_alpha[i] += (float)(kl->weight_d * (slope - b + a / total * empty));
     }
     return loss;
 }
 
+/* ---- a batch ---- */
+
 void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, size_t texts,
-                     const int32_t *token_offset, size_t dim, const float *mu, const float *logvar,
-                     const float *log_alpha, double *loss_g, double *loss_d, float *dmu,
-                     float *dlogvar, float *dlog_alpha) {
-    int team = nvdp__team(dev, 8 * (size_t)token_offset[texts] * dim);
+                     const int32_t *token_offset, const struct nvdp__posterior *posterior,
+                     const struct nvdp__posterior *d, double *loss_g, double *loss_d) {
+    int team = nvdp__team(dev, 8 * (size_t)token_offset[texts] * posterior->dim);
 #pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t b = 0; b < texts; b++) {
-        size_t first = (size_t)token_offset[b];
-        struct text text = {.tokens = (size_t)token_offset[b + 1] - first,
-                            .dim = dim,
-                            .mu = mu + first * dim,
-                            .logvar = logvar + first * dim,
-                            .log_alpha = log_alpha + first,
-                            .dmu = dmu != NULL ? dmu + first * dim : NULL,
-                            .dlogvar = dmu != NULL ? dlogvar + first * dim : NULL,
-                            .dlog_alpha = dmu != NULL ? dlog_alpha + first : NULL};
-        double sum = pseudo_counts(&text, kl->prior_alpha);
-        bool exact = kl->form == NVDP__KL_EXACT;
+        struct text text = text_at(posterior, d, token_offset, b);
+        double sum = pseudo_counts(&text, kl->of.prior_alpha);
+        bool exact = kl->which == NVDP__KL_EXACT;
         double g = exact ? exact_gaussian(kl, &text) : published_gaussian(kl, &text, sum);
-        double d = exact ? exact_dirichlet(kl, &text, sum) : published_dirichlet(kl, &text, sum);
+        double l = exact ? exact_dirichlet(kl, &text, sum) : published_dirichlet(kl, &text, sum);
         if (loss_g != NULL) loss_g[b] = g;
-        if (loss_d != NULL) loss_d[b] = d;
+        if (loss_d != NULL) loss_d[b] = l;
     }
 }
 
-void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form form, double weight,
-                           size_t texts, const int32_t *offset, size_t dim, const float *mu,
-                           const float *logvar, double *loss, float *dmu, float *dlogvar) {
-    int team = nvdp__team(dev, 8 * (size_t)offset[texts] * dim);
+void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form which, double weight,
+                           size_t texts, const int32_t *offset,
+                           const struct nvdp__posterior *posterior, const struct nvdp__posterior *d,
+                           double *loss) {
+    int team = nvdp__team(dev, 8 * (size_t)offset[texts] * posterior->dim);
 #pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t b = 0; b < texts; b++) {
-        size_t first = (size_t)offset[b] * dim;
-        size_t rows = (size_t)(offset[b + 1] - offset[b]);
-        double share = form == NVDP__KL_PUBLISHED && rows > 0 ? 1 / (double)rows : 1;
-        if (loss != NULL) loss[b] = share * gaussian_kl(rows * dim, mu + first, logvar + first);
-        if (dmu == NULL) continue;
-        kl_gaussian_backward(rows * dim, weight * share, mu + first, logvar + first, dmu + first,
-                             dlogvar + first);
+        struct text text = text_at(posterior, d, offset, b);
+        double share = which == NVDP__KL_PUBLISHED && text.tokens > 0 ? 1 / (double)text.tokens : 1;
+        text.dim *= text.tokens; /* one long row */
+        double sum = token_kl(&text, 0, weight * share);
+        if (loss != NULL) loss[b] = share * sum;
     }
 }

@@ -1,8 +1,17 @@
-/* A text's sample: Gaussian vectors z and Dirichlet weights pi, and their gradients. */
+/* A text's sample: Gaussian vectors z and Dirichlet weights pi (Henderson & Fehr 2023; NVDP paper,
+ * section on sampling), and their gradients.  Drawn in training and at test time alike.
+ *
+ * A text's noise comes from streams keyed by (seed, purpose, epoch, the text's index in its data
+ * set): what it draws depends neither on the batch around it nor on the number of threads. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-/* ---- vectors: z = mu + exp(logvar/2) eps, reparameterised (Kingma & Welling 2014) ---- */
+/* ---- vectors, reparameterised (Kingma & Welling 2014) ----
+ *
+ *     z_r = mu_i + exp(logvar_i/2) eps_r,   eps_r ~ N(0, I),  i the source of row r
+ *     z_r = eps_r                           of the prior and of padding
+ *
+ * Row r of a text takes its normals from block r ceil(dim/8) of the stream on. */
 
 enum { CHUNK = 256, BLOCK_NORMALS = 8 };
 
@@ -15,37 +24,20 @@ NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float 
     }
 }
 
-static void finish(size_t n, const float *mu, const float *logvar, const double *eps, float *z) {
-    if (mu != NULL) {
-        gauss_shift_row(n, mu, logvar, eps, z);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        z[i] = (float)eps[i];
-    }
-}
-
-static void drawn_row(struct nvdp__stream *stream, size_t dim, const float *mu, const float *logvar,
-                      float *z) {
+/* A row; mu NULL: of no source. */
+static void gauss_row(struct nvdp__stream *stream, const float *given, size_t dim, const float *mu,
+                      const float *logvar, float *z) {
     double eps[CHUNK];
     for (size_t first = 0; first < dim; first += CHUNK) {
         size_t n = dim - first < CHUNK ? dim - first : CHUNK;
-        nvdp__stream_normals_f64(stream, n, eps);
-        finish(n, mu != NULL ? mu + first : NULL, mu != NULL ? logvar + first : NULL, eps,
-               z + first);
-    }
-}
-
-static void given_row(size_t dim, const float *mu, const float *logvar, const float *given,
-                      float *z) {
-    double eps[CHUNK];
-    for (size_t first = 0; first < dim; first += CHUNK) {
-        size_t n = dim - first < CHUNK ? dim - first : CHUNK;
-        for (size_t i = 0; i < n; i++) {
+        if (given == NULL) nvdp__stream_normals_f64(stream, n, eps);
+        for (size_t i = 0; i < n && given != NULL; i++) {
             eps[i] = given[first + i];
         }
-        finish(n, mu != NULL ? mu + first : NULL, mu != NULL ? logvar + first : NULL, eps,
-               z + first);
+        if (mu != NULL) gauss_shift_row(n, mu + first, logvar + first, eps, z + first);
+        for (size_t i = 0; i < n && mu == NULL; i++) {
+            z[first + i] = (float)eps[i];
+        }
     }
 }
 
@@ -64,28 +56,31 @@ static size_t text_of(size_t texts, const int32_t *offset, size_t row) {
     return low;
 }
 
-void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__noise *noise,
-                        enum nvdp__purpose purpose, uint32_t epoch, size_t texts,
-                        const int32_t *offset, const uint64_t *key, size_t dim, const int32_t *src,
-                        const float *mu, const float *logvar, const float *eps, float *z) {
-    size_t rows = (size_t)offset[texts];
-    size_t blocks = nvdp__blocks(dim, BLOCK_NORMALS); /* of the stream, a row */
-    int team = nvdp__team(dev, 8 * rows * dim);       /* a normal is some 8 operations */
+void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw *draw,
+                        const struct nvdp__sample_rows *layout,
+                        const struct nvdp__posterior *posterior, float *z) {
+    size_t dim = posterior->dim;
+    size_t blocks = nvdp__blocks(dim, BLOCK_NORMALS);   /* of the stream, per row */
+    int team = nvdp__team(dev, 8 * layout->rows * dim); /* a normal is some 8 operations */
 #pragma omp parallel for num_threads(team)
-    for (size_t r = 0; r < rows; r++) {
-        const float *m = src[r] >= 0 ? mu + (size_t)src[r] * dim : NULL;
-        const float *v = src[r] >= 0 ? logvar + (size_t)src[r] * dim : NULL;
-        if (eps != NULL) {
-            given_row(dim, m, v, eps + r * dim, z + r * dim);
-            continue;
+    for (size_t r = 0; r < layout->rows; r++) {
+        int32_t source = layout->src[r];
+        const float *mu = source >= 0 ? posterior->mu + (size_t)source * dim : NULL;
+        const float *logvar = source >= 0 ? posterior->logvar + (size_t)source * dim : NULL;
+        const float *given = draw->eps != NULL ? draw->eps + r * dim : NULL;
+        struct nvdp__stream stream = {0};
+        if (given == NULL) {
+            size_t b = text_of(layout->texts, layout->offset, r);
+            stream = nvdp__stream_open(&draw->noise, draw->gauss, draw->epoch, layout->key[b]);
+            nvdp__stream_seek(&stream, (uint32_t)((r - (size_t)layout->offset[b]) * blocks));
         }
-        size_t b = text_of(texts, offset, r);
-        struct nvdp__stream stream = nvdp__stream_open(noise, purpose, epoch, key[b]);
-        nvdp__stream_seek(&stream, (uint32_t)((r - (size_t)offset[b]) * blocks));
-        drawn_row(&stream, dim, m, v, z + r * dim);
+        gauss_row(&stream, given, dim, mu, logvar, z + r * dim);
     }
 }
 
+/* Of a row's dz, added to its source's:
+ *     dmu     += dz
+ *     dlogvar += dz exp(logvar/2) eps / 2 = dz (z - mu)/2 */
 NVDP__CLONES static void gauss_backward_row(size_t n, const float *mu, const float *z,
                                             const float *dz, float *dmu, float *dlogvar) {
     for (size_t i = 0; i < n; i++) {
@@ -94,103 +89,99 @@ NVDP__CLONES static void gauss_backward_row(size_t n, const float *mu, const flo
     }
 }
 
-void nvdp__gauss_sample_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                                 const int32_t *src, const float *mu, const float *z,
-                                 const float *dz, float *dmu, float *dlogvar) {
-    int team = nvdp__team(dev, rows * dim);
-    /* A token's rows are neighbours: whoever comes on the first of them takes them all. */
+void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
+                                 const struct nvdp__sample_rows *layout,
+                                 const struct nvdp__posterior *posterior, const float *z,
+                                 const float *dz, const struct nvdp__posterior *d) {
+    const int32_t *src = layout->src;
+    size_t dim = posterior->dim;
+    int team = nvdp__team(dev, layout->rows * dim);
+    /* A token's rows are neighbours: whoever comes on the first of them takes them all, in order. */
 #pragma omp parallel for num_threads(team)
-    for (size_t first = 0; first < rows; first++) {
+    for (size_t first = 0; first < layout->rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
         size_t t = (size_t)src[first] * dim;
-        for (size_t r = first; r < rows && src[r] == src[first]; r++) {
-            gauss_backward_row(dim, mu + t, z + r * dim, dz + r * dim, dmu + t, dlogvar + t);
+        for (size_t r = first; r < layout->rows && src[r] == src[first]; r++) {
+            gauss_backward_row(dim, posterior->mu + t, z + r * dim, dz + r * dim, d->mu + t,
+                               d->logvar + t);
         }
     }
 }
 
-/* ---- weights, in log space: pi = g / sum g, g_r ~ Gamma(a_r, 1) ---- */
+/* ---- weights ----
+ *
+ *     pi = g / sum g,   g_r ~ Gamma(a_r/kappa, 1),   so that pi ~ Dirichlet(a/kappa, kappa times each)
+ *
+ * which is the same distribution as rho ~ Dirichlet(a) over components, each shared out by
+ * Dirichlet(a_i/kappa, ...).  Small pseudo-counts draw zeros: log g is drawn and normalised by
+ * log-sum-exp, so that log pi is always finite.  Pseudo-counts below 1e-29 could draw below float's
+ * range: log g stops at -1e30. */
 
-/* Gammas of one text. */
-struct gammas {
-    double kappa;
-    const int32_t *src;
-    const float *base, *log_alpha, *given;
-};
-
-static double log_pseudo_count(const struct gammas *in, size_t r) {
-    double log_a = in->src[r] >= 0 ? in->log_alpha[in->src[r]] : log((double)in->base[r]);
-    return in->kappa == 1 ? log_a : log_a - log(in->kappa);
-}
-
-/* Pseudo-counts below 1e-29 could draw below float's range; the floor keeps log pi finite. */
-static double log_draw(const struct gammas *in, size_t r, double alpha,
-                       struct nvdp__stream *stream) {
-    double log_g = in->given != NULL ? in->given[r] : nvdp__gamma_log_draw(stream, alpha);
+/* Row r's log g, and its pseudo-count a_r/kappa; numbers that no token has are rounded to float, as the
+ * tokens' are. */
+static double draw_row(const struct nvdp__draw *draw, const struct nvdp__form *form,
+                       const struct nvdp__sample_rows *layout, const float *log_alpha, size_t r,
+                       struct nvdp__stream *stream, double *alpha) {
+    int32_t source = layout->src[r];
+    double log_a =
+        source >= 0 ? log_alpha[source] : log((double)(float)nvdp__form_alpha(form, source));
+    *alpha = exp(form->kappa == 1 ? log_a : log_a - log(form->kappa));
+    double log_g =
+        draw->log_gamma != NULL ? draw->log_gamma[r] : nvdp__gamma_log_draw(stream, *alpha);
     return log_g < -1e30 ? -1e30 : log_g;
 }
 
-static float log_gradient(double alpha, double log_g) {
-    double y = nvdp__gamma_implicit_log_gradient(alpha, log_g);
-    return y > 1e30 ? 1e30f : (float)y;
-}
-
-/* Two passes over the same stream, for the sum and for the weights, so that every log g enters in
- * double and none is kept. */
-static void weigh_text(const struct gammas *in, struct nvdp__stream start, size_t first, size_t end,
-                       float *log_pi, float *dlogg) {
-    struct nvdp__stream stream = start;
-    double top = -INFINITY;
-    double sum = 0;
-    for (size_t r = first; r < end; r++) {
-        double log_g = log_draw(in, r, exp(log_pseudo_count(in, r)), &stream);
-        if (log_g > top) {
-            sum = sum * exp(top - log_g) + 1;
-            top = log_g;
-        } else {
-            sum += exp(log_g - top);
+void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__draw *draw,
+                            const struct nvdp__form *form, const struct nvdp__sample_rows *layout,
+                            const float *log_alpha, float *log_pi, float *dlogg) {
+    int team = nvdp__team(dev, 128 * layout->rows); /* a draw is some 128 operations */
+#pragma omp parallel for schedule(dynamic) num_threads(team)
+    for (size_t b = 0; b < layout->texts; b++) {
+        size_t first = (size_t)layout->offset[b], end = (size_t)layout->offset[b + 1];
+        struct nvdp__stream start = {0}, stream;
+        if (draw->log_gamma == NULL)
+            start = nvdp__stream_open(&draw->noise, draw->gamma, draw->epoch, layout->key[b]);
+        /* Two passes over the same stream, for the sum and for the weights, so that every log g
+         * enters in double and none is kept. */
+        double alpha, top = -INFINITY, sum = 0;
+        stream = start;
+        for (size_t r = first; r < end; r++) {
+            double log_g = draw_row(draw, form, layout, log_alpha, r, &stream, &alpha);
+            if (log_g > top) {
+                sum = sum * exp(top - log_g) + 1;
+                top = log_g;
+            } else {
+                sum += exp(log_g - top);
+            }
+        }
+        double total = top + log(sum);
+        stream = start;
+        for (size_t r = first; r < end; r++) {
+            double log_g = draw_row(draw, form, layout, log_alpha, r, &stream, &alpha);
+            log_pi[r] = (float)(log_g - total);
+            if (dlogg == NULL) continue;
+            double y = layout->src[r] >= 0 ? nvdp__gamma_implicit_log_gradient(alpha, log_g) : 0;
+            dlogg[r] = y > 1e30 ? 1e30f : (float)y;
         }
     }
-    double total = top + log(sum);
-    stream = start;
-    for (size_t r = first; r < end; r++) {
-        double alpha = exp(log_pseudo_count(in, r));
-        double log_g = log_draw(in, r, alpha, &stream);
-        log_pi[r] = (float)(log_g - total);
-        if (dlogg != NULL) dlogg[r] = in->src[r] >= 0 ? log_gradient(alpha, log_g) : 0;
-    }
 }
 
-void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__noise *noise,
-                            enum nvdp__purpose purpose, uint32_t epoch, size_t texts,
-                            const int32_t *offset, const uint64_t *key, double kappa,
-                            const int32_t *src, const float *base, const float *log_alpha,
-                            const float *log_gamma, float *log_pi, float *dlogg) {
-    const struct gammas in = {kappa, src, base, log_alpha, log_gamma};
-    int team = nvdp__team(dev, 128 * (size_t)offset[texts]); /* a draw is some 128 operations */
-#pragma omp parallel for schedule(dynamic) num_threads(team)
-    for (size_t b = 0; b < texts; b++) {
-        struct nvdp__stream stream = {0};
-        if (log_gamma == NULL) stream = nvdp__stream_open(noise, purpose, epoch, key[b]);
-        weigh_text(&in, stream, (size_t)offset[b], (size_t)offset[b + 1], log_pi, dlogg);
-    }
-}
-
-void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev, size_t texts,
-                                     const int32_t *offset, const int32_t *src, const float *log_pi,
+/* d log pi_i / d log g_j = delta_ij - pi_j, then d log g_j / d log a_j:
+ *     dlog a_j += dlogg_j (dlog pi_j - pi_j sum_i dlog pi_i) */
+void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev,
+                                     const struct nvdp__sample_rows *layout, const float *log_pi,
                                      const float *dlogg, const float *dlog_pi, float *dlog_alpha) {
-    int team = nvdp__team(dev, 8 * (size_t)offset[texts]);
-    /* d log pi_i / d log g_j = delta_ij - pi_j, then d log g_j / d log alpha_j. */
+    int team = nvdp__team(dev, 8 * layout->rows);
 #pragma omp parallel for num_threads(team)
-    for (size_t b = 0; b < texts; b++) {
+    for (size_t b = 0; b < layout->texts; b++) {
         double total = 0;
-        for (int32_t r = offset[b]; r < offset[b + 1]; r++) {
+        for (int32_t r = layout->offset[b]; r < layout->offset[b + 1]; r++) {
             total += dlog_pi[r];
         }
-        for (int32_t r = offset[b]; r < offset[b + 1]; r++) {
-            if (src[r] < 0) continue;
+        for (int32_t r = layout->offset[b]; r < layout->offset[b + 1]; r++) {
+            if (layout->src[r] < 0) continue;
             double dlog_g = dlog_pi[r] - exp((double)log_pi[r]) * total;
-            dlog_alpha[src[r]] += (float)(dlogg[r] * dlog_g);
+            dlog_alpha[layout->src[r]] += (float)(dlogg[r] * dlog_g);
         }
     }
 }

@@ -1,7 +1,7 @@
-/* Mechanisms of Gaussians without weights (docs/vib.md): hidden states -> sources -> a Gaussian a
+/* Mechanisms of Gaussians without weights (docs/vib.md): hidden states -> sources -> one Gaussian per
  * source -> sample -> pooled vector.
  *
- * Sources [S, D]: of a `single` mechanism one a text, pooled from its tokens' states; else the
+ * Sources [S, D]: of a `single` mechanism one per text, pooled from its tokens' states; else the
  * tokens.  Rows of a text in a sample: one, or 1..n (the tokens) and, under the hidden length
  * policy, n+1..L (padding). */
 #ifndef NVDP_VIB_VIB_H
@@ -19,10 +19,10 @@ extern const struct nvdp__mechanism nvdp__mechanisms_vib[NVDP__VIB_FORMS];
 struct nvdp__vib {
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert;
-    enum nvdp__vib_form form;
+    enum nvdp__vib_form which;
     struct nvdp_nvib_config config; /* resolved */
-    size_t hidden_size, dim;        /* D, p */
-    bool single;
+    struct nvdp__form form;
+    size_t hidden_size, dim;  /* D, p */
     struct nvdp__extra extra; /* vtdp */
     struct nvdp__dense mu;
     struct nvdp__dense rho; /* vtdp */
@@ -30,31 +30,19 @@ struct nvdp__vib {
     struct nvdp__clip clip;
     bool clips;
 
-    /* planned */
-    bool training;
-    size_t max_tokens, max_texts, max_sources, max_rows;
-    size_t offset_capacity, src_capacity, same_capacity, stage_capacity;
-    int32_t *offset; /* [texts+1] rows of a text (host) */
-    int32_t *src;    /* [rows] its source, -1: padding (host) */
-    int32_t *same;   /* [S] zeros: all sources have the first row (host) */
-    float *stage;    /* [p] (host) */
-
-    /* tensor memory */
-    nvdp__operand *x_room, *dy_room; /* what products read, rounded: [S,D] or [S,p] */
-    float *pooled_states;            /* [S,D] single */
-    float *mu_out, *logvar_out;      /* [S,p] clipped */
-    float *rho_out;                  /* [S,p] vtdp */
-    float *row, *d_row;              /* [p] the one logvar of vib-fixed, vib-learned */
-    float *mu_norm, *logvar_in;      /* where clipped: as it was before */
-    float *z, *pooled;               /* [R,p], [texts,p] */
-    float *d_mu, *d_logvar, *d_z;    /* training */
-    float *d_x;                      /* [S,D] single */
+    struct nvdp__sample_rows rows;
+    nvdp__operand *x_room, *dy_room;  /* what products read, rounded: [S,D] or [S,p] */
+    float *pooled_states;             /* [S,D] single */
+    struct nvdp__posterior posterior; /* [S,p], clipped */
+    struct nvdp__unclipped before;    /* where clipped */
+    float *rho_out;                   /* [S,p] vtdp, [p] vib-learned: gradients */
+    float *z, *pooled;                /* [R,p], [texts,p] */
+    struct nvdp__posterior d;         /* training: gradients */
+    float *d_z, *d_x;                 /* [R,p]; [S,D] single */
 
     /* the last forward */
-    size_t texts, tokens, sources, rows;
-    const float *states;          /* [T,D] the encoder's, or the extra layer's */
-    const float *x;               /* [S,D] sources */
-    const int32_t *source_offset; /* [texts+1] */
+    const float *states; /* [T,D] the encoder's, or the extra layer's */
+    const float *x;      /* [S,D] sources */
 };
 
 /* logvar = 2 log sigma of sigma = softplus(rho) = log(1 + e^rho). */

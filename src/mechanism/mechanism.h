@@ -1,14 +1,82 @@
-/* The one interface behind which every mechanism stands: hidden states -> sample -> pooled vector.
+/* The one interface behind which every mechanism stands: hidden states -> posterior -> sample ->
+ * pooled vector.  Below it, what mechanisms share: which components a text has, how the rows of a
+ * batch's sample lie, the initial map of the means.
  *
  * Order of calls: create (declares parameters) -> [params allocated] -> initialise -> plan (twice:
- * measure, carve) -> per step: forward, losses, backward.  A new mechanism is one file and one row
- * in src/model/methods.c.  Mechanisms never dereference tensor memory. */
+ * measure, carve) -> per step: forward, backward.  A new mechanism is one file and one row in
+ * src/model/methods.c. */
 #ifndef NVDP_SRC_MECHANISM_H
 #define NVDP_SRC_MECHANISM_H
 
 #include "base/random.h"
 #include "bert/encoder.h"
 #include <nvdp/method.h>
+
+/* ---- the components of a text (mechanism.c) ---- */
+
+/* What the posterior and the sample of a text of n tokens are made of, in this order, `kappa`
+ * neighbouring rows each:
+ *
+ *     component               mean, log variance     pseudo-count
+ *     the prior               0, 0                   prior_alpha              where there are weights
+ *     tokens 1..n             of the token           of the token             `single`: one per text
+ *     padding n+1..length     0, 0                   pad_alpha                where length > 0 */
+struct nvdp__form {
+    bool weights;  /* rows have weights, and the prior has a component */
+    bool single;   /* one vector per text, not one per token: no length shows; length is 1 */
+    size_t length; /* tokens and padding; 0: no padding, the sample shows n */
+    int kappa;     /* 1 without weights */
+    double prior_alpha, pad_alpha;
+    double delta; /* how far the prior's pseudo-count of a text grows with its length */
+};
+enum { NVDP__PRIOR = -1, NVDP__PADDING = -2 };
+
+struct nvdp__form nvdp__form_of(const struct nvdp_nvib_config *config, bool weights, bool single);
+/* The same from what posteriors say. */
+struct nvdp__form nvdp__form_of_posteriors(const struct nvdp_posteriors *posteriors);
+/* Rows of the sample of a text of so many tokens. */
+size_t nvdp__form_rows(const struct nvdp__form *form, size_t tokens);
+/* What row r of that sample comes from: a token's number in its text, NVDP__PRIOR, NVDP__PADDING. */
+int64_t nvdp__form_source(const struct nvdp__form *form, size_t tokens, size_t row);
+/* The pseudo-count of a component that is no token. */
+double nvdp__form_alpha(const struct nvdp__form *form, int64_t source);
+
+/* ---- the rows of a batch's sample (mechanism.c) ---- */
+
+/* Of a batch; tables on the host.  Sources are the rows of the posterior: tokens, or texts. */
+struct nvdp__sample_rows {
+    size_t texts, tokens, sources, rows;
+    int32_t *offset; /* [texts+1] rows of a text */
+    int32_t *src;    /* [rows] the source, NVDP__PRIOR or NVDP__PADDING */
+    const int32_t
+        *source_offset;  /* [texts+1] sources of a text; the batch's where they are tokens */
+    const uint64_t *key; /* [texts] the batch's */
+    /* planned */
+    size_t max_texts, max_tokens, max_sources, max_rows;
+    size_t offset_capacity, src_capacity;
+};
+/* For batches of so many tokens and texts; NVDP_ERR_ARGUMENT where rows cannot be numbered. */
+nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__form *form,
+                                   size_t max_tokens, size_t max_texts,
+                                   struct nvdp__sample_rows *layout);
+/* NVDP_ERR_STATE for a batch beyond the plan, NVDP_ERR_ARGUMENT for a text longer than `length`. */
+nvdp_status nvdp__sample_rows_fill(struct nvdp_context *ctx, const struct nvdp__form *form,
+                                   const struct nvdp__batch *batch,
+                                   struct nvdp__sample_rows *layout);
+void nvdp__sample_rows_release(struct nvdp__sample_rows *layout);
+
+/* Gaussians of `rows` sources, and pseudo-counts where there are weights; or gradients of these.
+ * Tensor memory. */
+struct nvdp__posterior {
+    size_t rows, dim;
+    float *mu, *logvar; /* [rows, dim] */
+    float *log_alpha;   /* [rows]; NULL without weights */
+};
+/* Its rows into rows [first_row, +rows) of out; NVDP_ERR_ARGUMENT where out is of another kind. */
+nvdp_status nvdp__posterior_store(struct nvdp_context *ctx, const struct nvdp__posterior *posterior,
+                                  size_t first_row, struct nvdp_posteriors *out);
+
+/* ---- the interface ---- */
 
 /* Where a pass's noise comes from. */
 struct nvdp__draw {
@@ -19,7 +87,7 @@ struct nvdp__draw {
     const float *log_gamma; /* given log g [R], for tests; NULL: drawn */
 };
 
-/* What is shared of a batch: rows of all texts end to end. Tensor memory but for `offset`. */
+/* What is shared of a batch: rows of all texts end to end.  Tensor memory but for `offset`. */
 struct nvdp__sample {
     size_t texts;
     size_t rows;           /* R */
@@ -29,10 +97,19 @@ struct nvdp__sample {
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
 
-/* What a posterior and its sample are made of. */
-struct nvdp__form {
-    bool weights; /* pi, and the prior's component before the tokens' */
-    bool single;  /* one vector a text, not one a token: no length shows */
+/* An encoded batch on its way through a mechanism. */
+struct nvdp__encoded {
+    const struct nvdp__device *dev;
+    const struct nvdp__params *params;
+    const struct nvdp__batch *batch;
+    const float *hidden; /* [T, D] the encoder's output */
+};
+
+/* The regularisers of a step: their weights lambda s_t / texts, and the losses of each text, before
+ * weights (host, [texts]), that backward sets. */
+struct nvdp__penalty {
+    double weight_g, weight_d;
+    double *loss_g, *loss_d;
 };
 
 struct nvdp__bottleneck {
@@ -54,7 +131,7 @@ struct nvdp__mechanism {
     void (*release)(void *self); /* NULL allowed */
     /* Whether initialise looks at `hidden`; NULL: it does not, and gets none. */
     bool (*wants_hidden)(const void *self);
-    /* Initial values; `hidden` [rows, D] is a sample of encoder outputs (tensor). Only parameters
+    /* Initial values (NULL: none); `hidden` [rows, D] is a sample of encoder outputs (tensor).  Only parameters
      * of the bottleneck are set. */
     nvdp_status (*initialise)(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
@@ -64,40 +141,30 @@ struct nvdp__mechanism {
     size_t (*width)(const void *self);           /* of the pooled vector */
     struct nvdp__form (*form)(const void *self); /* private ones */
     /* Posterior, sample, sealed block; *pooled [texts, width] stays until the next call. */
-    nvdp_status (*forward)(void *self, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const struct nvdp__batch *batch,
-                           const struct nvdp__draw *draw, const float *hidden, float **pooled);
+    nvdp_status (*forward)(void *self, const struct nvdp__encoded *in,
+                           const struct nvdp__draw *draw, float **pooled);
     /* The posterior alone, without noise: for `posterior`. */
-    nvdp_status (*infer)(void *self, const struct nvdp__device *dev,
-                         const struct nvdp__params *params, const struct nvdp__batch *batch,
-                         const float *hidden);
-    /* The sealed part alone, from a sample (bit-equal to forward's for the same sample). Inference
+    nvdp_status (*infer)(void *self, const struct nvdp__encoded *in);
+    /* The sealed part alone, from a sample (bit-equal to forward's for the same sample).  Inference
      * only. */
     nvdp_status (*forward_sample)(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__params *params,
                                   const struct nvdp__sample *sample, float **pooled);
     /* The last forward's sample. */
     void (*sample)(const void *self, struct nvdp__sample *out);
-    /* The last forward's losses a text (host), before lambdas. */
-    void (*losses)(void *self, const struct nvdp__device *dev, double *loss_g, double *loss_d);
-    /* d_pooled [texts, width] is overwritten; d_hidden [T, D] is SET. weight_g, weight_d = lambda
-     * s_t / texts. */
-    void (*backward)(void *self, const struct nvdp__device *dev, const struct nvdp__params *params,
-                     const struct nvdp__batch *batch, const float *hidden, double weight_g,
-                     double weight_d, float *d_pooled, float *d_hidden);
-    /* The last forward's or infer's posterior into rows [first_row, +tokens) of out. */
-    nvdp_status (*posterior)(const void *self, const struct nvdp__device *dev,
-                             const struct nvdp__batch *batch, size_t first_row,
-                             struct nvdp_posteriors *out);
+    /* d_pooled [texts, width] is overwritten; d_hidden [T, D] is SET; the losses are set. */
+    void (*backward)(void *self, const struct nvdp__encoded *in,
+                     const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden);
+    /* The last forward's or infer's posterior into rows [first_row, +sources) of out. */
+    nvdp_status (*posterior)(const void *self, size_t first_row, struct nvdp_posteriors *out);
 };
 
-/* ---- what mechanisms with Gaussians share (pca.c) ---- */
-/* `map` [p, D] (host), rows orthonormal: the leading principal directions of `hidden`
- * [rows, D] (host) about its mean, largest first; a random orthonormal map from `seed` where rows <
- * p. */
+/* ---- initial values of Gaussians (pca.c) ---- */
+
+/* `map` [p, D] (host), rows orthonormal: the leading principal directions of `hidden` [rows, D]
+ * (host) about its mean, largest first; a random orthonormal map from `seed` where rows < p. */
 nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
                           const float *hidden, uint64_t seed, float *map);
-
 /* The layer [p, D] of the means: mu_tau times the identity, bias 0; for p < D the principal
  * directions of `hidden` [rows, D] (tensor), about its mean and scaled by one factor such that the
  * means' coordinates have root mean square mu_tau on it.  With fewer than p rows: mu_tau times a
@@ -108,10 +175,5 @@ nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__
 /* 2 log(stdev_tau), moved inside the clip set where there is one: outside of it a clamp has no
  * gradient, and the variance would never move again. */
 double nvdp__start_logvar(const struct nvdp_nvib_config *config);
-/* Rows [0, rows) of mu and logvar [rows, out->dim] (tensor) into rows [first_row, +rows) of out;
- * stage: room for a row (host). */
-void nvdp__copy_gaussians(const struct nvdp__device *dev, size_t rows, const float *mu,
-                          const float *logvar, float *stage, size_t first_row,
-                          struct nvdp_posteriors *out);
 
 #endif

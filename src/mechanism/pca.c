@@ -308,20 +308,3 @@ double nvdp__start_logvar(const struct nvdp_nvib_config *config) {
     double room = fmin(0.05, (clip->logvar_max - clip->logvar_min) / 4);
     return fmax(clip->logvar_min + room, fmin(clip->logvar_max - room, start));
 }
-
-void nvdp__copy_gaussians(const struct nvdp__device *dev, size_t rows, const float *mu,
-                          const float *logvar, float *stage, size_t first_row,
-                          struct nvdp_posteriors *out) {
-    size_t p = out->dim;
-    for (size_t r = 0; r < rows; r++) {
-        size_t at = (first_row + r) * p;
-        nvdp__download(dev, p, mu + r * p, stage);
-        for (size_t i = 0; i < p; i++) {
-            out->mu[at + i] = stage[i];
-        }
-        nvdp__download(dev, p, logvar + r * p, stage);
-        for (size_t i = 0; i < p; i++) {
-            out->logvar[at + i] = stage[i];
-        }
-    }
-}

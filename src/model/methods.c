@@ -12,20 +12,19 @@
 struct none {
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert; /* declared with its pooler */
-    size_t max_texts, texts;
+    size_t max_texts;
     float *first, *pooled, *d_first; /* [texts, D] */
 };
 
-static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                          const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
-                          struct nvdp__params *params, void **self) {
+static nvdp_status none_create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                               const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
+                               struct nvdp__params *params, void **self) {
     (void)mechanism;
     (void)config;
     (void)params;
-    if (!bert->has_pooler) {
+    if (!bert->has_pooler)
         return nvdp__fail(ctx, NVDP_ERR_STATE,
                           "method base: expected an encoder declared with its pooler");
-    }
     struct none *none = nvdp__calloc(ctx, 1, sizeof *none);
     if (none == NULL) return NVDP_ERR_MEMORY;
     none->ctx = ctx;
@@ -34,29 +33,16 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     return NVDP_OK;
 }
 
-/* The pooler is the encoder's: initialised or loaded with it. */
-static nvdp_status initialise(void *self, const struct nvdp__device *dev,
-                              struct nvdp__params *params, uint64_t seed, size_t rows,
-                              const float *hidden) {
-    (void)self;
-    (void)dev;
-    (void)params;
-    (void)seed;
-    (void)rows;
-    (void)hidden;
-    return NVDP_OK;
-}
-
-static size_t width(const void *self) {
+static size_t none_width(const void *self) {
     const struct none *none = self;
     return none->bert->config.hidden_size;
 }
 
-static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
-                        size_t max_texts, size_t longest, bool training,
-                        struct nvdp__arena *arena) {
+static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
+                             size_t max_texts, size_t longest, bool training,
+                             struct nvdp__arena *arena) {
     struct none *none = self;
-    size_t room = max_texts * width(self);
+    size_t room = max_texts * none_width(self);
     (void)dev;
     (void)max_tokens;
     (void)longest;
@@ -68,105 +54,81 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
 }
 
 /* tanh(W h_first + b); a text's first row is where its offset points. */
-static nvdp_status forward(void *self, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const struct nvdp__batch *batch,
-                           const struct nvdp__draw *draw, const float *hidden, float **pooled) {
+static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
+                                const struct nvdp__draw *draw, float **pooled) {
     struct none *none = self;
-    size_t d = width(self);
+    size_t d = none_width(self), texts = in->batch->texts;
     (void)draw;
-    if (batch->texts > none->max_texts) {
+    if (texts > none->max_texts)
         return nvdp__fail(none->ctx, NVDP_ERR_STATE, "a batch of %zu texts exceeds the plan of %zu",
-                          batch->texts, none->max_texts);
-    }
-    none->texts = batch->texts;
-    nvdp__rows_gather(dev, batch->texts, d, batch->offset, hidden, none->first);
-    nvdp__linear_forward(dev, batch->texts, d, d, none->first,
-                         nvdp__value(params, none->bert->pooler.weight),
-                         nvdp__value(params, none->bert->pooler.bias), none->pooled);
-    nvdp__act_forward(dev, NVDP__ACT_TANH, batch->texts * d, none->pooled, none->pooled);
+                          texts, none->max_texts);
+    nvdp__rows_gather(in->dev, texts, d, in->batch->offset, in->hidden, none->first);
+    nvdp__linear_forward(in->dev, texts, d, d, none->first,
+                         nvdp__value(in->params, none->bert->pooler.weight),
+                         nvdp__value(in->params, none->bert->pooler.bias), none->pooled);
+    nvdp__act_forward(in->dev, NVDP__ACT_TANH, texts * d, none->pooled, none->pooled);
     *pooled = none->pooled;
     return NVDP_OK;
 }
 
-static void backward(void *self, const struct nvdp__device *dev, const struct nvdp__params *params,
-                     const struct nvdp__batch *batch, const float *hidden, double weight_g,
-                     double weight_d, float *d_pooled, float *d_hidden) {
+static void none_backward(void *self, const struct nvdp__encoded *in,
+                          const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct none *none = self;
-    size_t d = width(self);
-    (void)hidden;
-    (void)weight_g;
-    (void)weight_d;
-    nvdp__act_backward(dev, NVDP__ACT_TANH, batch->texts * d, none->pooled, d_pooled, d_pooled);
-    nvdp__linear_backward(dev, batch->texts, d, d, none->first,
-                          nvdp__value(params, none->bert->pooler.weight), d_pooled, none->d_first,
-                          false, nvdp__grad(params, none->bert->pooler.weight),
-                          nvdp__grad(params, none->bert->pooler.bias));
-    nvdp__zero(dev, batch->tokens * d, d_hidden);
-    nvdp__rows_scatter_add(dev, batch->texts, d, batch->offset, none->d_first, d_hidden);
+    const struct nvdp__batch *batch = in->batch;
+    size_t d = none_width(self);
+    for (size_t i = 0; i < batch->texts; i++)
+        penalty->loss_g[i] = penalty->loss_d[i] = 0;
+    nvdp__act_backward(in->dev, NVDP__ACT_TANH, batch->texts * d, none->pooled, d_pooled, d_pooled);
+    nvdp__linear_backward(in->dev, batch->texts, d, d, none->first,
+                          nvdp__value(in->params, none->bert->pooler.weight), d_pooled,
+                          none->d_first, false, nvdp__grad(in->params, none->bert->pooler.weight),
+                          nvdp__grad(in->params, none->bert->pooler.bias));
+    nvdp__zero(in->dev, batch->tokens * d, d_hidden);
+    nvdp__rows_scatter_add(in->dev, batch->texts, d, batch->offset, none->d_first, d_hidden);
 }
 
-static nvdp_status infer(void *self, const struct nvdp__device *dev,
-                         const struct nvdp__params *params, const struct nvdp__batch *batch,
-                         const float *hidden) {
-    struct none *none = self;
-    (void)dev;
-    (void)params;
-    (void)batch;
-    (void)hidden;
-    return nvdp__fail(none->ctx, NVDP_ERR_ARGUMENT, "method base has no posterior");
+static nvdp_status none_infer(void *self, const struct nvdp__encoded *in) {
+    (void)in;
+    return nvdp__fail(((struct none *)self)->ctx, NVDP_ERR_ARGUMENT,
+                      "method base has no posterior");
 }
 
-static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
-                                  const struct nvdp__params *params,
-                                  const struct nvdp__sample *sample, float **pooled) {
-    struct none *none = self;
+static nvdp_status none_forward_sample(void *self, const struct nvdp__device *dev,
+                                       const struct nvdp__params *params,
+                                       const struct nvdp__sample *sample, float **pooled) {
     (void)dev;
     (void)params;
     (void)sample;
     (void)pooled;
-    return nvdp__fail(none->ctx, NVDP_ERR_ARGUMENT, "method base has no sample to read");
+    return nvdp__fail(((struct none *)self)->ctx, NVDP_ERR_ARGUMENT,
+                      "method base has no sample to read");
 }
 
-static void no_sample(const void *self, struct nvdp__sample *out) {
+static void none_sample(const void *self, struct nvdp__sample *out) {
     (void)self;
     *out = (struct nvdp__sample){0};
 }
 
-static void losses(void *self, const struct nvdp__device *dev, double *loss_g, double *loss_d) {
-    const struct none *none = self;
-    (void)dev;
-    for (size_t i = 0; i < none->texts; i++) {
-        loss_g[i] = 0;
-        loss_d[i] = 0;
-    }
-}
-
-static nvdp_status posterior(const void *self, const struct nvdp__device *dev,
-                             const struct nvdp__batch *batch, size_t first_row,
-                             struct nvdp_posteriors *out) {
-    const struct none *none = self;
-    (void)dev;
-    (void)batch;
+static nvdp_status none_posterior(const void *self, size_t first_row, struct nvdp_posteriors *out) {
     (void)first_row;
     (void)out;
-    return nvdp__fail(none->ctx, NVDP_ERR_ARGUMENT, "method base has no posterior");
+    return nvdp__fail(((const struct none *)self)->ctx, NVDP_ERR_ARGUMENT,
+                      "method base has no posterior");
 }
 
+/* Nothing to initialise: the pooler is the encoder's, initialised or loaded with it. */
 static const struct nvdp__mechanism none = {
     .name = "none",
-    .private_ = false,
-    .create = create,
+    .create = none_create,
     .release = free,
-    .initialise = initialise,
-    .plan = plan,
-    .width = width,
-    .forward = forward,
-    .infer = infer,
-    .forward_sample = forward_sample,
-    .sample = no_sample,
-    .losses = losses,
-    .backward = backward,
-    .posterior = posterior,
+    .plan = none_plan,
+    .width = none_width,
+    .forward = none_forward,
+    .infer = none_infer,
+    .forward_sample = none_forward_sample,
+    .sample = none_sample,
+    .backward = none_backward,
+    .posterior = none_posterior,
 };
 
 /* ---- the table ---- */

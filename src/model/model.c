@@ -145,6 +145,7 @@ nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
     void *self = model->bottleneck.self;
     if (mechanism->wants_hidden != NULL && mechanism->wants_hidden(self))
         return initialise_from_texts(model, dataset, seed);
+    if (mechanism->initialise == NULL) return NVDP_OK;
     return mechanism->initialise(self, &model->dev, &model->params, seed, 0, NULL);
 }
 
@@ -240,13 +241,21 @@ static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp
                       batch->texts, batch->longest, model->max_texts, model->longest);
 }
 
+static float *last_hidden(const struct nvdp_model *model) {
+    return model->cache.hidden[model->info.bert.num_hidden_layers];
+}
+
+static struct nvdp__encoded encoded(const struct nvdp_model *model,
+                                    const struct nvdp__batch *batch) {
+    return (struct nvdp__encoded){&model->dev, &model->params, batch, last_hidden(model)};
+}
+
 nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch) {
     const struct nvdp__pass pass = {0};
     NVDP_RETURN_IF_FAILED(check_batch(model, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
-    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->infer(
-        model->bottleneck.self, &model->dev, &model->params, batch,
-        model->cache.hidden[model->info.bert.num_hidden_layers]));
+    struct nvdp__encoded in = encoded(model, batch);
+    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->infer(model->bottleneck.self, &in));
     return nvdp__device_status(&model->dev);
 }
 
@@ -259,9 +268,8 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     NVDP_RETURN_IF_FAILED(check_batch(model, batch));
     if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache);
-    float *hidden = model->cache.hidden[model->info.bert.num_hidden_layers];
-    NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &model->dev, &model->params,
-                                             batch, draw, hidden, &pooled));
+    struct nvdp__encoded in = encoded(model, batch);
+    NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
     nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
     nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->head_input);
@@ -280,25 +288,13 @@ static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batc
                                batch->label, 1.0, model->d_logits);
 }
 
-static void mean_losses(struct nvdp_model *model, size_t texts, struct nvdp__step_losses *losses) {
-    losses->loss_g = 0;
-    losses->loss_d = 0;
-    if (!model->bottleneck.mechanism->private_) return;
-    model->bottleneck.mechanism->losses(model->bottleneck.self, &model->dev, model->loss_g,
-                                        model->loss_d);
-    for (size_t i = 0; i < texts; i++) {
-        losses->loss_g += model->loss_g[i] / (double)texts;
-        losses->loss_d += model->loss_d[i] / (double)texts;
-    }
-}
-
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     size_t width = mechanism->width(model->bottleneck.self);
+    double texts = (double)batch->texts;
     losses->task = task_loss(model, batch);
-    mean_losses(model, batch->texts, losses);
     nvdp__linear_backward(&model->dev, batch->texts, width, model->info.outputs, model->head_input,
                           nvdp__value(&model->params, model->classifier.weight), model->d_logits,
                           model->d_pooled, false,
@@ -306,10 +302,15 @@ nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__ba
                           nvdp__grad(&model->params, model->classifier.bias));
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
     nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->d_pooled);
-    float *hidden = model->cache.hidden[model->info.bert.num_hidden_layers];
-    double texts = (double)batch->texts;
-    mechanism->backward(model->bottleneck.self, &model->dev, &model->params, batch, hidden,
-                        weight_g / texts, weight_d / texts, model->d_pooled, model->d_hidden);
+    struct nvdp__encoded in = encoded(model, batch);
+    struct nvdp__penalty penalty = {weight_g / texts, weight_d / texts, model->loss_g,
+                                    model->loss_d};
+    mechanism->backward(model->bottleneck.self, &in, &penalty, model->d_pooled, model->d_hidden);
+    losses->loss_g = losses->loss_d = 0;
+    for (size_t i = 0; i < batch->texts; i++) {
+        losses->loss_g += model->loss_g[i] / texts;
+        losses->loss_d += model->loss_d[i] / texts;
+    }
     nvdp__bert_backward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache,
                         model->d_hidden);
     return nvdp__device_status(&model->dev);
@@ -380,11 +381,16 @@ nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *mode
     return for_each_batch(model, dataset, batch, &noise, "score", take_logits, outputs);
 }
 
+nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
+                                  struct nvdp_posteriors *out) {
+    return model->bottleneck.mechanism->posterior(model->bottleneck.self, first_row, out);
+}
+
 static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__batch *batch,
                                   size_t first, void *user) {
     struct nvdp_posteriors *posteriors = user;
-    return model->bottleneck.mechanism->posterior(model->bottleneck.self, &model->dev, batch,
-                                                  posteriors->offset[first], posteriors);
+    (void)batch;
+    return nvdp__model_posterior(model, posteriors->offset[first], posteriors);
 }
 
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
@@ -392,13 +398,12 @@ struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
 }
 
 void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors) {
-    const struct nvdp_nvib_config *nvib = &model->info.nvib;
-    bool single = nvdp__model_form(model).single;
-    posteriors->prior_alpha = nvib->prior_alpha;
-    posteriors->kappa = nvib->kappa;
-    posteriors->policy = single ? NVDP_LENGTH_HIDDEN : nvib->length_policy;
-    posteriors->length = single ? 1 : nvib->length;
-    posteriors->pad_alpha = nvdp_nvib_pad_alpha(nvib);
+    struct nvdp__form form = nvdp__model_form(model);
+    posteriors->prior_alpha = form.prior_alpha;
+    posteriors->kappa = form.kappa;
+    posteriors->policy = form.single ? NVDP_LENGTH_HIDDEN : model->info.nvib.length_policy;
+    posteriors->length = form.single ? 1 : model->info.nvib.length;
+    posteriors->pad_alpha = form.pad_alpha;
     const char *name = nvdp_method_name(model->info.method);
     for (size_t i = 0; i + 1 < sizeof posteriors->method && name[i] != '\0'; i++) {
         posteriors->method[i] = name[i];

@@ -70,6 +70,9 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
                                 float classifier_dropout);
 /* The posterior alone, for the mechanism's `posterior`: nothing is drawn, nothing sealed is run. */
 nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch);
+/* Of the last batch's texts into rows [first_row, ...) of out. */
+nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
+                                  struct nvdp_posteriors *out);
 /* Task loss and gradients of L_task + weight_g mean(L_G) + weight_d mean(L_D), added to
  * params.grad.  After nvdp__model_forward with the same batch, pass and draw. */
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,

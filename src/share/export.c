@@ -203,7 +203,7 @@ static nvdp_status plan(struct export *export) {
         const struct nvdp_dataset *data = export->part[p].data;
         for (size_t i = 0; i < data->count; i++) {
             size_t own = export->form.single ? 1 : data->offset[i + 1] - data->offset[i];
-            size_t rows = nvdp__release_sample_rows(like, export->form.weights, own);
+            size_t rows = nvdp__form_rows(&export->form, own);
             if (rows > export->longest_rows) export->longest_rows = rows;
             for (size_t s = 0; s < samples; s++, offset++) {
                 offset[1] = offset[0] + (int64_t)rows;
@@ -424,8 +424,7 @@ static nvdp_status infer(struct export *export, const struct part *part, size_t 
     for (size_t i = 0; i <= n; i++) {
         posteriors->offset[i] = export->form.single ? i : (size_t) export->batch->offset[i];
     }
-    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->posterior(
-        model->bottleneck.self, &model->dev, export->batch, 0, posteriors));
+    NVDP_RETURN_IF_FAILED(nvdp__model_posterior(model, 0, posteriors));
     return nvdp_posteriors_check(export->ctx, posteriors, export->options->run);
 }
 

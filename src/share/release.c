@@ -13,27 +13,13 @@
 enum { BLOCK_NORMALS = 8 }; /* normals in one block of a stream */
 static const double LARGEST_F16 = 65504;
 
-size_t nvdp__release_sample_rows(const struct nvdp_posteriors *posteriors, bool weights,
-                                 size_t own) {
-    size_t length = posteriors->policy == NVDP_LENGTH_HIDDEN ? posteriors->length : own;
-    return weights ? (1 + length) * (size_t)posteriors->kappa : length;
+static size_t own_rows(const struct nvdp_posteriors *posteriors, size_t i) {
+    return posteriors->offset[i + 1] - posteriors->offset[i];
 }
 
 size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i) {
-    return nvdp__release_sample_rows(posteriors, posteriors->alpha != NULL,
-                                     posteriors->offset[i + 1] - posteriors->offset[i]);
-}
-
-/* The posterior's row behind row r of text i's sample; SIZE_MAX for the prior and for padding. */
-static size_t source_row(const struct nvdp_posteriors *posteriors, size_t i, size_t r) {
-    size_t own = posteriors->offset[i + 1] - posteriors->offset[i];
-    size_t component = r;
-    if (posteriors->alpha != NULL) {
-        component = r / (size_t)posteriors->kappa;
-        if (component == 0) return SIZE_MAX;
-        component--;
-    }
-    return component < own ? posteriors->offset[i] + component : SIZE_MAX;
+    struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
+    return nvdp__form_rows(&form, own_rows(posteriors, i));
 }
 
 /* z = mu + exp(logvar/2) eps, eps ~ N(0, I); the prior and padding have mu 0, logvar 0.  As in the
@@ -41,6 +27,7 @@ static size_t source_row(const struct nvdp_posteriors *posteriors, size_t i, siz
 static void draw_vectors(const struct nvdp__release *release, size_t i, uint64_t key, size_t rows,
                          double *z) {
     const struct nvdp_posteriors *posteriors = release->posteriors;
+    struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
     size_t dim = posteriors->dim;
     size_t blocks = (dim + BLOCK_NORMALS - 1) / BLOCK_NORMALS;
     struct nvdp__stream stream =
@@ -49,10 +36,11 @@ static void draw_vectors(const struct nvdp__release *release, size_t i, uint64_t
         double *row = z + r * dim;
         nvdp__stream_seek(&stream, (uint32_t)(r * blocks));
         nvdp__stream_normals_f64(&stream, dim, row);
-        size_t source = source_row(posteriors, i, r);
-        if (source == SIZE_MAX) continue;
-        const double *mu = posteriors->mu + source * dim;
-        const double *logvar = posteriors->logvar + source * dim;
+        int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
+        if (source < 0) continue;
+        size_t at = (posteriors->offset[i] + (size_t)source) * dim;
+        const double *mu = posteriors->mu + at;
+        const double *logvar = posteriors->logvar + at;
         for (size_t d = 0; d < dim; d++) {
             row[d] = mu[d] + exp(0.5 * logvar[d]) * row[d];
         }
@@ -60,11 +48,11 @@ static void draw_vectors(const struct nvdp__release *release, size_t i, uint64_t
 }
 
 static double pseudo_count(const struct nvdp_posteriors *posteriors, size_t i, size_t r) {
-    size_t source = source_row(posteriors, i, r);
-    double alpha = posteriors->pad_alpha;
-    if (r < (size_t)posteriors->kappa) alpha = posteriors->prior_alpha;
-    if (source != SIZE_MAX) alpha = posteriors->alpha[source];
-    return alpha / posteriors->kappa;
+    struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
+    int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
+    double alpha = source >= 0 ? posteriors->alpha[posteriors->offset[i] + (size_t)source]
+                               : nvdp__form_alpha(&form, source);
+    return alpha / form.kappa;
 }
 
 /* pi = g / sum g, g_r ~ Gamma(a_r / kappa, 1), in log space: no weight is exactly zero. */

@@ -22,11 +22,9 @@ struct nvdp__release {
     uint32_t sample; /* number of the sample among those of one text: the streams' epoch */
 };
 
-/* Rows of a sample of a text with `own` posterior rows, with or without weights:
- * (1 + L) kappa or (1 + own) kappa with weights; without weights L, or own. */
-size_t nvdp__release_sample_rows(const struct nvdp_posteriors *posteriors, bool weights,
-                                 size_t own);
-size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i); /* of text i */
+/* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; without weights L, or
+ * the tokens. */
+size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);
 /* Draws text i's sample under stream number `key`: z [rows, p], log_pi [rows] (NULL without
  * weights).  Nothing is rounded yet. */
 void nvdp__release_draw(const struct nvdp__release *release, size_t i, uint64_t key, double *z,

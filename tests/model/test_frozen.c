@@ -43,10 +43,7 @@ static struct house open_house(enum nvdp_method method, size_t width, size_t fro
     cr_assert_eq(nvdp__model_build(house.ctx, &info, true, &house.model), NVDP_OK, "%s",
                  nvdp_context_error(house.ctx));
     nvdp__model_initialise(house.model, 5);
-    cr_assert_eq(house.model->bottleneck.mechanism->initialise(house.model->bottleneck.self,
-                                                               &house.model->dev,
-                                                               &house.model->params, 5, 0, NULL),
-                 NVDP_OK);
+    cr_assert_eq(nvdp__model_initialise_bottleneck(house.model, NULL, 5), NVDP_OK);
     if (frozen > 0) {
         cr_assert_eq(nvdp__model_freeze(house.model, frozen), NVDP_OK);
         cr_assert_eq(nvdp__prefix_create(house.model, &house.prefix), NVDP_OK);

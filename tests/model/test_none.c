@@ -1,4 +1,5 @@
 /* The trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
+#include "gradient.h"
 #include "model/model.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -7,6 +8,10 @@
 #include <string.h>
 
 enum { WIDTH = 8, TEXTS = 2, TOKENS = 5 };
+
+static const struct nvdp__mechanism *none(void) {
+    return nvdp__method_mechanism(NVDP_METHOD_BASE);
+}
 
 struct house {
     struct nvdp_context *ctx;
@@ -32,16 +37,14 @@ static void build(struct house *house) {
     bert.max_position_embeddings = 8;
     nvdp__params_init(&house->params, house->ctx);
     cr_assert_eq(nvdp__bert_declare(&house->bert, &bert, true, &house->params), NVDP_OK);
-    cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
-                     ->create(NULL, house->ctx, &house->bert, NULL, &house->params, &house->self),
+    cr_assert_eq(none()->create(NULL, house->ctx, &house->bert, NULL, &house->params, &house->self),
                  NVDP_OK);
     cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);
     for (size_t i = 0; i < house->params.count; i++) {
         nvdp__params_normal(&house->dev, &house->params, i, 0.4, 5);
     }
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
-                         ->plan(house->self, &house->dev, TOKENS, TEXTS, 3, true, &house->arena),
+        cr_assert_eq(none()->plan(house->self, &house->dev, TOKENS, TEXTS, 3, true, &house->arena),
                      NVDP_OK);
         if (pass == 0) cr_assert_eq(nvdp__arena_allocate(house->ctx, &house->arena), NVDP_OK);
     }
@@ -53,7 +56,7 @@ static void build(struct house *house) {
 }
 
 static void demolish(struct house *house) {
-    nvdp__method_mechanism(NVDP_METHOD_BASE)->release(house->self);
+    none()->release(house->self);
     nvdp__arena_release(&house->arena);
     nvdp__bert_release(&house->bert);
     nvdp__params_release(&house->params);
@@ -75,53 +78,53 @@ static double loss(struct house *house, const double *w, const double *b, const 
     return total;
 }
 
-static void compare(struct house *house, double *w, double *b, double *hidden, size_t n,
-                    double *place, const float *got) {
-    double want[WIDTH * WIDTH];
-    for (size_t i = 0; i < n; i++) {
-        double here = place[i];
-        place[i] = here + 1e-5;
-        double up = loss(house, w, b, hidden);
-        place[i] = here - 1e-5;
-        double down = loss(house, w, b, hidden);
-        place[i] = here;
-        want[i] = (up - down) / 2e-5;
-    }
-    cr_expect_lt(support_norm_error(n, got, want), 1e-5); /* float32 */
+struct point {
+    struct house *house;
+    double w[WIDTH * WIDTH], b[WIDTH], hidden[TOKENS * WIDTH];
+};
+
+static double loss_at(void *user) {
+    struct point *at = user;
+    return loss(at->house, at->w, at->b, at->hidden);
 }
 
 Test(none, pooler_and_gradients) {
     struct house house;
     build(&house);
     float *pooled = NULL;
-    cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
-                     ->forward(house.self, &house.dev, &house.params, &house.batch, NULL,
-                               house.hidden, &pooled),
+    cr_assert_eq(none()->forward(
+                     house.self,
+                     &(struct nvdp__encoded){&house.dev, &house.params, &house.batch, house.hidden},
+                     NULL, &pooled),
                  NVDP_OK);
-    cr_expect_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)->width(house.self), WIDTH);
-    double w[WIDTH * WIDTH], b[WIDTH], hidden[TOKENS * WIDTH], total = 0;
+    cr_expect_eq(none()->width(house.self), WIDTH);
+    struct point at = {.house = &house};
+    double total = 0;
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
-        w[i] = nvdp__value(&house.params, house.bert.pooler.weight)[i];
+        at.w[i] = nvdp__value(&house.params, house.bert.pooler.weight)[i];
     }
     for (size_t i = 0; i < WIDTH; i++) {
-        b[i] = nvdp__value(&house.params, house.bert.pooler.bias)[i];
+        at.b[i] = nvdp__value(&house.params, house.bert.pooler.bias)[i];
     }
+    double loss_g[TEXTS] = {1, 1}, loss_d[TEXTS] = {1, 1};
     float d_pooled[TEXTS * WIDTH], d_hidden[TOKENS * WIDTH];
     for (size_t i = 0; i < TOKENS * WIDTH; i++) {
-        hidden[i] = house.hidden[i];
+        at.hidden[i] = house.hidden[i];
     }
     for (size_t i = 0; i < TEXTS * WIDTH; i++) {
         d_pooled[i] = (float)(1 + i % WIDTH);
         total += d_pooled[i] * pooled[i];
     }
-    cr_expect_float_eq(total, loss(&house, w, b, hidden), 1e-4);
-    nvdp__method_mechanism(NVDP_METHOD_BASE)
-        ->backward(house.self, &house.dev, &house.params, &house.batch, house.hidden, 0, 0,
-                   d_pooled, d_hidden);
-    compare(&house, w, b, hidden, WIDTH * WIDTH, w,
-            nvdp__grad(&house.params, house.bert.pooler.weight));
-    compare(&house, w, b, hidden, WIDTH, b, nvdp__grad(&house.params, house.bert.pooler.bias));
-    compare(&house, w, b, hidden, TOKENS * WIDTH, hidden, d_hidden);
+    cr_expect_float_eq(total, loss_at(&at), 1e-4);
+    none()->backward(house.self,
+                     &(struct nvdp__encoded){&house.dev, &house.params, &house.batch, house.hidden},
+                     &(struct nvdp__penalty){0, 0, loss_g, loss_d}, d_pooled, d_hidden);
+    cr_expect(loss_g[1] == 0 && loss_d[1] == 0);
+    support_expect_gradient("w", loss_at, &at, WIDTH * WIDTH,
+                            nvdp__grad(&house.params, house.bert.pooler.weight), at.w, 1e-5);
+    support_expect_gradient("b", loss_at, &at, WIDTH,
+                            nvdp__grad(&house.params, house.bert.pooler.bias), at.b, 1e-5);
+    support_expect_gradient("hidden", loss_at, &at, TOKENS * WIDTH, d_hidden, at.hidden, 1e-5);
     demolish(&house);
 }
 
@@ -130,21 +133,16 @@ Test(none, has_nothing_private) {
     build(&house);
     float *pooled = NULL;
     struct nvdp__sample sample;
-    double loss_g[TEXTS] = {1, 1}, loss_d[TEXTS] = {1, 1};
-    cr_assert_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
-                     ->forward(house.self, &house.dev, &house.params, &house.batch, NULL,
-                               house.hidden, &pooled),
+    cr_assert_eq(none()->forward(
+                     house.self,
+                     &(struct nvdp__encoded){&house.dev, &house.params, &house.batch, house.hidden},
+                     NULL, &pooled),
                  NVDP_OK);
-    nvdp__method_mechanism(NVDP_METHOD_BASE)->sample(house.self, &sample);
+    none()->sample(house.self, &sample);
     cr_expect_eq(sample.rows, 0);
-    nvdp__method_mechanism(NVDP_METHOD_BASE)->losses(house.self, &house.dev, loss_g, loss_d);
-    cr_expect(loss_g[1] == 0 && loss_d[1] == 0);
-    cr_expect_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
-                     ->posterior(house.self, &house.dev, &house.batch, 0, NULL),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(none()->posterior(house.self, 0, NULL), NVDP_ERR_ARGUMENT);
     cr_expect_str_eq(nvdp_context_error(house.ctx), "method base has no posterior");
-    cr_expect_eq(nvdp__method_mechanism(NVDP_METHOD_BASE)
-                     ->forward_sample(house.self, &house.dev, &house.params, &sample, &pooled),
+    cr_expect_eq(none()->forward_sample(house.self, &house.dev, &house.params, &sample, &pooled),
                  NVDP_ERR_ARGUMENT);
     demolish(&house);
 }
@@ -155,9 +153,7 @@ Test(none, needs_the_pooler) {
     struct nvdp__params params;
     nvdp__params_init(&params, ctx);
     void *self = NULL;
-    cr_expect_eq(
-        nvdp__method_mechanism(NVDP_METHOD_BASE)->create(NULL, ctx, &bert, NULL, &params, &self),
-        NVDP_ERR_STATE);
+    cr_expect_eq(none()->create(NULL, ctx, &bert, NULL, &params, &self), NVDP_ERR_STATE);
     cr_expect_null(self);
     nvdp_context_free(ctx);
 }

@@ -85,6 +85,29 @@ void fixture_free(struct fixture *f) {
     nvdp_context_free(f->ctx);
 }
 
+static struct nvdp__encoded input(const struct fixture *f) {
+    return (struct nvdp__encoded){&f->dev, &f->params, &f->batch, f->hidden};
+}
+
+nvdp_status fixture_forward(struct fixture *f, const struct nvdp__draw *draw, float **pooled) {
+    struct nvdp__encoded in = input(f);
+    return nvdp__mechanism_nvdp.forward(f->nvib, &in, draw, pooled);
+}
+
+void fixture_backward(struct fixture *f, const struct nvdp__penalty *penalty, float *d_pooled) {
+    struct nvdp__encoded in = input(f);
+    nvdp__mechanism_nvdp.backward(f->nvib, &in, penalty, d_pooled, f->d_hidden);
+}
+
+void fixture_losses(struct fixture *f, double *loss_g, double *loss_d) {
+    const struct nvdp__nvib *nvib = f->nvib;
+    bool exact = nvib->config.regularizer == NVDP_REGULARIZER_KL;
+    const struct nvdp__kl kl = {.which = exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED,
+                                .of = nvib->form};
+    nvdp__kl_losses(&f->dev, &kl, nvib->rows.texts, nvib->rows.source_offset, &nvib->posterior,
+                    NULL, loss_g, loss_d);
+}
+
 struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch) {
     return (struct nvdp__draw){.noise = {.seed = seed},
                                .gauss = NVDP__PURPOSE_GAUSS,

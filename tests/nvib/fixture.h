@@ -28,6 +28,11 @@ struct fixture fixture_create(const struct nvdp_nvib_config *config, size_t hidd
 /* Points the batch at this struct's own tables; call it where the struct has come to rest. */
 void fixture_point(struct fixture *f);
 void fixture_free(struct fixture *f);
+nvdp_status fixture_forward(struct fixture *f, const struct nvdp__draw *draw, float **pooled);
+/* Into the parameters' gradients and d_hidden. */
+void fixture_backward(struct fixture *f, const struct nvdp__penalty *penalty, float *d_pooled);
+/* The last forward's losses without gradients, before weights. */
+void fixture_losses(struct fixture *f, double *loss_g, double *loss_d);
 /* The seed's draw of an epoch. */
 struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch);
 float *fixture_value(struct fixture *f, const char *name, size_t *count);

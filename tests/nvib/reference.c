@@ -135,11 +135,11 @@ struct text_sample {
 static void draw(const struct reference *ref, size_t b, const struct posterior *q,
                  struct text_sample *s) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
-    size_t first = (size_t)nvib->offset[b];
-    s->rows = (size_t)nvib->offset[b + 1] - first;
+    size_t first = (size_t)nvib->rows.offset[b];
+    s->rows = (size_t)nvib->rows.offset[b + 1] - first;
     double total = 0;
     for (size_t r = 0; r < s->rows; r++) {
-        int32_t src = nvib->src[first + r];
+        int32_t src = nvib->rows.src[first + r];
         const struct posterior *from = src >= 0 ? &q[src - ref->f->offset[b]] : NULL;
         for (size_t k = 0; k < nvib->dim; k++) {
             double eps = ref->eps[(first + r) * nvib->dim + k];
@@ -247,12 +247,12 @@ double reference_loss(struct reference *ref, const double *theta, const double *
 
 void reference_linearise(struct reference *ref, const double *theta, const double *x) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
-    for (size_t t = 0; t < nvib->tokens; t++) {
+    for (size_t t = 0; t < nvib->rows.tokens; t++) {
         ref->log_alpha[t] = posterior_of(ref->f, theta, x + t * nvib->hidden_size).log_alpha;
     }
-    for (size_t r = 0; r < nvib->rows; r++) {
-        if (nvib->src[r] < 0) continue;
-        double alpha = exp(ref->log_alpha[nvib->src[r]]) / nvib->config.kappa;
+    for (size_t r = 0; r < nvib->rows.rows; r++) {
+        if (nvib->rows.src[r] < 0) continue;
+        double alpha = exp(ref->log_alpha[nvib->rows.src[r]]) / nvib->config.kappa;
         ref->slope[r] = nvdp__gamma_implicit_log_gradient(alpha, ref->log_gamma[r]);
     }
 }

@@ -10,15 +10,14 @@
 enum { TEXTS = 3, TOKENS = 8, ROWS_MAX = 26 };
 struct layout {
     int32_t offset[TEXTS + 1], src[ROWS_MAX];
-    float base[ROWS_MAX], log_alpha[TOKENS];
+    float log_alpha[TOKENS];
     uint64_t key[TEXTS];
     size_t rows;
 };
 
-static void add(struct layout *lay, int kappa, int32_t src, float base) {
+static void add(struct layout *lay, int kappa, int32_t src) {
     for (int k = 0; k < kappa; k++) {
-        lay->src[lay->rows] = src;
-        lay->base[lay->rows++] = base;
+        lay->src[lay->rows++] = src;
     }
 }
 
@@ -28,12 +27,12 @@ static struct layout layout_of(int kappa) {
     int32_t t = 0;
     for (int b = 0; b < TEXTS; b++) {
         lay.offset[b] = (int32_t)lay.rows;
-        add(&lay, kappa, -1, 1);
+        add(&lay, kappa, NVDP__PRIOR);
         for (int i = 0; i < tokens[b]; i++) {
-            add(&lay, kappa, t++, 0);
+            add(&lay, kappa, t++);
         }
         for (int i = 0; b == 0 && i < 2; i++) {
-            add(&lay, kappa, -1, 0.2f);
+            add(&lay, kappa, NVDP__PADDING);
         }
     }
     lay.offset[TEXTS] = (int32_t)lay.rows;
@@ -44,12 +43,29 @@ static struct nvdp__device device(int threads) {
     return (struct nvdp__device){.threads = threads};
 }
 
+static struct nvdp__form form(int kappa) {
+    return (struct nvdp__form){
+        .weights = true, .kappa = kappa, .prior_alpha = 1, .pad_alpha = 0.2f};
+}
+
+static struct nvdp__sample_rows rows_of(const struct layout *lay) {
+    return (struct nvdp__sample_rows){.texts = TEXTS,
+                                      .rows = lay->rows,
+                                      .offset = (int32_t *)lay->offset,
+                                      .src = (int32_t *)lay->src,
+                                      .key = lay->key};
+}
+
 static void sample(const struct layout *lay, int kappa, int threads, const float *log_gamma,
                    uint32_t epoch, float *log_pi, float *dlogg) {
     struct nvdp__device dev = device(threads);
-    struct nvdp__noise noise = {.seed = 31};
-    nvdp__dirichlet_sample(&dev, &noise, NVDP__PURPOSE_GAMMA, epoch, TEXTS, lay->offset, lay->key,
-                           kappa, lay->src, lay->base, lay->log_alpha, log_gamma, log_pi, dlogg);
+    struct nvdp__draw draw = {.noise = {.seed = 31},
+                              .gamma = NVDP__PURPOSE_GAMMA,
+                              .epoch = epoch,
+                              .log_gamma = log_gamma};
+    struct nvdp__form of = form(kappa);
+    struct nvdp__sample_rows rows = rows_of(lay);
+    nvdp__dirichlet_sample(&dev, &draw, &of, &rows, lay->log_alpha, log_pi, dlogg);
 }
 
 Test(dirichlet, given_draws) {
@@ -95,8 +111,8 @@ Test(dirichlet, never_minus_infinity) {
         d_log_pi[r] = r == 2;
     }
     struct nvdp__device dev = device(1);
-    nvdp__dirichlet_sample_backward(&dev, TEXTS, lay.offset, lay.src, log_pi, dlogg, d_log_pi,
-                                    d_log_alpha);
+    struct nvdp__sample_rows rows = rows_of(&lay);
+    nvdp__dirichlet_sample_backward(&dev, &rows, log_pi, dlogg, d_log_pi, d_log_alpha);
     for (size_t t = 0; t < TOKENS; t++) {
         cr_expect(isfinite(d_log_alpha[t]));
     }
@@ -113,10 +129,14 @@ Test(dirichlet, streams) {
     /* The last text alone: the same bits. */
     int32_t offset[2] = {0, lay.offset[3] - lay.offset[2]};
     struct nvdp__device dev = device(1);
-    struct nvdp__noise noise = {.seed = 31};
-    nvdp__dirichlet_sample(&dev, &noise, NVDP__PURPOSE_GAMMA, 5, 1, offset, lay.key + 2, 2,
-                           lay.src + lay.offset[2], lay.base + lay.offset[2], lay.log_alpha, NULL,
-                           two, NULL);
+    struct nvdp__draw draw = {.noise = {.seed = 31}, .gamma = NVDP__PURPOSE_GAMMA, .epoch = 5};
+    struct nvdp__form of = form(2);
+    struct nvdp__sample_rows rows = {.texts = 1,
+                                     .rows = (size_t)offset[1],
+                                     .offset = offset,
+                                     .src = lay.src + lay.offset[2],
+                                     .key = lay.key + 2};
+    nvdp__dirichlet_sample(&dev, &draw, &of, &rows, lay.log_alpha, two, NULL);
     cr_expect_eq(memcmp(one + lay.offset[2], two, (size_t)offset[1] * sizeof *one), 0);
 }
 
@@ -200,7 +220,8 @@ Test(dirichlet, gradient) {
         log_alpha[t] = lay.log_alpha[t];
     }
     struct nvdp__device dev = device(2);
-    nvdp__dirichlet_sample_backward(&dev, TEXTS, lay.offset, lay.src, log_pi, dlogg, c, got);
+    struct nvdp__sample_rows rows = rows_of(&lay);
+    nvdp__dirichlet_sample_backward(&dev, &rows, log_pi, dlogg, c, got);
     for (size_t t = 0; t < TOKENS; t++) {
         const double step = 1e-6;
         log_alpha[t] += step;
@@ -228,11 +249,12 @@ Test(dirichlet, threads) {
     }
     for (int k = 0; k < 2; k++) {
         struct nvdp__device dev = device(1 + 2 * k);
-        struct nvdp__noise noise = {.seed = 31};
-        nvdp__dirichlet_sample(&dev, &noise, NVDP__PURPOSE_GAMMA, 0, MANY, offset, key, 1, src,
-                               NULL, log_alpha, NULL, log_pi[k], dlogg[k]);
-        nvdp__dirichlet_sample_backward(&dev, MANY, offset, src, log_pi[k], dlogg[k], log_pi[k],
-                                        d[k]);
+        struct nvdp__draw draw = {.noise = {.seed = 31}, .gamma = NVDP__PURPOSE_GAMMA};
+        struct nvdp__form of = form(1);
+        struct nvdp__sample_rows rows = {
+            .texts = MANY, .rows = MANY * EACH, .offset = offset, .src = src, .key = key};
+        nvdp__dirichlet_sample(&dev, &draw, &of, &rows, log_alpha, log_pi[k], dlogg[k]);
+        nvdp__dirichlet_sample_backward(&dev, &rows, log_pi[k], dlogg[k], log_pi[k], d[k]);
     }
     cr_expect_eq(memcmp(log_pi[0], log_pi[1], sizeof log_pi[0]), 0);
     cr_expect_eq(memcmp(dlogg[0], dlogg[1], sizeof dlogg[0]), 0);

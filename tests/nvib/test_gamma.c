@@ -9,6 +9,12 @@
 
 #include "quantile_slope.inc"
 
+/* dg/da of g ~ Gamma(a, 1) at fixed randomness. */
+static double implicit_gradient(double alpha, double g) {
+    if (g == 0) return 0;
+    return g / alpha * nvdp__gamma_implicit_log_gradient(alpha, log(g));
+}
+
 /* The reference values are good to their printed digits. */
 Test(gamma, golden_gradients) {
     json_error_t error;
@@ -20,7 +26,7 @@ Test(gamma, golden_gradients) {
         double alpha = json_real_value(json_object_get(item, "alpha"));
         double g = json_real_value(json_object_get(item, "gamma"));
         double want = json_real_value(json_object_get(item, "dgamma_dalpha"));
-        double wrong = support_relative(nvdp__gamma_implicit_gradient(alpha, g), want, 0);
+        double wrong = support_relative(implicit_gradient(alpha, g), want, 0);
         worst = fmax(worst, wrong);
         cr_expect_lt(wrong, 1e-11, "alpha %g, g %g: %g", alpha, g, wrong);
     }
@@ -65,7 +71,7 @@ Test(gamma, ends) {
     /* g -> 0: psi(alpha + 1) - log g, also where g itself is no longer a number. */
     cr_expect_float_eq(nvdp__gamma_implicit_log_gradient(0.5, -1e6), nvdp__digamma(1.5) + 1e6,
                        1e-9);
-    cr_expect_eq(nvdp__gamma_implicit_gradient(0.5, 0), 0);
+    cr_expect_eq(implicit_gradient(0.5, 0), 0);
     /* Large alpha: g moves with alpha, one for one. */
     cr_expect_float_eq(nvdp__gamma_implicit_log_gradient(1e12, log(1e12)), 1, 1e-11);
     for (double log_a = -11.5; log_a <= 11.5; log_a += 0.5) {
@@ -126,7 +132,7 @@ Test(gamma, mean_gradient_is_one) {
         double sum = 0, squares = 0;
         for (size_t i = 0; i < N; i++) {
             double g = exp(nvdp__gamma_log_draw(&stream, alphas[k]));
-            double d = nvdp__gamma_implicit_gradient(alphas[k], g);
+            double d = implicit_gradient(alphas[k], g);
             sum += d;
             squares += d * d;
         }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum { TEXTS = 2, DIM = 11, TOKENS = 3, ROWS = 12 };
-static const int32_t offset[TEXTS + 1] = {0, 6, 12};
-static const int32_t src[ROWS] = {-1, -1, 0, 0, 1, 1, -1, -1, 2, 2, -1, -1};
+static int32_t offset[TEXTS + 1] = {0, 6, 12};
+static int32_t src[ROWS] = {-1, -1, 0, 0, 1, 1, -1, -1, 2, 2, -1, -1};
 static const uint64_t key[TEXTS] = {5, 6};
 
 static void fill(size_t n, double scale, double phase, float *x) {
@@ -21,11 +21,23 @@ static struct nvdp__device device(int threads) {
     return (struct nvdp__device){.threads = threads};
 }
 
-static void draw(int threads, const float *mu, const float *logvar, const float *eps, float *z) {
+static struct nvdp__posterior posterior(size_t dim, float *mu, float *logvar) {
+    return (struct nvdp__posterior){TOKENS, dim, mu, logvar, NULL};
+}
+
+static const struct nvdp__sample_rows rows = {
+    .texts = TEXTS, .rows = ROWS, .offset = offset, .src = src, .key = key};
+
+static struct nvdp__draw draws(uint32_t epoch, const float *eps) {
+    return (struct nvdp__draw){
+        .noise = {.seed = 4}, .gauss = NVDP__PURPOSE_GAUSS, .epoch = epoch, .eps = eps};
+}
+
+static void draw(int threads, float *mu, float *logvar, const float *eps, float *z) {
     struct nvdp__device dev = device(threads);
-    struct nvdp__noise noise = {.seed = 4};
-    nvdp__gauss_sample(&dev, &noise, NVDP__PURPOSE_GAUSS, 3, TEXTS, offset, key, DIM, src, mu,
-                       logvar, eps, z);
+    struct nvdp__draw draw = draws(3, eps);
+    struct nvdp__posterior q = posterior(DIM, mu, logvar);
+    nvdp__gauss_sample(&dev, &draw, &rows, &q, z);
 }
 
 Test(gauss, given_noise) {
@@ -53,11 +65,13 @@ Test(gauss, streams) {
     draw(1, mu, logvar, NULL, one);
     draw(2, mu, logvar, NULL, two);
     cr_expect_eq(memcmp(one, two, sizeof one), 0);
-    const int32_t alone[2] = {0, 6};
+    int32_t alone[2] = {0, 6};
     struct nvdp__device dev = device(1);
-    struct nvdp__noise noise = {.seed = 4};
-    nvdp__gauss_sample(&dev, &noise, NVDP__PURPOSE_GAUSS, 3, 1, alone, key + 1, DIM, src + 6, mu,
-                       logvar, NULL, two);
+    struct nvdp__draw again = draws(3, NULL);
+    struct nvdp__posterior q = posterior(DIM, mu, logvar);
+    struct nvdp__sample_rows last = {
+        .texts = 1, .rows = 6, .offset = alone, .src = src + 6, .key = key + 1};
+    nvdp__gauss_sample(&dev, &again, &last, &q, two);
     cr_expect_eq(memcmp(one + 6 * DIM, two, 6 * DIM * sizeof *one), 0);
     for (size_t r = 1; r < ROWS; r++) { /* no row repeats another's noise */
         cr_expect_neq(memcmp(one, one + r * DIM, DIM * sizeof *one), 0);
@@ -68,11 +82,13 @@ Test(gauss, streams) {
 Test(gauss, standard_normal_where_there_is_no_token) {
     enum { WIDE = 40000 };
     static float z[WIDE];
-    const int32_t one[2] = {0, 1}, none[1] = {-1};
+    int32_t one[2] = {0, 1}, none[1] = {NVDP__PRIOR};
     struct nvdp__device dev = device(1);
-    struct nvdp__noise noise = {.seed = 4};
-    nvdp__gauss_sample(&dev, &noise, NVDP__PURPOSE_GAUSS, 0, 1, one, key, WIDE, none, NULL, NULL,
-                       NULL, z);
+    struct nvdp__draw wide = draws(0, NULL);
+    struct nvdp__posterior q = posterior(WIDE, NULL, NULL);
+    struct nvdp__sample_rows single = {
+        .texts = 1, .rows = 1, .offset = one, .src = none, .key = key};
+    nvdp__gauss_sample(&dev, &wide, &single, &q, z);
     double mean = 0, square = 0;
     for (size_t i = 0; i < WIDE; i++) {
         mean += z[i] / (double)WIDE;
@@ -105,7 +121,8 @@ Test(gauss, gradient) {
         }
     }
     struct nvdp__device dev = device(2);
-    nvdp__gauss_sample_backward(&dev, ROWS, DIM, src, mu, z, dz, dmu, dlogvar);
+    struct nvdp__posterior q = posterior(DIM, mu, logvar), dq = posterior(DIM, dmu, dlogvar);
+    nvdp__gauss_sample_backward(&dev, &rows, &q, z, dz, &dq);
     cr_expect_lt(support_norm_error(TOKENS * DIM, dmu, want_mu), 1e-6);
     cr_expect_lt(support_norm_error(TOKENS * DIM, dlogvar, want_logvar), 1e-6);
 }
@@ -119,10 +136,11 @@ Test(gauss, threads) {
     fill(TOKENS * WIDE, 1, 1, logvar);
     for (int k = 0; k < 2; k++) {
         struct nvdp__device dev = device(1 + 2 * k);
-        struct nvdp__noise noise = {.seed = 4};
-        nvdp__gauss_sample(&dev, &noise, NVDP__PURPOSE_GAUSS, 3, TEXTS, offset, key, WIDE, src, mu,
-                           logvar, NULL, z[k]);
-        nvdp__gauss_sample_backward(&dev, ROWS, WIDE, src, mu, z[k], z[k], dmu[k], dlogvar[k]);
+        struct nvdp__draw wide = draws(3, NULL);
+        struct nvdp__posterior q = posterior(WIDE, mu, logvar);
+        struct nvdp__posterior dq = posterior(WIDE, dmu[k], dlogvar[k]);
+        nvdp__gauss_sample(&dev, &wide, &rows, &q, z[k]);
+        nvdp__gauss_sample_backward(&dev, &rows, &q, z[k], z[k], &dq);
     }
     cr_expect_eq(memcmp(z[0], z[1], sizeof z[0]), 0);
     cr_expect_eq(memcmp(dmu[0], dmu[1], sizeof dmu[0]), 0);

@@ -79,10 +79,7 @@ static void start(struct run *run, enum nvdp_pool pool, double delta) {
         run->log_gamma[r] = (float)log(rows[r]);
     }
     run->draw = (struct nvdp__draw){.eps = run->eps, .log_gamma = run->log_gamma};
-    cr_assert_eq(nvdp__mechanism_nvdp.forward(run->f.nvib, &run->f.dev, &run->f.params,
-                                              &run->f.batch, &run->draw, run->f.hidden,
-                                              &run->pooled),
-                 NVDP_OK);
+    cr_assert_eq(fixture_forward(&run->f, &run->draw, &run->pooled), NVDP_OK);
 }
 
 static void stop(struct run *run) {
@@ -146,7 +143,7 @@ Test(golden, losses) {
         struct run run;
         start(&run, NVDP_POOL_MEAN, delta);
         double loss_g[TEXTS], loss_d[TEXTS];
-        nvdp__mechanism_nvdp.losses(run.f.nvib, &run.f.dev, loss_g, loss_d);
+        fixture_losses(&run.f, loss_g, loss_d);
         double want[TEXTS];
         memcpy(want, read(&run.golden, "out.kl_gaussian", NULL), sizeof want);
         for (size_t b = 0; b < TEXTS; b++) {
@@ -183,13 +180,13 @@ Test(golden, gradients) {
         loss += run.pooled[i] * proj[i % WIDTH];
     }
     double loss_g[TEXTS], loss_d[TEXTS];
-    nvdp__mechanism_nvdp.losses(run.f.nvib, &run.f.dev, loss_g, loss_d);
+    fixture_losses(&run.f, loss_g, loss_d);
     for (size_t b = 0; b < TEXTS; b++) {
         loss += (0.7 * loss_g[b] + 0.3 * loss_d[b]) / TEXTS;
     }
     cr_expect_lt(support_relative(loss, *read(&run.golden, "out.loss", NULL), 0), FORWARD);
-    nvdp__mechanism_nvdp.backward(run.f.nvib, &run.f.dev, &run.f.params, &run.f.batch, run.f.hidden,
-                                  0.7 / TEXTS, 0.3 / TEXTS, d_pooled, run.f.d_hidden);
+    fixture_backward(&run.f, &(struct nvdp__penalty){0.7 / TEXTS, 0.3 / TEXTS, loss_g, loss_d},
+                     d_pooled);
     double worst = 0;
     for (size_t i = 0; i < run.f.params.count; i++) {
         char name[160];

@@ -5,11 +5,13 @@
  * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is
  * float32 in the library: forward 1e-5, gradients 1e-4 relative to each tensor's norm (floor 0.1:
  * the key bias has gradient 0). */
+#include "gradient.h"
 #include "reference.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WIDTH = 6, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 4};
@@ -27,19 +29,18 @@ static void start(struct run *run, const struct nvdp_nvib_config *config, uint64
     struct fixture *f = &run->f;
     fixture_point(f);
     size_t p = f->nvib->dim;
-    cr_assert_leq(f->nvib->max_rows, REFERENCE_ROWS);
-    run->eps = calloc(f->nvib->max_rows * p, sizeof *run->eps);
-    run->log_gamma = calloc(f->nvib->max_rows, sizeof *run->log_gamma);
+    cr_assert_leq(f->nvib->rows.max_rows, REFERENCE_ROWS);
+    run->eps = calloc(f->nvib->rows.max_rows * p, sizeof *run->eps);
+    run->log_gamma = calloc(f->nvib->rows.max_rows, sizeof *run->log_gamma);
     run->d_pooled = calloc(TEXTS * p, sizeof *run->d_pooled);
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
-    nvdp__stream_normals(&stream, f->nvib->max_rows * p, run->eps);
-    nvdp__stream_normals(&stream, f->nvib->max_rows, run->log_gamma);
+    nvdp__stream_normals(&stream, f->nvib->rows.max_rows * p, run->eps);
+    nvdp__stream_normals(&stream, f->nvib->rows.max_rows, run->log_gamma);
     nvdp__stream_normals(&stream, TEXTS * p, run->d_pooled);
     struct nvdp__draw draw = {.eps = run->eps, .log_gamma = run->log_gamma};
-    cr_assert_eq(nvdp__mechanism_nvdp.forward(f->nvib, &f->dev, &f->params, &f->batch, &draw,
-                                              f->hidden, &run->pooled),
-                 NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    cr_assert_eq(fixture_forward(f, &draw, &run->pooled), NVDP_OK, "%s",
+                 nvdp_context_error(f->ctx));
     run->theta = calloc(f->params.total, sizeof *run->theta);
     run->x = calloc(f->batch.tokens * WIDTH, sizeof *run->x);
     for (size_t i = 0; i < f->params.total; i++) {
@@ -65,56 +66,39 @@ static void stop(struct run *run) {
     free(run->d_pooled);
 }
 
-static void check_forward(struct run *run) {
+static void check_forward(struct run *run, const double *loss_g, const double *loss_d) {
     struct fixture *f = &run->f;
     reference_loss(&run->ref, run->theta, run->x);
     cr_expect_lt(support_norm_error(TEXTS * f->nvib->dim, run->pooled, run->ref.pooled), 1e-5);
-    double loss_g[TEXTS], loss_d[TEXTS];
-    nvdp__mechanism_nvdp.losses(f->nvib, &f->dev, loss_g, loss_d);
     for (size_t b = 0; b < TEXTS; b++) {
         cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
         cr_expect_lt(support_relative(loss_d[b], run->ref.loss_d[b], 1e-2), 1e-5);
     }
 }
 
-/* d loss / d place by central differences. */
-static double difference(struct run *run, double *place) {
-    const double step = 1e-5;
-    double here = *place;
-    *place = here + step;
-    double up = reference_loss(&run->ref, run->theta, run->x);
-    *place = here - step;
-    double down = reference_loss(&run->ref, run->theta, run->x);
-    *place = here;
-    return (up - down) / (2 * step);
-}
-
-static void compare(struct run *run, const char *name, size_t n, const float *got, double *place) {
-    double *want = calloc(n, sizeof *want);
-    double norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        want[i] = difference(run, place + i);
-        norm += want[i] * want[i];
-    }
-    double error = support_norm_error(n, got, want) * (norm > 0 ? fmin(1, sqrt(norm) / 0.1) : 10);
-    cr_expect_lt(error, 1e-4, "%s: relative error %g of a gradient of norm %g", name, error,
-                 sqrt(norm));
-    free(want);
+static double loss_of(void *user) {
+    struct run *run = user;
+    return reference_loss(&run->ref, run->theta, run->x);
 }
 
 static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
     struct run run;
     start(&run, config, seed);
-    check_forward(&run);
     struct fixture *f = &run.f;
-    nvdp__mechanism_nvdp.backward(f->nvib, &f->dev, &f->params, &f->batch, f->hidden,
-                                  run.ref.weight_g, run.ref.weight_d, run.d_pooled, f->d_hidden);
+    double loss_g[2][TEXTS], loss_d[2][TEXTS];
+    fixture_losses(f, loss_g[0], loss_d[0]);
+    check_forward(&run, loss_g[0], loss_d[0]);
+    const struct nvdp__penalty penalty = {run.ref.weight_g, run.ref.weight_d, loss_g[1], loss_d[1]};
+    fixture_backward(f, &penalty, run.d_pooled);
+    cr_expect_eq(memcmp(loss_g[0], loss_g[1], sizeof loss_g[0]), 0, "the same with gradients");
+    cr_expect_eq(memcmp(loss_d[0], loss_d[1], sizeof loss_d[0]), 0, "the same with gradients");
     for (size_t i = 0; i < f->params.count; i++) {
         const struct nvdp__param *entry = &f->params.entry[i];
-        compare(&run, entry->name, entry->count, nvdp__grad(&f->params, i),
-                run.theta + entry->offset);
+        support_expect_gradient(entry->name, loss_of, &run, entry->count, nvdp__grad(&f->params, i),
+                                run.theta + entry->offset, 1e-4);
     }
-    compare(&run, "hidden states", f->batch.tokens * WIDTH, f->d_hidden, run.x);
+    support_expect_gradient("hidden states", loss_of, &run, f->batch.tokens * WIDTH, f->d_hidden,
+                            run.x, 1e-4);
     stop(&run);
 }
 

@@ -366,8 +366,9 @@ Test(init, the_block_starts_as_ordinary_attention) {
         .texts = 1, .tokens = TOKENS, .longest = TOKENS, .offset = offset, .key = key};
     struct nvdp__draw draw = fixture_draw(1, 0);
     float *pooled;
-    cr_assert_eq(nvdp__mechanism_nvdp.forward(house.nvib, &house.dev, &house.params, &batch, &draw,
-                                              x, &pooled),
+    cr_assert_eq(nvdp__mechanism_nvdp.forward(
+                     house.nvib, &(struct nvdp__encoded){&house.dev, &house.params, &batch, x},
+                     &draw, &pooled),
                  NVDP_OK);
     ordinary(&house, TOKENS, x, want);
     double first[WIDTH];

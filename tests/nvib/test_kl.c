@@ -30,7 +30,7 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
         for (size_t r = all->offset[i]; i >= TEXTS && r < all->offset[i + 1]; r++)
             all->alpha[r] = (config->prior_alpha + config->delta * (double)n) / ((double)n + 1);
     }
-    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f->nvib, &f->dev, &f->batch, 0, all), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f->nvib, 0, all), NVDP_OK, "%s",
                  nvdp_context_error(f->ctx));
     return all;
 }
@@ -41,10 +41,8 @@ static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
     float *pooled = NULL;
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(seed, 0);
-    cr_assert_eq(
-        nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw, f.hidden, &pooled),
-        NVDP_OK, "%s", nvdp_context_error(f.ctx));
-    nvdp__mechanism_nvdp.losses(f.nvib, &f.dev, loss_g, loss_d);
+    cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    fixture_losses(&f, loss_g, loss_d);
     struct nvdp_posteriors *all = with_empty_texts(&f);
     for (size_t i = 0; i < TEXTS; i++) {
         double loss = loss_g[i] + loss_d[i];

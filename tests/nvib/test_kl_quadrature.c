@@ -11,6 +11,11 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
+/* Posteriors, or gradients, from arrays. */
+#define NUMBERS(dim, mu, logvar, log_alpha)                                                        \
+    (&(const struct nvdp__posterior){0, dim, (float *)(mu), (float *)(logvar),                     \
+                                     (float *)(log_alpha)})
+
 static const struct nvdp__device dev = {.threads = 1};
 enum { TOKENS = 3, DIM = 2, WEIGHTS = 64, INTERVALS = 2000 };
 
@@ -108,15 +113,16 @@ static void compare(const struct setting *s, const struct text *text, const doub
     double a[WEIGHTS], b[WEIGHTS], g, d;
     const int32_t offset[2] = {0, TOKENS};
     size_t m = all_weights(s, alpha, a, b);
-    struct nvdp__kl kl = {.form = NVDP__KL_EXACT,
-                          .prior_alpha = s->prior_alpha,
-                          .pad_alpha = (s->prior_alpha + s->delta * (double)s->length) /
-                                       ((double)s->length + 1),
-                          .delta = s->delta,
-                          .kappa = s->kappa,
-                          .length = s->length};
-    nvdp__kl_losses(&dev, &kl, 1, offset, DIM, text->mu, text->logvar, text->log_alpha, &g, &d,
-                    NULL, NULL, NULL);
+    struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+                          .of = {.weights = true,
+                                 .prior_alpha = s->prior_alpha,
+                                 .pad_alpha = (s->prior_alpha + s->delta * (double)s->length) /
+                                              ((double)s->length + 1),
+                                 .delta = s->delta,
+                                 .kappa = s->kappa,
+                                 .length = s->length}};
+    nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(DIM, text->mu, text->logvar, text->log_alpha),
+                    NULL, &g, &d);
     double want_d = dirichlet_divergence(m, a, b);
     double want_g = s->kappa * gaussian_divergence(TOKENS * DIM, mu, logvar);
     cr_expect_lt(support_relative(d, want_d, 0.01), tolerance, "kappa %d, length %zu: %.12g, %.12g",
@@ -177,8 +183,9 @@ Test(kl_quadrature, of_a_clipped_posterior) {
             alpha[t] = fmin(fmax(exp((double)text.log_alpha[t]), alpha_min), alpha_max);
         }
         cr_assert_gt(scaled, 0);
-        nvdp__clip_forward(&dev, &clip, TOKENS, DIM, text.mu, text.logvar, text.log_alpha, norm,
-                           logvar_in, log_alpha_in);
+        struct nvdp__posterior q = {TOKENS, DIM, text.mu, text.logvar, text.log_alpha};
+        struct nvdp__unclipped before = {norm, logvar_in, log_alpha_in};
+        nvdp__clip_forward(&dev, &clip, &q, &before);
         compare(&settings[i], &text, mu, logvar, alpha, 2e-6);
     }
 }
@@ -190,14 +197,16 @@ Test(kl_quadrature, more_vectors_cost_more) {
     for (size_t length = 0; length <= 6; length += 6) {
         double g[3], d[3];
         for (int kappa = 1; kappa <= 3; kappa++) {
-            struct nvdp__kl kl = {.form = NVDP__KL_EXACT,
-                                  .prior_alpha = 1,
-                                  .pad_alpha = 0.6,
-                                  .delta = 0.5,
-                                  .kappa = kappa,
-                                  .length = length};
-            nvdp__kl_losses(&dev, &kl, 1, offset, DIM, text.mu, text.logvar, text.log_alpha,
-                            g + kappa - 1, d + kappa - 1, NULL, NULL, NULL);
+            struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+                                  .of = {.weights = true,
+                                         .prior_alpha = 1,
+                                         .pad_alpha = 0.6,
+                                         .delta = 0.5,
+                                         .kappa = kappa,
+                                         .length = length}};
+            nvdp__kl_losses(&dev, &kl, 1, offset,
+                            NUMBERS(DIM, text.mu, text.logvar, text.log_alpha), NULL, g + kappa - 1,
+                            d + kappa - 1);
         }
         for (int more = 1; more < 3; more++) {
             cr_expect_float_eq(g[more], (more + 1) * g[0], 1e-12 * g[more]);

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Posteriors, or gradients, from arrays. */
+#define NUMBERS(dim, mu, logvar, log_alpha)                                                        \
+    (&(const struct nvdp__posterior){0, dim, (float *)(mu), (float *)(logvar),                     \
+                                     (float *)(log_alpha)})
+
 static const struct nvdp__device dev = {.threads = 2};
 
 struct dirichlet_case {
@@ -32,12 +37,14 @@ static const struct dirichlet_case dirichlet_cases[] = {
 
 static struct nvdp__kl kl_of(const struct dirichlet_case *c, enum nvdp__kl_form form) {
     double length = (double)c->length;
-    return (struct nvdp__kl){.form = form,
-                             .prior_alpha = c->prior_alpha,
-                             .pad_alpha = (c->prior_alpha + c->delta * length) / (length + 1),
-                             .delta = c->delta,
-                             .kappa = c->kappa,
-                             .length = c->length};
+    return (struct nvdp__kl){
+        .which = form,
+        .of = {.weights = true,
+               .prior_alpha = c->prior_alpha,
+               .pad_alpha = (c->prior_alpha + c->delta * length) / (length + 1),
+               .delta = c->delta,
+               .kappa = c->kappa,
+               .length = c->length}};
 }
 
 Test(loss, dirichlet_values) {
@@ -48,8 +55,8 @@ Test(loss, dirichlet_values) {
         for (int form = 0; form < 2; form++) {
             struct nvdp__kl kl = kl_of(c, form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT);
             double g, d, want = form == 0 ? c->published : c->exact;
-            nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, c->log_alpha, &g, &d, NULL, NULL,
-                            NULL);
+            nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, c->log_alpha), NULL, &g,
+                            &d);
             cr_expect_eq(g, 0, "mu 0, logvar 0 costs nothing");
             cr_expect_lt(support_relative(d, want, 1e-3), 1e-11, "case %zu, form %d: %.17g", i,
                          form, d);
@@ -70,16 +77,14 @@ Test(loss, huge_pseudo_counts) {
         {0.56423459866325036, 0.42222673592734243, 1.6135386629081176, 0.40000000274175753,
          -1.0621727070839445}};
     for (int form = 0; form < 2; form++) {
-        struct nvdp__kl kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
-                              .prior_alpha = 1,
-                              .pad_alpha = 0.1,
-                              .kappa = 1,
-                              .length = 9,
-                              .weight_d = 1};
+        struct nvdp__kl kl = {
+            .which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+            .of = {.weights = true, .prior_alpha = 1, .pad_alpha = 0.1, .kappa = 1, .length = 9},
+            .weight_d = 1};
         float dmu[5] = {0}, dlogvar[5] = {0}, dlog_alpha[5] = {0};
         double g, d;
-        nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, log_alpha, &g, &d, dmu, dlogvar,
-                        dlog_alpha);
+        nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, log_alpha),
+                        NUMBERS(1, dmu, dlogvar, dlog_alpha), &g, &d);
         cr_expect_lt(support_relative(d, value[form], 1), 1e-12, "form %d: %.17g", form, d);
         for (int i = 0; i < 5; i++) /* float32 sums */
             cr_expect_float_eq(dlog_alpha[i], slope[form][i], 2e-7, "form %d, %d: %.9g", form, i,
@@ -93,18 +98,19 @@ Test(loss, zero_at_the_prior) {
     const float zero[4] = {0};
     const int32_t offset[2] = {0, 4};
     for (int form = 0; form < 2; form++) {
-        struct nvdp__kl kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
-                              .prior_alpha = 1,
-                              .pad_alpha = 1,
-                              .delta = 1,
-                              .kappa = 2,
+        struct nvdp__kl kl = {.which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                              .of = {.weights = true,
+                                     .prior_alpha = 1,
+                                     .pad_alpha = 1,
+                                     .delta = 1,
+                                     .kappa = 2,
+                                     .length = 9},
                               .weight_g = 1,
-                              .weight_d = 1,
-                              .length = 9};
+                              .weight_d = 1};
         double g, d;
         float dmu[4] = {0}, dlogvar[4] = {0}, dlog_alpha[4] = {0};
-        nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, zero, &g, &d, dmu, dlogvar,
-                        dlog_alpha);
+        nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, zero),
+                        NUMBERS(1, dmu, dlogvar, dlog_alpha), &g, &d);
         cr_expect_eq(g, 0);
         cr_expect_float_eq(d, 0, 1e-12);
         for (size_t i = 0; i < 4; i++) {
@@ -147,11 +153,12 @@ Test(loss, exact_form_is_the_integral) {
     const float log_alphas[] = {0.5f, 1.5f, 3, -0.3f};
     for (size_t i = 0; i < 4; i++) {
         struct nvdp__kl kl = {
-            .form = NVDP__KL_EXACT, .prior_alpha = 1.25, .delta = 0.5, .kappa = 1};
+            .which = NVDP__KL_EXACT,
+            .of = {.weights = true, .prior_alpha = 1.25, .delta = 0.5, .kappa = 1}};
         float mu = 0.7f, logvar = -1.2f;
         double g, d, want_d, want_g, error;
-        nvdp__kl_losses(&dev, &kl, 1, offset, 1, &mu, &logvar, log_alphas + i, &g, &d, NULL, NULL,
-                        NULL);
+        nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, &mu, &logvar, log_alphas + i), NULL, &g,
+                        &d);
         struct pair pair = {{1.25, exp((double)log_alphas[i])}, {1.25, 1.75 / 2}};
         gsl_function f = {beta_integrand, &pair};
         gsl_integration_qags(&f, 0, 1, 1e-10, 1e-10, 1000, work, &want_d, &error);
@@ -181,9 +188,10 @@ Test(loss, gaussians_alone_are_the_integral) {
         want[i / DIM >= 3] += part;
     }
     gsl_integration_workspace_free(work);
-    nvdp__gaussian_losses(&dev, NVDP__KL_EXACT, 0, 2, offset, DIM, mu, logvar, exact, NULL, NULL);
-    nvdp__gaussian_losses(&dev, NVDP__KL_PUBLISHED, 0, 2, offset, DIM, mu, logvar, published, NULL,
-                          NULL);
+    nvdp__gaussian_losses(&dev, NVDP__KL_EXACT, 0, 2, offset, NUMBERS(DIM, mu, logvar, NULL), NULL,
+                          exact);
+    nvdp__gaussian_losses(&dev, NVDP__KL_PUBLISHED, 0, 2, offset, NUMBERS(DIM, mu, logvar, NULL),
+                          NULL, published);
     for (size_t b = 0; b < 2; b++) {
         cr_expect_lt(support_relative(exact[b], want[b], 0), 1e-9); /* quadrature */
         cr_expect_lt(support_relative(published[b], want[b] / (b == 0 ? 3 : 1), 0), 1e-9);
@@ -198,7 +206,8 @@ Test(loss, gradients_of_gaussians_alone) {
     for (int published = 0; published < 2; published++) {
         enum nvdp__kl_form form = published ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT;
         float dmu[2] = {1, 1}, dlogvar[2] = {1, 1};
-        nvdp__gaussian_losses(&dev, form, 0.8, 1, offset, 1, mu, logvar, NULL, dmu, dlogvar);
+        nvdp__gaussian_losses(&dev, form, 0.8, 1, offset, NUMBERS(1, mu, logvar, NULL),
+                              NUMBERS(1, dmu, dlogvar, NULL), NULL);
         for (size_t i = 0; i < 2; i++) {
             double weight = published ? 0.4 : 0.8;
             cr_expect_float_eq(dmu[i], 1 + weight * mu[i], 1e-6);
@@ -222,27 +231,30 @@ static double log_dirichlet(size_t m, const double *a, const float *log_pi) {
 Test(loss, exact_form_is_the_mean_over_samples) {
     enum { N = 20000, ROWS = 10 };
     const float log_alpha[3] = {1.5f, 0, 2.5f}, zero[3] = {0};
-    const int32_t token_offset[2] = {0, 3}, offset[2] = {0, ROWS};
-    const int32_t src[ROWS] = {-1, -1, 0, 0, 1, 1, 2, 2, -1, -1};
+    const int32_t token_offset[2] = {0, 3};
+    int32_t offset[2] = {0, ROWS};
+    int32_t src[ROWS] = {NVDP__PRIOR, NVDP__PRIOR, 0, 0, 1, 1, 2, 2, NVDP__PADDING, NVDP__PADDING};
     const float base[ROWS] = {1, 1, 0, 0, 0, 0, 0, 0, 0.6f, 0.6f};
     const uint64_t key = 1;
-    struct nvdp__kl kl = {.form = NVDP__KL_EXACT,
-                          .prior_alpha = 1,
-                          .pad_alpha = 0.6f,
-                          .delta = 0.5,
-                          .kappa = 2,
-                          .length = 4};
+    struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+                          .of = {.weights = true,
+                                 .prior_alpha = 1,
+                                 .pad_alpha = 0.6f,
+                                 .delta = 0.5,
+                                 .kappa = 2,
+                                 .length = 4}};
     double g, d, q[ROWS], p[ROWS], sum = 0, squares = 0;
-    nvdp__kl_losses(&dev, &kl, 1, token_offset, 1, zero, zero, log_alpha, &g, &d, NULL, NULL, NULL);
+    nvdp__kl_losses(&dev, &kl, 1, token_offset, NUMBERS(1, zero, zero, log_alpha), NULL, &g, &d);
     for (size_t r = 0; r < ROWS; r++) {
         q[r] = (src[r] < 0 ? base[r] : exp((double)log_alpha[src[r]])) / 2;
         p[r] = (src[r] < 0 ? (double)base[r] : 0.6f) / 2;
     }
-    struct nvdp__noise noise = {.seed = 77};
-    for (uint32_t n = 0; n < N; n++) {
+    struct nvdp__draw draw = {.noise = {.seed = 77}, .gamma = NVDP__PURPOSE_GAMMA};
+    struct nvdp__sample_rows rows = {
+        .texts = 1, .rows = ROWS, .offset = offset, .src = src, .key = &key};
+    for (draw.epoch = 0; draw.epoch < N; draw.epoch++) {
         float log_pi[ROWS];
-        nvdp__dirichlet_sample(&dev, &noise, NVDP__PURPOSE_GAMMA, n, 1, offset, &key, 2, src, base,
-                               log_alpha, NULL, log_pi, NULL);
+        nvdp__dirichlet_sample(&dev, &draw, &kl.of, &rows, log_alpha, log_pi, NULL);
         double ratio = log_dirichlet(ROWS, q, log_pi) - log_dirichlet(ROWS, p, log_pi);
         sum += ratio;
         squares += ratio * ratio;
@@ -252,8 +264,8 @@ Test(loss, exact_form_is_the_mean_over_samples) {
     cr_expect_lt(fabs(mean - d), 5 * error, "%g +- %g, not %g", mean, error, d);
 }
 
-/* The exact form is the divergence of order 1 from an empty text, which the privacy room computes
- * by itself. */
+/* The exact form is the divergence of order 1 from an empty text, which rdp/ computes by
+ * itself. */
 Test(loss, exact_form_is_the_divergence_of_order_one) {
     enum { DIM = 3, TOKENS = 4, LENGTH = 6 };
     struct nvdp_context *ctx = support_context();
@@ -276,14 +288,15 @@ Test(loss, exact_form_is_the_divergence_of_order_one) {
         posteriors->kappa = kappa;
         posteriors->policy = NVDP_LENGTH_HIDDEN;
         posteriors->length = LENGTH;
-        struct nvdp__kl kl = {.form = NVDP__KL_EXACT,
-                              .prior_alpha = 1,
-                              .pad_alpha = 0.4,
-                              .delta = 0.3,
-                              .kappa = kappa,
-                              .length = LENGTH};
+        struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+                              .of = {.weights = true,
+                                     .prior_alpha = 1,
+                                     .pad_alpha = 0.4,
+                                     .delta = 0.3,
+                                     .kappa = kappa,
+                                     .length = LENGTH}};
         double g, d;
-        nvdp__kl_losses(&dev, &kl, 1, offset, DIM, mu, logvar, log_alpha, &g, &d, NULL, NULL, NULL);
+        nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(DIM, mu, logvar, log_alpha), NULL, &g, &d);
         double want = nvdp_renyi_texts(1, posteriors, 0, 1);
         cr_expect_lt(support_relative(g + d, want, 0), 1e-9, "kappa %d: %.12g, %.12g", kappa, g + d,
                      want);
@@ -299,13 +312,12 @@ Test(loss, not_negative) {
     for (int form = 0; form < 2; form++) {
         for (double x = -12; x <= 12; x += 0.5) {
             for (double y = -12; y <= 12; y += 3) {
-                struct nvdp__kl kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
-                                      .prior_alpha = 1,
-                                      .kappa = 1};
+                struct nvdp__kl kl = {.which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                                      .of = {.weights = true, .prior_alpha = 1, .kappa = 1}};
                 float log_alpha[2] = {(float)x, (float)y};
                 double g, d;
-                nvdp__kl_losses(&dev, &kl, 1, offset, 1, zero, zero, log_alpha, &g, &d, NULL, NULL,
-                                NULL);
+                nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, log_alpha), NULL, &g,
+                                &d);
                 cr_expect(isfinite(d) && d > -1e-9, "form %d, %g, %g: %g", form, x, y, d);
             }
         }
@@ -324,8 +336,8 @@ static const int32_t token_offset[TEXTS + 1] = {0, 3, 4, 6};
 
 static double weighted(const struct point *at) {
     double g[TEXTS], d[TEXTS], total = 0;
-    nvdp__kl_losses(&dev, &at->kl, TEXTS, token_offset, DIM, at->mu, at->logvar, at->log_alpha, g,
-                    d, NULL, NULL, NULL);
+    nvdp__kl_losses(&dev, &at->kl, TEXTS, token_offset,
+                    NUMBERS(DIM, at->mu, at->logvar, at->log_alpha), NULL, g, d);
     for (size_t b = 0; b < TEXTS; b++) {
         total += at->kl.weight_g * g[b] + at->kl.weight_d * d[b];
     }
@@ -355,14 +367,15 @@ Test(loss, gradients) {
     for (int form = 0; form < 2; form++) {
         for (int kappa = 1; kappa <= 3; kappa += 2) {
             for (size_t length = 0; length <= 7; length += 7) {
-                struct point at = {.kl = {.form = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
-                                          .prior_alpha = 1.5,
-                                          .pad_alpha = 0.3,
-                                          .delta = 0.25,
-                                          .kappa = kappa,
+                struct point at = {.kl = {.which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                                          .of = {.weights = true,
+                                                 .prior_alpha = 1.5,
+                                                 .pad_alpha = 0.3,
+                                                 .delta = 0.25,
+                                                 .kappa = kappa,
+                                                 .length = length},
                                           .weight_g = 0.7,
-                                          .weight_d = 0.3,
-                                          .length = length}};
+                                          .weight_d = 0.3}};
                 for (size_t i = 0; i < TOKENS * DIM; i++) { /* multiples of 2^-10 */
                     at.mu[i] = (float)round(1024 * sin(2.0 * (double)i)) / 1024;
                     at.logvar[i] = (float)round(1024 * cos(3.0 * (double)i)) / 1024;
@@ -375,8 +388,9 @@ Test(loss, gradients) {
                     dmu[i] = dlogvar[i] = 0.25f; /* gradients are added */
                     dlog_alpha[i % TOKENS] = 0.25f;
                 }
-                nvdp__kl_losses(&dev, &at.kl, TEXTS, token_offset, DIM, at.mu, at.logvar,
-                                at.log_alpha, NULL, NULL, dmu, dlogvar, dlog_alpha);
+                nvdp__kl_losses(&dev, &at.kl, TEXTS, token_offset,
+                                NUMBERS(DIM, at.mu, at.logvar, at.log_alpha),
+                                NUMBERS(DIM, dmu, dlogvar, dlog_alpha), NULL, NULL);
                 check_gradient(&at, TOKENS * DIM, at.mu, dmu);
                 check_gradient(&at, TOKENS * DIM, at.logvar, dlogvar);
                 check_gradient(&at, TOKENS, at.log_alpha, dlog_alpha);
@@ -389,14 +403,15 @@ Test(loss, gradients) {
 Test(loss, gaussian_near_the_prior) {
     const int32_t offset[2] = {0, 1};
     const float logvars[] = {1e-6f, -1e-4f, 0.3f, -5, 20, -80};
-    struct nvdp__kl kl = {.form = NVDP__KL_EXACT, .prior_alpha = 1, .kappa = 1};
+    struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+                          .of = {.weights = true, .prior_alpha = 1, .kappa = 1}};
     for (size_t i = 0; i < sizeof logvars / sizeof logvars[0]; i++) {
         float row[17], zero[17] = {0}, log_alpha = 0;
         double g, d, v = logvars[i];
         for (size_t k = 0; k < 17; k++) {
             row[k] = logvars[i];
         }
-        nvdp__kl_losses(&dev, &kl, 1, offset, 17, zero, row, &log_alpha, &g, &d, NULL, NULL, NULL);
+        nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(17, zero, row, &log_alpha), NULL, &g, &d);
         double want = fabs(v) < 1e-3 ? v * v / 2 * (1 + v / 3 + v * v / 12) : expm1(v) - v;
         cr_expect_lt(support_relative(g, 17 * 0.5 * want, 0), 1e-9, "logvar %g", v);
     }
@@ -417,11 +432,14 @@ Test(loss, threads) {
     }
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp__device now = {.threads = threads};
-        struct nvdp__kl kl = {
-            .form = NVDP__KL_EXACT, .prior_alpha = 1, .kappa = 1, .weight_g = 1, .weight_d = 1};
+        struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+                              .of = {.weights = true, .prior_alpha = 1, .kappa = 1},
+                              .weight_g = 1,
+                              .weight_d = 1};
         float *at = grad[threads - 1];
-        nvdp__kl_losses(&now, &kl, MANY / 2, offset, 8, mu, logvar, log_alpha, loss[threads - 1],
-                        loss[threads - 1] + MANY / 2, at, at + 8 * MANY, at + 16 * MANY);
+        nvdp__kl_losses(&now, &kl, MANY / 2, offset, NUMBERS(8, mu, logvar, log_alpha),
+                        NUMBERS(8, at, at + 8 * MANY, at + 16 * MANY), loss[threads - 1],
+                        loss[threads - 1] + MANY / 2);
     }
     cr_expect_eq(memcmp(loss[0], loss[1], sizeof loss[0]), 0);
     cr_expect_eq(memcmp(grad[0], grad[1], sizeof grad[0]), 0);

@@ -40,8 +40,9 @@ Test(posterior, quadratic) {
             want_dw1[i] += dy[t] * v;
         }
     }
-    nvdp__quadratic_forward(&dev, ROWS, DIM, x, w2, w1, b, y);
-    nvdp__quadratic_backward(&dev, ROWS, DIM, x, w2, w1, dy, dx, dw2, dw1, db);
+    const struct nvdp__quadratic w = {w2, w1, b}, dw = {dw2, dw1, db};
+    nvdp__quadratic_forward(&dev, ROWS, DIM, x, &w, y);
+    nvdp__quadratic_backward(&dev, ROWS, DIM, x, &w, dy, dx, &dw);
     cr_expect_lt(support_norm_error(ROWS, y, want), 1e-6);
     cr_expect_lt(support_norm_error(ROWS * DIM, dx, want_dx), 1e-6);
     cr_expect_lt(support_norm_error(DIM, dw2, want_dw2), 1e-6);
@@ -79,6 +80,14 @@ static double projected(const float *direction, const double *mu, double radius)
     return dot * fmin(1, radius / sqrt(norm));
 }
 
+static void clip_both(const struct nvdp__clip *clip, struct posterior *q) {
+    const struct nvdp__posterior posterior = {ROWS, DIM, q->mu, q->logvar, q->log_alpha};
+    const struct nvdp__posterior d = {ROWS, DIM, q->dmu, q->dlogvar, q->dlog_alpha};
+    const struct nvdp__unclipped before = {q->norm, q->logvar_in, q->log_alpha_in};
+    nvdp__clip_forward(&dev, clip, &posterior, &before);
+    nvdp__clip_backward(&dev, clip, &posterior, &before, &d);
+}
+
 Test(posterior, clip) {
     struct posterior *q = made();
     struct posterior *before = made();
@@ -87,10 +96,7 @@ Test(posterior, clip) {
                                     .logvar_max = 0.75f,
                                     .log_alpha_min = -2,
                                     .log_alpha_max = 1};
-    nvdp__clip_forward(&dev, &clip, ROWS, DIM, q->mu, q->logvar, q->log_alpha, q->norm,
-                       q->logvar_in, q->log_alpha_in);
-    nvdp__clip_backward(&dev, &clip, ROWS, DIM, q->mu, q->norm, q->logvar_in, q->log_alpha_in,
-                        q->dmu, q->dlogvar, q->dlog_alpha);
+    clip_both(&clip, q);
     int scaled = 0;
     for (size_t t = 0; t < ROWS; t++) {
         double norm = 0, mu[DIM], want[DIM];
@@ -144,13 +150,15 @@ static void descend(bool inward, const float *target, float *mu, float *logvar, 
     for (int step = 0; step < 400; step++) {
         float m[2] = {mu[0], mu[1]}, v[2] = {logvar[0], logvar[1]}, a[1] = {log_alpha[0]};
         float norm[1], v_in[2], a_in[1], dm[2], dv[2], da[1];
-        nvdp__clip_forward(&dev, &clip, 1, 2, m, v, a, norm, v_in, a_in);
+        const struct nvdp__posterior q = {1, 2, m, v, a}, d = {1, 2, dm, dv, da};
+        const struct nvdp__unclipped before = {norm, v_in, a_in};
+        nvdp__clip_forward(&dev, &clip, &q, &before);
         for (size_t i = 0; i < 2; i++) {
             dm[i] = m[i] - target[i];
             dv[i] = v[i] - target[2 + i];
         }
         da[0] = a[0] - target[4];
-        nvdp__clip_backward(&dev, &clip, 1, 2, m, norm, v_in, a_in, dm, dv, da);
+        nvdp__clip_backward(&dev, &clip, &q, &before, &d);
         for (size_t i = 0; i < 2; i++) {
             mu[i] -= 0.1F * dm[i];
             logvar[i] -= 0.1F * dv[i];
@@ -196,10 +204,7 @@ Test(posterior, clip_off) {
     struct posterior *q = made();
     struct posterior *before = made();
     const struct nvdp__clip clip = {INFINITY, -INFINITY, INFINITY, -INFINITY, INFINITY, false};
-    nvdp__clip_forward(&dev, &clip, ROWS, DIM, q->mu, q->logvar, q->log_alpha, q->norm,
-                       q->logvar_in, q->log_alpha_in);
-    nvdp__clip_backward(&dev, &clip, ROWS, DIM, q->mu, q->norm, q->logvar_in, q->log_alpha_in,
-                        q->dmu, q->dlogvar, q->dlog_alpha);
+    clip_both(&clip, q);
     cr_expect_eq(memcmp(q->mu, before->mu, sizeof q->mu), 0);
     cr_expect_eq(memcmp(q->logvar, before->logvar, sizeof q->logvar), 0);
     cr_expect_eq(memcmp(q->log_alpha, before->log_alpha, sizeof q->log_alpha), 0);

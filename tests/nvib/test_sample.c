@@ -21,9 +21,7 @@ Test(sample, batch_layout_does_not_matter) {
         memset(f.hidden, 0, f.batch.tokens * WIDTH * sizeof *f.hidden);
         struct nvdp__draw draw = fixture_draw(8, 2);
         float *pooled;
-        cr_assert_eq(nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw,
-                                                  f.hidden, &pooled),
-                     NVDP_OK);
+        cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK);
         struct nvdp__sample sample;
         nvdp__mechanism_nvdp.sample(f.nvib, &sample);
         size_t rows = (LENGTH + 1) * (size_t)kappa;
@@ -37,9 +35,7 @@ Test(sample, batch_layout_does_not_matter) {
         f.batch.tokens = 7;
         f.batch.offset = (int32_t *)alone;
         f.batch.key = f.key + 2;
-        cr_assert_eq(nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw,
-                                                  f.hidden, &pooled),
-                     NVDP_OK);
+        cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK);
         nvdp__mechanism_nvdp.sample(f.nvib, &sample);
         cr_expect_eq(memcmp(z, sample.z, rows * WIDTH * sizeof *z), 0);
         cr_expect_eq(memcmp(log_pi, sample.log_pi, rows * sizeof *log_pi), 0);
@@ -51,9 +47,7 @@ Test(sample, batch_layout_does_not_matter) {
 
 static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool weight) {
     float *pooled;
-    cr_assert_eq(nvdp__mechanism_nvdp.forward(f->nvib, &f->dev, &f->params, &f->batch, draw,
-                                              f->hidden, &pooled),
-                 NVDP_OK);
+    cr_assert_eq(fixture_forward(f, draw, &pooled), NVDP_OK);
     struct nvdp__sample sample;
     nvdp__mechanism_nvdp.sample(f->nvib, &sample);
     return weight ? sample.log_pi[1] : sample.z[0];
@@ -102,7 +96,7 @@ Test(sample, posterior) {
     out->offset[1] = 1;
     out->offset[2] = 4;
     out->offset[3] = 6;
-    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f.nvib, &f.dev, &f.batch, 1, out), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f.nvib, 1, out), NVDP_OK, "%s",
                  nvdp_context_error(f.ctx));
     int clipped = 0;
     for (size_t t = 1; t < 6; t++) {
@@ -117,8 +111,7 @@ Test(sample, posterior) {
     }
     cr_expect_gt(clipped, 0);
     cr_expect_eq(out->alpha[0], 0, "row 0 belongs to another batch");
-    cr_expect_eq(nvdp__mechanism_nvdp.posterior(f.nvib, &f.dev, &f.batch, 2, out),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__mechanism_nvdp.posterior(f.nvib, 2, out), NVDP_ERR_ARGUMENT);
     nvdp_posteriors_free(out);
     fixture_free(&f);
 }

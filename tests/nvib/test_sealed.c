@@ -11,9 +11,7 @@ static const int32_t lengths[TEXTS] = {5, 2, 9};
 
 static float *forward(struct fixture *f, const struct nvdp__draw *draw) {
     float *pooled = NULL;
-    cr_assert_eq(nvdp__mechanism_nvdp.forward(f->nvib, &f->dev, &f->params, &f->batch, draw,
-                                              f->hidden, &pooled),
-                 NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    cr_assert_eq(fixture_forward(f, draw, &pooled), NVDP_OK, "%s", nvdp_context_error(f->ctx));
     return pooled;
 }
 
@@ -134,9 +132,7 @@ Test(sealed, too_long_a_text_is_refused_by_number) {
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(2, 0);
     float *pooled = NULL;
-    cr_expect_eq(
-        nvdp__mechanism_nvdp.forward(f.nvib, &f.dev, &f.params, &f.batch, &draw, f.hidden, &pooled),
-        NVDP_ERR_ARGUMENT);
+    cr_expect_eq(fixture_forward(&f, &draw, &pooled), NVDP_ERR_ARGUMENT);
     cr_expect_not_null(strstr(nvdp_context_error(f.ctx), "length 9"));
     cr_expect_not_null(strstr(nvdp_context_error(f.ctx), "found 11"));
     fixture_free(&f);
@@ -182,6 +178,7 @@ Test(sealed, threads_do_not_matter) {
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(3, 1);
     float d_pooled[TEXTS * WIDTH];
+    double loss_g[TEXTS], loss_d[TEXTS];
     cr_assert_leq(f.params.total, TOTAL);
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp__sample sample;
@@ -192,8 +189,7 @@ Test(sealed, threads_do_not_matter) {
             d_pooled[i] = 1.0f / (float)(i + 1);
         }
         nvdp__zero(&f.dev, f.params.total, f.params.grad);
-        nvdp__mechanism_nvdp.backward(f.nvib, &f.dev, &f.params, &f.batch, f.hidden, 0.1, 0.1,
-                                      d_pooled, f.d_hidden);
+        fixture_backward(&f, &(struct nvdp__penalty){0.1, 0.1, loss_g, loss_d}, d_pooled);
         if (threads == 1) {
             memcpy(z, sample.z, sizeof z);
             memcpy(log_pi, sample.log_pi, sizeof log_pi);
@@ -221,10 +217,8 @@ Test(sealed, a_step_allocates_nothing) {
     nvdp__fail_allocation(f.ctx, 1);
     forward(&f, &draw);
     double loss_g[TEXTS], loss_d[TEXTS];
-    nvdp__mechanism_nvdp.losses(f.nvib, &f.dev, loss_g, loss_d);
     float d_pooled[TEXTS * WIDTH] = {1};
-    nvdp__mechanism_nvdp.backward(f.nvib, &f.dev, &f.params, &f.batch, f.hidden, 1, 1, d_pooled,
-                                  f.d_hidden);
+    fixture_backward(&f, &(struct nvdp__penalty){1, 1, loss_g, loss_d}, d_pooled);
     cr_expect_null(nvdp__calloc(f.ctx, 1, 1), "the failure was still to come");
     fixture_free(&f);
 }

@@ -80,12 +80,25 @@ void house_free(struct house *house) {
     nvdp_context_free(house->ctx);
 }
 
+static struct nvdp__encoded input(const struct house *house) {
+    return (struct nvdp__encoded){&house->dev, &house->params, &house->batch, house->hidden};
+}
+
+nvdp_status house_try_forward(struct house *house, const struct nvdp__draw *draw, float **pooled) {
+    struct nvdp__encoded in = input(house);
+    return house->mechanism->forward(house->vib, &in, draw, pooled);
+}
+
 float *house_forward(struct house *house, const struct nvdp__draw *draw) {
     float *pooled = NULL;
-    cr_assert_eq(house->mechanism->forward(house->vib, &house->dev, &house->params, &house->batch,
-                                           draw, house->hidden, &pooled),
-                 NVDP_OK, "%s", nvdp_context_error(house->ctx));
+    cr_assert_eq(house_try_forward(house, draw, &pooled), NVDP_OK, "%s",
+                 nvdp_context_error(house->ctx));
     return pooled;
+}
+
+void house_backward(struct house *house, const struct nvdp__penalty *penalty, float *d_pooled) {
+    struct nvdp__encoded in = input(house);
+    house->mechanism->backward(house->vib, &in, penalty, d_pooled, house->d_hidden);
 }
 
 struct nvdp__draw house_draw(uint64_t seed, uint32_t epoch) {

@@ -34,7 +34,10 @@ struct nvdp_nvib_config house_config(const struct kind *kind);
 void house_build(struct house *house, const struct kind *kind,
                  const struct nvdp_nvib_config *config, uint64_t seed);
 void house_free(struct house *house);
+nvdp_status house_try_forward(struct house *house, const struct nvdp__draw *draw, float **pooled);
 float *house_forward(struct house *house, const struct nvdp__draw *draw);
+/* Into the parameters' gradients and d_hidden; the losses are set. */
+void house_backward(struct house *house, const struct nvdp__penalty *penalty, float *d_pooled);
 struct nvdp__draw house_draw(uint64_t seed, uint32_t epoch);
 float *house_value(struct house *house, const char *name);
 

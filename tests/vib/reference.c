@@ -66,7 +66,7 @@ static void extra_layer(const struct reference *ref, const double *theta, const 
 static void take_sources(const struct reference *ref, const double *states, double *x) {
     const struct nvdp__vib *vib = ref->house->vib;
     const int32_t *offset = ref->house->offset;
-    if (!vib->single) {
+    if (!vib->form.single) {
         memcpy(x, states, TOKENS * WIDTH * sizeof *x);
         return;
     }
@@ -86,8 +86,8 @@ static void take_sources(const struct reference *ref, const double *states, doub
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
     const struct nvdp__vib *vib = ref->house->vib;
-    if (vib->form == NVDP__VIB_FIXED) return 2 * log(vib->config.vib.sigma);
-    double x = ref->house->vib->form == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
+    if (vib->which == NVDP__VIB_FIXED) return 2 * log(vib->config.vib.sigma);
+    double x = ref->house->vib->which == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
     return 2 * log(log1p(exp(x)));
 }
 
@@ -100,7 +100,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
                       struct gaussians *g) {
     const struct nvdp__vib *vib = ref->house->vib;
     const struct nvdp_clip_config *clip = &vib->config.clip;
-    bool vtdp = ref->house->vib->form == NVDP__VIB_VTDP;
+    bool vtdp = ref->house->vib->which == NVDP__VIB_VTDP;
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
     size_t p = vib->dim;
     if (vtdp) {
@@ -109,7 +109,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
         memcpy(states, hidden, sizeof states);
     }
     take_sources(ref, states, x);
-    g->sources = vib->single ? TEXTS : TOKENS;
+    g->sources = vib->form.single ? TEXTS : TOKENS;
     dense(ref, theta, "vib.mu", g->sources, WIDTH, p, x, g->mu);
     if (vtdp) dense(ref, theta, "vib.rho", g->sources, WIDTH, p, x, rho);
     for (size_t s = 0; s < g->sources; s++) {
@@ -131,8 +131,8 @@ static double draw(const struct reference *ref, const struct gaussians *g, size_
     const struct nvdp__vib *vib = ref->house->vib;
     size_t p = vib->dim;
     double eps = ref->eps[row * p + i];
-    if (vib->src[row] < 0) return eps;
-    size_t at = (size_t)vib->src[row] * p + i;
+    if (vib->rows.src[row] < 0) return eps;
+    size_t at = (size_t)vib->rows.src[row] * p + i;
     return g->mu[at] + exp(0.5 * g->logvar[at]) * eps;
 }
 
@@ -141,9 +141,9 @@ static void pool(struct reference *ref, const struct gaussians *g) {
     size_t p = vib->dim;
     memset(ref->pooled, 0, sizeof ref->pooled);
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = (size_t)vib->offset[b];
-        size_t end = (size_t)vib->offset[b + 1];
-        if (vib->single || vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
+        size_t first = (size_t)vib->rows.offset[b];
+        size_t end = (size_t)vib->rows.offset[b + 1];
+        if (vib->form.single || vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t r = first; r < end; r++) {
             for (size_t i = 0; i < p; i++) {
                 ref->pooled[b * p + i] += draw(ref, g, r, i) / (double)(end - first);
@@ -157,8 +157,8 @@ static void losses(struct reference *ref, const struct gaussians *g) {
     const struct nvdp__vib *vib = ref->house->vib;
     size_t p = vib->dim;
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = vib->single ? b : (size_t)ref->house->offset[b];
-        size_t end = vib->single ? b + 1 : (size_t)ref->house->offset[b + 1];
+        size_t first = vib->form.single ? b : (size_t)ref->house->offset[b];
+        size_t end = vib->form.single ? b + 1 : (size_t)ref->house->offset[b + 1];
         bool mean = vib->config.regularizer == NVDP_REGULARIZER_PUBLISHED;
         ref->loss_g[b] = 0;
         for (size_t k = first * p; k < end * p; k++) {

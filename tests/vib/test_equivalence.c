@@ -102,7 +102,7 @@ Test(equivalence, without_noise_a_plain_model) {
             float states[TOKENS * WIDTH];
             double want[TEXTS * WIDTH];
             encode(&house, 2, house.hidden);
-            encode(&house, house.vib->form == NVDP__VIB_VTDP ? 3 : 2, states);
+            encode(&house, house.vib->which == NVDP__VIB_VTDP ? 3 : 2, states);
             plain(&house, states, want);
             struct nvdp__draw draw = house_draw(3, 0);
             float *pooled = house_forward(&house, &draw);
@@ -130,11 +130,11 @@ Test(equivalence, initial_values) {
         }
         struct nvdp__draw draw = house_draw(3, 0);
         house_forward(&house, &draw);
-        bool fixed = house.vib->form == NVDP__VIB_FIXED;
-        for (size_t i = 0; i < house.vib->sources * WIDTH; i++) {
-            cr_expect_float_eq(house.vib->logvar_out[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
+        bool fixed = house.vib->which == NVDP__VIB_FIXED;
+        for (size_t i = 0; i < house.vib->rows.sources * WIDTH; i++) {
+            cr_expect_float_eq(house.vib->posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
         }
-        if (house.vib->form == NVDP__VIB_VTDP) {
+        if (house.vib->which == NVDP__VIB_VTDP) {
             const char *const parts[] = {"attention.self.query.weight", "output.dense.bias",
                                          "output.LayerNorm.weight", "attention.self.value.bias"};
             for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -162,6 +162,6 @@ Test(equivalence, initial_deviation_is_inside_the_clip_set) {
                  NVDP_OK);
     struct nvdp__draw draw = house_draw(3, 0);
     house_forward(&house, &draw);
-    cr_expect_float_eq(house.vib->logvar_out[0], -1.45, 1e-5);
+    cr_expect_float_eq(house.vib->posterior.logvar[0], -1.45, 1e-5);
     house_free(&house);
 }

@@ -5,10 +5,12 @@
  * Tolerances: the reference's differences with step 1e-5 are good to some 1e-9; what is left is
  * float32 in the library: forward 1e-5, gradients 1e-4 relative to each tensor's norm (floor 0.1:
  * a key's bias has gradient 0). */
+#include "gradient.h"
 #include "reference.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,40 +43,9 @@ static void start(struct run *run, const struct kind *kind, const struct nvdp_nv
     }
 }
 
-static double difference(struct run *run, double *place) {
-    const double step = 1e-5;
-    double here = *place;
-    *place = here + step;
-    double up = reference_loss(&run->ref, run->theta, run->x);
-    *place = here - step;
-    double down = reference_loss(&run->ref, run->theta, run->x);
-    *place = here;
-    return (up - down) / (2 * step);
-}
-
-static void compare(struct run *run, const char *name, size_t n, const float *got, double *place) {
-    double *want = calloc(n, sizeof *want);
-    double norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        want[i] = difference(run, place + i);
-        norm += want[i] * want[i];
-    }
-    double error = support_norm_error(n, got, want) * (norm > 0 ? fmin(1, sqrt(norm) / 0.1) : 10);
-    cr_expect_lt(error, 1e-4, "%s, %s: relative error %g of a gradient of norm %g",
-                 run->house.mechanism->name, name, error, sqrt(norm));
-    free(want);
-}
-
-static void check_forward(struct run *run, const float *pooled) {
-    struct house *house = &run->house;
-    double loss_g[TEXTS], loss_d[TEXTS];
-    reference_loss(&run->ref, run->theta, run->x);
-    cr_expect_lt(support_norm_error(TEXTS * house->vib->dim, pooled, run->ref.pooled), 1e-5);
-    house->mechanism->losses(house->vib, &house->dev, loss_g, loss_d);
-    for (size_t b = 0; b < TEXTS; b++) {
-        cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
-        cr_expect_eq(loss_d[b], 0);
-    }
+static double loss_of(void *user) {
+    struct run *run = user;
+    return reference_loss(&run->ref, run->theta, run->x);
 }
 
 static void check(const struct kind *kind, const struct nvdp_nvib_config *config, uint64_t seed) {
@@ -82,17 +53,27 @@ static void check(const struct kind *kind, const struct nvdp_nvib_config *config
     start(run, kind, config, seed);
     struct house *house = &run->house;
     const struct nvdp__draw draw = {.eps = run->eps};
-    check_forward(run, house_forward(house, &draw));
+    const float *pooled = house_forward(house, &draw);
+    reference_loss(&run->ref, run->theta, run->x);
+    cr_expect_lt(support_norm_error(TEXTS * house->vib->dim, pooled, run->ref.pooled), 1e-5);
+    double loss_g[TEXTS], loss_d[TEXTS];
+    const struct nvdp__penalty penalty = {run->ref.weight, 1, loss_g, loss_d};
     memset(house->params.grad, 0, house->params.total * sizeof *house->params.grad);
-    house->mechanism->backward(house->vib, &house->dev, &house->params, &house->batch,
-                               house->hidden, run->ref.weight, 1, run->d_pooled, house->d_hidden);
+    house_backward(house, &penalty, run->d_pooled);
+    for (size_t b = 0; b < TEXTS; b++) {
+        cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
+        cr_expect_eq(loss_d[b], 0);
+    }
     for (size_t i = 0; i < house->params.count; i++) {
         const struct nvdp__param *entry = &house->params.entry[i];
         if (strncmp(entry->name, "bert.", 5) == 0) continue; /* the encoder below */
-        compare(run, entry->name, entry->count, nvdp__grad(&house->params, i),
-                run->theta + entry->offset);
+        char name[160];
+        snprintf(name, sizeof name, "%s, %s", house->mechanism->name, entry->name);
+        support_expect_gradient(name, loss_of, run, entry->count, nvdp__grad(&house->params, i),
+                                run->theta + entry->offset, 1e-4);
     }
-    compare(run, "hidden states", TOKENS * WIDTH, house->d_hidden, run->x);
+    support_expect_gradient("hidden states", loss_of, run, TOKENS * WIDTH, house->d_hidden, run->x,
+                            1e-4);
     house_free(house);
     free(run->theta);
     free(run);

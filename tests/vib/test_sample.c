@@ -172,9 +172,7 @@ Test(sample, too_long_a_text_is_refused_by_number) {
     house_build(&house, &kinds[2], &config, 7);
     struct nvdp__draw draw = house_draw(2, 0);
     float *pooled = NULL;
-    cr_expect_eq(house.mechanism->forward(house.vib, &house.dev, &house.params, &house.batch, &draw,
-                                          house.hidden, &pooled),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(house_try_forward(&house, &draw, &pooled), NVDP_ERR_ARGUMENT);
     cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "length 3"));
     cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "text 114"));
     house_free(&house);
@@ -227,19 +225,19 @@ Test(sample, posterior) {
         house_build(&house, &kinds[k], &config, 4);
         struct nvdp__draw draw = house_draw(8, 2);
         house_forward(&house, &draw);
-        size_t rows = house.vib->sources;
+        size_t rows = house.vib->rows.sources;
         struct nvdp_posteriors *out = NULL;
         cr_assert_eq(nvdp_posteriors_create(house.ctx, 2, 1 + rows, WIDTH, false, &out), NVDP_OK);
         out->offset[1] = 1;
         out->offset[2] = 1 + rows;
-        cr_assert_eq(house.mechanism->posterior(house.vib, &house.dev, &house.batch, 1, out),
-                     NVDP_OK, "%s", nvdp_context_error(house.ctx));
+        cr_assert_eq(house.mechanism->posterior(house.vib, 1, out), NVDP_OK, "%s",
+                     nvdp_context_error(house.ctx));
         int clipped = 0;
         for (size_t r = 1; r <= rows; r++) {
             double norm = 0;
             for (size_t i = 0; i < WIDTH; i++) {
                 norm += out->mu[r * WIDTH + i] * out->mu[r * WIDTH + i];
-                cr_expect_eq(out->mu[r * WIDTH + i], house.vib->mu_out[(r - 1) * WIDTH + i]);
+                cr_expect_eq(out->mu[r * WIDTH + i], house.vib->posterior.mu[(r - 1) * WIDTH + i]);
                 cr_expect(out->logvar[r * WIDTH + i] >= -1.3 && out->logvar[r * WIDTH + i] <= -0.2);
             }
             cr_expect(norm <= 1, "%.17g", norm);
@@ -247,13 +245,11 @@ Test(sample, posterior) {
         }
         cr_expect_gt(clipped, 0);
         cr_expect_eq(out->mu[0], 0, "row 0 belongs to another batch");
-        cr_expect_eq(house.mechanism->posterior(house.vib, &house.dev, &house.batch, 2, out),
-                     NVDP_ERR_ARGUMENT);
+        cr_expect_eq(house.mechanism->posterior(house.vib, 2, out), NVDP_ERR_ARGUMENT);
         nvdp_posteriors_free(out);
         cr_assert_eq(nvdp_posteriors_create(house.ctx, 2, 1 + rows, WIDTH, true, &out), NVDP_OK);
         out->offset[2] = 1 + rows;
-        cr_expect_eq(house.mechanism->posterior(house.vib, &house.dev, &house.batch, 1, out),
-                     NVDP_ERR_ARGUMENT);
+        cr_expect_eq(house.mechanism->posterior(house.vib, 1, out), NVDP_ERR_ARGUMENT);
         nvdp_posteriors_free(out);
         house_free(&house);
     }
@@ -270,10 +266,8 @@ Test(sample, a_step_allocates_nothing) {
         nvdp__fail_allocation(house.ctx, 1);
         house_forward(&house, &draw);
         double loss_g[TEXTS], loss_d[TEXTS];
-        house.mechanism->losses(house.vib, &house.dev, loss_g, loss_d);
         float d_pooled[TEXTS * WIDTH] = {1};
-        house.mechanism->backward(house.vib, &house.dev, &house.params, &house.batch, house.hidden,
-                                  1, 1, d_pooled, house.d_hidden);
+        house_backward(&house, &(struct nvdp__penalty){1, 1, loss_g, loss_d}, d_pooled);
         cr_expect_null(nvdp__calloc(house.ctx, 1, 1), "the failure was still to come");
         house_free(&house);
     }
