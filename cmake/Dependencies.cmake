@@ -13,8 +13,8 @@ pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
 set(NVDP_DEPENDENCIES gsl PkgConfig::OPENBLAS PkgConfig::HDF5 PkgConfig::SODIUM PkgConfig::JANSSON
   PkgConfig::UTF8PROC PkgConfig::LZMA OpenMP::OpenMP_C m)
 
-# oneDNN, through the interface of version 2; src/tensor/half.c and gemm_onednn.c are all that use it.
-set(NVDP_TENSOR_UNUSED half.c gemm_onednn.c)
+# oneDNN, through the interface of version 2; src/tensor/onednn.c is all that uses it.
+set(NVDP_TENSOR_UNUSED onednn.c)
 set(NVDP_ONEDNN_VERSION "none (bfloat16 products are left out)")
 if(NVDP_WITH_ONEDNN)
   find_path(NVDP_DNNL_INCLUDE oneapi/dnnl/dnnl_version.h)
@@ -26,7 +26,7 @@ if(NVDP_WITH_ONEDNN)
   string(REGEX REPLACE "[^0-9]*([0-9]+).*" "\\1" major "${major}")
   if(major EQUAL 2)
     list(PREPEND NVDP_DEPENDENCIES ${NVDP_DNNL_LIBRARY})
-    set(NVDP_TENSOR_UNUSED half_none.c gemm_onednn_none.c)
+    set(NVDP_TENSOR_UNUSED onednn_none.c)
     set(NVDP_ONEDNN_VERSION "2")
     set(NVDP_PC_DNNL "-ldnnl")
   else()

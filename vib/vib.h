@@ -7,7 +7,7 @@
 #ifndef NVDP_VIB_VIB_H
 #define NVDP_VIB_VIB_H
 
-#include "bert/extra.h"
+#include "bert/encoder.h"
 #include "nvib/nvib.h"
 
 /* What tells one form from another: whether tokens are noised or a text, whether the encoder has

@@ -51,6 +51,10 @@ char *nvdp__format(struct nvdp_context *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* a * b, or false on overflow. */
 bool nvdp__mul(size_t a, size_t b, size_t *out);
+/* bf16 also where the processor lacks its instructions, computed without them and slowly: for tests
+ * of what bf16 does.  Off. */
+void nvdp__allow_plain_bf16(struct nvdp_context *ctx);
+bool nvdp__plain_bf16(const struct nvdp_context *ctx);
 /* Makes the k-th allocation from now fail (0: none), for tests of behaviour out of memory. */
 void nvdp__fail_allocation(struct nvdp_context *ctx, uint64_t k);
 /* Whether the present allocation is that one. */

@@ -21,6 +21,7 @@ struct nvdp_context {
     void *cancel_user;
     int threads;
     enum nvdp_precision precision;
+    bool plain_bf16;
     uint64_t fail_allocation; /* allocations until the one that fails; 0: none does */
     char error[NVDP__MESSAGE_SIZE];
 };
@@ -165,6 +166,14 @@ bool nvdp_context_cancelled(struct nvdp_context *ctx) {
 void nvdp_context_get_cancel(const struct nvdp_context *ctx, nvdp_cancel_fn *fn, void **user) {
     *fn = ctx->cancel;
     *user = ctx->cancel_user;
+}
+
+void nvdp__allow_plain_bf16(struct nvdp_context *ctx) {
+    ctx->plain_bf16 = true;
+}
+
+bool nvdp__plain_bf16(const struct nvdp_context *ctx) {
+    return ctx->plain_bf16;
 }
 
 void nvdp__fail_allocation(struct nvdp_context *ctx, uint64_t k) {

@@ -1,6 +1,6 @@
 /* Element types of safetensors files and their conversions. */
 #include "base/f16.h"
-#include "tensor/bfloat16.h"
+#include "tensor/bf16.h"
 
 #include <math.h>
 #include <nvdp/safetensors.h>

@@ -1,46 +1,544 @@
-/* The encoder's passes, from parts. */
-#include "bert/run.h"
+/* BERT's encoder (Devlin et al. 2019) over packed batches: where its activations lie, embeddings,
+ * layers, passes, and what stands on top of it. */
+#include "bert/encoder.h"
 
-struct nvdp__dropout nvdp__run_dropout(const struct nvdp__bert_run *run, float rate,
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- plan ----
+ *
+ * Training keeps what the backward pass reads.  A layer takes, per token: in float32 8 D + I +
+ * heads + 4 floats; in bfloat16 2 D + heads + 4 floats (the sums that LayerNorm saw) and 6 D + I
+ * bfloat16 numbers, because the float32 hidden states pass through buffers that the layers share.
+ * The activated inner state is never kept: the backward pass computes it again.  Inference shares
+ * one set of buffers between all layers, 5 D + I + heads + 2 floats per token in all: what a step
+ * has read for the last time is where a later one writes, the hidden state included; so do frozen
+ * layers. */
+
+nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                                    bool training, bool keep_hidden,
+                                    struct nvdp__bert_cache *cache) {
+    size_t layers = bert->config.num_hidden_layers;
+    struct nvdp__bert_cache made = {.training = training, .keep_hidden = keep_hidden};
+    made.hidden = nvdp__calloc(ctx, layers + 1, sizeof *made.hidden);
+    made.states = nvdp__calloc(ctx, layers + 1, sizeof *made.states);
+    made.layer = nvdp__calloc(ctx, layers, sizeof *made.layer);
+    if (made.hidden == NULL || made.states == NULL || made.layer == NULL) {
+        nvdp__bert_cache_release(&made);
+        return NVDP_ERR_MEMORY;
+    }
+    *cache = made;
+    return NVDP_OK;
+}
+
+void nvdp__bert_cache_release(struct nvdp__bert_cache *cache) {
+    free(cache->hidden);
+    free(cache->states);
+    free(cache->layer);
+    *cache = (struct nvdp__bert_cache){0};
+}
+
+/* What a plan is made of. */
+struct plan {
+    const struct nvdp__device *dev;
+    struct nvdp__arena *arena;
+    size_t tokens, dim, wide,
+        heads; /* tokens: widest_buffer for the rows that products round up to */
+};
+
+static float *take(const struct plan *plan, size_t width) {
+    return nvdp__arena_take(plan->arena, plan->tokens * width);
+}
+
+static struct nvdp__tensor take_product(const struct plan *plan, size_t width) {
+    return nvdp__arena_tensor(plan->arena, plan->dev, nvdp__product_type(plan->dev), plan->tokens,
+                              width);
+}
+
+/* Whether what products read lies apart from the float32 state. */
+static bool apart(const struct plan *plan) {
+    return nvdp__product_type(plan->dev) != NVDP__F32;
+}
+
+/* A hidden state that only its form for products outlives: `shared` where these are two. */
+static float *take_state(const struct plan *plan, float *shared) {
+    return apart(plan) ? shared : take(plan, plan->dim);
+}
+
+static struct nvdp__tensor take_copy(const struct plan *plan, float *state) {
+    return apart(plan) ? take_product(plan, plan->dim) : nvdp__f32(plan->tokens, plan->dim, state);
+}
+
+static void plan_training_layer(const struct plan *plan, float *shared,
+                                struct nvdp__tensor activated,
+                                struct nvdp__bert_layer_cache *layer) {
+    layer->qkv = take_product(plan, 3 * plan->dim);
+    layer->context = take_product(plan, plan->dim);
+    layer->lse = take(plan, plan->heads);
+    layer->attention_sum = take(plan, plan->dim);
+    layer->attention_mean = take(plan, 1);
+    layer->attention_rstd = take(plan, 1);
+    layer->attention_out = take_state(plan, shared);
+    layer->attention_state = take_copy(plan, layer->attention_out);
+    layer->inner = take_product(plan, plan->wide);
+    layer->activated = activated;
+    layer->output_sum = take(plan, plan->dim);
+    layer->output_mean = take(plan, 1);
+    layer->output_rstd = take(plan, 1);
+}
+
+/* The embeddings and the first `layers` layers, whose activations nobody reads again. */
+static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__bert_cache *cache) {
+    struct nvdp__bert_layer_cache shared = {0};
+    float *wide = take(plan, 3 * plan->dim);
+    size_t state = plan->tokens * plan->dim;
+    shared.qkv = nvdp__f32(plan->tokens, 3 * plan->dim, wide);
+    shared.qkv.type = nvdp__product_type(plan->dev);
+    shared.context = take_product(plan, plan->dim);
+    shared.lse = take(plan, plan->heads);
+    shared.attention_mean = take(plan, 1);
+    shared.attention_rstd = take(plan, 1);
+    shared.inner = take_product(plan, plan->wide);
+    /* Query, key and value are done with when the attention is. */
+    shared.attention_sum = wide;
+    shared.attention_out = wide != NULL ? wide + state : NULL;
+    shared.output_sum = wide != NULL ? wide + 2 * state : NULL;
+    shared.attention_state = take_copy(plan, shared.attention_out);
+    shared.activated = shared.inner;
+    shared.output_mean = shared.attention_mean;
+    shared.output_rstd = shared.attention_rstd;
+    cache->embedding_sum = wide;
+    cache->embedding_mean = shared.attention_mean;
+    cache->embedding_rstd = shared.attention_rstd;
+    cache->hidden[0] = cache->above ? NULL : take(plan, plan->dim);
+    if (!cache->above) cache->states[0] = take_copy(plan, cache->hidden[0]);
+    for (size_t i = 0; i < layers; i++) {
+        /* A layer reads hidden[i] for the last time before it writes hidden[i + 1]. */
+        cache->hidden[i + 1] = cache->keep_hidden ? take(plan, plan->dim) : cache->hidden[i];
+        cache->states[i + 1] = apart(plan)
+                                   ? cache->states[0]
+                                   : nvdp__f32(plan->tokens, plan->dim, cache->hidden[i + 1]);
+        cache->layer[i] = shared;
+    }
+}
+
+/* A buffer as a tensor of fewer columns. */
+static struct nvdp__tensor narrow(struct nvdp__tensor buffer, size_t cols) {
+    buffer.cols = buffer.stride = cols;
+    return buffer;
+}
+
+static void plan_training(const struct nvdp__bert *bert, const struct plan *plan,
+                          struct nvdp__bert_cache *cache) {
+    bool two = apart(plan);
+    /* A layer reads one hidden state while it writes the next. */
+    float *state[2] = {two ? take(plan, plan->dim) : NULL, two ? take(plan, plan->dim) : NULL};
+    float *between = two ? take(plan, plan->dim) : NULL;
+    /* One after the other: the forward pass's activated inner state, then the gradients of a
+     * layer's inner state and of its queries, keys and values. */
+    size_t widest = plan->wide > 3 * plan->dim ? plan->wide : 3 * plan->dim;
+    struct nvdp__tensor widest_buffer = take_product(plan, widest);
+    if (cache->frozen > 0) {
+        plan_shared(plan, cache->frozen, cache);
+    } else if (!cache->above) {
+        cache->embedding_sum = take(plan, plan->dim);
+        cache->embedding_mean = take(plan, 1);
+        cache->embedding_rstd = take(plan, 1);
+        cache->hidden[0] = take_state(plan, state[0]);
+        cache->states[0] = take_copy(plan, cache->hidden[0]);
+    }
+    for (size_t i = cache->frozen; i < bert->config.num_hidden_layers; i++) {
+        plan_training_layer(plan, between, narrow(widest_buffer, plan->wide), &cache->layer[i]);
+        cache->hidden[i + 1] = take_state(plan, state[(i + 1) % 2]);
+        if (!cache->above) cache->states[i + 1] = take_copy(plan, cache->hidden[i + 1]);
+    }
+    cache->d_branch = take_product(plan, plan->dim);
+    cache->d_wide = narrow(widest_buffer, plan->wide);
+    cache->d_qkv = narrow(widest_buffer, 3 * plan->dim);
+    cache->d_context = take_product(plan, plan->dim);
+}
+
+void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
+                     struct nvdp__bert_cache *cache) {
+    const struct nvdp_bert_config *config = &bert->config;
+    struct plan plan = {dev,
+                        arena,
+                        nvdp__padded_rows(dev, max_tokens),
+                        config->hidden_size,
+                        config->intermediate_size,
+                        config->num_attention_heads};
+    if (cache->training) {
+        plan_training(bert, &plan, cache);
+    } else {
+        plan_shared(&plan, config->num_hidden_layers, cache);
+    }
+    size_t head_dim = config->hidden_size / config->num_attention_heads;
+    cache->scratch = nvdp__arena_take(
+        arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest, head_dim));
+    if (cache->above) nvdp__dense_plan(dev, arena, max_tokens, config->hidden_size, 0);
+    if (bert->has_pooler)
+        nvdp__pooler_plan(bert, max_texts, cache->training, arena, &cache->pooler);
+}
+
+/* ---- a pass, as its parts see it ---- */
+
+struct run {
+    const struct nvdp__bert *bert;
+    const struct nvdp__device *dev;
+    const struct nvdp__params *params;
+    const struct nvdp__batch *batch;
+    const struct nvdp__pass *pass;
+    struct nvdp__bert_cache *cache;
+};
+
+/* Dropout sites: the embeddings' is 0, then three per layer. */
+enum {
+    SITE_EMBEDDINGS = 0,
+    SITE_PROBABILITIES = 1,
+    SITE_ATTENTION = 2,
+    SITE_OUTPUT = 3,
+    SITES_PER_LAYER = 3
+};
+
+static struct nvdp__dropout dropout_at(const struct run *run, float rate, size_t layer,
                                        uint32_t site) {
     return (struct nvdp__dropout){.rate = run->pass->training ? rate : 0,
                                   .seed = run->pass->seed,
                                   .step = run->pass->step,
-                                  .site = site};
+                                  .site = (uint32_t)layer * SITES_PER_LAYER + site};
 }
+
+/* A planned tensor with the batch's rows. */
+static struct nvdp__tensor rows_of(const struct run *run, struct nvdp__tensor x) {
+    return nvdp__with_rows(x, run->batch->tokens);
+}
+
+/* [T, D] float32 */
+static struct nvdp__tensor state(const struct run *run, const float *x) {
+    return nvdp__f32(run->batch->tokens, run->bert->config.hidden_size, x);
+}
+
+/* A declared LayerNorm, with the dropout before it. */
+static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense *norm, float *mean,
+                                 float *rstd, struct nvdp__dropout dropout) {
+    return (struct nvdp__norm){.eps = (float)run->bert->config.layer_norm_eps,
+                               .gamma = nvdp__value(run->params, norm->weight),
+                               .beta = nvdp__value(run->params, norm->bias),
+                               .dgamma = nvdp__grad(run->params, norm->weight),
+                               .dbeta = nvdp__grad(run->params, norm->bias),
+                               .mean = mean,
+                               .rstd = rstd,
+                               .dropout = dropout};
+}
+
+/* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])) ---- */
+
+/* Nothing is dropped before this LayerNorm, but its output is. */
+static struct nvdp__norm embedding_norm(const struct run *run) {
+    return norm_of(run, &run->bert->norm, run->cache->embedding_mean, run->cache->embedding_rstd,
+                   (struct nvdp__dropout){0});
+}
+
+static struct nvdp__embedding embedding(const struct run *run,
+                                        float *of(const struct nvdp__params *, size_t)) {
+    return (struct nvdp__embedding){.ids = run->batch->ids,
+                                    .positions = run->batch->positions,
+                                    .types = run->batch->types,
+                                    .word = of(run->params, run->bert->word),
+                                    .position = of(run->params, run->bert->position),
+                                    .type = of(run->params, run->bert->type)};
+}
+
+static void embeddings_forward(const struct run *run) {
+    struct nvdp__bert_cache *cache = run->cache;
+    struct nvdp__tensor sum = state(run, cache->embedding_sum);
+    struct nvdp__tensor hidden = state(run, cache->hidden[0]);
+    struct nvdp__tensor rounded = rows_of(run, cache->states[0]);
+    struct nvdp__embedding tables = embedding(run, nvdp__value);
+    struct nvdp__norm norm = embedding_norm(run);
+    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
+    nvdp__embed_forward(run->dev, &tables, sum);
+    nvdp__norm_forward(run->dev, &norm, sum, NVDP__NO_TENSOR, sum, hidden, rounded);
+    if (drop.rate == 0) return;
+    nvdp__dropout_apply(run->dev, &drop, hidden.rows * hidden.cols, cache->hidden[0]);
+    nvdp__convert(run->dev, hidden, rounded);
+}
+
+/* d [T, D], the gradient of hidden[0], is overwritten. */
+static void embeddings_backward(const struct run *run, float *d) {
+    struct nvdp__tensor dy = state(run, d);
+    struct nvdp__embedding gradients = embedding(run, nvdp__grad);
+    struct nvdp__norm norm = embedding_norm(run);
+    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
+    nvdp__dropout_apply(run->dev, &drop, dy.rows * dy.cols, d);
+    nvdp__norm_backward(run->dev, &norm, state(run, run->cache->embedding_sum), dy,
+                        NVDP__NO_TENSOR);
+    nvdp__grad_rows(run->params, run->batch->tokens, run->batch->ids);
+    nvdp__embed_backward(run->dev, &gradients, dy);
+}
+
+/* ---- one post-LN layer (Devlin et al. 2019; Vaswani et al. 2017) ----
+ *
+ *     a  = LN(h + drop(W_o attention(W_q h, W_k h, W_v h)))
+ *     h' = LN(a + drop(W_2 gelu(W_1 a)))
+ *
+ * with softmax(q k^T / sqrt(head size)) over the text's own tokens, dropout on it. */
+
+static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__dense *dense) {
+    return nvdp__dense_linear(run->params, dense, run->batch->tokens);
+}
+
+/* Query, key and value as one layer. */
+static struct nvdp__linear qkv_of(const struct run *run, size_t index) {
+    struct nvdp__linear layer = dense_of(run, &run->bert->layer[index].query);
+    layer.out *= 3;
+    return layer;
+}
+
+/* Query, key and value lie side by side in rows of 3D. */
+static struct nvdp__attention attention_of(const struct run *run, size_t index) {
+    const struct nvdp_bert_config *config = &run->bert->config;
+    const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
+    size_t d = config->hidden_size;
+    struct nvdp__tensor qkv = rows_of(run, cache->qkv);
+    return (struct nvdp__attention){
+        .groups = run->batch->texts,
+        .heads = config->num_attention_heads,
+        .scale = (float)(1 / sqrt((double)(d / config->num_attention_heads))),
+        .q_offset = run->batch->offset,
+        .k_offset = run->batch->offset,
+        .dropout = dropout_at(run, run->pass->attention_dropout, index, SITE_PROBABILITIES),
+        .q = nvdp__col_slice(qkv, 0, d),
+        .k = nvdp__col_slice(qkv, d, d),
+        .v = nvdp__col_slice(qkv, 2 * d, d),
+        .out = rows_of(run, cache->context),
+        .lse = cache->lse,
+        .scratch = run->cache->scratch};
+}
+
+static enum nvdp__act activation(const struct run *run) {
+    return run->bert->config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
+}
+
+static struct nvdp__norm attention_norm(const struct run *run, size_t index) {
+    const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
+    return norm_of(run, &run->bert->layer[index].attention_norm, cache->attention_mean,
+                   cache->attention_rstd,
+                   dropout_at(run, run->pass->hidden_dropout, index, SITE_ATTENTION));
+}
+
+static struct nvdp__norm output_norm(const struct run *run, size_t index) {
+    const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
+    return norm_of(run, &run->bert->layer[index].output_norm, cache->output_mean,
+                   cache->output_rstd,
+                   dropout_at(run, run->pass->hidden_dropout, index, SITE_OUTPUT));
+}
+
+/* hidden[index + 1] from hidden[index]. */
+static void layer_forward(const struct run *run, size_t index) {
+    const struct nvdp__device *dev = run->dev;
+    const struct nvdp__bert_layer *layer = &run->bert->layer[index];
+    const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
+    struct nvdp__tensor h = state(run, run->cache->hidden[index]);
+    struct nvdp__tensor a = state(run, cache->attention_out);
+    struct nvdp__tensor sum = state(run, cache->attention_sum);
+    struct nvdp__tensor a_rounded = rows_of(run, cache->attention_state);
+
+    struct nvdp__linear qkv = qkv_of(run, index);
+    struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
+    struct nvdp__attention attention = attention_of(run, index);
+    struct nvdp__norm norm = attention_norm(run, index);
+    nvdp__dense_forward(dev, &qkv, rows_of(run, run->cache->states[index]),
+                        rows_of(run, cache->qkv));
+    nvdp__attend_forward(dev, &attention);
+    nvdp__dense_forward(dev, &mixed, attention.out, sum);
+    nvdp__norm_forward(dev, &norm, sum, h, sum, a, a_rounded);
+
+    struct nvdp__linear inner = dense_of(run, &layer->intermediate);
+    struct nvdp__linear outer = dense_of(run, &layer->output);
+    struct nvdp__tensor wide = rows_of(run, cache->inner);
+    struct nvdp__tensor activated = rows_of(run, cache->activated);
+    norm = output_norm(run, index);
+    sum = state(run, cache->output_sum);
+    nvdp__dense_forward(dev, &inner, a_rounded, wide);
+    nvdp__activation_forward(dev, activation(run), wide, activated);
+    nvdp__dense_forward(dev, &outer, activated, sum);
+    nvdp__norm_forward(dev, &norm, sum, a, sum, state(run, run->cache->hidden[index + 1]),
+                       rows_of(run, run->cache->states[index + 1]));
+}
+
+/* d [T, D]: the gradient of hidden[index + 1] becomes that of hidden[index]. */
+static void layer_backward(const struct run *run, size_t index, float *gradient) {
+    const struct nvdp__device *dev = run->dev;
+    const struct nvdp__bert_layer *layer = &run->bert->layer[index];
+    const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
+    struct nvdp__tensor d = state(run, gradient);
+    struct nvdp__tensor d_branch = rows_of(run, run->cache->d_branch);
+
+    struct nvdp__linear inner = dense_of(run, &layer->intermediate);
+    struct nvdp__linear outer = dense_of(run, &layer->output);
+    struct nvdp__tensor wide = rows_of(run, cache->inner);
+    struct nvdp__tensor d_wide = rows_of(run, run->cache->d_wide);
+    struct nvdp__norm norm = output_norm(run, index);
+    nvdp__norm_backward(dev, &norm, state(run, cache->output_sum), d, d_branch);
+    nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_branch, d_wide, false);
+    /* Once more gelu(inner), over inner itself, which nobody reads after this. */
+    nvdp__activation_backward(dev, activation(run), wide, d_wide, d_wide, wide);
+    nvdp__dense_backward(dev, &outer, wide, d_branch, NVDP__NO_TENSOR, false);
+    nvdp__dense_backward(dev, &inner, rows_of(run, cache->attention_state), d_wide, d, true);
+
+    size_t width = run->bert->config.hidden_size;
+    struct nvdp__linear qkv = qkv_of(run, index);
+    struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
+    struct nvdp__attention attention = attention_of(run, index);
+    struct nvdp__tensor d_qkv = rows_of(run, run->cache->d_qkv);
+    const struct nvdp__attention_gradient d_attention = {
+        .dout = rows_of(run, run->cache->d_context),
+        .dq = nvdp__col_slice(d_qkv, 0, width),
+        .dk = nvdp__col_slice(d_qkv, width, width),
+        .dv = nvdp__col_slice(d_qkv, 2 * width, width)};
+    norm = attention_norm(run, index);
+    nvdp__norm_backward(dev, &norm, state(run, cache->attention_sum), d, d_branch);
+    nvdp__dense_backward(dev, &mixed, attention.out, d_branch, d_attention.dout, false);
+    nvdp__attend_backward(dev, &attention, &d_attention);
+    nvdp__dense_backward(dev, &qkv, rows_of(run, run->cache->states[index]), d_qkv, d, true);
+}
+
+/* ---- passes ---- */
 
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
-    const struct nvdp__bert_run run = {bert, dev, params, batch, pass, cache};
+    const struct run run = {bert, dev, params, batch, pass, cache};
     size_t first = pass->first_layer;
-    if (first == 0) nvdp__embeddings_forward(&run);
-    if (first > 0)
-        nvdp__to_operand(dev, batch->tokens * bert->config.hidden_size, cache->hidden[first],
-                         cache->operands[first]);
-    for (size_t i = first; i < bert->config.num_hidden_layers; i++) {
-        nvdp__layer_forward(&run, i);
-    }
+    if (first == 0)
+        embeddings_forward(&run);
+    else
+        nvdp__convert(dev, state(&run, cache->hidden[first]), rows_of(&run, cache->states[first]));
+    for (size_t i = first; i < bert->config.num_hidden_layers; i++)
+        layer_forward(&run, i);
 }
 
 void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        const struct nvdp__params *params, const struct nvdp__batch *batch,
                        size_t layers, struct nvdp__bert_cache *cache) {
     const struct nvdp__pass pass = {.training = false};
-    const struct nvdp__bert_run run = {bert, dev, params, batch, &pass, cache};
-    nvdp__embeddings_forward(&run);
-    for (size_t i = 0; i < layers; i++) {
-        nvdp__layer_forward(&run, i);
-    }
+    const struct run run = {bert, dev, params, batch, &pass, cache};
+    embeddings_forward(&run);
+    for (size_t i = 0; i < layers; i++)
+        layer_forward(&run, i);
 }
 
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last) {
-    const struct nvdp__bert_run run = {bert, dev, params, batch, pass, cache};
-    for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;) {
-        nvdp__layer_backward(&run, i, d_last);
+    const struct run run = {bert, dev, params, batch, pass, cache};
+    for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;)
+        layer_backward(&run, i, d_last);
+    if (pass->first_layer == 0) embeddings_backward(&run, d_last);
+}
+
+/* ---- pooler: tanh(W h_first + b) ---- */
+
+void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
+                       struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
+    size_t floats = max_texts * bert->config.hidden_size;
+    pooler->first = nvdp__arena_take(arena, floats);
+    pooler->pooled = nvdp__arena_take(arena, floats);
+    if (training) pooler->d_first = nvdp__arena_take(arena, floats);
+}
+
+void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          const float *hidden, const struct nvdp__pooler *pooler) {
+    size_t dim = bert->config.hidden_size;
+    struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
+    struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
+    dense.f32 = true;
+    nvdp__rows_gather(dev, batch->texts, dim, batch->offset, hidden, pooler->first);
+    nvdp__dense_forward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), pooled);
+    nvdp__activation_forward(dev, NVDP__ACT_TANH, pooled, pooled);
+}
+
+void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
+    size_t dim = bert->config.hidden_size;
+    struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
+    struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
+    struct nvdp__tensor d = nvdp__f32(batch->texts, dim, d_pooled);
+    dense.f32 = true;
+    nvdp__activation_backward(dev, NVDP__ACT_TANH, pooled, d, d, NVDP__NO_TENSOR);
+    nvdp__dense_backward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), d,
+                         nvdp__f32(batch->texts, dim, pooler->d_first), false);
+    nvdp__zero(dev, batch->tokens * dim, d_last);
+    nvdp__rows_scatter_add(dev, batch->texts, dim, batch->offset, pooler->d_first, d_last);
+}
+
+/* ---- one more layer ---- */
+
+nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
+                                const char *prefix, struct nvdp__params *params) {
+    extra->bert.config = below->config;
+    extra->bert.config.num_hidden_layers = 1;
+    extra->bert.layer = nvdp__calloc(params->ctx, 1, sizeof *extra->bert.layer);
+    if (extra->bert.layer == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
+    extra->cache.above = true;
+    extra->cache.keep_hidden = true; /* the output has a place of its own */
+    return nvdp__layer_declare(extra->bert.layer, &extra->bert.config, prefix, NVDP__PARAM_OPTIONAL,
+                               params);
+}
+
+void nvdp__extra_release(struct nvdp__extra *extra) {
+    nvdp__bert_cache_release(&extra->cache);
+    nvdp__bert_release(&extra->bert);
+}
+
+void nvdp__extra_initialise(const struct nvdp__extra *extra, const struct nvdp__bert *below,
+                            const struct nvdp__device *dev, struct nvdp__params *params) {
+    const struct nvdp__bert_layer *from = &below->layer[below->config.num_hidden_layers - 1];
+    const struct nvdp__bert_layer *to = extra->bert.layer;
+    const struct {
+        const struct nvdp__dense *from, *to;
+    } pairs[] = {{&from->query, &to->query},
+                 {&from->key, &to->key},
+                 {&from->value, &to->value},
+                 {&from->attention_output, &to->attention_output},
+                 {&from->attention_norm, &to->attention_norm},
+                 {&from->intermediate, &to->intermediate},
+                 {&from->output, &to->output},
+                 {&from->output_norm, &to->output_norm}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        nvdp__dense_copy(dev, params, pairs[i].from, pairs[i].to);
     }
-    if (pass->first_layer == 0) nvdp__embeddings_backward(&run, d_last);
+}
+
+void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
+                      size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena) {
+    extra->cache.training = training;
+    nvdp__bert_plan(&extra->bert, dev, max_tokens, max_texts, longest, arena, &extra->cache);
+}
+
+const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,
+                                 const struct nvdp__params *params, const struct nvdp__batch *batch,
+                                 const float *hidden) {
+    static const struct nvdp__pass pass = {.training = false}; /* no dropout */
+    struct nvdp__bert_cache *cache = &extra->cache;
+    const struct run run = {&extra->bert, dev, params, batch, &pass, cache};
+    cache->hidden[0] = (float *)hidden;
+    cache->states[0] = state(&run, hidden); /* rounded by the dense layer that reads it */
+    layer_forward(&run, 0);
+    return cache->hidden[1];
+}
+
+void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          float *d) {
+    static const struct nvdp__pass pass = {.training = false};
+    const struct run run = {&extra->bert, dev, params, batch, &pass, &extra->cache};
+    layer_backward(&run, 0, d);
 }

@@ -2,7 +2,7 @@
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
-#include "tensor/operand.h"
+#include "tensor/ops.h"
 #include "tensor/params.h"
 #include "text/batch.h"
 #include <nvdp/bert.h>
@@ -60,15 +60,20 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
                            struct nvdp__params *params, uint64_t seed);
 
 /* Activations kept between forward and backward; for inference layers share buffers.  What products
- * read is an operand; the residual stream, LayerNorm's input and statistics are float32. */
+ * read is of the device's product type; the residual stream, LayerNorm's input and statistics are
+ * float32. */
 struct nvdp__bert_layer_cache {
-    nvdp__operand *qkv, *context;                           /* [T,3D], [T,D] */
+    struct nvdp__tensor qkv, context;                       /* [T,3D], [T,D] */
     float *lse;                                             /* [T,heads] */
     float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
     float *attention_out;                                   /* [T,D] after LayerNorm */
-    nvdp__operand *attention_operand;                       /* the same, for products */
-    nvdp__operand *inner, *activated;                       /* [T,I] before and after GELU */
-    float *output_sum, *output_mean, *output_rstd;
+    struct nvdp__tensor attention_state;                    /* the same, for products */
+    struct nvdp__tensor inner, activated;                   /* [T,I] before and after GELU */
+    float *output_sum, *output_mean, *output_rstd;          /* [T,D], [T], [T] */
+};
+struct nvdp__pooler {
+    float *first, *pooled; /* [B,D] the first tokens' states; tanh(W first + b) */
+    float *d_first;        /* [B,D] */
 };
 struct nvdp__bert_cache {
     bool training;
@@ -76,21 +81,19 @@ struct nvdp__bert_cache {
     /* Set between create and plan: layers below are never trained.  They share buffers as in
      * inference, and a training forward's hidden[frozen] stays readable. */
     size_t frozen;
-    /* Set likewise: there are no embeddings, hidden[0] and operands[0] are another encoder's. */
+    /* Set likewise: there are no embeddings, hidden[0] is another encoder's. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
     /* Host arrays of layers+1; [0] is the embeddings' output.  After a training forward only the
-     * last hidden state is readable, and only the operands are kept; in inference keep_hidden keeps
-     * all. */
-    float **hidden;           /* [T,D] */
-    nvdp__operand **operands; /* the same, for products */
+     * last hidden state is readable, and only what products read is kept; in inference keep_hidden
+     * keeps all. */
+    float **hidden;              /* [T,D] */
+    struct nvdp__tensor *states; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
     float *scratch; /* attention */
     /* backward */
-    nvdp__operand *d_branch, *d_wide, *d_qkv, *d_context; /* [T,D], [T,I], [T,3D], [T,D] */
-    /* pooler */
-    float *first, *pooled; /* [B,D] */
-    float *d_first;        /* [B,D] */
+    struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I], [T,3D], [T,D] */
+    struct nvdp__pooler pooler;
 };
 /* Dropout of a pass: rates from the configuration or overridden; not applied unless training.  The
  * encoder's dropout sites are 0 to 3 layers; the heads' lie above. */
@@ -122,19 +125,53 @@ void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
 /* Once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last
- * hidden state [T, D], with room for nvdp__operand_rows(T) rows; overwritten.  Sets the gradients
+ * hidden state [T, D], with room for nvdp__padded_rows(T) rows; overwritten.  Sets the gradients
  * of the layers' matrices (NVDP__PARAM_SET), adds to all others; none below pass->first_layer. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last);
-/* cache->pooled [B, D] = tanh(W h_first + b). */
+
+/* pooled [B, D] = tanh(W h_first + b), h_first the last hidden state of a text's first token. */
+void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
+                       struct nvdp__arena *arena, struct nvdp__pooler *pooler);
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
-                          struct nvdp__bert_cache *cache);
+                          const float *hidden, const struct nvdp__pooler *pooler);
 /* d_pooled [B, D] overwritten; d_last [T, D] is SET (zero but at first tokens). */
 void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
-                           struct nvdp__bert_cache *cache, float *d_pooled, float *d_last);
+                           const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
+
+/* ---- one more layer on top of an encoder, for mechanisms that have one: without dropout, its
+ * weights apart from the encoder's ---- */
+
+struct nvdp__extra {
+    struct nvdp__bert bert; /* of one layer, without embeddings */
+    struct nvdp__bert_cache cache;
+};
+
+/* A layer of the encoder's sizes, "<prefix>.attention.self.query.weight" and so on; a checkpoint
+ * may lack it. */
+nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
+                                const char *prefix, struct nvdp__params *params);
+/* Harmless on a zeroed struct. */
+void nvdp__extra_release(struct nvdp__extra *extra);
+/* A copy of the last layer below. */
+void nvdp__extra_initialise(const struct nvdp__extra *extra, const struct nvdp__bert *below,
+                            const struct nvdp__device *dev, struct nvdp__params *params);
+/* As nvdp__bert_plan. */
+void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
+                      size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena);
+/* The layer's output [T, D] from the encoder's, `hidden`, which stays untouched and is read again
+ * by backward; both have room for nvdp__padded_rows(T) rows. */
+const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,
+                                 const struct nvdp__params *params, const struct nvdp__batch *batch,
+                                 const float *hidden);
+/* Once after a forward pass.  d [T, D] with room as above: the gradient of the output becomes that
+ * of `hidden`. */
+void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          float *d);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/f16.h"
 #include "base/file.h"
-#include "tensor/bfloat16.h"
+#include "tensor/bf16.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

@@ -197,7 +197,7 @@ nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t
     struct nvdp__arena arena = {0};
     NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
     model->max_texts = 0; /* measured, not planned */
-    *floats = arena.used;
+    *floats = nvdp__arena_floats(&arena);
     return NVDP_OK;
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "base/cache.h"
-#include "tensor/rowwise.h"
+#include "tensor/ops.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -329,7 +329,7 @@ nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **
     size_t widest =
         bert->intermediate_size > bert->hidden_size ? bert->intermediate_size : bert->hidden_size;
     nvdp_status status = NVDP_OK;
-    if (model->dev.half == NULL && !model->dev.reference)
+    if (model->dev.bf16 == NULL)
         status = nvdp__rowwise_create(&model->dev, widest, &made->dev.rowwise);
     if (status != NVDP_OK) {
         nvdp__prefix_free(made);
@@ -417,7 +417,7 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_number(&digest, prefix->layers);
-    nvdp__digest_number(&digest, model->dev.half != NULL);
+    nvdp__digest_number(&digest, model->dev.bf16 != NULL);
     nvdp__digest_number(&digest, bert->num_attention_heads);
     nvdp__digest_number(&digest, (uint64_t)bert->hidden_act);
     nvdp__digest_bytes(&digest, &bert->layer_norm_eps, sizeof bert->layer_norm_eps);

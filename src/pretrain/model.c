@@ -1,8 +1,7 @@
 #include "pretrain/model.h"
 
 #include "bert/checkpoint.h"
-#include "tensor/operand.h"
-#include "tensor/ops_softmax.h"
+#include "tensor/ops.h"
 #include <stdlib.h>
 
 enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
@@ -102,30 +101,28 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     struct nvdp__arena *arena = &model->arena;
     size_t dim = model->bert.config.hidden_size;
     size_t pieces = model->bert.config.vocab_size;
-    size_t rows = nvdp__operand_rows(dev, masked);
+    size_t rows = nvdp__padded_rows(dev, masked);
     /* Rows of logits at a time, in whole blocks of rows where products want such. */
-    size_t unit = nvdp__operand_rows(dev, 1);
+    size_t unit = nvdp__padded_rows(dev, 1);
     size_t units = BLOCK_FLOATS / pieces / unit;
     size_t block = (units > 0 ? units : 1) * unit;
     heads->block = block < rows ? block : rows;
     nvdp__bert_plan(&model->bert, dev, texts * longest, texts, longest, arena, &model->cache);
     heads->gathered = nvdp__arena_take(arena, rows * dim);
-    heads->gathered_operand = nvdp__arena_take_copy(arena, dev, rows, dim, heads->gathered);
     heads->inner = nvdp__arena_take(arena, rows * dim);
     heads->activated = nvdp__arena_take(arena, rows * dim);
     heads->normed = nvdp__arena_take(arena, rows * dim);
-    heads->normed_operand = nvdp__arena_take_copy(arena, dev, rows, dim, heads->normed);
     heads->d_normed = nvdp__arena_take(arena, rows * dim);
-    heads->d_inner = nvdp__arena_take_copy(arena, dev, rows, dim, heads->d_normed);
     heads->mean = nvdp__arena_take(arena, rows);
     heads->rstd = nvdp__arena_take(arena, rows);
     heads->logits = nvdp__arena_take(arena, heads->block * pieces);
-    heads->d_logits = nvdp__arena_take_copy(arena, dev, heads->block, pieces, heads->logits);
+    nvdp__dense_plan(dev, arena, rows, dim, dim);
+    nvdp__dense_plan(dev, arena, heads->block, dim, pieces);
     heads->next_logits = nvdp__arena_take(arena, texts * NEXT_CLASSES);
     heads->d_next = nvdp__arena_take(arena, texts * NEXT_CLASSES);
     heads->d_pooled = nvdp__arena_take(arena, texts * dim);
     if (model->training)
-        model->d_last = nvdp__arena_take(arena, nvdp__operand_rows(dev, texts * longest) * dim);
+        model->d_last = nvdp__arena_take(arena, nvdp__padded_rows(dev, texts * longest) * dim);
 }
 
 nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t texts,
@@ -136,7 +133,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
         nvdp__bert_cache_create(model->ctx, &model->bert, model->training, false, &model->cache));
     carve(model, texts, longest, masked);
     if (floats != NULL) {
-        *floats = model->arena.used;
+        *floats = nvdp__arena_floats(&model->arena);
         return NVDP_OK;
     }
     nvdp__weights_changed(&model->dev); /* a plan follows initialising and loading */
@@ -155,48 +152,53 @@ static enum nvdp__act activation(const struct nvdp__pretrain_model *model) {
     return model->bert.config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
 }
 
-/* heads->normed of the masked tokens, and its operand. */
+static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {
+    const struct nvdp__heads *heads = &model->heads;
+    return (struct nvdp__norm){.eps = (float)model->bert.config.layer_norm_eps,
+                               .gamma = nvdp__value(&model->params, heads->norm.weight),
+                               .beta = nvdp__value(&model->params, heads->norm.bias),
+                               .dgamma = nvdp__grad(&model->params, heads->norm.weight),
+                               .dbeta = nvdp__grad(&model->params, heads->norm.bias),
+                               .mean = heads->mean,
+                               .rstd = heads->rstd};
+}
+
+/* heads->normed of the masked tokens. */
 static void transform_forward(struct nvdp__pretrain_model *model,
                               const struct nvdp__masked *masked) {
     const struct nvdp_bert_config *config = &model->bert.config;
     const struct nvdp__device *dev = &model->dev;
-    const struct nvdp__params *params = &model->params;
     struct nvdp__heads *heads = &model->heads;
     size_t dim = config->hidden_size;
     size_t rows = masked->count;
-    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->transform, rows);
+    struct nvdp__tensor inner = nvdp__f32(rows, dim, heads->inner);
+    struct nvdp__tensor activated = nvdp__f32(rows, dim, heads->activated);
+    struct nvdp__linear dense = nvdp__dense_linear(&model->params, &heads->transform, rows);
+    struct nvdp__norm norm = norm_of(model);
     nvdp__rows_gather(dev, rows, dim, masked->row, model->cache.hidden[config->num_hidden_layers],
                       heads->gathered);
-    nvdp__to_operand(dev, rows * dim, heads->gathered, heads->gathered_operand);
-    nvdp__linear_to_float(dev, &dense, heads->gathered_operand, heads->inner);
-    nvdp__act_forward(dev, activation(model), rows * dim, heads->inner, heads->activated);
-    nvdp__layernorm_forward(dev, rows, dim, (float)config->layer_norm_eps, heads->activated, NULL,
-                            nvdp__value(params, heads->norm.weight),
-                            nvdp__value(params, heads->norm.bias), NULL, heads->normed, heads->mean,
-                            heads->rstd);
-    nvdp__to_operand(dev, rows * dim, heads->normed, heads->normed_operand);
+    nvdp__dense_forward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), inner);
+    nvdp__activation_forward(dev, activation(model), inner, activated);
+    nvdp__norm_forward(dev, &norm, activated, NVDP__NO_TENSOR, NVDP__NO_TENSOR,
+                       nvdp__f32(rows, dim, heads->normed), NVDP__NO_TENSOR);
 }
 
 /* From heads->d_normed to d_last, which it adds to, and the transform's parameters. */
 static void transform_backward(struct nvdp__pretrain_model *model,
                                const struct nvdp__masked *masked, float *d_last) {
     const struct nvdp__device *dev = &model->dev;
-    const struct nvdp__params *params = &model->params;
     struct nvdp__heads *heads = &model->heads;
     size_t dim = model->bert.config.hidden_size;
     size_t rows = masked->count;
-    float *d = heads->d_normed;
-    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->transform, rows);
-    nvdp__layernorm_backward(dev, rows, dim, heads->activated,
-                             nvdp__value(params, heads->norm.weight), heads->mean, heads->rstd, d,
-                             d, nvdp__grad(params, heads->norm.weight),
-                             nvdp__grad(params, heads->norm.bias));
-    nvdp__act_backward(dev, activation(model), rows * dim, heads->inner, d, d);
-    nvdp__to_operand(dev, rows * dim, d, heads->d_inner);
-    float *d_gathered = heads->normed; /* which nobody reads any more */
-    nvdp__linear_back_to_float(dev, &dense, heads->d_inner, false, d_gathered);
-    nvdp__linear_params_backward(dev, &dense, heads->gathered_operand, heads->d_inner);
-    nvdp__rows_scatter_add(dev, rows, dim, masked->row, d_gathered, d_last);
+    struct nvdp__tensor d = nvdp__f32(rows, dim, heads->d_normed);
+    struct nvdp__tensor d_gathered = nvdp__f32(rows, dim, heads->normed); /* not read any more */
+    struct nvdp__linear dense = nvdp__dense_linear(&model->params, &heads->transform, rows);
+    struct nvdp__norm norm = norm_of(model);
+    nvdp__norm_backward(dev, &norm, nvdp__f32(rows, dim, heads->activated), d, NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, activation(model), nvdp__f32(rows, dim, heads->inner), d, d,
+                              NVDP__NO_TENSOR);
+    nvdp__dense_backward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), d, d_gathered, false);
+    nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->normed, d_last);
 }
 
 /* model->nll and model->best of the masked tokens.  Where d_last is not NULL, the gradient of the
@@ -215,16 +217,15 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
         size_t left = masked->count - at;
         size_t rows = left < heads->block ? left : heads->block;
         struct nvdp__linear decoder = nvdp__dense_linear(&model->params, &tied, rows);
-        nvdp__operand *normed = nvdp__operand_at(dev, heads->normed_operand, at * dim);
-        nvdp__linear_to_float(dev, &decoder, normed, heads->logits);
+        struct nvdp__tensor normed = nvdp__f32(rows, dim, heads->normed + at * dim);
+        struct nvdp__tensor logits = nvdp__f32(rows, pieces, heads->logits);
+        nvdp__dense_forward(dev, &decoder, normed, logits);
         nvdp__softmax_loss(dev, rows, pieces, heads->logits, masked->label + at, scale,
                            model->nll + at, model->best + at);
-        if (scale == 0) continue;
-        nvdp__to_operand(dev, rows * pieces, heads->logits, heads->d_logits);
         /* May write past the block's end: what lies there is set by the next block. */
-        nvdp__linear_back_to_float(dev, &decoder, heads->d_logits, false,
-                                   heads->d_normed + at * dim);
-        nvdp__linear_params_backward(dev, &decoder, normed, heads->d_logits);
+        if (scale != 0)
+            nvdp__dense_backward(dev, &decoder, normed, logits,
+                                 nvdp__f32(rows, dim, heads->d_normed + at * dim), false);
     }
     if (d_last != NULL) transform_backward(model, masked, d_last);
 }
@@ -240,10 +241,13 @@ static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__bat
     size_t dim = model->bert.config.hidden_size;
     size_t texts = batch->texts;
     size_t right = 0;
-    nvdp__pooler_forward(&model->bert, dev, params, batch, &model->cache);
-    nvdp__linear_forward(dev, texts, dim, NEXT_CLASSES, model->cache.pooled,
-                         nvdp__value(params, heads->next.weight),
-                         nvdp__value(params, heads->next.bias), heads->next_logits);
+    const struct nvdp__pooler *pooler = &model->cache.pooler;
+    struct nvdp__tensor pooled = nvdp__f32(texts, dim, pooler->pooled);
+    struct nvdp__linear dense = nvdp__dense_linear(params, &heads->next, texts);
+    dense.f32 = true;
+    nvdp__pooler_forward(&model->bert, dev, params, batch,
+                         model->cache.hidden[model->bert.config.num_hidden_layers], pooler);
+    nvdp__dense_forward(dev, &dense, pooled, nvdp__f32(texts, NEXT_CLASSES, heads->next_logits));
     losses->next = nvdp__cross_entropy(dev, texts, NEXT_CLASSES, heads->next_logits, batch->label,
                                        1, heads->d_next);
     for (size_t i = 0; i < texts; i++) {
@@ -252,11 +256,9 @@ static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__bat
         right += (pair[1] > pair[0]) == (batch->label[i] > 0.5F);
     }
     losses->next_accuracy = (double)right / (double)texts;
-    nvdp__linear_backward(dev, texts, dim, NEXT_CLASSES, model->cache.pooled,
-                          nvdp__value(params, heads->next.weight), heads->d_next, heads->d_pooled,
-                          false, nvdp__grad(params, heads->next.weight),
-                          nvdp__grad(params, heads->next.bias));
-    nvdp__pooler_backward(&model->bert, dev, params, batch, &model->cache, heads->d_pooled, d_last);
+    nvdp__dense_backward(dev, &dense, pooled, nvdp__f32(texts, NEXT_CLASSES, heads->d_next),
+                         nvdp__f32(texts, dim, heads->d_pooled), false);
+    nvdp__pooler_backward(&model->bert, dev, params, batch, pooler, heads->d_pooled, d_last);
 }
 
 /* ---- a step ---- */

@@ -20,9 +20,7 @@ struct nvdp__heads {
     struct nvdp__dense next;
     /* planned, tensor memory: [masked, D], means and rstds [masked] */
     float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
-    nvdp__operand *gathered_operand, *normed_operand, *d_inner; /* the same, for products */
-    float *logits;                                              /* [block, V] */
-    nvdp__operand *d_logits;
+    float *logits; /* [block, V] */
     size_t block;
     float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
 };

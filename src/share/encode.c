@@ -431,7 +431,7 @@ static nvdp_status write_batch(struct encode *encode, size_t first) {
     }
     if (encode->has_pooler)
         NVDP_RETURN_IF_FAILED(
-            write_rows(encode, "pooled", first, batch->texts, wide, encode->cache.pooled));
+            write_rows(encode, "pooled", first, batch->texts, wide, encode->cache.pooler.pooled));
     if (encode->has_classifier)
         NVDP_RETURN_IF_FAILED(
             write_rows(encode, "logits", first, batch->texts, encode->outputs, encode->logits));
@@ -446,10 +446,11 @@ static nvdp_status forward(struct encode *encode) {
                        &encode->cache);
     if (encode->has_pooler)
         nvdp__pooler_forward(&encode->bert, &encode->dev, &encode->params, encode->batch,
-                             &encode->cache);
+                             encode->cache.hidden[encode->config.num_hidden_layers],
+                             &encode->cache.pooler);
     if (encode->has_classifier)
         nvdp__linear_forward(&encode->dev, encode->batch->texts, encode->config.hidden_size,
-                             encode->outputs, encode->cache.pooled,
+                             encode->outputs, encode->cache.pooler.pooled,
                              nvdp__value(&encode->params, encode->classifier.weight),
                              nvdp__value(&encode->params, encode->classifier.bias), encode->logits);
     return nvdp__device_status(&encode->dev);

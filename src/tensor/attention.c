@@ -1,14 +1,24 @@
-/* Attention (Vaswani et al. 2017) over packed texts, one tile of scores a (text, head):
- *   s_ij = scale q_i.k_j + bias_j,  p_ij = exp(s_ij - lse_i),  out_i = sum_j f_ij p_ij v_j
- * with f dropout's factors.  Only lse_i = log sum_j exp(s_ij) is kept; backward takes p from it
- * again: dp_ij = f_ij dout_i.v_j,  ds_ij = p_ij (dp_ij - D_i),  D_i = sum_j p_ij dp_ij =
- * dout_i.out_i dv_j = sum_i f_ij p_ij dout_i,  dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i
- * ds_ij q_i Threads share out the tiles; a tile is the work of one thread, so nothing depends on
- * their number. */
-#include "tensor/attention_tile.h"
+/* Attention (Vaswani et al. 2017) over packed texts, one tile of scores per text and head:
+ *
+ *     s_ij   = scale q_i.k_j + bias_j
+ *     lse_i  = log sum_j exp(s_ij)
+ *     p_ij   = exp(s_ij - lse_i)
+ *     out_i  = sum_j f_ij p_ij v_j
+ *
+ * with f dropout's factors.  Only lse is kept; backward takes p from it again:
+ *
+ *     dp_ij  = f_ij dout_i.v_j
+ *     D_i    = sum_j p_ij dp_ij = dout_i.out_i
+ *     ds_ij  = p_ij (dp_ij - D_i)
+ *     dv_j   = sum_i f_ij p_ij dout_i
+ *     dq_i   = scale sum_j ds_ij k_j
+ *     dk_j   = scale sum_i ds_ij q_i
+ *     dbias_j = sum_i ds_ij
+ *
+ * Threads share out the tiles; a tile is the work of one thread, so nothing depends on their number.
+ * A group without keys has out 0 and lse -inf. */
+#include "tensor/attention.h"
 
-#include "tensor/kernels.h"
-#include "tensor/reference.h"
 #include <omp.h>
 
 /* Rows up to which own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
@@ -26,20 +36,31 @@ static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim
                          head_dim * nvdp__line_up(columns));
 }
 
-size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q, size_t longest_k,
-                               size_t head_dim) {
+size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type, size_t longest_q,
+                            size_t longest_k, size_t head_dim) {
+    if (type == NVDP__BF16) return nvdp__attention_bf16_scratch(dev, longest_k, head_dim);
     return (size_t)dev->threads * thread_scratch(longest_q, longest_k, head_dim);
 }
 
 /* This thread's share of the scratch. */
-static float *own_scratch(const struct nvdp__attention *att, float *scratch) {
+static float *own_scratch(const struct nvdp__attention *att) {
     size_t longest_q = nvdp__longest_group(att->groups, att->q_offset);
     size_t longest_k = nvdp__longest_group(att->groups, att->k_offset);
-    return scratch +
-           (size_t)omp_get_thread_num() * thread_scratch(longest_q, longest_k, att->head_dim);
+    return att->scratch +
+           (size_t)omp_get_thread_num() * thread_scratch(longest_q, longest_k, nvdp__head_dim(att));
 }
 
-/* scores [n_q, n_k] = scale x y^T, x like q or out and y like k; spare: room for y^T. */
+/* A view of a tile's part of a tensor. */
+static struct nvdp__tensor view(const float *x, size_t rows, size_t cols, size_t stride) {
+    struct nvdp__tensor t = nvdp__f32(rows, cols, x);
+    t.stride = stride;
+    return t;
+}
+
+/* The tile's products, scores [n_q, n_k] with rows of t->ld: x and y are corners of q, k, v, out or
+ * their gradients, dim columns wide.
+ *
+ * scores = scale x y^T, x like q and y like k; spare: room for y^T */
 static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                           float scale, const float *x, size_t ldx, const float *y, size_t ldy,
                           float *spare, float *scores) {
@@ -47,7 +68,8 @@ static void score_product(const struct nvdp__device *dev, const struct nvdp__til
         nvdp__small_transpose(t->n_k, dim, y, ldy, t->ld, spare);
         nvdp__small_product(t->n_q, t->ld, dim, scale, x, ldx, 1, spare, t->ld, scores, t->ld);
     } else {
-        nvdp__gemm(dev, false, true, t->n_q, t->n_k, dim, scale, x, ldx, y, ldy, 0, scores, t->ld);
+        nvdp__gemm(dev, scale, false, view(x, t->n_q, dim, ldx), true, view(y, t->n_k, dim, ldy), 0,
+                   view(scores, t->n_q, t->n_k, t->ld));
     }
 }
 
@@ -58,7 +80,8 @@ static void row_product(const struct nvdp__device *dev, const struct nvdp__tile 
     if (is_small(t, dim))
         nvdp__small_product(t->n_q, dim, t->n_k, scale, p, t->ld, 1, x, ldx, y, ldy);
     else
-        nvdp__gemm(dev, false, false, t->n_q, dim, t->n_k, scale, p, t->ld, x, ldx, 0, y, ldy);
+        nvdp__gemm(dev, scale, false, view(p, t->n_q, t->n_k, t->ld), false,
+                   view(x, t->n_k, dim, ldx), 0, view(y, t->n_q, dim, ldy));
 }
 
 /* y [n_k, dim] = scale p^T x, p like scores, x like q. */
@@ -68,7 +91,8 @@ static void column_product(const struct nvdp__device *dev, const struct nvdp__ti
     if (is_small(t, dim))
         nvdp__small_product(t->n_k, dim, t->n_q, scale, p, 1, t->ld, x, ldx, y, ldy);
     else
-        nvdp__gemm(dev, true, false, t->n_k, dim, t->n_q, scale, p, t->ld, x, ldx, 0, y, ldy);
+        nvdp__gemm(dev, scale, true, view(p, t->n_q, t->n_k, t->ld), false,
+                   view(x, t->n_q, dim, ldx), 0, view(y, t->n_k, dim, ldy));
 }
 
 NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, float *restrict s) {
@@ -111,56 +135,50 @@ static void scale_dropped_row(size_t ld, float a, struct nvdp__dropout_key key, 
         p[j] *= a * nvdp__dropout_factor(key, threshold, factor, j);
 }
 
-/* Without keys there is nothing to attend to: the sum is empty. */
-static void zero_tile(const struct nvdp__attention *att, const struct nvdp__tile *t, float *out,
-                      float *lse) {
-    for (size_t i = 0; i < t->n_q; i++) {
-        lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
-        memset(out + t->out_at + i * att->out_stride, 0, att->head_dim * sizeof *out);
-    }
-}
-
 static void forward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                         const struct nvdp__tile *t, const float *q, const float *k, const float *v,
-                         const float *bias, float *out, float *lse, float *scores) {
+                         const struct nvdp__tile *t, float *scores) {
+    size_t dim = nvdp__head_dim(att);
+    const float *q = (const float *)att->q.data + t->q_at;
+    const float *k = (const float *)att->k.data + t->k_at;
+    const float *v = (const float *)att->v.data + t->k_at;
+    float *out = (float *)att->out.data + t->out_at;
     if (t->n_k == 0) {
-        zero_tile(att, t, out, lse);
+        for (size_t i = 0; i < t->n_q; i++) {
+            att->lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
+            memset(out + i * att->out.stride, 0, dim * sizeof *out);
+        }
         return;
     }
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     float *spare = scores + t->n_q * t->ld;
-    score_product(dev, t, att->head_dim, att->scale, q + t->q_at, att->q_stride, k + t->k_at,
-                  att->kv_stride, spare, scores);
+    score_product(dev, t, dim, att->scale, q, att->q.stride, k, att->k.stride, spare, scores);
     for (size_t i = 0; i < t->n_q; i++) {
         float *row = scores + i * t->ld;
         float inverse;
-        lse[(t->first_q + i) * att->heads + t->head] =
-            softmax_row(t->n_k, t->ld, bias != NULL ? bias + t->first_k : NULL, row, &inverse);
+        att->lse[(t->first_q + i) * att->heads + t->head] = softmax_row(
+            t->n_k, t->ld, att->bias != NULL ? att->bias + t->first_k : NULL, row, &inverse);
         if (att->dropout.rate > 0)
             scale_dropped_row(t->ld, inverse, nvdp__tile_key(att, t, i), threshold,
                               nvdp__keep_scale(att), row);
         else
             scale_row(t->ld, inverse, row);
     }
-    row_product(dev, t, att->head_dim, 1, scores, v + t->k_at, att->kv_stride, out + t->out_at,
-                att->out_stride);
+    row_product(dev, t, dim, 1, scores, v, att->k.stride, out, att->out.stride);
 }
 
-void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                             const float *q, const float *k, const float *v, const float *bias,
-                             float *out, float *lse, float *scratch) {
-    if (dev->reference) {
-        nvdp__ref_attention_forward(att, q, k, v, bias, out, lse);
+void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att) {
+    if (att->q.type == NVDP__BF16) {
+        nvdp__attention_bf16_forward(dev, att);
         return;
     }
     size_t tiles = att->groups * att->heads;
 #pragma omp parallel num_threads(dev->threads)
     {
-        float *own = own_scratch(att, scratch);
+        float *own = own_scratch(att);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < tiles; i++) {
             struct nvdp__tile t = nvdp__tile_of(att, i / att->heads, i % att->heads);
-            forward_tile(dev, att, &t, q, k, v, bias, out, lse, own);
+            forward_tile(dev, att, &t, own);
         }
     }
 }
@@ -202,19 +220,15 @@ static void scores_backward_dropped_row(size_t n, size_t ld, const float *restri
     }
 }
 
-struct backward {
-    const float *q, *k, *v, *bias, *out, *lse, *dout;
-    float *dq, *dk, *dv, *dbias;
-};
-
+/* Rows of scores, and of dout v^T -> f p and ds. */
 static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
-                          const struct backward *b, float *p, float *ds) {
+                          const float *dout, const float *out, float *p, float *ds) {
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
-    const float *bias = b->bias != NULL ? b->bias + t->first_k : NULL;
+    const float *bias = att->bias != NULL ? att->bias + t->first_k : NULL;
     for (size_t i = 0; i < t->n_q; i++) {
-        size_t at = t->out_at + i * att->out_stride;
-        float d = head_dot(att->head_dim, b->dout + at, b->out + at);
-        float lse = b->lse[(t->first_q + i) * att->heads + t->head];
+        size_t at = i * att->out.stride;
+        float d = head_dot(nvdp__head_dim(att), dout + at, out + at);
+        float lse = att->lse[(t->first_q + i) * att->heads + t->head];
         if (att->dropout.rate > 0)
             scores_backward_dropped_row(t->n_k, t->ld, bias, lse, d, nvdp__tile_key(att, t, i),
                                         threshold, nvdp__keep_scale(att), p + i * t->ld,
@@ -225,49 +239,50 @@ static void backward_rows(const struct nvdp__attention *att, const struct nvdp__
 }
 
 static void backward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                          const struct nvdp__tile *t, const struct backward *b, float *scratch) {
-    size_t dim = att->head_dim;
-    size_t ldq = att->q_stride;
-    size_t ldk = att->kv_stride;
-    size_t ldo = att->out_stride;
+                          const struct nvdp__tile *t, const struct nvdp__attention_gradient *d,
+                          float *scratch) {
+    size_t dim = nvdp__head_dim(att);
+    size_t ldq = att->q.stride;
+    size_t ldk = att->k.stride;
+    size_t ldo = att->out.stride;
+    const float *q = (const float *)att->q.data + t->q_at;
+    const float *k = (const float *)att->k.data + t->k_at;
+    const float *v = (const float *)att->v.data + t->k_at;
+    const float *dout = (const float *)d->dout.data + t->out_at;
     float *p = scratch;
     float *ds = p + t->n_q * t->ld;
     float *spare = ds + t->n_q * t->ld;
-    const float *dout = b->dout + t->out_at;
-    score_product(dev, t, dim, att->scale, b->q + t->q_at, ldq, b->k + t->k_at, ldk, spare, p);
-    score_product(dev, t, dim, 1, dout, ldo, b->v + t->k_at, ldk, spare, ds);
-    backward_rows(att, t, b, p, ds);
-    column_product(dev, t, dim, 1, p, dout, ldo, b->dv + t->k_at, ldk);
-    row_product(dev, t, dim, att->scale, ds, b->k + t->k_at, ldk, b->dq + t->q_at, ldq);
-    column_product(dev, t, dim, att->scale, ds, b->q + t->q_at, ldq, b->dk + t->k_at, ldk);
-    for (size_t at = 0; b->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
+    score_product(dev, t, dim, att->scale, q, ldq, k, ldk, spare, p);
+    score_product(dev, t, dim, 1, dout, ldo, v, ldk, spare, ds);
+    backward_rows(att, t, dout, (const float *)att->out.data + t->out_at, p, ds);
+    column_product(dev, t, dim, 1, p, dout, ldo, (float *)d->dv.data + t->k_at, ldk);
+    row_product(dev, t, dim, att->scale, ds, k, ldk, (float *)d->dq.data + t->q_at, ldq);
+    column_product(dev, t, dim, att->scale, ds, q, ldq, (float *)d->dk.data + t->k_at, ldk);
+    for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
         nvdp__column_sums(t->n_q, t->ld, t->n_k - at < NVDP__COLUMNS ? t->n_k - at : NVDP__COLUMNS,
-                          ds + at, b->dbias + t->first_k + at);
+                          ds + at, d->dbias + t->first_k + at);
 }
 
 /* Where dbias is wanted, the heads of a text, which share it, are one thread's work and add up in
  * order. */
-void nvdp__attention_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                              const float *q, const float *k, const float *v, const float *bias,
-                              const float *out, const float *lse, const float *dout, float *dq,
-                              float *dk, float *dv, float *dbias, float *scratch) {
-    if (dev->reference) {
-        nvdp__ref_attention_backward(att, q, k, v, bias, out, lse, dout, dq, dk, dv, dbias);
+void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
+                           const struct nvdp__attention_gradient *d) {
+    size_t together = d->dbias != NULL ? att->heads : 1;
+    size_t jobs = att->groups * att->heads / together;
+    for (int32_t j = att->k_offset[0]; d->dbias != NULL && j < att->k_offset[att->groups]; j++)
+        d->dbias[j] = 0;
+    if (att->q.type == NVDP__BF16) {
+        nvdp__attention_bf16_backward(dev, att, d);
         return;
     }
-    struct backward b = {q, k, v, bias, out, lse, dout, dq, dk, dv, dbias};
-    size_t together = dbias != NULL ? att->heads : 1;
-    size_t jobs = att->groups * att->heads / together;
-    for (int32_t j = att->k_offset[0]; dbias != NULL && j < att->k_offset[att->groups]; j++)
-        dbias[j] = 0;
 #pragma omp parallel num_threads(dev->threads)
     {
-        float *own = own_scratch(att, scratch);
+        float *own = own_scratch(att);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
             for (size_t j = i * together; j < (i + 1) * together; j++) {
                 struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
-                backward_tile(dev, att, &t, &b, own);
+                backward_tile(dev, att, &t, d, own);
             }
     }
 }

@@ -1,8 +1,5 @@
-#include "tensor/ops.h"
-
-#include "tensor/gelu.h"
-#include "tensor/reference.h"
-#include "tensor/vector.h"
+/* Elementwise operations: zero, copy, sums, activations, dropout. */
+#include "tensor/kernels.h"
 
 /* y[0..n) from x (and u, or y itself) and the constant a; absent arguments are ignored.  Arguments
  * may be the same memory, hence `omp simd` in place of restrict. */
@@ -57,13 +54,11 @@ void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *
     run(dev, axpy_block, n, 1, x, x, y);
 }
 
-void nvdp__axpy(const struct nvdp__device *dev, size_t n, float a, const float *x, float *y) {
-    run(dev, axpy_block, n, a, x, x, y);
-}
-
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x) {
     run(dev, scale_block, n, a, x, x, x);
 }
+
+/* ---- activations ---- */
 
 NVDP__CLONES
 static void gelu_block(size_t n, float a, const float *x, const float *u, float *y) {
@@ -119,40 +114,122 @@ static void tanh_slope_block(size_t n, float a, const float *y, const float *dy,
         dx[i] = dy[i] * (1.0f - y[i] * y[i]);
 }
 
-void nvdp__act_forward(const struct nvdp__device *dev, enum nvdp__act act, size_t n, const float *x,
-                       float *y) {
-    if (dev->reference) {
-        nvdp__ref_act_forward(act, n, x, y);
-        return;
-    }
-    switch (act) {
-    case NVDP__ACT_GELU:
-        run(dev, gelu_block, n, 0, x, x, y);
-        break;
-    case NVDP__ACT_GELU_NEW:
-        run(dev, gelu_new_block, n, 0, x, x, y);
-        break;
-    case NVDP__ACT_TANH:
-        run(dev, tanh_block, n, 0, x, x, y);
-        break;
+/* In bfloat16 the slope and the value are made in one pass. */
+
+NVDP__CLONES
+static void gelu_bf16(size_t n, const nvdp__bf16 *x, nvdp__bf16 *y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__bfloat16_from_float(nvdp__gelu(nvdp__bfloat16_to_float(x[i])));
+}
+
+NVDP__CLONES
+static void gelu_new_bf16(size_t n, const nvdp__bf16 *x, nvdp__bf16 *y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__bfloat16_from_float(nvdp__gelu_new(nvdp__bfloat16_to_float(x[i])));
+}
+
+NVDP__CLONES
+static void gelu_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy, nvdp__bf16 *dx,
+                               nvdp__bf16 *y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float u = nvdp__bfloat16_to_float(x[i]);
+        float slope;
+        float value = nvdp__gelu_and_slope(u, &slope);
+        dx[i] = nvdp__bfloat16_from_float(nvdp__bfloat16_to_float(dy[i]) * slope);
+        y[i] = nvdp__bfloat16_from_float(value);
     }
 }
 
-void nvdp__act_backward(const struct nvdp__device *dev, enum nvdp__act act, size_t n,
-                        const float *x, const float *dy, float *dx) {
-    if (dev->reference) {
-        nvdp__ref_act_backward(act, n, x, dy, dx);
+NVDP__CLONES
+static void gelu_new_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,
+                                   nvdp__bf16 *dx, nvdp__bf16 *y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float u = nvdp__bfloat16_to_float(x[i]);
+        float slope;
+        float value = nvdp__gelu_new_and_slope(u, &slope);
+        dx[i] = nvdp__bfloat16_from_float(nvdp__bfloat16_to_float(dy[i]) * slope);
+        y[i] = nvdp__bfloat16_from_float(value);
+    }
+}
+
+void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
+                              struct nvdp__tensor x, struct nvdp__tensor y) {
+    static kernel *const kernels[] = {[NVDP__ACT_GELU] = gelu_block,
+                                      [NVDP__ACT_GELU_NEW] = gelu_new_block,
+                                      [NVDP__ACT_TANH] = tanh_block};
+    size_t n = x.rows * x.cols;
+    if (x.type == NVDP__F32) {
+        run(dev, kernels[act], n, 0, x.data, x.data, y.data);
         return;
     }
-    switch (act) {
-    case NVDP__ACT_GELU:
-        run(dev, gelu_slope_block, n, 0, x, dy, dx);
-        break;
-    case NVDP__ACT_GELU_NEW:
-        run(dev, gelu_new_slope_block, n, 0, x, dy, dx);
-        break;
-    case NVDP__ACT_TANH:
-        run(dev, tanh_slope_block, n, 0, x, dy, dx);
-        break;
+    const nvdp__bf16 *from = x.data;
+    nvdp__bf16 *to = y.data;
+    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++) {
+        size_t at = b * NVDP__BLOCK;
+        size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
+        if (act == NVDP__ACT_GELU_NEW)
+            gelu_new_bf16(count, from + at, to + at);
+        else
+            gelu_bf16(count, from + at, to + at);
     }
+}
+
+void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act act,
+                               struct nvdp__tensor x, struct nvdp__tensor dy,
+                               struct nvdp__tensor dx, struct nvdp__tensor y) {
+    static kernel *const kernels[] = {[NVDP__ACT_GELU] = gelu_slope_block,
+                                      [NVDP__ACT_GELU_NEW] = gelu_new_slope_block,
+                                      [NVDP__ACT_TANH] = tanh_slope_block};
+    size_t n = x.rows * x.cols;
+    if (x.type == NVDP__F32) {
+        run(dev, kernels[act], n, 0, x.data, dy.data, dx.data);
+        if (nvdp__is_tensor(y)) nvdp__activation_forward(dev, act, x, y);
+        return;
+    }
+    const nvdp__bf16 *from = x.data;
+    const nvdp__bf16 *slope = dy.data;
+    nvdp__bf16 *to = dx.data;
+    nvdp__bf16 *value = y.data;
+    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++) {
+        size_t at = b * NVDP__BLOCK;
+        size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
+        if (act == NVDP__ACT_GELU_NEW)
+            gelu_new_bf16_backward(count, from + at, slope + at, to + at, value + at);
+        else
+            gelu_bf16_backward(count, from + at, slope + at, to + at, value + at);
+    }
+}
+
+/* ---- dropout ---- */
+
+NVDP__CLONES
+static void dropout_block(struct nvdp__dropout_key key, int32_t threshold, float scale, size_t n,
+                          float *x) {
+    for (uint32_t j = 0; j < (uint32_t)n; j++) {
+        int32_t bits = nvdp__dropout_bits(key, j);
+        x[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf is gone too */
+    }
+}
+
+void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
+                         float *x) {
+    if (drop->rate <= 0) return;
+    int32_t threshold = nvdp__dropout_threshold(drop);
+    float scale = 1.0f / (1.0f - drop->rate);
+    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++)
+        dropout_block(nvdp__dropout_key(drop, b), threshold, scale,
+                      nvdp__block_length(n, NVDP__BLOCK, b), x + b * NVDP__BLOCK);
 }

@@ -1,11 +1,17 @@
-/* Kernels that several files of this room call from their own parallel loops. */
+/* What several kernels of this folder share, called from their own parallel loops: rows to bfloat16,
+ * column sums, small products, the random bits of dropout. */
 #ifndef NVDP_SRC_TENSOR_KERNELS_H
 #define NVDP_SRC_TENSOR_KERNELS_H
 
-#include <stddef.h>
+#include "tensor/bf16.h"
+#include "tensor/ops.h"
+#include "tensor/vector.h"
+
+/* y = x to nearest (tensor.c). */
+void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y);
 
 /* sum[c] += column c of x [rows, count] with row stride `stride`; count <= NVDP__COLUMNS; in double
- * and in row order. */
+ * and in row order (dense.c). */
 void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum);
 
 /* C[m,n] = alpha A B for small sizes, n a multiple of 16; A's element (i, l) lies at
@@ -16,15 +22,52 @@ void nvdp__small_product(size_t m, size_t n, size_t k, float alpha, const float 
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
                            float *y);
 
-/* One row of LayerNorm (layernorm.c): s = x + residual (residual NULL: s = x, sum not written). */
-void nvdp__layernorm_row(size_t dim, double eps, const float *x, const float *residual,
-                         const float *gamma, const float *beta, float *sum, float *y, float *mean,
-                         float *rstd);
-void nvdp__layernorm_row_backward(size_t dim, const float *sum, const float *gamma, float mean,
-                                  float rstd, const float *dy, float *dx);
-/* dgamma, dbeta of `count` <= NVDP__COLUMNS columns of rows `stride` long, added to. */
-void nvdp__layernorm_columns_backward(size_t rows, size_t stride, size_t count, const float *sum,
-                                      const float *mean, const float *rstd, const float *dy,
-                                      float *dgamma, float *dbeta);
+/* ---- dropout ----
+ *
+ * Elements are numbered (block, j): a block's key comes from (seed, step, site, block) through
+ * splitmix64 (Steele, Lea & Flood 2014) rounds; within a block, element j's word is a 32-bit hash
+ * of j under the key, which vectorises.  Dropout needs well mixed bits, not secret ones. */
+struct nvdp__dropout_key {
+    uint32_t add, flip;
+};
+
+NVDP__INLINE uint64_t nvdp__splitmix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+NVDP__INLINE struct nvdp__dropout_key nvdp__dropout_key(const struct nvdp__dropout *drop,
+                                                        uint64_t block) {
+    uint64_t key = nvdp__splitmix(drop->seed);
+    key = nvdp__splitmix(key ^ ((uint64_t)drop->step << 32 | drop->site));
+    key = nvdp__splitmix(key ^ block);
+    return (struct nvdp__dropout_key){(uint32_t)key, (uint32_t)(key >> 32)};
+}
+
+/* A bijection of 32-bit words with low bias (C. Wellons' lowbias32). */
+NVDP__INLINE uint32_t nvdp__mix32(uint32_t x) {
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+/* 31 bits, uniform. */
+NVDP__INLINE int32_t nvdp__dropout_bits(struct nvdp__dropout_key key, uint32_t j) {
+    return (int32_t)(nvdp__mix32(nvdp__mix32(j * 0x9e3779b9u + key.add) ^ key.flip) >> 1);
+}
+
+/* Kept where the bits reach this. */
+NVDP__INLINE int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop) {
+    double threshold = (double)drop->rate * 2147483648.0 + 0.5;
+    return threshold < 2147483647.0 ? (int32_t)threshold : INT32_MAX;
+}
+
+/* The factor of element j: 0, or scale = 1/(1 - rate). */
+NVDP__INLINE float nvdp__dropout_factor(struct nvdp__dropout_key key, int32_t threshold,
+                                        float scale, uint32_t j) {
+    return nvdp__dropout_bits(key, j) >= threshold ? scale : 0.0f;
+}
 
 #endif

@@ -1,18 +1,116 @@
-/* Losses of a batch: few rows and classes, so the plain versions, which run in double, are all
- * there is. */
+/* Losses of a batch. */
 #include "tensor/ops.h"
+#include "tensor/vector.h"
 
-#include "tensor/reference.h"
+/* ---- few rows and classes: plain loops in double ---- */
 
+/* -log softmax(l)_label = log sum_c exp(l_c - max) - (l_label - max); exact at any size of the
+ * logits. */
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
-                           const float *logits, const float *label_host, double scale,
-                           float *dlogits) {
+                           const float *logits, const float *label, double scale, float *dlogits) {
     (void)dev;
-    return nvdp__ref_cross_entropy(rows, classes, logits, label_host, scale, dlogits);
+    double loss = 0;
+    for (size_t r = 0; r < rows; r++) {
+        const float *row = logits + r * classes;
+        double highest = -INFINITY;
+        for (size_t c = 0; c < classes; c++)
+            if ((double)row[c] > highest) highest = (double)row[c];
+        double total = 0;
+        for (size_t c = 0; c < classes; c++)
+            total += exp((double)row[c] - highest);
+        bool known = label[r] >= 0 && label[r] < (float)classes;
+        size_t target = known ? (size_t)label[r] : 0;
+        loss += known ? log(total) - ((double)row[target] - highest) : NAN;
+        for (size_t c = 0; dlogits != NULL && c < classes; c++)
+            dlogits[r * classes + c] =
+                (float)(scale / (double)rows *
+                        (exp((double)row[c] - highest) / total - (c == target ? 1.0 : 0.0)));
+    }
+    return rows > 0 ? loss / (double)rows : 0;
 }
 
 double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const float *y,
-                          const float *label_host, double scale, float *dy) {
+                          const float *label, double scale, float *dy) {
     (void)dev;
-    return nvdp__ref_mean_squared(rows, y, label_host, scale, dy);
+    double loss = 0;
+    for (size_t r = 0; r < rows; r++) {
+        double difference = (double)y[r] - (double)label[r];
+        loss += difference * difference;
+        if (dy != NULL) dy[r] = (float)(scale * 2 * difference / (double)rows);
+    }
+    return rows > 0 ? loss / (double)rows : 0;
+}
+
+/* ---- many classes: the vocabulary ---- */
+
+enum {
+    SUM_BLOCK = 256, /* summed in float, then in double */
+    LANES = 16       /* maxima kept side by side: no compiler vectorises a single one */
+};
+
+NVDP__CLONES
+static float largest_logit(size_t n, const float *x) {
+    float most[LANES];
+    size_t i = 0;
+    for (size_t k = 0; k < LANES; k++)
+        most[k] = -INFINITY;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+    for (; i < n; i++)
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+    for (size_t k = 1; k < LANES; k++)
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+    return most[0];
+}
+
+NVDP__CLONES
+static double exponentials(size_t n, float shift, float *x) {
+    double total = 0;
+    for (size_t at = 0; at < n; at += SUM_BLOCK) {
+        size_t end = n - at < SUM_BLOCK ? n : at + SUM_BLOCK;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t i = at; i < end; i++) {
+            x[i] = nvdp__fast_exp(x[i] - shift);
+            sum += x[i];
+        }
+        total += (double)sum;
+    }
+    return total;
+}
+
+NVDP__CLONES
+static void scale_logits(size_t n, float a, float *x) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        x[i] *= a;
+}
+
+static int32_t first_equal(size_t n, float value, const float *x) {
+    for (size_t i = 0; i < n; i++)
+        if (x[i] == value) return (int32_t)i;
+    return 0; /* all are NaN */
+}
+
+/* log sum exp = shift + log(sum exp(x - shift)) with the largest logit as shift: no term overflows
+ * and the sum is at least 1. */
+static void one_row(size_t classes, float *logits, int32_t label, double scale, double *nll,
+                    int32_t *best) {
+    float shift = largest_logit(classes, logits);
+    float at_label = logits[label];
+    *best = first_equal(classes, shift, logits);
+    double sum = exponentials(classes, shift, logits);
+    *nll = log(sum) + ((double)shift - (double)at_label);
+    if (scale == 0) return;
+    scale_logits(classes, (float)(scale / sum), logits);
+    logits[label] -= (float)scale;
+}
+
+void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
+                        const int32_t *label, double scale, double *nll, int32_t *best) {
+    int team = nvdp__team(dev, rows * classes);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        one_row(classes, logits + r * classes, label[r], scale, nll + r, best + r);
 }

@@ -1,9 +1,5 @@
-/* Operands: tensors that matrix products read.
- *
- * On a float32 device an operand is a float32 tensor; on a bfloat16 device (half.h) it is a
- * bfloat16 one, half the size.  Code above src/tensor/ sees the opaque type alone and is the same
- * for both.  An operand of [rows, dim], and a float32 result of a product, has room for
- * nvdp__operand_rows(rows) rows; operations may overwrite the rows past its end. */
+/* The functions that struct nvdp__tensor replaces, over those that replace them, until nothing calls
+ * them any more. */
 #ifndef NVDP_SRC_TENSOR_OPERAND_H
 #define NVDP_SRC_TENSOR_OPERAND_H
 
@@ -11,91 +7,140 @@
 
 typedef struct nvdp__operand nvdp__operand; /* never defined */
 
-size_t nvdp__operand_rows(const struct nvdp__device *dev, size_t rows);
-/* Room for [rows, dim]. */
-nvdp__operand *nvdp__arena_take_operand(struct nvdp__arena *arena, const struct nvdp__device *dev,
-                                        size_t rows, size_t dim);
-/* An operand of n elements in the memory of n floats, whatever the device. */
-nvdp__operand *nvdp__operand_in(float *memory);
-/* For a float32 tensor and its operand: on a float32 device they are one memory, `shared`; on a
- * bfloat16 device the operand is taken from the arena.  `shared` has the operand's rows. */
-nvdp__operand *nvdp__arena_take_copy(struct nvdp__arena *arena, const struct nvdp__device *dev,
-                                     size_t rows, size_t dim, float *shared);
-/* The operand `elements` further on. */
-nvdp__operand *nvdp__operand_at(const struct nvdp__device *dev, nvdp__operand *x, size_t elements);
-/* y = x rounded; nothing to do where they are one memory. */
-void nvdp__to_operand(const struct nvdp__device *dev, size_t n, const float *x, nvdp__operand *y);
-/* x as an operand: x itself on a float32 device, else rounded into `room`, which is returned. */
-nvdp__operand *nvdp__rounded(const struct nvdp__device *dev, size_t n, const float *x,
-                             nvdp__operand *room);
-void nvdp__from_operand(const struct nvdp__device *dev, size_t n, const nvdp__operand *x, float *y);
-
-/* ---- dense layers (operand_linear.c) ---- */
-/* y[rows, out] = x[rows, in] w[out, in]^T + b[out] */
-struct nvdp__linear {
-    size_t rows, in, out;
-    const float *w, *b; /* b NULL: none */
-    float *dw, *db;     /* gradients; NULL: not wanted */
-    bool set;           /* dw is overwritten instead of added to */
-};
-void nvdp__linear_to_operand(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                             const nvdp__operand *x, nvdp__operand *y);
-void nvdp__linear_to_float(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                           const nvdp__operand *x, float *y);
-/* dw set or added to; db added to. */
-void nvdp__linear_params_backward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                                  nvdp__operand *x, nvdp__operand *dy);
-/* dx = dy w */
-void nvdp__linear_back_to_operand(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                                  const nvdp__operand *dy, nvdp__operand *dx);
-/* dx = dy w, or dx += dy w where `add`. */
-void nvdp__linear_back_to_float(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                                const nvdp__operand *dy, bool add, float *dx);
-
-/* ---- activations (operand_act.c) ---- */
-/* y may be x. GELU forms only. */
-void nvdp__operand_act_forward(const struct nvdp__device *dev, enum nvdp__act act, size_t n,
-                               const nvdp__operand *x, nvdp__operand *y);
-/* dx = dy act'(x), dx may be dy; y = act(x), computed again instead of kept. */
-void nvdp__operand_act_backward(const struct nvdp__device *dev, enum nvdp__act act, size_t n,
-                                const nvdp__operand *x, const nvdp__operand *dy, nvdp__operand *dx,
-                                nvdp__operand *y);
-
-/* ---- dropout, residual and LayerNorm in one pass (residual_norm.c) ---- */
-struct nvdp__residual_norm {
-    size_t rows, dim;
-    float eps;
-    const float *gamma, *beta;
-    float *dgamma, *dbeta;        /* added to by backward */
-    float *mean, *rstd;           /* [rows] kept */
-    struct nvdp__dropout dropout; /* on the branch; its elements are numbered (row, column) */
-};
-/* sum = drop(branch) + residual (NULL: 0), y = LN(sum), y_operand = y.  sum may be branch. */
-void nvdp__residual_norm_forward(const struct nvdp__device *dev,
-                                 const struct nvdp__residual_norm *norm, const float *branch,
-                                 const float *residual, float *sum, float *y,
-                                 nvdp__operand *y_operand);
-/* d, the gradient of y, becomes that of sum (and of the residual); d_branch = drop'(d).  On a
- * float32 device d_branch may be d's memory where there is no dropout. */
-void nvdp__residual_norm_backward(const struct nvdp__device *dev,
-                                  const struct nvdp__residual_norm *norm, const float *sum,
-                                  float *d, nvdp__operand *d_branch);
-
-/* ---- attention (operand_attention.c) ---- */
-/* As nvdp__attention_forward and _backward; strides in elements. */
-size_t nvdp__operand_attention_scratch(const struct nvdp__device *dev, size_t longest_q,
-                                       size_t longest_k, size_t head_dim);
-void nvdp__operand_attention_forward(const struct nvdp__device *dev,
-                                     const struct nvdp__attention *att, const nvdp__operand *q,
-                                     const nvdp__operand *k, const nvdp__operand *v,
-                                     const float *bias, nvdp__operand *out, float *lse,
-                                     float *scratch);
-void nvdp__operand_attention_backward(const struct nvdp__device *dev,
-                                      const struct nvdp__attention *att, const nvdp__operand *q,
-                                      const nvdp__operand *k, const nvdp__operand *v,
-                                      const float *bias, const nvdp__operand *out, float *lse,
-                                      const nvdp__operand *dout, nvdp__operand *dq,
-                                      nvdp__operand *dk, nvdp__operand *dv, float *dbias,
-                                      float *scratch);
+static inline size_t nvdp__operand_rows(const struct nvdp__device *dev, size_t rows) {
+    return nvdp__padded_rows(dev, rows);
+}
+static inline struct nvdp__tensor nvdp__of_operand(const struct nvdp__device *dev, size_t rows,
+                                                   size_t cols, const nvdp__operand *x) {
+    struct nvdp__tensor t = nvdp__f32(rows, cols, (const float *)(const void *)x);
+    t.type = nvdp__product_type(dev);
+    return t;
+}
+static inline nvdp__operand *nvdp__arena_take_copy(struct nvdp__arena *arena,
+                                                   const struct nvdp__device *dev, size_t rows,
+                                                   size_t dim, float *shared) {
+    if (dev->bf16 == NULL) return (nvdp__operand *)(void *)shared;
+    return nvdp__arena_tensor(arena, dev, NVDP__BF16, rows, dim).data;
+}
+static inline nvdp__operand *nvdp__rounded(const struct nvdp__device *dev, size_t n, const float *x,
+                                           nvdp__operand *to) {
+    if (dev->bf16 == NULL) return nvdp__f32(1, n, x).data;
+    nvdp__convert(dev, nvdp__f32(1, n, x), nvdp__of_operand(dev, 1, n, to));
+    return to;
+}
+static inline void nvdp__linear_to_float(const struct nvdp__device *dev,
+                                         const struct nvdp__linear *layer, const nvdp__operand *x,
+                                         float *y) {
+    nvdp__dense_forward(dev, layer, nvdp__of_operand(dev, layer->rows, layer->in, x),
+                        nvdp__f32(layer->rows, layer->out, y));
+}
+static inline void nvdp__linear_params_backward(const struct nvdp__device *dev,
+                                                const struct nvdp__linear *layer, nvdp__operand *x,
+                                                nvdp__operand *dy) {
+    nvdp__dense_backward(dev, layer, nvdp__of_operand(dev, layer->rows, layer->in, x),
+                         nvdp__of_operand(dev, layer->rows, layer->out, dy), NVDP__NO_TENSOR,
+                         false);
+}
+static inline void nvdp__linear_back_to_float(const struct nvdp__device *dev,
+                                              const struct nvdp__linear *layer,
+                                              const nvdp__operand *dy, bool add, float *dx) {
+    nvdp__dense_backward(dev, layer, NVDP__NO_TENSOR,
+                         nvdp__of_operand(dev, layer->rows, layer->out, dy),
+                         nvdp__f32(layer->rows, layer->in, dx), add);
+}
+static inline void nvdp__linear_forward(const struct nvdp__device *dev, size_t rows, size_t in,
+                                        size_t out, const float *x, const float *w, const float *b,
+                                        float *y) {
+    struct nvdp__linear layer = {.in = in, .out = out, .w = w, .b = b, .f32 = true};
+    nvdp__dense_forward(dev, &layer, nvdp__f32(rows, in, x), nvdp__f32(rows, out, y));
+}
+static inline void nvdp__linear_backward(const struct nvdp__device *dev, size_t rows, size_t in,
+                                         size_t out, const float *x, const float *w,
+                                         const float *dy, float *dx, bool accumulate, float *dw,
+                                         float *db) {
+    struct nvdp__linear layer = {.in = in, .out = out, .w = w, .dw = dw, .db = db, .f32 = true};
+    nvdp__dense_backward(dev, &layer, nvdp__f32(rows, in, x), nvdp__f32(rows, out, dy),
+                         nvdp__f32(rows, in, dx), accumulate);
+}
+static inline void nvdp__act_forward(const struct nvdp__device *dev, enum nvdp__act act, size_t n,
+                                     const float *x, float *y) {
+    nvdp__activation_forward(dev, act, nvdp__f32(1, n, x), nvdp__f32(1, n, y));
+}
+static inline void nvdp__act_backward(const struct nvdp__device *dev, enum nvdp__act act, size_t n,
+                                      const float *x, const float *dy, float *dx) {
+    nvdp__activation_backward(dev, act, nvdp__f32(1, n, x), nvdp__f32(1, n, dy),
+                              nvdp__f32(1, n, dx), NVDP__NO_TENSOR);
+}
+static inline void nvdp__layernorm_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
+                                           float eps, const float *x, const float *residual,
+                                           const float *gamma, const float *beta, float *sum,
+                                           float *y, float *mean, float *rstd) {
+    struct nvdp__norm norm = {.eps = eps, .gamma = gamma, .beta = beta, .mean = mean, .rstd = rstd};
+    nvdp__norm_forward(dev, &norm, nvdp__f32(rows, dim, x), nvdp__f32(rows, dim, residual),
+                       nvdp__f32(rows, dim, residual != NULL ? sum : NULL), nvdp__f32(rows, dim, y),
+                       NVDP__NO_TENSOR);
+}
+static inline void nvdp__layernorm_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
+                                            const float *sum, const float *gamma, const float *mean,
+                                            const float *rstd, const float *dy, float *dx,
+                                            float *dgamma, float *dbeta) {
+    struct nvdp__norm norm = {.gamma = gamma,
+                              .dgamma = dgamma,
+                              .dbeta = dbeta,
+                              .mean = nvdp__f32(1, rows, mean).data,
+                              .rstd = nvdp__f32(1, rows, rstd).data};
+    if (dx != dy) nvdp__copy(dev, rows * dim, dy, dx);
+    nvdp__norm_backward(dev, &norm, nvdp__f32(rows, dim, sum), nvdp__f32(rows, dim, dx),
+                        NVDP__NO_TENSOR);
+}
+static inline struct nvdp__tensor nvdp__strided(size_t rows, size_t cols, size_t stride,
+                                                const float *x) {
+    struct nvdp__tensor t = nvdp__f32(rows, cols, x);
+    t.stride = stride;
+    return t;
+}
+static inline size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q,
+                                             size_t longest_k, size_t head_dim) {
+    return nvdp__attend_scratch(dev, NVDP__F32, longest_q, longest_k, head_dim);
+}
+static inline struct nvdp__attention nvdp__attention_of(const struct nvdp__attention *att,
+                                                        const float *q, const float *k,
+                                                        const float *v, const float *bias,
+                                                        const float *out, const float *lse,
+                                                        float *scratch) {
+    struct nvdp__attention a = *att;
+    size_t width = att->heads * att->head_dim;
+    size_t queries = (size_t)att->q_offset[att->groups];
+    size_t keys = (size_t)att->k_offset[att->groups];
+    a.q = nvdp__strided(queries, width, att->q_stride, q);
+    a.k = nvdp__strided(keys, width, att->kv_stride, k);
+    a.v = nvdp__strided(keys, width, att->kv_stride, v);
+    a.out = nvdp__strided(queries, width, att->out_stride, out);
+    a.bias = bias;
+    a.lse = nvdp__f32(queries, att->heads, lse).data;
+    a.scratch = scratch;
+    return a;
+}
+static inline void nvdp__attention_forward(const struct nvdp__device *dev,
+                                           const struct nvdp__attention *att, const float *q,
+                                           const float *k, const float *v, const float *bias,
+                                           float *out, float *lse, float *scratch) {
+    struct nvdp__attention a = nvdp__attention_of(att, q, k, v, bias, out, lse, scratch);
+    nvdp__attend_forward(dev, &a);
+}
+static inline void nvdp__attention_backward(const struct nvdp__device *dev,
+                                            const struct nvdp__attention *att, const float *q,
+                                            const float *k, const float *v, const float *bias,
+                                            const float *out, const float *lse, const float *dout,
+                                            float *dq, float *dk, float *dv, float *dbias,
+                                            float *scratch) {
+    struct nvdp__attention a = nvdp__attention_of(att, q, k, v, bias, out, lse, scratch);
+    const struct nvdp__attention_gradient d = {
+        nvdp__strided(a.q.rows, a.q.cols, a.out.stride, dout),
+        nvdp__strided(a.q.rows, a.q.cols, a.q.stride, dq),
+        nvdp__strided(a.k.rows, a.k.cols, a.k.stride, dk),
+        nvdp__strided(a.k.rows, a.k.cols, a.k.stride, dv), dbias};
+    nvdp__attend_backward(dev, &a, &d);
+}
 
 #endif

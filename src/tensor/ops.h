@@ -1,63 +1,151 @@
-/* Operations on tensor memory.  Row-major float32; sums that decide results run in double or in
- * fixed blocks, so that a result does not depend on the number of threads unless said.
+/* Operations on tensor memory.  Row-major; sums that decide results run in double or in fixed
+ * blocks, so that a result does not depend on the number of threads unless said.
  *
  * `_backward` functions ADD to parameter gradients (d<param>) and SET input gradients (dx) unless
- * an argument says otherwise.  Where an input gradient may be NULL it is not computed. In and out
- * may be the same memory only where said. */
+ * an argument says otherwise.  Where an input gradient may be none it is then not computed.  In and
+ * out may be the same memory only where said.  Tensors lie end to end (stride = cols) unless said.
+ */
 #ifndef NVDP_SRC_TENSOR_OPS_H
 #define NVDP_SRC_TENSOR_OPS_H
 
 #include "base/random.h"
-#include "tensor/device.h"
+#include "tensor/tensor.h"
 
-/* ---- matrix products (gemm.c) ---- */
-/* C[m,n] = alpha op(A) op(B) + beta C; lda etc. are row strides. */
-void nvdp__gemm(const struct nvdp__device *dev, bool trans_a, bool trans_b, size_t m, size_t n,
-                size_t k, float alpha, const float *a, size_t lda, const float *b, size_t ldb,
-                float beta, float *c, size_t ldc);
-/* y[T,out] = x[T,in] w[out,in]^T + b[out] (b NULL: none). */
-void nvdp__linear_forward(const struct nvdp__device *dev, size_t rows, size_t in, size_t out,
-                          const float *x, const float *w, const float *b, float *y);
-/* dx (NULL: skip) set, or added to where accumulate; dw, db (NULL: skip) added to. */
-void nvdp__linear_backward(const struct nvdp__device *dev, size_t rows, size_t in, size_t out,
-                           const float *x, const float *w, const float *dy, float *dx,
-                           bool accumulate, float *dw, float *db);
+/* ---- dense layers (dense.c) ---- */
+
+/* C = alpha op(A) op(B) + beta C in float32; any strides. */
+void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
+                bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c);
+
+/* y [rows, out] = x [rows, in] w [out, in]^T + b [out] */
+struct nvdp__linear {
+    size_t rows, in, out;
+    const float *w, *b; /* b NULL: none */
+    float *dw, *db;     /* gradients; NULL: not wanted */
+    bool set;           /* dw is overwritten instead of added to */
+    bool f32;           /* products in float32 on every device */
+};
+/* On a bfloat16 device (unless layer->f32) float32 x and dy are rounded into scratch; y and dx may
+ * be of either type.  On a float32 device all are float32. */
+void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                         struct nvdp__tensor x, struct nvdp__tensor y);
+/* dw += dy^T x (set where layer->set) and db += sum of dy's rows, unless x is none;  dx = dy w, or
+ * dx += dy w where `add` (float32), unless dx is none. */
+void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                          struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
+                          bool add);
+/* To be called for each layer whose x or dy are float32 when a step is planned: reserves the
+ * scratch that they are rounded into, one for all layers of the arena. */
+void nvdp__dense_plan(const struct nvdp__device *dev, struct nvdp__arena *arena, size_t rows,
+                      size_t in, size_t out);
+
+/* BLAS may sum a row's products in another order when it stands among other rows.  Where the same
+ * text must give the same bits in every batch, a device with rowwise products is used (float32):
+ * slower, and forward only.  Scratch for layers of at most `widest` inputs. */
+nvdp_status nvdp__rowwise_create(const struct nvdp__device *dev, size_t widest,
+                                 struct nvdp__rowwise **out);
+void nvdp__rowwise_free(struct nvdp__rowwise *rowwise); /* NULL allowed */
+
+/* How fast this machine multiplies matrices, what other work is measured by: flop/s of the fastest
+ * of several large products in the device's precision; 0 with the error recorded where memory is
+ * short.  About half a second. */
+double nvdp__gemm_peak(const struct nvdp__device *dev);
 
 /* ---- elementwise (elementwise.c) ---- */
+
 void nvdp__zero(const struct nvdp__device *dev, size_t n, float *x);
 void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float *y);
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
-void nvdp__axpy(const struct nvdp__device *dev, size_t n, float a, const float *x,
-                float *y); /* y += a x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
-enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH };
-/* x and y may be the same. */
-void nvdp__act_forward(const struct nvdp__device *dev, enum nvdp__act act, size_t n, const float *x,
-                       float *y);
-/* x is the input (for tanh: pass y, the output); dx may be dy. */
-void nvdp__act_backward(const struct nvdp__device *dev, enum nvdp__act act, size_t n,
-                        const float *x, const float *dy, float *dx);
 
-/* ---- LayerNorm (layernorm.c) ---- */
-/* y = LN(x + residual) gamma + beta (residual NULL: none); sum (may be x; NULL where residual is
- * NULL) keeps x + residual; mean, rstd [rows] are kept. */
-void nvdp__layernorm_forward(const struct nvdp__device *dev, size_t rows, size_t dim, float eps,
-                             const float *x, const float *residual, const float *gamma,
-                             const float *beta, float *sum, float *y, float *mean, float *rstd);
-/* sum: the normalised input (x, or x + residual). dx (of the sum) is set; dx may be dy. */
-void nvdp__layernorm_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                              const float *sum, const float *gamma, const float *mean,
-                              const float *rstd, const float *dy, float *dx, float *dgamma,
-                              float *dbeta);
+enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH };
+/* y = act(x), x and y of one type; y may be x.  bfloat16 (GELU forms only) is widened, computed in
+ * float32 and rounded. */
+void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
+                              struct nvdp__tensor x, struct nvdp__tensor y);
+/* dx = dy act'(x), dx may be dy; for tanh x is the output.  Unless y is none, y = act(x): computed
+ * again instead of kept; y may be x. */
+void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act act,
+                               struct nvdp__tensor x, struct nvdp__tensor dy,
+                               struct nvdp__tensor dx, struct nvdp__tensor y);
+
+/* Masks are regenerated from counters, never stored. */
+struct nvdp__dropout {
+    float rate; /* 0: off; nothing is read or changed */
+    uint64_t seed;
+    uint32_t step; /* optimiser step */
+    uint32_t site; /* which dropout of the network */
+};
+/* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep depends on (seed, step, site, i) only. */
+void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
+                         float *x);
+
+/* ---- dropout, residual and LayerNorm in one pass (norm.c) ---- */
+
+struct nvdp__norm {
+    float eps;
+    const float *gamma, *beta;    /* [dim] */
+    float *dgamma, *dbeta;        /* [dim] added to by backward */
+    float *mean, *rstd;           /* [rows] kept */
+    struct nvdp__dropout dropout; /* on x; its elements are numbered (row, column) */
+};
+/* sum = drop(x) + residual (none: 0),  y = LN(sum) gamma + beta,  rounded = y in its own type (none,
+ * or y's memory: not written).  sum may be x, and is none only without residual and dropout. */
+void nvdp__norm_forward(const struct nvdp__device *dev, const struct nvdp__norm *norm,
+                        struct nvdp__tensor x, struct nvdp__tensor residual,
+                        struct nvdp__tensor sum, struct nvdp__tensor y,
+                        struct nvdp__tensor rounded);
+/* d, the gradient of y, becomes that of sum (and of the residual); d_x = drop'(d) in its own type
+ * (none: not wanted).  d_x may be d's memory where there is no dropout. */
+void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm *norm,
+                         struct nvdp__tensor sum, struct nvdp__tensor d, struct nvdp__tensor d_x);
+
+/* ---- attention over packed texts (attention.c, attention_bf16.c) ---- */
+
+struct nvdp__attention {
+    size_t groups; /* texts */
+    size_t heads;
+    float scale;                  /* 1/sqrt(head_dim) */
+    const int32_t *q_offset;      /* [groups+1] rows of q */
+    const int32_t *k_offset;      /* [groups+1] rows of k and v */
+    struct nvdp__dropout dropout; /* on the probabilities */
+    struct nvdp__tensor q, k, v;  /* [rows, heads*head_dim], any strides, k's and v's the same */
+    struct nvdp__tensor out;      /* [rows of q, heads*head_dim], any stride */
+    const float *bias;            /* [rows of k], the same for every head; NULL: 0 */
+    float *lse;                   /* [rows of q, heads] keeps log-sum-exp */
+    float *scratch;               /* nvdp__attend_scratch floats */
+    size_t head_dim;              /* of nvdp__attention_forward alone, */
+    size_t q_stride, kv_stride, out_stride; /* until it goes */
+};
+/* Of strides as q, k, v, out. */
+struct nvdp__attention_gradient {
+    struct nvdp__tensor dout;
+    struct nvdp__tensor dq, dk, dv; /* set */
+    float *dbias;                   /* [rows of k] set; NULL: skip */
+};
+size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type, size_t longest_q,
+                            size_t longest_k, size_t head_dim);
+/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head.  In bfloat16
+ * heads are of whole vectors (nvdp__attention_fits_bf16) and strides even. */
+void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att);
+void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
+                           const struct nvdp__attention_gradient *d);
+static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
+    return head_dim % 32 == 0;
+}
 
 /* ---- embeddings and rows (rows.c) ---- */
+
+struct nvdp__embedding {
+    const int32_t *ids, *positions, *types; /* [rows] */
+    float *word, *position, *type;          /* tables [.., dim], or their gradients */
+};
 /* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]] */
-void nvdp__embed_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                         const int32_t *ids, const int32_t *positions, const int32_t *types,
-                         const float *word, const float *position, const float *type, float *y);
-void nvdp__embed_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                          const int32_t *ids, const int32_t *positions, const int32_t *types,
-                          const float *dy, float *dword, float *dposition, float *dtype);
+void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
+                         struct nvdp__tensor y);
+/* The tables' gradients are added to. */
+void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
+                          struct nvdp__tensor dy);
 /* y[r] = x[index[r]], zeros where index[r] < 0 */
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
                        const int32_t *index, const float *x, float *y);
@@ -71,50 +159,9 @@ void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t di
 void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t dim,
                          const int32_t *offset, const float *weight, const float *x,
                          const float *dy, float *dx, float *dweight);
-/* y[r] = |x[r]|^2 */
-void nvdp__row_sqnorm(const struct nvdp__device *dev, size_t rows, size_t dim, const float *x,
-                      float *y);
-/* dx[r] += 2 dy[r] x[r] */
-void nvdp__row_sqnorm_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                               const float *x, const float *dy, float *dx);
 
-/* ---- dropout (dropout.c): masks are regenerated from counters, never stored ---- */
-struct nvdp__dropout {
-    float rate; /* 0: off; nothing is read or changed */
-    uint64_t seed;
-    uint32_t step; /* optimiser step */
-    uint32_t site; /* which dropout of the network */
-};
-/* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep depends on (seed, step, site, i) only. */
-void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
-                         float *x);
+/* ---- losses (loss.c) ---- */
 
-/* ---- attention over packed texts (attention.c) ---- */
-struct nvdp__attention {
-    size_t groups; /* texts */
-    size_t heads;
-    size_t head_dim;
-    float scale;                            /* 1/sqrt(head_dim) */
-    const int32_t *q_offset;                /* [groups+1] rows of q */
-    const int32_t *k_offset;                /* [groups+1] rows of k and v */
-    size_t q_stride, kv_stride, out_stride; /* row strides, >= heads*head_dim */
-    struct nvdp__dropout dropout;           /* on the probabilities */
-};
-/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head; bias [rows of k]
- * is the same for every head (NULL: 0).  lse [rows of q, heads] keeps log-sum-exp.  scratch:
- * nvdp__attention_scratch floats. */
-size_t nvdp__attention_scratch(const struct nvdp__device *dev, size_t longest_q, size_t longest_k,
-                               size_t head_dim);
-void nvdp__attention_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                             const float *q, const float *k, const float *v, const float *bias,
-                             float *out, float *lse, float *scratch);
-/* dq, dk, dv set (strides as q, kv); dbias (NULL: skip) [rows of k] set. */
-void nvdp__attention_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                              const float *q, const float *k, const float *v, const float *bias,
-                              const float *out, const float *lse, const float *dout, float *dq,
-                              float *dk, float *dv, float *dbias, float *scratch);
-
-/* ---- losses and reductions (loss.c, reduce.c) ---- */
 /* Mean over rows of -log softmax(logits)[label]; label holds class indices.  dlogits (NULL: skip)
  * set to the gradient of scale * mean loss.  NaN where a logit is NaN or a label is no class. */
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
@@ -123,37 +170,14 @@ double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t c
 /* Mean of (y - label)^2, y [rows]. */
 double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const float *y,
                           const float *label_host, double scale, float *dy);
-double nvdp__sum_squares(const struct nvdp__device *dev, size_t n,
-                         const float *x); /* fixed blocks, double */
-double nvdp__dot(const struct nvdp__device *dev, size_t n, const float *x, const float *y);
-bool nvdp__all_finite(const struct nvdp__device *dev, size_t n, const float *x);
+/* Cross-entropy over many classes, the vocabulary.  For each row of logits [rows, classes]:
+ * nll = -log softmax(logits)[label] in nats, and the first of the largest logits.  Then the logits
+ * become scale * (softmax - one-hot label), the gradient of scale * nll; scale 0 leaves them
+ * undefined.  label, nll, best [rows] are host memory, labels are below `classes`.  NaN where a
+ * logit is NaN.  Rows are independent of each other and of threads. */
+void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
+                        const int32_t *label, double scale, double *nll, int32_t *best);
 
-/* ---- optimiser (adamw.c) ---- */
-struct nvdp__adamw {
-    double lr, beta1, beta2, eps, weight_decay;
-    double bias1, bias2; /* 1 - beta^t */
-    double grad_scale;   /* clipping factor applied to g */
-};
-/* One step over n elements: m, v, x updated; decoupled decay x -= lr weight_decay (x - anchor),
- * anchor NULL: 0.  (Loshchilov & Hutter 2019.) */
-void nvdp__adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,
-                      const float *g, const float *anchor, float *m, float *v, float *x);
-
-/* The same over many tensors in one pass, in pieces of a length that does not depend on the number
- * of threads. */
-enum { NVDP__SPAN = 16384 };
-struct nvdp__span {
-    size_t offset, count; /* in all four vectors; count <= NVDP__SPAN */
-    bool decays;          /* opt->weight_decay applies */
-    bool idle;            /* gradient and moments are zero: decay alone */
-    bool apart;           /* some other rule steps it: not touched here */
-};
-void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
-                       const struct nvdp__span *span, const float *g, const float *anchor, float *m,
-                       float *v, float *x);
-/* Sum of squares of all spans' elements, each span in double, in order; idle ones count as 0.
- * `part` has room for one double a span. */
-double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
-                               const struct nvdp__span *span, const float *x, double *part);
+#include "tensor/operand.h" /* until nothing calls it */
 
 #endif

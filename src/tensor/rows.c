@@ -1,6 +1,5 @@
+/* Embeddings, rows taken and given back, pooling. */
 #include "tensor/ops.h"
-
-#include "tensor/reference.h"
 #include "tensor/vector.h"
 
 NVDP__CLONES
@@ -10,18 +9,16 @@ static void embed_row(size_t dim, const float *restrict word, const float *restr
         y[i] = word[i] + position[i] + type[i];
 }
 
-void nvdp__embed_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                         const int32_t *ids, const int32_t *positions, const int32_t *types,
-                         const float *word, const float *position, const float *type, float *y) {
-    if (dev->reference) {
-        nvdp__ref_embed_forward(rows, dim, ids, positions, types, word, position, type, y);
-        return;
-    }
-    int team = nvdp__team(dev, rows * dim);
+void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
+                         struct nvdp__tensor y) {
+    size_t dim = y.cols;
+    float *to = y.data;
+    int team = nvdp__team(dev, y.rows * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t r = 0; r < rows; r++)
-        embed_row(dim, word + (size_t)ids[r] * dim, position + (size_t)positions[r] * dim,
-                  type + (size_t)types[r] * dim, y + r * dim);
+    for (size_t r = 0; r < y.rows; r++)
+        embed_row(dim, tables->word + (size_t)tables->ids[r] * dim,
+                  tables->position + (size_t)tables->positions[r] * dim,
+                  tables->type + (size_t)tables->types[r] * dim, to + r * dim);
 }
 
 /* x[index[r]] += y[r] in row order, over `count` columns of rows `stride` long. */
@@ -40,10 +37,6 @@ static void scatter_columns(size_t rows, size_t stride, size_t count, const int3
 /* Parallel over columns, so that rows that meet in one place add up in row order. */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x) {
-    if (dev->reference) {
-        nvdp__ref_rows_scatter_add(rows, dim, index, y, x);
-        return;
-    }
     int team = nvdp__team(dev, rows * dim);
     size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
 #pragma omp parallel for num_threads(team) schedule(static)
@@ -54,12 +47,12 @@ void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
     }
 }
 
-void nvdp__embed_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                          const int32_t *ids, const int32_t *positions, const int32_t *types,
-                          const float *dy, float *dword, float *dposition, float *dtype) {
-    nvdp__rows_scatter_add(dev, rows, dim, ids, dy, dword);
-    nvdp__rows_scatter_add(dev, rows, dim, positions, dy, dposition);
-    nvdp__rows_scatter_add(dev, rows, dim, types, dy, dtype);
+void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
+                          struct nvdp__tensor dy) {
+    const struct nvdp__embedding *g = gradients;
+    nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
+    nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->positions, dy.data, g->position);
+    nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->types, dy.data, g->type);
 }
 
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
@@ -98,10 +91,6 @@ static void pool_group(size_t rows, size_t dim, const float *weight, const float
 
 void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                         const int32_t *offset, const float *weight, const float *x, float *y) {
-    if (dev->reference) {
-        nvdp__ref_pool_forward(groups, dim, offset, weight, x, y);
-        return;
-    }
     if (groups == 0) return;
     int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
@@ -130,10 +119,6 @@ static void scaled_copy_row(size_t dim, float a, const float *restrict x, float 
 void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t dim,
                          const int32_t *offset, const float *weight, const float *x,
                          const float *dy, float *dx, float *dweight) {
-    if (dev->reference) {
-        nvdp__ref_pool_backward(groups, dim, offset, weight, x, dy, dx, dweight);
-        return;
-    }
     if (groups == 0) return;
     int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
@@ -145,34 +130,4 @@ void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t d
             if (dweight != NULL) dweight[r] = (float)dot_row(dim, x + r * dim, dy + g * dim);
         }
     }
-}
-
-void nvdp__row_sqnorm(const struct nvdp__device *dev, size_t rows, size_t dim, const float *x,
-                      float *y) {
-    if (dev->reference) {
-        nvdp__ref_row_sqnorm(rows, dim, x, y);
-        return;
-    }
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t r = 0; r < rows; r++)
-        y[r] = (float)dot_row(dim, x + r * dim, x + r * dim);
-}
-
-NVDP__CLONES
-static void add_scaled_row(size_t dim, float a, const float *restrict x, float *restrict y) {
-    for (size_t i = 0; i < dim; i++)
-        y[i] += a * x[i];
-}
-
-void nvdp__row_sqnorm_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
-                               const float *x, const float *dy, float *dx) {
-    if (dev->reference) {
-        nvdp__ref_row_sqnorm_backward(rows, dim, x, dy, dx);
-        return;
-    }
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t r = 0; r < rows; r++)
-        add_scaled_row(dim, 2 * dy[r], x + r * dim, dx + r * dim);
 }

@@ -8,7 +8,7 @@
 #ifndef NVDP_SRC_TENSOR_VECTOR_H
 #define NVDP_SRC_TENSOR_VECTOR_H
 
-#include "tensor/device.h"
+#include "tensor/tensor.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -84,9 +84,9 @@ NVDP__INLINE float nvdp__fast_exp(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * (r * r) + r + 1.0f;
-    uint32_t half = (uint32_t)((int32_t)n >> 1);
-    float first = nvdp__bits_float((half + 127u) << 23);
-    float second = nvdp__bits_float((n - half + 127u) << 23);
+    uint32_t part = (uint32_t)((int32_t)n >> 1);
+    float first = nvdp__bits_float((part + 127u) << 23);
+    float second = nvdp__bits_float((n - part + 127u) << 23);
     return p * first * second;
 }
 
@@ -103,6 +103,52 @@ NVDP__INLINE float nvdp__fast_tanh(float x) {
     p = p * s * x + x;
     float far = copysignf(1.0f - 2.0f / (nvdp__fast_exp(2.0f * a) + 1.0f), x);
     return a > 0.625f ? far : p;
+}
+
+/* GELU and its slope, absolute error below 3e-7 max(1, |x|):
+ *
+ *     gelu(x)      = x Phi(x)                                           (Hendrycks & Gimpel 2016)
+ *     gelu'(x)     = Phi(x) + x phi(x)
+ *     gelu_new(x)  = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2    (its tanh form) */
+
+/* The normal distribution function Phi(x) and its density: one exponential serves both.  erfc by
+ * Abramowitz & Stegun 1964, 7.1.26 (absolute error below 1.5e-7); with rounding 3e-7 at most. */
+NVDP__INLINE float nvdp__normal_cdf(float x, float *density) {
+    float e = nvdp__fast_exp(-0.5f * x * x);
+    float t = 1.0f / (1.0f + 0.231641888f * fabsf(x)); /* 0.3275911 |x| / sqrt 2 */
+    float p = 0.530702715f;
+    p = p * t - 0.726576014f;
+    p = p * t + 0.710706871f;
+    p = p * t - 0.142248368f;
+    p = p * t + 0.127414796f;
+    float tail = p * t * e; /* of the side that x lies on */
+    *density = 0.398942280f * e;
+    return x > 0 ? 1.0f - tail : tail;
+}
+
+NVDP__INLINE float nvdp__gelu(float x) {
+    float density;
+    return x * nvdp__normal_cdf(x, &density);
+}
+
+NVDP__INLINE float nvdp__gelu_and_slope(float x, float *slope) {
+    float density;
+    float cdf = nvdp__normal_cdf(x, &density);
+    *slope = cdf + x * density;
+    return x * cdf;
+}
+
+NVDP__INLINE float nvdp__gelu_new(float x) {
+    float t = nvdp__fast_tanh(0.797884561f * (x + 0.044715f * x * x * x));
+    return 0.5f * x * (1.0f + t);
+}
+
+NVDP__INLINE float nvdp__gelu_new_and_slope(float x, float *slope) {
+    float square = x * x;
+    float t = nvdp__fast_tanh(0.797884561f * (x + 0.044715f * x * square));
+    float du = 0.797884561f * (1.0f + 0.134145f * square);
+    *slope = 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * du;
+    return 0.5f * x * (1.0f + t);
 }
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef NVDP_SRC_TRAIN_OPTIMIZER_H
 #define NVDP_SRC_TRAIN_OPTIMIZER_H
 
-#include "tensor/muon.h"
 #include "tensor/ops.h"
+#include "tensor/optimizer.h"
 #include "tensor/params.h"
 
 struct nvdp__optimizer {

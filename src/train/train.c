@@ -121,7 +121,7 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
         nvdp__model_plan_size(t.model, t.config.batch, nvdp__trainer_longest(&t), true, &floats));
     size_t vectors = 4; /* values, gradients, two moments */
     /* bfloat16 copies of the weights in two layouts: together as large as the values */
-    if (t.model->dev.half != NULL) vectors++;
+    if (t.model->dev.bf16 != NULL) vectors++;
     if (t.config.decay_to == NVDP_DECAY_TO_PRETRAINED) vectors++;
     *out = (struct nvdp_train_plan){
         .train_texts = t.train->count,

@@ -106,7 +106,7 @@ Test(encoder, reference_kernels) {
     struct nvdp__batch *batch, *same;
     struct encoder *fast = make(true, false, &batch);
     struct encoder *plain = make(true, false, &same);
-    plain->dev.reference = true;
+    plain->plain = true;
     encoder_plan(plain, TEXTS, LONGEST);
     struct nvdp__pass pass = {
         .training = true, .hidden_dropout = 0.1F, .attention_dropout = 0.1F, .seed = 1};

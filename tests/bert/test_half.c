@@ -61,7 +61,7 @@ static double worst_gradient(const struct nvdp_bert_config *config, const struct
         grad[i] = encoder_download(encoder[i], encoder[i]->params.total, encoder[i]->params.grad);
         cr_assert_eq(nvdp__device_status(&encoder[i]->dev), NVDP_OK);
     }
-    cr_assert_not_null(encoder[1]->dev.half);
+    cr_assert_not_null(encoder[1]->dev.bf16);
     cr_assert_leq(fabs(loss[0] - loss[1]), 1e-2 * fabs(loss[0]));
     double worst = 0;
     for (size_t t = 0; t < encoder[0]->params.count; t++) {
@@ -196,6 +196,6 @@ Test(half, a_loaded_checkpoint_is_packed_again) {
 Test(half, heads_of_odd_width_fall_back) {
     struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create_in(NVDP_PRECISION_BF16, &config, 3, false, false);
-    cr_assert_null(encoder->dev.half);
+    cr_assert_null(encoder->dev.bf16);
     encoder_free(encoder);
 }

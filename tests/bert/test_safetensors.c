@@ -1,6 +1,6 @@
 /* Reading safetensors: goldens, every check of the header, conversions. */
 #include "support.h"
-#include "tensor/bfloat16.h"
+#include "tensor/bf16.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

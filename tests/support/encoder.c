@@ -1,5 +1,6 @@
 #include "encoder.h"
 
+#include "plain_encoder.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -53,7 +54,7 @@ static void take(struct encoder *encoder, size_t texts, size_t longest) {
     encoder->d_logits = nvdp__arena_take(&encoder->arena, texts * encoder->outputs);
     encoder->d_pooled = nvdp__arena_take(&encoder->arena, texts * dim);
     encoder->d_last =
-        nvdp__arena_take(&encoder->arena, nvdp__operand_rows(&encoder->dev, texts * longest) * dim);
+        nvdp__arena_take(&encoder->arena, nvdp__padded_rows(&encoder->dev, texts * longest) * dim);
 }
 
 void encoder_plan(struct encoder *encoder, size_t texts, size_t longest) {
@@ -149,11 +150,13 @@ struct nvdp__batch *encoder_pack(struct encoder *encoder, size_t texts, size_t w
 }
 
 static double classify(struct encoder *encoder, const struct nvdp__batch *batch, float *d_logits) {
-    nvdp__bert_forward(&encoder->bert, &encoder->dev, &encoder->params, batch, &encoder->pass,
-                       &encoder->cache);
-    nvdp__pooler_forward(&encoder->bert, &encoder->dev, &encoder->params, batch, &encoder->cache);
+    (encoder->plain ? plain_bert_forward : nvdp__bert_forward)(
+        &encoder->bert, &encoder->dev, &encoder->params, batch, &encoder->pass, &encoder->cache);
+    (encoder->plain ? plain_pooler_forward : nvdp__pooler_forward)(
+        &encoder->bert, &encoder->dev, &encoder->params, batch,
+        encoder->cache.hidden[encoder->bert.config.num_hidden_layers], &encoder->cache.pooler);
     nvdp__linear_forward(&encoder->dev, batch->texts, encoder->bert.config.hidden_size,
-                         encoder->outputs, encoder->cache.pooled,
+                         encoder->outputs, encoder->cache.pooler.pooled,
                          nvdp__value(&encoder->params, encoder->classifier.weight),
                          nvdp__value(&encoder->params, encoder->classifier.bias), encoder->logits);
     return nvdp__cross_entropy(&encoder->dev, batch->texts, encoder->outputs, encoder->logits,
@@ -172,15 +175,17 @@ double encoder_backward(struct encoder *encoder, const struct nvdp__batch *batch
 double encoder_add_backward(struct encoder *encoder, const struct nvdp__batch *batch) {
     double loss = classify(encoder, batch, encoder->d_logits);
     nvdp__linear_backward(&encoder->dev, batch->texts, encoder->bert.config.hidden_size,
-                          encoder->outputs, encoder->cache.pooled,
+                          encoder->outputs, encoder->cache.pooler.pooled,
                           nvdp__value(&encoder->params, encoder->classifier.weight),
                           encoder->d_logits, encoder->d_pooled, false,
                           nvdp__grad(&encoder->params, encoder->classifier.weight),
                           nvdp__grad(&encoder->params, encoder->classifier.bias));
-    nvdp__pooler_backward(&encoder->bert, &encoder->dev, &encoder->params, batch, &encoder->cache,
-                          encoder->d_pooled, encoder->d_last);
-    nvdp__bert_backward(&encoder->bert, &encoder->dev, &encoder->params, batch, &encoder->pass,
-                        &encoder->cache, encoder->d_last);
+    (encoder->plain ? plain_pooler_backward : nvdp__pooler_backward)(
+        &encoder->bert, &encoder->dev, &encoder->params, batch, &encoder->cache.pooler,
+        encoder->d_pooled, encoder->d_last);
+    (encoder->plain ? plain_bert_backward
+                    : nvdp__bert_backward)(&encoder->bert, &encoder->dev, &encoder->params, batch,
+                                           &encoder->pass, &encoder->cache, encoder->d_last);
     return loss;
 }
 

@@ -15,6 +15,7 @@ struct encoder {
     struct nvdp__arena arena;
     struct nvdp__bert_cache cache;
     struct nvdp__pass pass;
+    bool plain; /* passes on the plain kernels */
     float *logits, *d_logits, *d_pooled, *d_last;
 };
 

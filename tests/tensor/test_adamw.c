@@ -43,7 +43,7 @@ static void check(size_t n, bool anchored) {
         if (n > 2) g[2] = 0;
         expected(&opt, n, g, anchor, m64, v64, x64);
         for (size_t d = 0; d < DEVICES; d++)
-            nvdp__adamw_step(&test_devices[d], &opt, n, g, anchor, m[d], v[d], x[d]);
+            op_adamw_step(&test_devices[d], &opt, n, g, anchor, m[d], v[d], x[d]);
     }
     for (size_t d = 0; d < DEVICES; d++) {
         test_close("m", n, m[d], m64, FLOAT_TOLERANCE);
@@ -70,7 +70,7 @@ Test(adamw, first_step_has_the_size_of_the_learning_rate) {
         struct nvdp__adamw opt = at_step(1);
         opt.weight_decay = 0;
         float g[] = {1e-3f, -5}, m[2] = {0}, v[2] = {0}, x[2] = {0};
-        nvdp__adamw_step(&test_devices[d], &opt, 2, g, NULL, m, v, x);
+        op_adamw_step(&test_devices[d], &opt, 2, g, NULL, m, v, x);
         cr_expect_float_eq((double)x[0], -1e-2, 1e-6);
         cr_expect_float_eq((double)x[1], 1e-2, 1e-6);
     }

@@ -4,7 +4,7 @@
 
 /* One problem: layout, inputs as floats; rows of q and out hold `pad` floats that are no one's. */
 struct problem {
-    struct nvdp__attention att;
+    struct ref_attention att;
     size_t q_rows, k_rows;
     size_t q_floats, kv_floats, out_floats, lse_floats;
     size_t longest_q, longest_k;
@@ -40,11 +40,12 @@ static struct result run(const struct nvdp__device *dev, const struct problem *p
         test_zeros(p->out_floats), test_zeros(p->lse_floats),
         test_zeros(p->q_floats),   test_zeros(p->kv_floats),
         test_zeros(p->kv_floats),  p->bias != NULL ? test_floats(p->k_rows, 1) : NULL};
-    float *scratch =
-        test_zeros(nvdp__attention_scratch(dev, p->longest_q, p->longest_k, p->att.head_dim));
-    nvdp__attention_forward(dev, &p->att, p->q, p->k, p->v, p->bias, r.out, r.lse, scratch);
-    nvdp__attention_backward(dev, &p->att, p->q, p->k, p->v, p->bias, r.out, r.lse, p->dout, r.dq,
-                             r.dk, r.dv, r.dbias, scratch);
+    float *scratch = test_zeros(
+        op_attention_scratch(dev, NVDP__F32, p->longest_q, p->longest_k, p->att.head_dim));
+    struct test_attention_data x = {p->q, p->k, p->v, p->dout, p->bias, r.out,
+                                    r.dq, r.dk, r.dv, r.lse,   r.dbias};
+    op_attention_forward(dev, NVDP__F32, &p->att, &x, scratch);
+    op_attention_backward(dev, NVDP__F32, &p->att, &x, scratch);
     return r;
 }
 
@@ -143,7 +144,7 @@ Test(attention, extreme_scores) {
 }
 
 struct shape {
-    const struct nvdp__attention *att;
+    const struct ref_attention *att;
     double *q, *k, *v, *bias, *out, *lse, *dout;
     size_t out_count;
 };

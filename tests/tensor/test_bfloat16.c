@@ -1,5 +1,5 @@
-#include "half_test.h"
-#include "tensor/operand_access.h"
+#include "bf16_test.h"
+#include "tensor/kernels.h"
 
 #include <string.h>
 
@@ -65,24 +65,21 @@ static float *awkward(size_t *n) {
     return x;
 }
 
-Test(bfloat16, loops_round_and_widen_like_the_functions) {
+Test(bfloat16, loops_round_like_the_function) {
     size_t n;
     float *x = awkward(&n);
-    nvdp__bf16 *want = half_zeros(n);
+    nvdp__bf16 *want = bf16_zeros(n);
     for (size_t i = 0; i < n; i++)
         want[i] = nvdp__bfloat16_from_float(x[i]);
-    nvdp__bf16 *rounded = half_zeros(n);
+    nvdp__bf16 *rounded = bf16_zeros(n);
     nvdp__round_row(n, x, rounded);
-    half_same("round", n, rounded, want);
-    float *wide = test_zeros(n);
-    nvdp__widen_row(n, want, wide);
-    test_same("widen", n, wide, half_floats(n, want));
+    bf16_same("round", n, rounded, want);
     test_free();
 }
 
 /* Lengths around the block that a thread takes, and that nothing past the end is written. */
-Test(operand, conversions_on_any_number_of_threads) {
-    half_or_skip();
+Test(tensor, conversions_on_any_number_of_threads) {
+    bf16_or_skip();
     const size_t lengths[] = {0,
                               1,
                               31,
@@ -90,59 +87,58 @@ Test(operand, conversions_on_any_number_of_threads) {
                               NVDP__BLOCK + 1,
                               5 * NVDP__BLOCK,
                               NVDP__PARALLEL_MIN + 3 * NVDP__BLOCK + 5};
-    for (int threads = 1; threads <= 2; threads++) {
-        struct nvdp__device dev = half_device(threads);
+    for (int which = BF16_ONE; which <= BF16_TWO; which++) {
+        struct nvdp__device dev = bf16_device(which);
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
             size_t n = lengths[l];
             float *x = test_floats(n, 3);
-            nvdp__bf16 *y = half_nans(n + 1);
-            nvdp__to_operand(&dev, n, x, half_out(y));
+            nvdp__bf16 *y = bf16_nans(n + 1);
+            nvdp__convert(&dev, nvdp__f32(1, n, x), bf16_tensor(1, n, y));
             for (size_t i = 0; i < n; i++)
                 cr_assert_eq(y[i], nvdp__bfloat16_from_float(x[i]));
             cr_assert_eq(y[n], 0xffff, "written past the end");
-            float *back = test_floats(n + 1, 1);
-            float *guard = test_copy(n + 1, back);
-            nvdp__from_operand(&dev, n, half_in(y), back);
-            test_same("back", n, back, half_floats(n, y));
-            test_same("guard", 1, back + n, guard + n);
         }
         nvdp__device_release(&dev);
         test_free();
     }
 }
 
-Test(operand, is_the_tensor_on_a_float_device) {
+Test(tensor, views_and_memory_in_float32) {
     struct nvdp__device single = {.threads = 1};
-    cr_expect_eq(nvdp__operand_rows(&single, 33), 33);
+    cr_expect_eq(nvdp__padded_rows(&single, 33), 33);
+    cr_expect_eq(nvdp__product_type(&single), NVDP__F32);
     float memory[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    nvdp__operand *x = nvdp__operand_in(memory);
-    cr_expect_eq((void *)nvdp__operand_at(&single, x, 3), (void *)(memory + 3));
-    cr_expect_null(nvdp__operand_at(&single, NULL, 3));
-    cr_expect_eq((void *)nvdp__rounded(&single, 8, memory, NULL), (void *)memory);
+    struct nvdp__tensor x = nvdp__f32(2, 4, memory);
+    cr_expect_eq(nvdp__col_slice(x, 3, 1).data, (void *)(memory + 3));
+    cr_expect_eq(nvdp__row_slice(x, 1, 1).data, (void *)(memory + 4));
+    cr_expect_eq(nvdp__col_slice(x, 3, 1).stride, 4);
+    cr_expect_null(nvdp__col_slice(NVDP__NO_TENSOR, 3, 1).data);
+    nvdp__convert(&single, x, x);
+    cr_expect_eq(memory[7], 8, "one memory");
     struct nvdp__arena arena = {0};
-    nvdp__arena_take_operand(&arena, &single, 33, 5);
+    nvdp__arena_tensor(&arena, &single, NVDP__F32, 33, 5);
     cr_expect_eq(arena.used, 176, "33 x 5 floats in whole lines");
-    nvdp__arena_take_copy(&arena, &single, 33, 5, memory);
-    cr_expect_eq(arena.used, 176, "shared memory takes none");
+    nvdp__dense_plan(&single, &arena, 33, 5, 5);
+    cr_expect_eq(nvdp__arena_floats(&arena), 176, "nothing is rounded");
 }
 
-Test(operand, has_whole_blocks_of_rows_in_bfloat16) {
-    half_or_skip();
+Test(tensor, has_whole_blocks_of_rows_in_bfloat16) {
+    bf16_or_skip();
     float memory[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    nvdp__operand *x = nvdp__operand_in(memory);
+    nvdp__bf16 rounded[8] = {0};
     struct nvdp__arena arena = {0};
-    struct nvdp__device half = half_device(1);
-    cr_expect_eq(nvdp__operand_rows(&half, 0), 0);
-    cr_expect_eq(nvdp__operand_rows(&half, 1), 32);
-    cr_expect_eq(nvdp__operand_rows(&half, 32), 32);
-    cr_expect_eq(nvdp__operand_rows(&half, 33), 64);
-    cr_expect_eq((char *)nvdp__operand_at(&half, x, 3), (char *)memory + 6);
-    nvdp__bf16 room[8] = {0};
-    cr_expect_eq((void *)nvdp__rounded(&half, 8, memory, half_out(room)), (void *)room);
-    cr_expect_eq(room[7], nvdp__bfloat16_from_float(8));
-    nvdp__arena_take_operand(&arena, &half, 33, 5);
-    cr_expect_eq(arena.used, 160, "64 x 5 halves");
-    nvdp__arena_take_copy(&arena, &half, 33, 5, memory);
-    cr_expect_eq(arena.used, 320);
-    nvdp__device_release(&half);
+    struct nvdp__device bf16 = bf16_device(BF16_ONE);
+    cr_expect_eq(nvdp__padded_rows(&bf16, 0), 0);
+    cr_expect_eq(nvdp__padded_rows(&bf16, 1), 32);
+    cr_expect_eq(nvdp__padded_rows(&bf16, 32), 32);
+    cr_expect_eq(nvdp__padded_rows(&bf16, 33), 64);
+    cr_expect_eq(nvdp__product_type(&bf16), NVDP__BF16);
+    cr_expect_eq(nvdp__col_slice(bf16_tensor(1, 8, rounded), 3, 1).data, (void *)(rounded + 3));
+    nvdp__convert(&bf16, nvdp__f32(1, 8, memory), bf16_tensor(1, 8, rounded));
+    cr_expect_eq(rounded[7], nvdp__bfloat16_from_float(8));
+    nvdp__arena_tensor(&arena, &bf16, NVDP__BF16, 33, 5);
+    cr_expect_eq(arena.used, 160, "64 x 5 bfloat16 numbers");
+    nvdp__arena_tensor(&arena, &bf16, NVDP__F32, 33, 5);
+    cr_expect_eq(arena.used, 480);
+    nvdp__device_release(&bf16);
 }

@@ -1,4 +1,4 @@
-#include "half_test.h"
+#include "bf16_test.h"
 #include "support.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ Test(device, float32_is_the_default) {
     nvdp_context_set_log(ctx, listen, &heard);
     cr_expect_eq(nvdp_context_precision(ctx), NVDP_PRECISION_F32);
     cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
-    cr_expect_null(dev.half);
+    cr_expect_null(dev.bf16);
     cr_expect_eq(dev.threads, 2);
     cr_expect_eq(heard.notices, 0);
     cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
@@ -42,7 +42,7 @@ Test(device, in_bf16_or_with_a_notice) {
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
     cr_expect_eq(nvdp_context_precision(ctx), NVDP_PRECISION_BF16);
     cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
-    cr_expect_eq(dev.half == NULL, missing != NULL);
+    cr_expect_eq(dev.bf16 == NULL, missing != NULL);
     cr_expect_eq(heard.notices, missing != NULL ? 1 : 0);
     if (missing != NULL) {
         cr_expect_not_null(strstr(heard.last, "bf16"));
@@ -51,7 +51,23 @@ Test(device, in_bf16_or_with_a_notice) {
     }
     cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
     nvdp__device_release(&dev);
-    cr_expect_null(dev.half);
+    cr_expect_null(dev.bf16);
+    nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
+
+/* Tests ask for the form without the instructions; who does not, has the notice above. */
+Test(device, plain_bf16_on_request) {
+    bf16_or_skip();
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev;
+    nvdp__allow_plain_bf16(ctx);
+    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    cr_expect_null(dev.bf16, "f32 was asked for");
+    nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
+    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    cr_expect_not_null(dev.bf16);
+    cr_expect(dev.plain);
     nvdp__device_release(&dev);
     nvdp_context_free(ctx);
 }
@@ -59,29 +75,30 @@ Test(device, in_bf16_or_with_a_notice) {
 Test(device, nothing_is_missing_or_creation_says_what) {
     struct nvdp_context *ctx = support_context();
     const char *missing = nvdp_bf16_missing();
-    struct nvdp__half *half = NULL;
-    nvdp_status status = nvdp__half_create(ctx, &half);
+    struct nvdp__bf16_engine *bf16 = NULL;
+    nvdp_status status = nvdp__bf16_create(ctx, false, &bf16);
     if (missing == NULL) {
         cr_assert_eq(status, NVDP_OK);
-        cr_expect_not_null(half);
+        cr_expect_not_null(bf16);
     } else {
         cr_assert_eq(status, NVDP_ERR_UNSUPPORTED);
-        cr_expect_null(half);
+        cr_expect_null(bf16);
         cr_expect_not_null(strstr(nvdp_context_error(ctx), missing));
     }
-    nvdp__half_free(half);
-    nvdp__half_free(NULL);
+    nvdp__bf16_free(bf16);
+    nvdp__bf16_free(NULL);
     nvdp_context_free(ctx);
 }
 
 Test(device, out_of_memory) {
-    half_or_skip();
+    bf16_or_skip();
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
+    if (nvdp_bf16_missing() != NULL) nvdp__allow_plain_bf16(ctx);
     nvdp__fail_allocation(ctx, 1);
     cr_expect_eq(nvdp__device_create(ctx, &dev), NVDP_ERR_MEMORY);
-    cr_expect_null(dev.half);
+    cr_expect_null(dev.bf16);
     nvdp__device_release(&dev);
     nvdp_context_free(ctx);
 }

@@ -10,7 +10,7 @@ static float *ones(size_t n) {
 Test(dropout, rate_zero_reads_nothing) {
     struct nvdp__dropout off = {0};
     for (size_t d = 0; d < DEVICES; d++)
-        nvdp__dropout_apply(&test_devices[d], &off, 1000, NULL);
+        op_dropout_apply(&test_devices[d], &off, 1000, NULL);
 }
 
 Test(dropout, every_device_drops_the_same_elements) {
@@ -22,7 +22,7 @@ Test(dropout, every_device_drops_the_same_elements) {
         float *y[DEVICES];
         for (size_t d = 0; d < DEVICES; d++) {
             y[d] = test_copy(n, x);
-            nvdp__dropout_apply(&test_devices[d], &drop, n, y[d]);
+            op_dropout_apply(&test_devices[d], &drop, n, y[d]);
             test_same("dropout", n, y[d], y[0]);
         }
         for (size_t i = 0; i < n; i++)
@@ -36,13 +36,13 @@ Test(dropout, prefix_is_stable_and_dropped_is_zero) {
     struct nvdp__dropout drop = {.rate = 0.5f, .seed = 1};
     float *whole = ones(9000);
     float *part = ones(5000);
-    nvdp__dropout_apply(&test_devices[0], &drop, 9000, whole);
-    nvdp__dropout_apply(&test_devices[0], &drop, 5000, part);
+    op_dropout_apply(&test_devices[0], &drop, 9000, whole);
+    op_dropout_apply(&test_devices[0], &drop, 5000, part);
     test_same("prefix", 5000, whole, part);
     float *nans = test_zeros(5000);
     for (size_t i = 0; i < 5000; i++)
         nans[i] = NAN;
-    nvdp__dropout_apply(&test_devices[0], &drop, 5000, nans);
+    op_dropout_apply(&test_devices[0], &drop, 5000, nans);
     for (size_t i = 0; i < 5000; i++)
         cr_assert_eq(nans[i] == 0, part[i] == 0);
     test_free();
@@ -59,11 +59,11 @@ Test(dropout, drops_at_its_rate_and_without_correlation) {
         float *x = ones(N);
         float *next_site = ones(N);
         float *next_step = ones(N);
-        nvdp__dropout_apply(&test_devices[1], &drop, N, x);
+        op_dropout_apply(&test_devices[1], &drop, N, x);
         drop.site++;
-        nvdp__dropout_apply(&test_devices[1], &drop, N, next_site);
+        op_dropout_apply(&test_devices[1], &drop, N, next_site);
         drop.site--, drop.step++;
-        nvdp__dropout_apply(&test_devices[1], &drop, N, next_step);
+        op_dropout_apply(&test_devices[1], &drop, N, next_step);
         double dropped = 0, both_lag = 0, both_row = 0, both_site = 0, both_step = 0;
         for (size_t i = 0; i < N; i++) {
             bool here = x[i] == 0;

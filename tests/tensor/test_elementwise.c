@@ -21,12 +21,9 @@ Test(elementwise, arithmetic_is_exact_on_every_device) {
             for (size_t i = 0; i < n; i++)
                 cr_assert_eq(z[i], y[i] + x[i]);
             nvdp__copy(dev, n, y, z);
-            nvdp__axpy(dev, n, -0.5f, x, z); /* a power of two: no second rounding */
-            for (size_t i = 0; i < n; i++)
-                cr_assert_eq(z[i], y[i] - 0.5f * x[i]);
             nvdp__scale(dev, n, 3, z);
             for (size_t i = 0; i < n; i++)
-                cr_assert_eq(z[i], 3 * (y[i] - 0.5f * x[i]));
+                cr_assert_eq(z[i], 3 * y[i]);
             nvdp__zero(dev, n, z);
             for (size_t i = 0; i < n; i++)
                 cr_assert_eq(z[i], 0);
@@ -43,12 +40,12 @@ Test(elementwise, activations_match_double) {
             float *y = test_zeros(N);
             double *want = test_zeros64(N);
             ref64_act_forward(acts[a], N, test_widen(N, x), want);
-            nvdp__act_forward(&test_devices[d], acts[a], N, x, y);
+            op_act_forward(&test_devices[d], acts[a], N, x, y);
             for (size_t i = 0; i < N; i++)
                 cr_assert_leq(fabs((double)y[i] - want[i]), 3e-7 * fmax(1, fabs((double)x[i])),
                               "act %zu device %zu: f(%g): expected %.9g, found %.9g", a, d,
                               (double)x[i], want[i], (double)y[i]);
-            nvdp__act_forward(&test_devices[d], acts[a], N, x, x);
+            op_act_forward(&test_devices[d], acts[a], N, x, x);
             test_same("in place", N, x, y);
             test_free();
         }
@@ -63,9 +60,9 @@ Test(elementwise, activation_slopes_match_double) {
             float *dx = test_zeros(N);
             double *want = test_zeros64(N);
             ref64_act_backward(acts[a], N, test_widen(N, x), test_widen(N, dy), want);
-            nvdp__act_backward(&test_devices[d], acts[a], N, x, dy, dx);
+            op_act_backward(&test_devices[d], acts[a], N, x, dy, dx);
             test_close("slope", N, dx, want, 1e-6);
-            nvdp__act_backward(&test_devices[d], acts[a], N, x, dy, dy);
+            op_act_backward(&test_devices[d], acts[a], N, x, dy, dy);
             test_same("in place", N, dy, dx);
             test_free();
         }
@@ -102,11 +99,11 @@ Test(elementwise, activations_do_not_depend_on_threads) {
         float *x = test_floats(N, 5);
         float *one = test_zeros(N);
         float *two = test_zeros(N);
-        nvdp__act_forward(&test_devices[FAST_ONE], acts[a], N, x, one);
-        nvdp__act_forward(&test_devices[FAST_TWO], acts[a], N, x, two);
+        op_act_forward(&test_devices[FAST_ONE], acts[a], N, x, one);
+        op_act_forward(&test_devices[FAST_TWO], acts[a], N, x, two);
         test_same("forward", N, one, two);
-        nvdp__act_backward(&test_devices[FAST_ONE], acts[a], N, x, x, one);
-        nvdp__act_backward(&test_devices[FAST_TWO], acts[a], N, x, x, two);
+        op_act_backward(&test_devices[FAST_ONE], acts[a], N, x, x, one);
+        op_act_backward(&test_devices[FAST_TWO], acts[a], N, x, x, two);
         test_same("backward", N, one, two);
         test_free();
     }

@@ -1,6 +1,6 @@
 /* The fast elementary functions against libm in double, over sweeps, in the version of the baseline
  * instruction set and in the one the processor gets. */
-#include "tensor/gelu.h"
+#include "tensor/vector.h"
 #include "tensor_test.h"
 
 enum { POINTS = 400001 };

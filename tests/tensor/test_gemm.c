@@ -19,7 +19,7 @@ Test(gemm, all_transpositions_and_strides_match_double) {
         double *want = test_widen(m * ldc, y);
         ref64_gemm(trans_a, trans_b, m, n, k, 0.5, test_widen(na, a), lda, test_widen(nb, b), ldb,
                    -2, want, ldc);
-        nvdp__gemm(dev, trans_a, trans_b, m, n, k, 0.5f, a, lda, b, ldb, -2, y, ldc);
+        op_gemm(dev, trans_a, trans_b, m, n, k, 0.5f, a, lda, b, ldb, -2, y, ldc);
         test_close("gemm", m * ldc, y, want, FLOAT_TOLERANCE);
         test_free();
     }
@@ -28,12 +28,12 @@ Test(gemm, all_transpositions_and_strides_match_double) {
 Test(gemm, empty_sums_and_empty_results) {
     for (size_t d = 0; d < DEVICES; d++) {
         float x[4] = {1, 2, 3, NAN};
-        nvdp__gemm(&test_devices[d], false, false, 0, 2, 2, 1, x, 2, x, 2, 0, x, 2);
-        nvdp__gemm(&test_devices[d], false, false, 2, 0, 2, 1, x, 2, x, 2, 0, x, 2);
+        op_gemm(&test_devices[d], false, false, 0, 2, 2, 1, x, 2, x, 2, 0, x, 2);
+        op_gemm(&test_devices[d], false, false, 2, 0, 2, 1, x, 2, x, 2, 0, x, 2);
         cr_expect_eq(x[2], 3);
-        nvdp__gemm(&test_devices[d], false, false, 1, 2, 0, 1, x, 0, x, 2, 2, x, 2);
+        op_gemm(&test_devices[d], false, false, 1, 2, 0, 1, x, 0, x, 2, 2, x, 2);
         cr_expect_eq(x[1], 4);
-        nvdp__gemm(&test_devices[d], false, false, 2, 2, 0, 1, x, 0, x, 2, 0, x, 2);
+        op_gemm(&test_devices[d], false, false, 2, 2, 0, 1, x, 0, x, 2, 0, x, 2);
         cr_expect_eq(x[3], 0, "beta 0 sets, whatever was there");
     }
 }
@@ -88,13 +88,13 @@ static void check_linear(const struct nvdp__device *dev, size_t rows, size_t in,
     ref64_linear_forward(rows, in, out, x64, w64, test_widen(out, b), y64);
     ref64_linear_backward(rows, in, out, x64, w64, test_widen(rows * out, dy), dx64, accumulate,
                           dw64, db64);
-    nvdp__linear_forward(dev, rows, in, out, x, w, b, y);
-    nvdp__linear_backward(dev, rows, in, out, x, w, dy, dx, accumulate, dw, db);
+    op_linear_forward(dev, rows, in, out, x, w, b, y);
+    op_linear_backward(dev, rows, in, out, x, w, dy, dx, accumulate, dw, db);
     test_close("y", rows * out, y, y64, FLOAT_TOLERANCE);
     test_close("dx", rows * in, dx, dx64, FLOAT_TOLERANCE);
     test_close("dw", out * in, dw, dw64, FLOAT_TOLERANCE);
     test_close("db", out, db, db64, FLOAT_TOLERANCE);
-    nvdp__linear_backward(dev, rows, in, out, x, w, dy, NULL, false, NULL, NULL);
+    op_linear_backward(dev, rows, in, out, x, w, dy, NULL, false, NULL, NULL);
     test_free();
 }
 
@@ -114,10 +114,10 @@ Test(linear, bias_gradient_does_not_depend_on_threads) {
     float *dy = test_floats((size_t)ROWS * OUT, 1);
     float *one = test_zeros(OUT);
     float *two = test_zeros(OUT);
-    nvdp__linear_backward(&test_devices[FAST_ONE], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,
-                          one);
-    nvdp__linear_backward(&test_devices[FAST_TWO], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,
-                          two);
+    op_linear_backward(&test_devices[FAST_ONE], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,
+                       one);
+    op_linear_backward(&test_devices[FAST_TWO], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,
+                       two);
     test_same("db", OUT, one, two);
     test_free();
 }

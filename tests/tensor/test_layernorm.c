@@ -54,10 +54,10 @@ static struct result run(const struct nvdp__device *dev, size_t rows, size_t dim
     struct result o = {test_zeros(n),       test_zeros(n),    test_zeros(rows),
                        test_zeros(rows),    test_copy(n, dy), test_copy(dim, gamma),
                        test_copy(dim, beta)};
-    nvdp__layernorm_forward(dev, rows, dim, 1e-12f, x, residual, gamma, beta,
-                            residual != NULL ? o.sum : NULL, o.y, o.mean, o.rstd);
-    nvdp__layernorm_backward(dev, rows, dim, residual != NULL ? o.sum : x, gamma, o.mean, o.rstd,
-                             o.dx, o.dx, o.dgamma, o.dbeta); /* in place */
+    op_layernorm_forward(dev, rows, dim, 1e-12f, x, residual, gamma, beta,
+                         residual != NULL ? o.sum : NULL, o.y, o.mean, o.rstd);
+    op_layernorm_backward(dev, rows, dim, residual != NULL ? o.sum : x, gamma, o.mean, o.rstd, o.dx,
+                          o.dx, o.dgamma, o.dbeta); /* in place */
     return o;
 }
 
@@ -116,10 +116,10 @@ Test(layernorm, matches_double_on_any_number_of_threads) {
 Test(layernorm, rows_of_one_element) {
     for (size_t d = 0; d < DEVICES; d++) {
         float x = 3, gamma = 2, beta = 0.25f, y, mean, rstd, dx = 1, dgamma = 0, dbeta = 0;
-        nvdp__layernorm_forward(&test_devices[d], 1, 1, 1e-12f, &x, NULL, &gamma, &beta, NULL, &y,
-                                &mean, &rstd);
-        nvdp__layernorm_backward(&test_devices[d], 1, 1, &x, &gamma, &mean, &rstd, &dx, &dx,
-                                 &dgamma, &dbeta);
+        op_layernorm_forward(&test_devices[d], 1, 1, 1e-12f, &x, NULL, &gamma, &beta, NULL, &y,
+                             &mean, &rstd);
+        op_layernorm_backward(&test_devices[d], 1, 1, &x, &gamma, &mean, &rstd, &dx, &dx, &dgamma,
+                              &dbeta);
         cr_expect_eq(y, beta);
         cr_expect_eq(dx, 0);
         cr_expect_eq(dgamma, 0);
@@ -135,10 +135,10 @@ Test(layernorm, sum_may_be_x) {
     float *y[2] = {test_zeros(DIM), test_zeros(DIM)};
     float *sum = test_zeros(DIM);
     float mean, rstd;
-    nvdp__layernorm_forward(&test_devices[0], 1, DIM, 1e-12f, x, residual, one, one, sum, y[0],
-                            &mean, &rstd);
-    nvdp__layernorm_forward(&test_devices[0], 1, DIM, 1e-12f, x, residual, one, one, x, y[1], &mean,
-                            &rstd);
+    op_layernorm_forward(&test_devices[0], 1, DIM, 1e-12f, x, residual, one, one, sum, y[0], &mean,
+                         &rstd);
+    op_layernorm_forward(&test_devices[0], 1, DIM, 1e-12f, x, residual, one, one, x, y[1], &mean,
+                         &rstd);
     test_same("y", DIM, y[0], y[1]);
     test_same("sum", DIM, sum, x);
     test_free();

@@ -1,4 +1,4 @@
-#include "tensor/muon.h"
+#include "tensor/optimizer.h"
 #include "tensor_test.h"
 
 #include <criterion/criterion.h>

@@ -157,7 +157,7 @@ Test(device, carries_the_threads_of_its_context) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     cr_expect_eq(dev.threads, 2);
-    cr_expect_not(dev.reference);
+    cr_expect_null(dev.bf16);
     float host[3] = {1, 2, 3}, tensor[3], back[3];
     nvdp__upload(&dev, 3, host, tensor);
     nvdp__download(&dev, 3, tensor, back);

@@ -22,10 +22,11 @@ static void check_embed(size_t rows, size_t dim) {
         dword[d] = test_copy(WORDS * dim, word);
         dposition[d] = test_copy(POSITIONS * dim, position);
         dtype[d] = test_copy(TYPES * dim, type);
-        nvdp__embed_forward(&test_devices[d], rows, dim, ids, positions, types, word, position,
-                            type, y);
-        nvdp__embed_backward(&test_devices[d], rows, dim, ids, positions, types, dy, dword[d],
-                             dposition[d], dtype[d]);
+        struct nvdp__embedding tables = {ids, positions, types, word, position, type};
+        struct nvdp__embedding gradients = {ids,      positions,    types,
+                                            dword[d], dposition[d], dtype[d]};
+        op_embed_forward(&test_devices[d], &tables, nvdp__f32(rows, dim, y));
+        op_embed_backward(&test_devices[d], &gradients, nvdp__f32(rows, dim, dy));
         test_close("y", rows * dim, y, y64, FLOAT_TOLERANCE);
         test_close("dword", WORDS * dim, dword[d], dword64, FLOAT_TOLERANCE);
         test_close("dposition", POSITIONS * dim, dposition[d], dposition64, FLOAT_TOLERANCE);
@@ -57,7 +58,7 @@ Test(rows, scatter_adds_and_skips_negative_rows) {
     for (size_t d = 0; d < DEVICES; d++) {
         const float y[] = {1, 2, 3, 4, 5, 6};
         float x[4] = {10, 20, 30, 40};
-        nvdp__rows_scatter_add(&test_devices[d], 3, 2, (const int32_t[]){1, -1, 1}, y, x);
+        op_rows_scatter_add(&test_devices[d], 3, 2, (const int32_t[]){1, -1, 1}, y, x);
         test_same("scatter", 4, x, (const float[]){10, 20, 36, 48});
     }
 }
@@ -130,9 +131,9 @@ static void check_pool(size_t groups, const int32_t *offset, size_t dim, bool we
         float *y = test_floats(groups * dim, 1);
         float *dx = test_floats(rows * dim, 1);
         float *dweight = test_floats(rows, 1);
-        nvdp__pool_forward(&test_devices[d], groups, dim, offset, weight, x, y);
-        nvdp__pool_backward(&test_devices[d], groups, dim, offset, weight, x, dy, dx,
-                            weighted ? dweight : NULL);
+        op_pool_forward(&test_devices[d], groups, dim, offset, weight, x, y);
+        op_pool_backward(&test_devices[d], groups, dim, offset, weight, x, dy, dx,
+                         weighted ? dweight : NULL);
         test_close("y", groups * dim, y, y64, FLOAT_TOLERANCE);
         test_close("dx", rows * dim, dx, dx64, FLOAT_TOLERANCE);
         if (weighted) test_close("dweight", rows, dweight, dweight64, FLOAT_TOLERANCE);
@@ -148,47 +149,4 @@ Test(pool, matches_double) {
             check_pool(5, many, test_sizes[j], weighted == 1);
         }
     check_pool(0, many, 3, true);
-}
-
-struct norms {
-    size_t rows, dim;
-    double *x, *y, *dy;
-};
-
-static double norms_value(void *user) {
-    struct norms *c = user;
-    ref64_row_sqnorm(c->rows, c->dim, c->x, c->y);
-    return test_dot(c->rows, c->y, c->dy);
-}
-
-Test(rows, sqnorm_backward_is_the_derivative) {
-    enum { ROWS = 4, DIM = 5 };
-    struct norms c = {ROWS, DIM, test_widen(ROWS * DIM, test_floats(ROWS * DIM, 1)),
-                      test_zeros64(ROWS), test_widen(ROWS, test_floats(ROWS, 1))};
-    double *dx = test_zeros64(ROWS * DIM);
-    ref64_row_sqnorm_backward(ROWS, DIM, c.x, c.dy, dx);
-    gradcheck("x", ROWS * DIM, c.x, dx, norms_value, &c, GRADCHECK_TOLERANCE);
-    test_free();
-}
-
-Test(rows, sqnorm_matches_double) {
-    for (size_t c = 0; c < SIZES * SIZES * DEVICES; c++) {
-        const struct nvdp__device *dev = &test_devices[c % DEVICES];
-        size_t rows = test_sizes[c / DEVICES % SIZES];
-        size_t dim = test_sizes[c / DEVICES / SIZES];
-        float *x = test_floats(rows * dim, 1);
-        float *y = test_floats(rows, 1);
-        float *dy = test_floats(rows, 1);
-        float *dx = test_floats(rows * dim, 1);
-        double *x64 = test_widen(rows * dim, x);
-        double *y64 = test_zeros64(rows);
-        double *dx64 = test_widen(rows * dim, dx);
-        ref64_row_sqnorm(rows, dim, x64, y64);
-        ref64_row_sqnorm_backward(rows, dim, x64, test_widen(rows, dy), dx64);
-        nvdp__row_sqnorm(dev, rows, dim, x, y);
-        nvdp__row_sqnorm_backward(dev, rows, dim, x, dy, dx);
-        test_close("y", rows, y, y64, FLOAT_TOLERANCE);
-        test_close("dx", rows * dim, dx, dx64, FLOAT_TOLERANCE);
-        test_free();
-    }
 }

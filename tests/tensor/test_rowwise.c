@@ -1,5 +1,5 @@
 /* Rowwise products: right, and every row the same bits wherever it stands. */
-#include "tensor/rowwise.h"
+#include "tensor/ops.h"
 #include "tensor_test.h"
 
 #include <criterion/criterion.h>
@@ -21,15 +21,15 @@ static void check(const struct nvdp__device *plain, size_t in, size_t out) {
             for (size_t i = 0; i < in; i++)
                 want[r * out + o] += (double)x[r * in + i] * (double)w[o * in + i];
         }
-    nvdp__rowwise_linear(&dev, MOST_ROWS, in, out, x, w, b, all);
+    op_linear_forward(&dev, MOST_ROWS, in, out, x, w, b, all);
     test_close("rowwise", MOST_ROWS * out, all, want, FLOAT_TOLERANCE);
     const size_t rows[] = {1, 2, 3, 5, 17, 63, 64, 65, 130};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t first = (i * 7) % (MOST_ROWS - rows[i] + 1);
-        nvdp__rowwise_linear(&dev, rows[i], in, out, x + first * in, w, b, some);
+        op_linear_forward(&dev, rows[i], in, out, x + first * in, w, b, some);
         test_same("rows apart", rows[i] * out, some, all + first * out);
     }
-    nvdp__rowwise_linear(&dev, 2, in, out, x, w, NULL, some);
+    op_linear_forward(&dev, 2, in, out, x, w, NULL, some);
     for (size_t o = 0; o < 2 * out; o++)
         cr_assert_float_eq(some[o] + b[o % out], all[o], 1e-5 * (double)in);
     nvdp__rowwise_free(dev.rowwise);
@@ -53,7 +53,7 @@ Test(rowwise, threads_change_nothing) {
         struct nvdp__device dev = test_devices[d];
         cr_assert_eq(nvdp__rowwise_create(&dev, IN, &dev.rowwise), NVDP_OK);
         y[d] = test_floats(ROWS * OUT, 1);
-        nvdp__rowwise_linear(&dev, ROWS, IN, OUT, x, w, NULL, y[d]);
+        op_linear_forward(&dev, ROWS, IN, OUT, x, w, NULL, y[d]);
         nvdp__rowwise_free(dev.rowwise);
     }
     test_same("threads", ROWS * OUT, y[FAST_ONE], y[FAST_TWO]);

@@ -1,7 +1,7 @@
 /* Cross-entropy over many classes against the plain one in double. */
 #include "tensor_test.h"
 
-#include "tensor/ops_softmax.h"
+#include "tensor/ops.h"
 
 static void check(const struct nvdp__device *dev, size_t rows, size_t classes, double spread) {
     float *logits = test_floats(rows * classes, spread);
@@ -14,7 +14,7 @@ static void check(const struct nvdp__device *dev, size_t rows, size_t classes, d
     for (size_t r = 0; r < rows; r++)
         label_float[r] = (float)label[r];
     double mean = ref64_cross_entropy(rows, classes, wide, label_float, 0.5, want);
-    nvdp__softmax_loss(dev, rows, classes, logits, label, 0.5 / (double)rows, nll, best);
+    op_softmax_loss(dev, rows, classes, logits, label, 0.5 / (double)rows, nll, best);
     double sum = 0;
     for (size_t r = 0; r < rows; r++) {
         sum += nll[r];
@@ -44,8 +44,8 @@ Test(softmax_loss, does_not_depend_on_threads) {
     int32_t *label = test_ints(ROWS, 0, CLASSES);
     double one[ROWS], two[ROWS];
     int32_t best[ROWS];
-    nvdp__softmax_loss(&test_devices[FAST_ONE], ROWS, CLASSES, logits, label, 1, one, best);
-    nvdp__softmax_loss(&test_devices[FAST_TWO], ROWS, CLASSES, copy, label, 1, two, best);
+    op_softmax_loss(&test_devices[FAST_ONE], ROWS, CLASSES, logits, label, 1, one, best);
+    op_softmax_loss(&test_devices[FAST_TWO], ROWS, CLASSES, copy, label, 1, two, best);
     test_same("dlogits", ROWS * CLASSES, logits, copy);
     for (size_t r = 0; r < ROWS; r++)
         cr_assert_eq(one[r], two[r]);
@@ -58,15 +58,15 @@ Test(softmax_loss, at_the_edges) {
         double nll;
         int32_t best;
         float far[] = {-1e30F, 1e30F, 1e30F};
-        nvdp__softmax_loss(dev, 1, 3, far, (const int32_t[]){2}, 1, &nll, &best);
+        op_softmax_loss(dev, 1, 3, far, (const int32_t[]){2}, 1, &nll, &best);
         cr_expect_float_eq(nll, log(2), 1e-7);
         cr_expect_eq(best, 1); /* the first on ties */
         cr_expect_float_eq(far[2], -0.5F, 1e-7);
         float wrong[] = {0, 200};
-        nvdp__softmax_loss(dev, 1, 2, wrong, (const int32_t[]){0}, 1, &nll, &best);
+        op_softmax_loss(dev, 1, 2, wrong, (const int32_t[]){0}, 1, &nll, &best);
         cr_expect_float_eq(nll, 200, 1e-4);
         float nan[] = {NAN, 1, 2};
-        nvdp__softmax_loss(dev, 1, 3, nan, (const int32_t[]){1}, 1, &nll, &best);
+        op_softmax_loss(dev, 1, 3, nan, (const int32_t[]){1}, 1, &nll, &best);
         cr_expect(isnan(nll));
     }
 }

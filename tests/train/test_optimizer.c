@@ -1,4 +1,5 @@
-/* The optimiser's one pass against nvdp__adamw_step over every tensor, bit for bit. */
+/* The optimiser's one pass against a step of AdamW over every tensor, bit for bit. */
+#include "plain_kernels.h"
 #include "support.h"
 #include "train/optimizer.h"
 
@@ -188,9 +189,9 @@ static void dense_step(struct dense *d, const struct trainee *t, const struct se
         size_t at = entry->offset;
         if (tensor == FROZEN) continue;
         opt.weight_decay = entry->flags & NVDP__PARAM_DECAY ? s->weight_decay : 0;
-        nvdp__adamw_step(&t->dev, &opt, entry->count, d->g + at,
-                         o->anchor != NULL ? o->anchor + at : NULL, d->m + at, d->v + at,
-                         d->x + at);
+        support_adamw_step(&t->dev, &opt, entry->count, d->g + at,
+                           o->anchor != NULL ? o->anchor + at : NULL, d->m + at, d->v + at,
+                           d->x + at);
     }
 }
 

@@ -1,6 +1,6 @@
 #include "reference.h"
 
-#include "tensor/dropout.h"
+#include "tensor/kernels.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,202 @@
+/* BERT's parameters under Hugging Face's names, their initial values, and the device they suit. */
+#include "bert/encoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAME_ROOM = 120 };
+/* A layer's weight matrices are used once a pass. */
+enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
+
+static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
+                       int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
+    char name[NAME_ROOM];
+    int length = snprintf(name, sizeof name, "%s.%s", prefix, suffix);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
+                          "tensor '%s': expected a name of fewer than %d bytes, found %d", prefix,
+                          NAME_ROOM, length);
+    return nvdp__params_add(params, name, rank, rows, cols, flags, index);
+}
+
+nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
+                                size_t in, unsigned flags, struct nvdp__dense *dense) {
+    unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
+    NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 2, out, in,
+                              flags | NVDP__PARAM_DECAY | NVDP__PARAM_LINEAR, &dense->weight));
+    return add(params, prefix, "bias", 1, out, 1, no_decay, &dense->bias);
+}
+
+void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
+                      const struct nvdp__dense *from, const struct nvdp__dense *to) {
+    nvdp__copy(dev, params->entry[to->weight].count, nvdp__value(params, from->weight),
+               nvdp__value(params, to->weight));
+    nvdp__copy(dev, params->entry[to->bias].count, nvdp__value(params, from->bias),
+               nvdp__value(params, to->bias));
+}
+
+struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
+                                       const struct nvdp__dense *dense, size_t rows) {
+    const struct nvdp__param *weight = &params->entry[dense->weight];
+    return (struct nvdp__linear){.rows = rows,
+                                 .in = weight->shape[1],
+                                 .out = weight->shape[0],
+                                 .w = nvdp__value(params, dense->weight),
+                                 .b = nvdp__value(params, dense->bias),
+                                 .dw = nvdp__grad(params, dense->weight),
+                                 .db = nvdp__grad(params, dense->bias),
+                                 .set = (weight->flags & NVDP__PARAM_SET) != 0};
+}
+
+nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
+                               unsigned flags, struct nvdp__dense *norm) {
+    unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
+    NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 1, dim, 1, no_decay, &norm->weight));
+    return add(params, prefix, "bias", 1, dim, 1, no_decay, &norm->bias);
+}
+
+static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__params *params) {
+    const struct nvdp_bert_config *config = &bert->config;
+    struct {
+        const char *prefix;
+        size_t rows;
+        size_t *index;
+    } table[] = {
+        {"bert.embeddings.word_embeddings", config->vocab_size, &bert->word},
+        {"bert.embeddings.position_embeddings", config->max_position_embeddings, &bert->position},
+        {"bert.embeddings.token_type_embeddings", config->type_vocab_size, &bert->type},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
+        NVDP_RETURN_IF_FAILED(add(params, table[i].prefix, "weight", 2, table[i].rows,
+                                  config->hidden_size, flags, table[i].index));
+    }
+    return nvdp__declare_norm(params, "bert.embeddings.LayerNorm", config->hidden_size, 0,
+                              &bert->norm);
+}
+
+/* The weights of query, key and value end to end, then their biases: one product of 3D outputs. */
+static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char *prefix, size_t d,
+                                     unsigned flags, struct nvdp__params *params) {
+    struct {
+        const char *name;
+        struct nvdp__dense *dense;
+    } table[] = {{"query", &layer->query}, {"key", &layer->key}, {"value", &layer->value}};
+    enum { PARTS = sizeof table / sizeof table[0] };
+    for (size_t i = 0; i < 2 * PARTS; i++) {
+        bool weight = i < PARTS;
+        char part[2 * NAME_ROOM];
+        snprintf(part, sizeof part, "%s.attention.self.%s", prefix, table[i % PARTS].name);
+        unsigned joined = flags | (i % PARTS > 0 ? NVDP__PARAM_JOINED : 0);
+        struct nvdp__dense *dense = table[i % PARTS].dense;
+        NVDP_RETURN_IF_FAILED(
+            weight ? add(params, part, "weight", 2, d, d, joined | LAYER_WEIGHT, &dense->weight)
+                   : add(params, part, "bias", 1, d, 1, joined, &dense->bias));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
+                                const struct nvdp_bert_config *config, const char *prefix,
+                                unsigned flags, struct nvdp__params *params) {
+    size_t d = config->hidden_size;
+    size_t wide = config->intermediate_size;
+    struct {
+        const char *name;
+        size_t out, in; /* in 0: a LayerNorm */
+        struct nvdp__dense *dense;
+    } table[] = {
+        {"attention.output.dense", d, d, &layer->attention_output},
+        {"attention.output.LayerNorm", d, 0, &layer->attention_norm},
+        {"intermediate.dense", wide, d, &layer->intermediate},
+        {"output.dense", d, wide, &layer->output},
+        {"output.LayerNorm", d, 0, &layer->output_norm},
+    };
+    NVDP_RETURN_IF_FAILED(declare_attention(layer, prefix, d, flags, params));
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char part[2 * NAME_ROOM];
+        snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
+        NVDP_RETURN_IF_FAILED(
+            table[i].in > 0
+                ? nvdp__declare_dense(params, part, table[i].out, table[i].in,
+                                      flags | NVDP__PARAM_SET, table[i].dense)
+                : nvdp__declare_norm(params, part, table[i].out, flags, table[i].dense));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *params) {
+    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
+        char prefix[NAME_ROOM];
+        snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu", i);
+        NVDP_RETURN_IF_FAILED(
+            nvdp__layer_declare(&bert->layer[i], &bert->config, prefix, 0, params));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
+                               bool with_pooler, struct nvdp__params *params) {
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
+    *bert = (struct nvdp__bert){.config = *config, .has_pooler = with_pooler};
+    bert->layer = nvdp__calloc(params->ctx, config->num_hidden_layers, sizeof *bert->layer);
+    if (bert->layer == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = declare_embeddings(bert, params);
+    if (status == NVDP_OK) status = declare_layers(bert, params);
+    if (status == NVDP_OK && with_pooler)
+        status = nvdp__declare_dense(params, "bert.pooler.dense", config->hidden_size,
+                                     config->hidden_size, NVDP__PARAM_OPTIONAL, &bert->pooler);
+    if (status != NVDP_OK) nvdp__bert_release(bert);
+    return status;
+}
+
+void nvdp__bert_release(struct nvdp__bert *bert) {
+    free(bert->layer);
+    *bert = (struct nvdp__bert){0};
+}
+
+static void initialise_dense(const struct nvdp__device *dev, struct nvdp__params *params,
+                             const struct nvdp__dense *dense, double sd, uint64_t seed) {
+    nvdp__params_normal(dev, params, dense->weight, sd, seed);
+    nvdp__params_fill(dev, params, dense->bias, 0);
+}
+
+static void initialise_norm(const struct nvdp__device *dev, struct nvdp__params *params,
+                            const struct nvdp__dense *norm) {
+    nvdp__params_fill(dev, params, norm->weight, 1);
+    nvdp__params_fill(dev, params, norm->bias, 0);
+}
+
+void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           struct nvdp__params *params, uint64_t seed) {
+    double sd = bert->config.initializer_range;
+    nvdp__params_normal(dev, params, bert->word, sd, seed);
+    nvdp__params_normal(dev, params, bert->position, sd, seed);
+    nvdp__params_normal(dev, params, bert->type, sd, seed);
+    initialise_norm(dev, params, &bert->norm);
+    for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
+        const struct nvdp__bert_layer *layer = &bert->layer[i];
+        initialise_dense(dev, params, &layer->query, sd, seed);
+        initialise_dense(dev, params, &layer->key, sd, seed);
+        initialise_dense(dev, params, &layer->value, sd, seed);
+        initialise_dense(dev, params, &layer->attention_output, sd, seed);
+        initialise_norm(dev, params, &layer->attention_norm);
+        initialise_dense(dev, params, &layer->intermediate, sd, seed);
+        initialise_dense(dev, params, &layer->output, sd, seed);
+        initialise_norm(dev, params, &layer->output_norm);
+    }
+    if (bert->has_pooler) initialise_dense(dev, params, &bert->pooler, sd, seed);
+}
+
+nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                              struct nvdp__device *dev) {
+    size_t head = config->hidden_size / config->num_attention_heads;
+    if (nvdp_context_precision(ctx) == NVDP_PRECISION_F32 || nvdp__attention_fits_bf16(head))
+        return nvdp__device_create(ctx, dev);
+    nvdp__log(ctx, NVDP_LOG_NOTICE,
+              "precision bf16: expected heads of a multiple of 32 dimensions, found %zu; computing "
+              "in f32",
+              head);
+    *dev = nvdp__device_cpu(ctx);
+    return NVDP_OK;
+}

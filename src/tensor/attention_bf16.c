@@ -1,0 +1,321 @@
+/* Attention over packed texts with bfloat16 operands; formulas as in attention.c.
+ *
+ * A (text, head) is one thread's work.  Its queries pass in blocks of QUERIES rows, so that scores,
+ * float32, never take more than QUERIES rows of keys and stay in the cache; probabilities and their
+ * gradients are rounded to bfloat16 for the products that read them.  D_i = sum_j p_ij dp_ij is
+ * summed from the tile, not from the rounded output, so that each row of ds sums to 0. */
+#include "tensor/attention.h"
+
+#include <omp.h>
+
+enum { QUERIES = 128 };
+_Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
+               "rows of scores are whole vectors of products");
+
+/* A thread's scratch: [QUERIES] rows of queries, n_k keys in whole vectors. */
+struct scratch {
+    bool plain;                /* products in C */
+    float *scores, *d_scores;  /* [QUERIES, ld] */
+    nvdp__bf16 *rows, *kept;   /* [QUERIES, ld] rounded: p or ds; p after dropout */
+    uint32_t *pairs, *columns; /* [QUERIES/2, ld] packed, [ld, QUERIES/2] transposed */
+    uint32_t *key_t, *value_t; /* [dim/2, ld] */
+    uint32_t *key_or_value;    /* [ld/2, dim] */
+    uint32_t *query, *d_out;   /* [QUERIES/2, dim] */
+    float *product;            /* [QUERIES, dim] */
+    float *d_key, *d_value;    /* [ld, dim] */
+};
+
+/* Carves the scratch from `base`, or only measures: returns floats. */
+static size_t carve(size_t longest_k, size_t dim, float *base, struct scratch *own) {
+    size_t ld = nvdp__line_up(longest_k);
+    size_t sizes[] = {QUERIES * ld,     QUERIES * ld,      QUERIES * ld / 2,  QUERIES * ld / 2,
+                      QUERIES / 2 * ld, ld * QUERIES / 2,  dim / 2 * ld,      dim / 2 * ld,
+                      ld / 2 * dim,     QUERIES / 2 * dim, QUERIES / 2 * dim, QUERIES * dim,
+                      ld * dim,         ld * dim};
+    float *at[sizeof sizes / sizeof sizes[0]];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        at[i] = base != NULL ? base + used : NULL;
+        used += nvdp__line_up(sizes[i]);
+    }
+    if (base == NULL) return used;
+    *own = (struct scratch){.scores = at[0],
+                            .d_scores = at[1],
+                            .rows = (nvdp__bf16 *)(void *)at[2],
+                            .kept = (nvdp__bf16 *)(void *)at[3],
+                            .pairs = (uint32_t *)(void *)at[4],
+                            .columns = (uint32_t *)(void *)at[5],
+                            .key_t = (uint32_t *)(void *)at[6],
+                            .value_t = (uint32_t *)(void *)at[7],
+                            .key_or_value = (uint32_t *)(void *)at[8],
+                            .query = (uint32_t *)(void *)at[9],
+                            .d_out = (uint32_t *)(void *)at[10],
+                            .product = at[11],
+                            .d_key = at[12],
+                            .d_value = at[13]};
+    return used;
+}
+
+size_t nvdp__attention_bf16_scratch(const struct nvdp__device *dev, size_t longest_k,
+                                    size_t head_dim) {
+    return (size_t)dev->threads * carve(longest_k, head_dim, NULL, NULL);
+}
+
+static struct scratch own_scratch(const struct nvdp__device *dev,
+                                  const struct nvdp__attention *att) {
+    size_t longest = nvdp__longest_group(att->groups, att->k_offset);
+    struct scratch own;
+    size_t size = carve(longest, nvdp__head_dim(att), NULL, NULL);
+    carve(longest, nvdp__head_dim(att), att->scratch + (size_t)omp_get_thread_num() * size, &own);
+    own.plain = dev->plain;
+    return own;
+}
+
+static nvdp__bf16 *bits(struct nvdp__tensor x, size_t at) {
+    return (nvdp__bf16 *)x.data + at;
+}
+
+/* s = scale s + bias, -inf past n. */
+NVDP__INLINE void finish_scores(size_t n, size_t ld, float scale, const float *restrict bias,
+                                float *restrict s) {
+    if (bias != NULL)
+        for (size_t j = 0; j < n; j++)
+            s[j] = scale * s[j] + bias[j];
+    else
+        for (size_t j = 0; j < n; j++)
+            s[j] *= scale;
+    for (size_t j = n; j < ld; j++)
+        s[j] = -INFINITY;
+}
+
+/* scores -> e^(s - highest); log-sum-exp, and 1/sum in *inverse. */
+NVDP__CLONES
+static float exp_row(size_t n, size_t ld, float scale, const float *restrict bias,
+                     float *restrict s, float *inverse) {
+    finish_scores(n, ld, scale, bias, s);
+    ld = nvdp__whole_lines(ld);
+    float highest = nvdp__row_max(ld, s);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < ld; j++) {
+        float e = nvdp__fast_exp(s[j] - highest);
+        s[j] = e;
+        sum += e;
+    }
+    double total = (double)sum;
+    *inverse = (float)(1 / total);
+    return (float)((double)highest + log(total));
+}
+
+NVDP__CLONES
+static void round_scaled(size_t ld, float a, const float *restrict e, nvdp__bf16 *restrict p) {
+    ld = nvdp__whole_lines(ld);
+    for (size_t j = 0; j < ld; j++)
+        p[j] = nvdp__bfloat16_from_float(a * e[j]);
+}
+
+NVDP__CLONES
+static void round_dropped(size_t ld, float a, struct nvdp__dropout_key key, int32_t threshold,
+                          const float *restrict e, nvdp__bf16 *restrict p) {
+    ld = nvdp__whole_lines(ld);
+    for (uint32_t j = 0; j < (uint32_t)ld; j++) {
+        float kept = nvdp__dropout_bits(key, j) >= threshold ? a * e[j] : 0.0f;
+        p[j] = nvdp__bfloat16_from_float(kept);
+    }
+}
+
+static void round_rows(size_t rows, size_t dim, float scale, const float *x, size_t ldy,
+                       nvdp__bf16 *y) {
+    for (size_t r = 0; r < rows; r++)
+        round_scaled(dim, scale, x + r * dim, y + r * ldy);
+}
+
+/* Queries [first, first + n) of a tile, keys and values packed. */
+static void forward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                          size_t first, size_t n, const struct scratch *own) {
+    size_t dim = nvdp__head_dim(att);
+    nvdp__bf16_product(own->plain, n, t->ld, dim, false,
+                       bits(att->q, t->q_at + first * att->q.stride), att->q.stride, own->key_t,
+                       t->ld, own->scores, t->ld);
+    int32_t threshold = nvdp__dropout_threshold(&att->dropout);
+    for (size_t i = 0; i < n; i++) {
+        float *row = own->scores + i * t->ld;
+        float inverse;
+        att->lse[(t->first_q + first + i) * att->heads + t->head] =
+            exp_row(t->n_k, t->ld, att->scale, att->bias != NULL ? att->bias + t->first_k : NULL,
+                    row, &inverse);
+        if (att->dropout.rate > 0)
+            round_dropped(t->ld, inverse * nvdp__keep_scale(att), nvdp__tile_key(att, t, first + i),
+                          threshold, row, own->rows + i * t->ld);
+        else
+            round_scaled(t->ld, inverse, row, own->rows + i * t->ld);
+    }
+    nvdp__bf16_product(own->plain, n, dim, t->n_k, false, own->rows, t->ld, own->key_or_value, dim,
+                       own->product, dim);
+    round_rows(n, dim, 1, own->product, att->out.stride,
+               bits(att->out, t->out_at + first * att->out.stride));
+}
+
+static void forward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                         const struct scratch *own) {
+    size_t dim = nvdp__head_dim(att);
+    if (t->n_k == 0) {
+        nvdp__bf16 *out = bits(att->out, t->out_at);
+        for (size_t i = 0; i < t->n_q; i++) {
+            att->lse[(t->first_q + i) * att->heads + t->head] = -INFINITY;
+            memset(out + i * att->out.stride, 0, dim * sizeof *out);
+        }
+        return;
+    }
+    nvdp__bf16_pack_transposed(own->plain, t->n_k, dim, bits(att->k, t->k_at), att->k.stride, t->ld,
+                               own->key_t);
+    nvdp__bf16_pack(own->plain, t->n_k, dim, bits(att->v, t->k_at), att->k.stride,
+                    own->key_or_value);
+    for (size_t first = 0; first < t->n_q; first += QUERIES)
+        forward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), own);
+}
+
+void nvdp__attention_bf16_forward(const struct nvdp__device *dev,
+                                  const struct nvdp__attention *att) {
+    size_t tiles = att->groups * att->heads;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        struct scratch own = own_scratch(dev, att);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < tiles; i++) {
+            struct nvdp__tile t = nvdp__tile_of(att, i / att->heads, i % att->heads);
+            forward_tile(att, &t, &own);
+        }
+    }
+}
+
+/* s -> p, negative where dropout takes it; returns sum_j f_j p_j dp_j, f the factors. */
+NVDP__CLONES
+static float probability_row(size_t n, size_t ld, float scale, const float *restrict bias,
+                             float lse, bool drops, struct nvdp__dropout_key key, int32_t threshold,
+                             float factor, float *restrict s, const float *restrict dp) {
+    finish_scores(n, ld, scale, bias, s);
+    ld = nvdp__whole_lines(ld);
+    float total = 0;
+    if (drops) {
+#pragma omp simd reduction(+ : total)
+        for (uint32_t j = 0; j < (uint32_t)ld; j++) {
+            float p = nvdp__fast_exp(s[j] - lse);
+            bool kept = nvdp__dropout_bits(key, j) >= threshold;
+            float weight = kept ? 1.0f : 0.0f;
+            s[j] = nvdp__bits_float(nvdp__float_bits(p) | (kept ? 0 : 0x80000000u));
+            total += weight * (p * dp[j]);
+        }
+    } else {
+#pragma omp simd reduction(+ : total)
+        for (size_t j = 0; j < ld; j++) {
+            float p = nvdp__fast_exp(s[j] - lse);
+            s[j] = p;
+            total += p * dp[j];
+        }
+    }
+    return total * factor;
+}
+
+/* s (from probability_row) -> f p rounded, in `p`; dp -> ds, also rounded in `ds`. */
+NVDP__CLONES
+static void score_gradient_row(size_t ld, float factor, float d, const float *restrict s,
+                               float *restrict dp, nvdp__bf16 *restrict p,
+                               nvdp__bf16 *restrict ds) {
+    ld = nvdp__whole_lines(ld);
+    for (size_t j = 0; j < ld; j++) {
+        float kept = s[j] > 0 ? s[j] * factor : 0.0f;
+        float gradient = kept * dp[j] - fabsf(s[j]) * d;
+        dp[j] = gradient;
+        p[j] = nvdp__bfloat16_from_float(kept);
+        ds[j] = nvdp__bfloat16_from_float(gradient);
+    }
+}
+
+/* y [n_k, dim] += p^T x for p [n, ld] rounded and x [n, dim] packed in pairs of rows. */
+static void add_columns(const struct nvdp__tile *t, size_t n, size_t dim, const nvdp__bf16 *p,
+                        const uint32_t *x, const struct scratch *own, float *y) {
+    size_t pairs = (n + 1) / 2;
+    size_t ld = nvdp__line_up(pairs);
+    nvdp__bf16_pack(own->plain, n, t->ld, p, t->ld, own->pairs);
+    nvdp__bf16_transpose(own->plain, pairs, t->ld, own->pairs, ld, own->columns);
+    nvdp__bf16_product(own->plain, t->n_k, dim, n, true,
+                       (const nvdp__bf16 *)(const void *)own->columns, 2 * ld, x, dim, y, dim);
+}
+
+static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                          size_t first, size_t n, const struct scratch *own) {
+    int32_t threshold = nvdp__dropout_threshold(&att->dropout);
+    bool drops = att->dropout.rate > 0;
+    float factor = drops ? nvdp__keep_scale(att) : 1.0f;
+    const float *bias = att->bias != NULL ? att->bias + t->first_k : NULL;
+    for (size_t i = 0; i < n; i++) {
+        float *s = own->scores + i * t->ld;
+        float *dp = own->d_scores + i * t->ld;
+        float lse = att->lse[(t->first_q + first + i) * att->heads + t->head];
+        struct nvdp__dropout_key key = {0};
+        if (drops) key = nvdp__tile_key(att, t, first + i);
+        float d = probability_row(t->n_k, t->ld, att->scale, bias, lse, drops, key, threshold,
+                                  factor, s, dp);
+        score_gradient_row(t->ld, factor, d, s, dp, own->kept + i * t->ld, own->rows + i * t->ld);
+    }
+}
+
+static void backward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                           size_t first, size_t n, const struct nvdp__attention_gradient *d,
+                           const struct scratch *own) {
+    size_t dim = nvdp__head_dim(att);
+    bool plain = own->plain;
+    const nvdp__bf16 *q = bits(att->q, t->q_at + first * att->q.stride);
+    const nvdp__bf16 *dout = bits(d->dout, t->out_at + first * att->out.stride);
+    nvdp__bf16_product(plain, n, t->ld, dim, false, q, att->q.stride, own->key_t, t->ld,
+                       own->scores, t->ld);
+    nvdp__bf16_product(plain, n, t->ld, dim, false, dout, att->out.stride, own->value_t, t->ld,
+                       own->d_scores, t->ld);
+    backward_rows(att, t, first, n, own);
+    nvdp__bf16_pack(plain, n, dim, dout, att->out.stride, own->d_out);
+    nvdp__bf16_pack(plain, n, dim, q, att->q.stride, own->query);
+    add_columns(t, n, dim, own->kept, own->d_out, own, own->d_value);
+    add_columns(t, n, dim, own->rows, own->query, own, own->d_key);
+    nvdp__bf16_product(plain, n, dim, t->n_k, false, own->rows, t->ld, own->key_or_value, dim,
+                       own->product, dim);
+    round_rows(n, dim, att->scale, own->product, att->q.stride,
+               bits(d->dq, t->q_at + first * att->q.stride));
+    for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
+        nvdp__column_sums(n, t->ld, t->n_k - at < NVDP__COLUMNS ? t->n_k - at : NVDP__COLUMNS,
+                          own->d_scores + at, d->dbias + t->first_k + at);
+}
+
+static void backward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                          const struct nvdp__attention_gradient *d, const struct scratch *own) {
+    size_t dim = nvdp__head_dim(att);
+    size_t stride = att->k.stride;
+    const nvdp__bf16 *k = bits(att->k, t->k_at);
+    nvdp__bf16_pack_transposed(own->plain, t->n_k, dim, k, stride, t->ld, own->key_t);
+    nvdp__bf16_pack_transposed(own->plain, t->n_k, dim, bits(att->v, t->k_at), stride, t->ld,
+                               own->value_t);
+    nvdp__bf16_pack(own->plain, t->n_k, dim, k, stride, own->key_or_value);
+    memset(own->d_key, 0, t->n_k * dim * sizeof *own->d_key);
+    memset(own->d_value, 0, t->n_k * dim * sizeof *own->d_value);
+    for (size_t first = 0; first < t->n_q; first += QUERIES)
+        backward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), d, own);
+    round_rows(t->n_k, dim, att->scale, own->d_key, stride, bits(d->dk, t->k_at));
+    round_rows(t->n_k, dim, 1, own->d_value, stride, bits(d->dv, t->k_at));
+}
+
+void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
+                                   const struct nvdp__attention *att,
+                                   const struct nvdp__attention_gradient *d) {
+    size_t together = d->dbias != NULL ? att->heads : 1; /* as in nvdp__attend_backward */
+    size_t jobs = att->groups * att->heads / together;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        struct scratch own = own_scratch(dev, att);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < jobs; i++)
+            for (size_t j = i * together; j < (i + 1) * together; j++) {
+                struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
+                backward_tile(att, &t, d, &own);
+            }
+    }
+}

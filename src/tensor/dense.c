@@ -1,0 +1,328 @@
+/* Dense layers and the products under them.
+ *
+ *     forward     y   = x w^T + b
+ *     backward    dx  = dy w
+ *                 dw += dy^T x
+ *                 db += sum over rows of dy
+ *
+ * In float32 large products go through oneDNN where the build has it (onednn.c) and through OpenBLAS
+ * elsewhere; those of short texts through kernels of our own.  On a bfloat16 device operands are
+ * bfloat16 and sums float32, all through oneDNN. */
+#include "tensor/kernels.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <stdlib.h>
+
+/* ---- C = alpha op(A) op(B) + beta C ---- */
+
+static void scale_matrix(float beta, struct nvdp__tensor c) {
+    float *x = c.data;
+    for (size_t i = 0; i < c.rows; i++)
+        for (size_t j = 0; j < c.cols; j++)
+            x[i * c.stride + j] = beta == 0 ? 0 : beta * x[i * c.stride + j];
+}
+
+void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
+                bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
+    (void)dev;
+    size_t k = trans_a ? a.rows : a.cols;
+    if (c.rows == 0 || c.cols == 0) return;
+    if (k == 0) { /* an empty sum; BLAS would refuse the strides of empty matrices */
+        scale_matrix(beta, c);
+        return;
+    }
+    if (nvdp__onednn_gemm(trans_a, trans_b, c.rows, c.cols, k, alpha, a.data, a.stride, b.data,
+                          b.stride, beta, c.data, c.stride))
+        return;
+    cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans,
+                trans_b ? CblasTrans : CblasNoTrans, (blasint)c.rows, (blasint)c.cols, (blasint)k,
+                alpha, a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c.data,
+                (blasint)c.stride);
+}
+
+/* ---- small products ----
+ *
+ * Of the few rows of a short text, where BLAS spends more on packing than on arithmetic.  The sums
+ * of a block of C stay in registers, so its size must suit the instruction set: wider vectors than a
+ * set has, or more than it has registers, go through memory and are many times slower.  Hence
+ * explicit versions here in place of NVDP__CLONES. */
+
+#define NVDP__JOIN_(a, b) a##b
+#define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
+enum { ROWS = 4 };
+
+#define PRODUCT product_baseline
+#define TARGET
+#define LANES 4
+#define WIDE 2
+#include "tensor/small_product.inc"
+
+#ifdef __x86_64__
+
+#define PRODUCT product_avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#define LANES 8
+#define WIDE 2
+#include "tensor/small_product.inc"
+
+#define PRODUCT product_avx512
+#define TARGET __attribute__((target("avx512f")))
+#define LANES 16
+#define WIDE 4
+#include "tensor/small_product.inc"
+
+#endif
+
+void nvdp__small_product(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
+                         size_t a_col, const float *b, size_t ldb, float *c, size_t ldc) {
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f")) {
+        product_avx512(m, n, k, alpha, a, a_row, a_col, b, ldb, c, ldc);
+        return;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        product_avx2(m, n, k, alpha, a, a_row, a_col, b, ldb, c, ldc);
+        return;
+    }
+#endif
+    product_baseline(m, n, k, alpha, a, a_row, a_col, b, ldb, c, ldc);
+}
+
+void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
+                           float *y) {
+    for (size_t c = 0; c < cols; c++) {
+        for (size_t r = 0; r < rows; r++)
+            y[c * ldy + r] = x[r * stride + c];
+        for (size_t r = rows; r < ldy; r++)
+            y[c * ldy + r] = 0;
+    }
+}
+
+/* ---- column sums ---- */
+
+NVDP__CLONES
+static void column_sums(size_t rows, size_t stride, size_t count, const float *restrict x,
+                        float *restrict to) {
+    double sum[NVDP__COLUMNS] = {0};
+    if (count == NVDP__COLUMNS) { /* a length the compiler knows */
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c < NVDP__COLUMNS; c++)
+                sum[c] += (double)x[r * stride + c];
+    } else {
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c < count; c++)
+                sum[c] += (double)x[r * stride + c];
+    }
+    for (size_t c = 0; c < count; c++)
+        to[c] = (float)((double)to[c] + sum[c]);
+}
+
+void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum) {
+    column_sums(rows, stride, count, x, sum);
+}
+
+static void add_column_sums(const struct nvdp__device *dev, size_t rows, size_t dim,
+                            const float *dy, float *db) {
+    int team = nvdp__team(dev, rows * dim);
+    size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++) {
+        size_t at = b * NVDP__COLUMNS;
+        column_sums(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), dy + at, db + at);
+    }
+}
+
+/* Rows summed in float32 before they are added in double, and columns a piece of work. */
+enum { BF16_ROWS = 64, BF16_COLUMNS = 256 };
+
+/* sum += columns of at most BF16_ROWS rows. */
+NVDP__INLINE void add_bf16_rows(size_t rows, size_t stride, size_t count,
+                                const nvdp__bf16 *restrict x, double *restrict sum) {
+    float part[BF16_COLUMNS] = {0};
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < count; c++)
+            part[c] += nvdp__bfloat16_to_float(x[r * stride + c]);
+    for (size_t c = 0; c < count; c++)
+        sum[c] += (double)part[c];
+}
+
+NVDP__CLONES
+static void bf16_column_sums(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
+                             float *restrict to) {
+    double sum[BF16_COLUMNS] = {0};
+    for (size_t r = 0; r < rows; r += BF16_ROWS) {
+        size_t n = rows - r < BF16_ROWS ? rows - r : BF16_ROWS;
+        if (count == BF16_COLUMNS) /* a length the compiler knows */
+            add_bf16_rows(n, stride, BF16_COLUMNS, x + r * stride, sum);
+        else
+            add_bf16_rows(n, stride, count, x + r * stride, sum);
+    }
+    for (size_t c = 0; c < count; c++)
+        to[c] = (float)((double)to[c] + sum[c]);
+}
+
+/* db += sum of dy's rows */
+static void bias_backward(const struct nvdp__device *dev, struct nvdp__tensor dy, float *db) {
+    if (dy.type == NVDP__F32) {
+        add_column_sums(dev, dy.rows, dy.cols, dy.data, db);
+        return;
+    }
+    const nvdp__bf16 *from = dy.data;
+    int team = nvdp__team(dev, dy.rows * dy.cols);
+    size_t blocks = nvdp__blocks(dy.cols, BF16_COLUMNS);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++) {
+        size_t at = b * BF16_COLUMNS;
+        bf16_column_sums(dy.rows, dy.cols, nvdp__block_length(dy.cols, BF16_COLUMNS, b), from + at,
+                         db + at);
+    }
+}
+
+/* ---- products in which no row depends on the others ---- */
+
+/* Outputs whose weights are transposed at a time, and rows that go through them at a time. */
+enum { PANEL = 64, PANEL_ROWS = 64, LINE = 16 };
+
+struct nvdp__rowwise {
+    size_t widest;
+    float *panel; /* [threads, widest, PANEL] */
+};
+
+nvdp_status nvdp__rowwise_create(const struct nvdp__device *dev, size_t widest,
+                                 struct nvdp__rowwise **out) {
+    struct nvdp__rowwise *made = nvdp__calloc(dev->ctx, 1, sizeof *made);
+    if (made == NULL) return NVDP_ERR_MEMORY;
+    made->widest = widest;
+    made->panel =
+        nvdp__calloc(dev->ctx, (size_t)dev->threads * widest, PANEL * sizeof *made->panel);
+    if (made->panel == NULL) {
+        free(made);
+        return NVDP_ERR_MEMORY;
+    }
+    *out = made;
+    return NVDP_OK;
+}
+
+void nvdp__rowwise_free(struct nvdp__rowwise *rowwise) {
+    if (rowwise == NULL) return;
+    free(rowwise->panel);
+    free(rowwise);
+}
+
+/* y [rows, count] = product [rows, stride] + b */
+static void store(size_t rows, size_t count, const float *product, size_t stride, const float *b,
+                  float *y, size_t ldy) {
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < count; c++)
+            y[r * ldy + c] = product[r * stride + c] + (b != NULL ? b[c] : 0);
+}
+
+/* One panel: outputs [at, at + count). */
+static void panel_product(size_t rows, size_t in, size_t count, const float *x, const float *w,
+                          const float *b, float *panel, float *y, size_t ldy) {
+    float product[PANEL_ROWS * PANEL];
+    size_t stride = (count + LINE - 1) / LINE * LINE;
+    nvdp__small_transpose(count, in, w, in, stride, panel);
+    for (size_t r = 0; r < rows; r += PANEL_ROWS) {
+        size_t n = rows - r < PANEL_ROWS ? rows - r : PANEL_ROWS;
+        nvdp__small_product(n, stride, in, 1, x + r * in, in, 1, panel, stride, product, stride);
+        store(n, count, product, stride, b, y + r * ldy, ldy);
+    }
+}
+
+static void rowwise_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                            struct nvdp__tensor x, struct nvdp__tensor y) {
+    const struct nvdp__rowwise *rowwise = dev->rowwise;
+    size_t in = layer->in;
+    size_t out = layer->out;
+    float *to = y.data;
+    size_t panels = nvdp__blocks(out, PANEL);
+    int team = nvdp__team(dev, x.rows * out);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t p = 0; p < panels; p++) {
+        size_t at = p * PANEL;
+        float *panel = rowwise->panel + (size_t)omp_get_thread_num() * rowwise->widest * PANEL;
+        panel_product(x.rows, in, nvdp__block_length(out, PANEL, p), x.data, layer->w + at * in,
+                      layer->b != NULL ? layer->b + at : NULL, panel, to + at, out);
+    }
+}
+
+/* ---- the layer ---- */
+
+static bool in_bf16(const struct nvdp__device *dev, const struct nvdp__linear *layer) {
+    return dev->bf16 != NULL && !layer->f32;
+}
+
+static void repeat_row(const struct nvdp__device *dev, const float *row, struct nvdp__tensor y) {
+    float *to = y.data;
+    int team = nvdp__team(dev, y.rows * y.cols);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < y.rows; r++)
+        memcpy(to + r * y.stride, row, y.cols * sizeof *to);
+}
+
+void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                         struct nvdp__tensor x, struct nvdp__tensor y) {
+    if (in_bf16(dev, layer)) {
+        struct nvdp__tensor rounded = nvdp__bf16_rounded(dev, false, x);
+        nvdp__bf16_forward(dev->bf16, layer, rounded, y);
+        return;
+    }
+    if (dev->rowwise != NULL) {
+        rowwise_forward(dev, layer, x, y);
+        return;
+    }
+    if (layer->b != NULL) repeat_row(dev, layer->b, y);
+    nvdp__gemm(dev, 1, false, x, true, nvdp__f32(layer->out, layer->in, layer->w),
+               layer->b != NULL ? 1 : 0, y);
+}
+
+void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                          struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
+                          bool add) {
+    bool params = nvdp__is_tensor(x);
+    if (in_bf16(dev, layer)) {
+        dy = nvdp__bf16_rounded(dev, true, dy);
+        if (nvdp__device_status(dev) != NVDP_OK) return;
+        if (params && layer->dw != NULL)
+            nvdp__bf16_backward_weight(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), dy);
+        if (params && layer->db != NULL) bias_backward(dev, dy, layer->db);
+        if (nvdp__is_tensor(dx)) nvdp__bf16_backward_input(dev->bf16, layer, dy, dx, add);
+        return;
+    }
+    if (params && layer->dw != NULL)
+        nvdp__gemm(dev, 1, true, dy, false, x, layer->set ? 0 : 1,
+                   nvdp__f32(layer->out, layer->in, layer->dw));
+    if (params && layer->db != NULL) bias_backward(dev, dy, layer->db);
+    if (nvdp__is_tensor(dx))
+        nvdp__gemm(dev, 1, false, dy, false, nvdp__f32(layer->out, layer->in, layer->w),
+                   add ? 1 : 0, dx);
+}
+
+/* ---- speed ---- */
+
+/* A product of 2048 does 17 Gflop on 48 MiB: large enough that starting it does not show. */
+enum { SIZE = 2048, PRODUCTS = 9 };
+
+double nvdp__gemm_peak(const struct nvdp__device *dev) {
+    size_t items = (size_t)SIZE * SIZE;
+    float *a = nvdp__calloc(dev->ctx, 4 * items, sizeof *a);
+    if (a == NULL) return 0;
+    for (size_t i = 0; i < 2 * items; i++)
+        a[i] = (float)(i % 7) - 3; /* zeros could be faster than numbers */
+    struct nvdp__linear layer = {.in = SIZE, .out = SIZE, .w = a + items};
+    struct nvdp__tensor x = nvdp__f32(SIZE, SIZE, a + 3 * items);
+    struct nvdp__tensor y = nvdp__f32(SIZE, SIZE, a + 2 * items);
+    x.type = y.type = nvdp__product_type(dev);
+    nvdp__convert(dev, nvdp__f32(SIZE, SIZE, a), x);
+    double least = INFINITY;
+    for (int i = 0; i < PRODUCTS; i++) { /* a bfloat16 copy of w is made in the first */
+        double start = nvdp__now();
+        nvdp__dense_forward(dev, &layer, x, y);
+        least = fmin(least, nvdp__now() - start);
+    }
+    nvdp__weights_changed(dev); /* w's memory goes */
+    free(a);
+    return 2 * (double)SIZE * SIZE * SIZE / least;
+}

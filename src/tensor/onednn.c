@@ -1,0 +1,477 @@
+/* Matrix products through oneDNN 2 (oneAPI Deep Neural Network Library), which generates its code
+ * for the processor that it runs on; all that the project has of it is in this file.
+ *
+ * In float32 it is faster than OpenBLAS 0.3.21 on every shape of an encoder (docs/performance.md).
+ *
+ * In bfloat16 a primitive is a product compiled for its shape; creating one takes about half a
+ * millisecond, so they are kept, keyed by kind and shape.  Weights are reordered from float32
+ * [out, in] into the blocked bfloat16 layout that a primitive asks for, once for all primitives that
+ * ask for the same, and again after nvdp__bf16_weights_changed. */
+#include "tensor/bf16.h"
+#include "tensor/ops.h"
+
+#include <dnnl.h>
+#include <omp.h>
+#include <stdlib.h>
+
+/* Multiplications from which float32 products pay. */
+enum { LARGE = 1 << 18 };
+
+bool nvdp__onednn_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
+                       const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
+                       size_t ldc) {
+    if ((double)m * (double)n * (double)k < LARGE) return false;
+    return dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (dnnl_dim_t)m, (dnnl_dim_t)n,
+                      (dnnl_dim_t)k, alpha, a, (dnnl_dim_t)lda, b, (dnnl_dim_t)ldb, beta, c,
+                      (dnnl_dim_t)ldc) == dnnl_success;
+}
+
+/* Batches of texts of many lengths come in many shapes: past MOST_PRODUCTS all are made anew. */
+enum { BUCKETS = 256, MOST_PRODUCTS = 1024 };
+
+enum kind { FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT };
+
+struct key {
+    enum kind kind;
+    size_t rows, in, out;
+    bool single, add, bias;
+    int threads; /* oneDNN shares out the work when the primitive is made */
+};
+
+struct product {
+    struct product *next;
+    struct key key;
+    dnnl_primitive_t primitive;
+    dnnl_memory_desc_t weight_layout;
+    dnnl_memory_t from, weight, bias, to; /* handles are set at each call; weight is not owned */
+};
+
+/* One weight in one layout. */
+struct packed {
+    struct packed *next;
+    const float *weight;
+    bool transposed; /* [in, out] as the forward product reads it, else [out, in] */
+    uint64_t version;
+    dnnl_memory_desc_t layout;
+    void *memory; /* of blocked */
+    dnnl_memory_t plain, blocked;
+    dnnl_primitive_t reorder;
+};
+
+struct nvdp__bf16_engine {
+    struct nvdp_context *ctx;
+    nvdp_status status;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    nvdp__bf16 *scratch[2]; /* not owned: inputs and gradients, so many elements */
+    size_t capacity[2];
+    uint64_t version;
+    size_t products;
+    struct product *product[BUCKETS];
+    struct packed *packed[BUCKETS];
+};
+
+const char *nvdp__bf16_missing(bool plain) {
+    int isa = (int)dnnl_get_effective_cpu_isa();
+    int needed = plain ? (int)dnnl_cpu_isa_avx512_core : (int)dnnl_cpu_isa_avx512_core_bf16;
+    if ((isa & needed) == needed) return NULL;
+    return plain ? "this processor has no AVX-512"
+                 : "this processor has no bfloat16 instructions (AVX512_BF16)";
+}
+
+static void fail(struct nvdp__bf16_engine *bf16, dnnl_status_t code, const char *what) {
+    if (bf16->status != NVDP_OK) return;
+    if (code == dnnl_out_of_memory) {
+        bf16->status =
+            nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY, "out of memory: bfloat16 products, at %s", what);
+        return;
+    }
+    bf16->status = nvdp__fail(bf16->ctx, NVDP_ERR_UNSUPPORTED,
+                              "bfloat16 products: oneDNN status %d at %s", (int)code, what);
+}
+
+nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
+    return bf16->status;
+}
+
+/* Runs a call of oneDNN unless something failed before. */
+#define TRY(bf16, call)                                                                            \
+    do {                                                                                           \
+        if ((bf16)->status == NVDP_OK) {                                                           \
+            dnnl_status_t code_ = (call);                                                          \
+            if (code_ != dnnl_success) fail(bf16, code_, #call);                                   \
+        }                                                                                          \
+    } while (0)
+
+nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
+                              struct nvdp__bf16_engine **out) {
+    const char *missing = nvdp__bf16_missing(plain);
+    if (missing != NULL) return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "bf16: %s", missing);
+    struct nvdp__bf16_engine *bf16 = nvdp__calloc(ctx, 1, sizeof *bf16);
+    if (bf16 == NULL) return NVDP_ERR_MEMORY;
+    bf16->ctx = ctx;
+    bf16->version = 1;
+    TRY(bf16, dnnl_engine_create(&bf16->engine, dnnl_cpu, 0));
+    TRY(bf16, dnnl_stream_create(&bf16->stream, bf16->engine, dnnl_stream_default_flags));
+    if (bf16->status == NVDP_OK) {
+        *out = bf16;
+        return NVDP_OK;
+    }
+    nvdp_status status = bf16->status;
+    nvdp__bf16_free(bf16);
+    return status;
+}
+
+void nvdp__bf16_scratch(struct nvdp__bf16_engine *bf16, nvdp__bf16 *input, size_t inputs,
+                        nvdp__bf16 *gradient, size_t gradients) {
+    bf16->scratch[0] = input;
+    bf16->capacity[0] = inputs;
+    bf16->scratch[1] = gradient;
+    bf16->capacity[1] = gradients;
+}
+
+struct nvdp__tensor nvdp__bf16_rounded(const struct nvdp__device *dev, bool gradient,
+                                       struct nvdp__tensor x) {
+    struct nvdp__bf16_engine *bf16 = dev->bf16;
+    if (x.type == NVDP__BF16) return x;
+    struct nvdp__tensor rounded = {NVDP__BF16, x.rows, x.cols, x.cols, bf16->scratch[gradient]};
+    if (nvdp__bf16_rows(x.rows) * x.cols > bf16->capacity[gradient]) {
+        if (bf16->status == NVDP_OK)
+            bf16->status = nvdp__fail(bf16->ctx, NVDP_ERR_STATE,
+                                      "bfloat16 products: a tensor of %zu x %zu exceeds the plan",
+                                      x.rows, x.cols);
+        return NVDP__NO_TENSOR;
+    }
+    nvdp__convert(dev, x, rounded);
+    return rounded;
+}
+
+static void free_product(struct product *product) {
+    dnnl_primitive_destroy(product->primitive);
+    dnnl_memory_destroy(product->from);
+    dnnl_memory_destroy(product->weight);
+    dnnl_memory_destroy(product->bias);
+    dnnl_memory_destroy(product->to);
+    free(product);
+}
+
+static void free_packed(struct packed *packed) {
+    dnnl_primitive_destroy(packed->reorder);
+    dnnl_memory_destroy(packed->plain);
+    dnnl_memory_destroy(packed->blocked);
+    free(packed->memory);
+    free(packed);
+}
+
+static void free_products(struct nvdp__bf16_engine *bf16) {
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct product *p = bf16->product[i], *next; p != NULL; p = next) {
+            next = p->next;
+            free_product(p);
+        }
+        bf16->product[i] = NULL;
+    }
+    bf16->products = 0;
+}
+
+void nvdp__bf16_free(struct nvdp__bf16_engine *bf16) {
+    if (bf16 == NULL) return;
+    free_products(bf16);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct packed *p = bf16->packed[i], *next; p != NULL; p = next) {
+            next = p->next;
+            free_packed(p);
+        }
+    }
+    dnnl_stream_destroy(bf16->stream);
+    dnnl_engine_destroy(bf16->engine);
+    free(bf16);
+}
+
+void nvdp__bf16_weights_changed(struct nvdp__bf16_engine *bf16) {
+    bf16->version++;
+}
+
+/* ---- primitives ---- */
+
+static dnnl_memory_desc_t matrix(struct nvdp__bf16_engine *bf16, size_t rows, size_t cols,
+                                 dnnl_data_type_t type, dnnl_format_tag_t tag) {
+    dnnl_memory_desc_t layout = {0};
+    dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)cols};
+    TRY(bf16, dnnl_memory_desc_init_by_tag(&layout, 2, dims, type, tag));
+    return layout;
+}
+
+/* The attribute of a product that adds to its result. */
+static dnnl_primitive_attr_t adding(struct nvdp__bf16_engine *bf16) {
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_post_ops_t ops = NULL;
+    TRY(bf16, dnnl_primitive_attr_create(&attr));
+    TRY(bf16, dnnl_post_ops_create(&ops));
+    TRY(bf16, dnnl_post_ops_append_sum(ops, 1));
+    TRY(bf16, dnnl_primitive_attr_set_post_ops(attr, ops));
+    if (ops != NULL) dnnl_post_ops_destroy(ops);
+    return attr;
+}
+
+/* from [rows, k] x weight [k, n] (in a layout of oneDNN's choice) -> to [rows, n]. */
+static dnnl_primitive_desc_t describe_dense(struct nvdp__bf16_engine *bf16, const struct key *key,
+                                            size_t k, size_t n, dnnl_primitive_attr_t attr) {
+    dnnl_memory_desc_t from = matrix(bf16, key->rows, k, dnnl_bf16, dnnl_ab);
+    dnnl_memory_desc_t weight = matrix(bf16, k, n, dnnl_bf16, dnnl_format_tag_any);
+    dnnl_memory_desc_t bias = matrix(bf16, 1, n, dnnl_f32, dnnl_ab);
+    dnnl_memory_desc_t to = matrix(bf16, key->rows, n, key->single ? dnnl_f32 : dnnl_bf16, dnnl_ab);
+    dnnl_matmul_desc_t product;
+    dnnl_primitive_desc_t made = NULL;
+    TRY(bf16, dnnl_matmul_desc_init(&product, &from, &weight, key->bias ? &bias : NULL, &to));
+    TRY(bf16, dnnl_primitive_desc_create(&made, &product, attr, bf16->engine, NULL));
+    return made;
+}
+
+/* dw [out, in] = dy^T x.  As the backward of an inner product oneDNN does it without reordering dy
+ * and x; as a matrix product it can add to dw. */
+static dnnl_primitive_desc_t describe_weight(struct nvdp__bf16_engine *bf16, const struct key *key,
+                                             dnnl_primitive_attr_t attr) {
+    dnnl_memory_desc_t x = matrix(bf16, key->rows, key->in, dnnl_bf16, dnnl_ab);
+    dnnl_memory_desc_t to = matrix(bf16, key->out, key->in, dnnl_f32, dnnl_ab);
+    dnnl_primitive_desc_t made = NULL;
+    if (key->add) {
+        dnnl_memory_desc_t dy = matrix(bf16, key->out, key->rows, dnnl_bf16, dnnl_ba);
+        dnnl_matmul_desc_t product;
+        TRY(bf16, dnnl_matmul_desc_init(&product, &dy, &x, NULL, &to));
+        TRY(bf16, dnnl_primitive_desc_create(&made, &product, attr, bf16->engine, NULL));
+    } else {
+        dnnl_memory_desc_t dy = matrix(bf16, key->rows, key->out, dnnl_bf16, dnnl_ab);
+        dnnl_inner_product_desc_t product;
+        TRY(bf16, dnnl_inner_product_backward_weights_desc_init(&product, &x, &to, NULL, &dy));
+        TRY(bf16, dnnl_primitive_desc_create(&made, &product, attr, bf16->engine, NULL));
+    }
+    return made;
+}
+
+static dnnl_primitive_desc_t describe(struct nvdp__bf16_engine *bf16, const struct key *key) {
+    dnnl_primitive_attr_t attr = key->add ? adding(bf16) : NULL;
+    dnnl_primitive_desc_t made = NULL;
+    switch (key->kind) {
+    case FORWARD:
+        made = describe_dense(bf16, key, key->in, key->out, attr);
+        break;
+    case BACKWARD_INPUT:
+        made = describe_dense(bf16, key, key->out, key->in, attr);
+        break;
+    case BACKWARD_WEIGHT:
+        made = describe_weight(bf16, key, attr);
+        break;
+    }
+    if (attr != NULL) dnnl_primitive_attr_destroy(attr);
+    return made;
+}
+
+/* Memory without storage, for what the primitive calls `query`. */
+static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of,
+                            dnnl_query_t query, int index) {
+    dnnl_memory_t memory = NULL;
+    const dnnl_memory_desc_t *layout = dnnl_primitive_desc_query_md(of, query, index);
+    TRY(bf16, dnnl_memory_create(&memory, layout, bf16->engine, DNNL_MEMORY_NONE));
+    return memory;
+}
+
+static void fill_product(struct nvdp__bf16_engine *bf16, struct product *product) {
+    const struct key *key = &product->key;
+    dnnl_primitive_desc_t desc = describe(bf16, key);
+    if (bf16->status != NVDP_OK) return;
+    TRY(bf16, dnnl_primitive_create(&product->primitive, desc));
+    if (key->kind != BACKWARD_WEIGHT) {
+        product->weight_layout = *dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
+        product->from = handle(bf16, desc, dnnl_query_src_md, 0);
+        product->to = handle(bf16, desc, dnnl_query_dst_md, 0);
+        if (key->bias) product->bias = handle(bf16, desc, dnnl_query_weights_md, 1);
+    } else if (key->add) {
+        product->from = handle(bf16, desc, dnnl_query_src_md, 0);
+        product->weight = handle(bf16, desc, dnnl_query_weights_md, 0);
+        product->to = handle(bf16, desc, dnnl_query_dst_md, 0);
+    } else {
+        product->from = handle(bf16, desc, dnnl_query_diff_dst_md, 0);
+        product->weight = handle(bf16, desc, dnnl_query_src_md, 0);
+        product->to = handle(bf16, desc, dnnl_query_diff_weights_md, 0);
+    }
+    dnnl_primitive_desc_destroy(desc);
+}
+
+static size_t bucket(uint64_t bits) {
+    return (size_t)(bits * 0x9e3779b97f4a7c15u >> 56);
+}
+
+static bool same_key(const struct key *a, const struct key *b) {
+    return a->kind == b->kind && a->rows == b->rows && a->in == b->in && a->out == b->out &&
+           a->single == b->single && a->add == b->add && a->bias == b->bias &&
+           a->threads == b->threads;
+}
+
+/* NULL after a failure. */
+static struct product *find_product(struct nvdp__bf16_engine *bf16, const struct key *key) {
+    if (bf16->status != NVDP_OK) return NULL;
+    uint64_t mixed = (key->rows * 8191 + key->in) * 8191 + key->out;
+    struct product **at = &bf16->product[bucket(mixed * 4 + (uint64_t)key->kind)];
+    for (struct product *p = *at; p != NULL; p = p->next)
+        if (same_key(&p->key, key)) return p;
+    if (bf16->products >= MOST_PRODUCTS) free_products(bf16);
+    struct product *made = nvdp__calloc(bf16->ctx, 1, sizeof *made);
+    if (made == NULL) {
+        bf16->status = NVDP_ERR_MEMORY;
+        return NULL;
+    }
+    made->key = *key;
+    fill_product(bf16, made);
+    if (bf16->status != NVDP_OK) {
+        free_product(made);
+        return NULL;
+    }
+    made->next = *at;
+    *at = made;
+    bf16->products++;
+    return made;
+}
+
+/* ---- weights ---- */
+
+static void fill_packed(struct nvdp__bf16_engine *bf16, const struct key *key,
+                        struct packed *packed) {
+    size_t k = packed->transposed ? key->in : key->out;
+    size_t n = packed->transposed ? key->out : key->in;
+    dnnl_memory_desc_t plain = matrix(bf16, k, n, dnnl_f32, packed->transposed ? dnnl_ba : dnnl_ab);
+    dnnl_primitive_desc_t desc = NULL;
+    TRY(bf16, dnnl_memory_create(&packed->plain, &plain, bf16->engine, DNNL_MEMORY_NONE));
+    packed->memory = nvdp__calloc(bf16->ctx, 1, dnnl_memory_desc_get_size(&packed->layout));
+    if (packed->memory == NULL) bf16->status = NVDP_ERR_MEMORY;
+    TRY(bf16, dnnl_memory_create(&packed->blocked, &packed->layout, bf16->engine, packed->memory));
+    TRY(bf16, dnnl_reorder_primitive_desc_create(&desc, &plain, bf16->engine, &packed->layout,
+                                                 bf16->engine, NULL));
+    TRY(bf16, dnnl_primitive_create(&packed->reorder, desc));
+    if (desc != NULL) dnnl_primitive_desc_destroy(desc);
+}
+
+static struct packed *find_packed(struct nvdp__bf16_engine *bf16, const struct product *product,
+                                  const float *weight) {
+    bool transposed = product->key.kind == FORWARD;
+    struct packed **at = &bf16->packed[bucket((uint64_t)(uintptr_t)weight)];
+    for (struct packed *p = *at; p != NULL; p = p->next)
+        if (p->weight == weight && p->transposed == transposed &&
+            dnnl_memory_desc_equal(&p->layout, &product->weight_layout))
+            return p;
+    struct packed *made = nvdp__calloc(bf16->ctx, 1, sizeof *made);
+    if (made == NULL) {
+        bf16->status = NVDP_ERR_MEMORY;
+        return NULL;
+    }
+    made->weight = weight;
+    made->transposed = transposed;
+    made->layout = product->weight_layout;
+    fill_packed(bf16, &product->key, made);
+    if (bf16->status != NVDP_OK) {
+        free_packed(made);
+        return NULL;
+    }
+    made->next = *at;
+    *at = made;
+    return made;
+}
+
+/* oneDNN takes sources as void *, and does not write to them. */
+static void *source(const void *data) {
+    union {
+        const void *read;
+        void *given;
+    } pointer = {.read = data};
+    return pointer.given;
+}
+
+static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, int count,
+                const dnnl_exec_arg_t *args) {
+    TRY(bf16, dnnl_primitive_execute(primitive, bf16->stream, count, args));
+    TRY(bf16, dnnl_stream_wait(bf16->stream));
+}
+
+/* The weight in the product's layout; NULL after a failure. */
+static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *product,
+                          const float *weight) {
+    struct packed *packed = find_packed(bf16, product, weight);
+    if (packed == NULL) return NULL;
+    if (packed->version != bf16->version) {
+        TRY(bf16, dnnl_memory_set_data_handle(packed->plain, source(weight)));
+        dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, packed->plain}, {DNNL_ARG_TO, packed->blocked}};
+        run(bf16, packed->reorder, 2, args);
+        packed->version = bf16->version;
+    }
+    return packed->blocked;
+}
+
+/* ---- products ---- */
+
+static void dense(struct nvdp__bf16_engine *bf16, const struct key *key, const float *weight,
+                  const float *bias, struct nvdp__tensor from, struct nvdp__tensor to) {
+    struct product *product = find_product(bf16, key);
+    if (product == NULL) return;
+    dnnl_memory_t packed = pack(bf16, product, weight);
+    TRY(bf16, dnnl_memory_set_data_handle(product->from, from.data));
+    TRY(bf16, dnnl_memory_set_data_handle(product->to, to.data));
+    if (bias != NULL) TRY(bf16, dnnl_memory_set_data_handle(product->bias, source(bias)));
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, product->from},
+                              {DNNL_ARG_WEIGHTS, packed},
+                              {DNNL_ARG_DST, product->to},
+                              {DNNL_ARG_BIAS, product->bias}};
+    run(bf16, product->primitive, bias != NULL ? 4 : 3, args);
+}
+
+static struct key key_of(enum kind kind, const struct nvdp__linear *layer, size_t rows) {
+    return (struct key){.kind = kind,
+                        .rows = nvdp__bf16_rows(rows),
+                        .in = layer->in,
+                        .out = layer->out,
+                        .threads = omp_get_max_threads()};
+}
+
+void nvdp__bf16_forward(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
+                        struct nvdp__tensor x, struct nvdp__tensor y) {
+    if (x.rows == 0) return;
+    struct key key = key_of(FORWARD, layer, x.rows);
+    key.single = y.type == NVDP__F32;
+    key.bias = layer->b != NULL;
+    dense(bf16, &key, layer->w, layer->b, x, y);
+}
+
+void nvdp__bf16_backward_input(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
+                               struct nvdp__tensor dy, struct nvdp__tensor dx, bool add) {
+    if (dy.rows == 0) return;
+    struct key key = key_of(BACKWARD_INPUT, layer, dy.rows);
+    key.single = dx.type == NVDP__F32;
+    key.add = add;
+    dense(bf16, &key, layer->w, NULL, dy, dx);
+}
+
+static void zero_past(struct nvdp__tensor x) {
+    nvdp__bf16 *data = x.data;
+    memset(data + x.rows * x.cols, 0, (nvdp__bf16_rows(x.rows) - x.rows) * x.cols * sizeof *data);
+}
+
+void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
+                                struct nvdp__tensor x, struct nvdp__tensor dy) {
+    if (x.rows == 0) { /* an empty sum */
+        if (layer->set) memset(layer->dw, 0, layer->out * layer->in * sizeof *layer->dw);
+        return;
+    }
+    bool add = !layer->set;
+    struct key key = key_of(BACKWARD_WEIGHT, layer, x.rows);
+    key.add = add;
+    struct product *product = find_product(bf16, &key);
+    if (product == NULL) return;
+    zero_past(x);
+    zero_past(dy);
+    TRY(bf16, dnnl_memory_set_data_handle(product->from, dy.data));
+    TRY(bf16, dnnl_memory_set_data_handle(product->weight, x.data));
+    TRY(bf16, dnnl_memory_set_data_handle(product->to, layer->dw));
+    dnnl_exec_arg_t args[] = {{add ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, product->from},
+                              {add ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC, product->weight},
+                              {add ? DNNL_ARG_DST : DNNL_ARG_DIFF_WEIGHTS, product->to}};
+    run(bf16, product->primitive, 3, args);
+}

@@ -1,0 +1,220 @@
+#include "tensor/optimizer.h"
+
+#include "tensor/ops.h"
+#include "tensor/vector.h"
+#include <omp.h>
+
+/* ---- AdamW (Loshchilov & Hutter 2019) ----
+ *
+ * Adam with bias correction, and weight decay apart from the gradient, here towards an anchor.  As
+ * in PyTorch, decay acts on the value before the step:
+ *
+ *     m  = b1 m + (1 - b1) g
+ *     v  = b2 v + (1 - b2) g^2
+ *     x -= lr wd (x - anchor) + lr (m / bias1) / (sqrt(v / bias2) + eps)
+ */
+
+struct constants {
+    float grad_scale, beta1, rest1, beta2, rest2, step, inverse_root_bias2, eps, decay;
+    float nothing; /* 0, unknown to the compiler: see decay_block */
+};
+
+static struct constants narrow(const struct nvdp__adamw *opt) {
+    return (struct constants){.grad_scale = (float)opt->grad_scale,
+                              .beta1 = (float)opt->beta1,
+                              .rest1 = (float)(1 - opt->beta1),
+                              .beta2 = (float)opt->beta2,
+                              .rest2 = (float)(1 - opt->beta2),
+                              .step = (float)(opt->lr / opt->bias1),
+                              .inverse_root_bias2 = (float)(1 / sqrt(opt->bias2)),
+                              .eps = (float)opt->eps,
+                              .decay = (float)(opt->lr * opt->weight_decay)};
+}
+
+NVDP__INLINE void update(const struct constants *c, float g, float from, float *m, float *v,
+                         float *x) {
+    float grad = c->grad_scale * g;
+    float first = c->beta1 * *m + c->rest1 * grad;
+    float second = c->beta2 * *v + c->rest2 * (grad * grad);
+    float step = c->step * first / (sqrtf(second) * c->inverse_root_bias2 + c->eps);
+    *m = first;
+    *v = second;
+    *x -= c->decay * (*x - from) + step;
+}
+
+NVDP__CLONES
+static void step_block(struct constants c, size_t n, const float *restrict g, float *restrict m,
+                       float *restrict v, float *restrict x) {
+    for (size_t i = 0; i < n; i++)
+        update(&c, g[i], 0.0f, m + i, v + i, x + i);
+}
+
+NVDP__CLONES
+static void anchored_block(struct constants c, size_t n, const float *restrict g,
+                           const float *restrict anchor, float *restrict m, float *restrict v,
+                           float *restrict x) {
+    for (size_t i = 0; i < n; i++)
+        update(&c, g[i], anchor[i], m + i, v + i, x + i);
+}
+
+/* What a step comes to where g, m and v are zero, in the same bits: the sum with a zero step keeps
+ * the compiler from contracting it otherwise than there. */
+NVDP__CLONES
+static void decay_block(struct constants c, size_t n, float *restrict x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] -= c.decay * x[i] + c.nothing;
+}
+
+NVDP__CLONES
+static void anchored_decay_block(struct constants c, size_t n, const float *restrict anchor,
+                                 float *restrict x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] -= c.decay * (x[i] - anchor[i]) + c.nothing;
+}
+
+static void step_span(const struct constants *c, const struct nvdp__span *span, const float *g,
+                      const float *anchor, float *m, float *v, float *x) {
+    struct constants own = *c;
+    size_t at = span->offset;
+    size_t n = span->count;
+    if (!span->decays) own.decay = 0;
+    if (span->idle && own.decay <= 0) return;
+    if (span->idle && anchor != NULL)
+        anchored_decay_block(own, n, anchor + at, x + at);
+    else if (span->idle)
+        decay_block(own, n, x + at);
+    else if (anchor != NULL)
+        anchored_block(own, n, g + at, anchor + at, m + at, v + at, x + at);
+    else
+        step_block(own, n, g + at, m + at, v + at, x + at);
+}
+
+void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
+                       const struct nvdp__span *span, const float *g, const float *anchor, float *m,
+                       float *v, float *x) {
+    struct constants c = narrow(opt);
+    int team = nvdp__team(dev, spans * NVDP__SPAN);
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
+    for (size_t i = 0; i < spans; i++) {
+        if (!span[i].apart) step_span(&c, &span[i], g, anchor, m, v, x);
+    }
+}
+
+/* ---- the gradient's norm ---- */
+
+NVDP__CLONES
+static double span_sum_squares(size_t n, const float *x) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
+                               const struct nvdp__span *span, const float *x, double *part) {
+    int team = nvdp__team(dev, spans * NVDP__SPAN);
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
+    for (size_t i = 0; i < spans; i++) {
+        part[i] = span[i].idle ? 0 : span_sum_squares(span[i].count, x + span[i].offset);
+    }
+    double sum = 0;
+    for (size_t i = 0; i < spans; i++)
+        sum += part[i];
+    return sum;
+}
+
+/* ---- Muon ---- */
+
+/* f(s) = a s + b s^3 + c s^5: steep at 0 (Jordan et al. 2024). */
+static const float A = 3.4445F, B = -4.7750F, C = 2.0315F;
+enum { ITERATIONS = 5 };
+static const double UPDATE_SIZE = 0.2; /* root mean square of AdamW's updates */
+
+static size_t shorter(const struct nvdp__matrix *matrix) {
+    return matrix->rows < matrix->cols ? matrix->rows : matrix->cols;
+}
+
+size_t nvdp__muon_room(size_t matrices, const struct nvdp__matrix *matrix) {
+    size_t most = 0;
+    for (size_t i = 0; i < matrices; i++) {
+        size_t side = shorter(&matrix[i]);
+        size_t room = 2 * side * side + 2 * matrix[i].rows * matrix[i].cols;
+        if (room > most) most = room;
+    }
+    return most;
+}
+
+static void scale(size_t n, float by, float *x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] *= by;
+}
+
+/* x = a x + (b S + c S^2) x with S = x x^T on the left, or x^T x on the right, whichever is
+ * smaller. */
+static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, float *room,
+                    float *x) {
+    bool left = rows <= cols;
+    size_t side = left ? rows : cols;
+    struct nvdp__tensor matrix = nvdp__f32(rows, cols, x);
+    struct nvdp__tensor gram = nvdp__f32(side, side, room);
+    struct nvdp__tensor poly = nvdp__f32(side, side, room + side * side);
+    struct nvdp__tensor next = nvdp__f32(rows, cols, room + 2 * side * side);
+    nvdp__gemm(dev, 1, !left, matrix, left, matrix, 0, gram);
+    memcpy(poly.data, gram.data, side * side * sizeof *x);
+    nvdp__gemm(dev, C, false, gram, false, gram, B, poly);
+    memcpy(next.data, x, rows * cols * sizeof *x);
+    if (left)
+        nvdp__gemm(dev, 1, false, poly, false, matrix, A, next);
+    else
+        nvdp__gemm(dev, 1, false, matrix, false, poly, A, next);
+    memcpy(x, next.data, rows * cols * sizeof *x);
+}
+
+void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *room,
+                         float *x) {
+    double square = 0;
+    for (size_t i = 0; i < rows * cols; i++)
+        square += (double)x[i] * (double)x[i];
+    if (square == 0) return;
+    scale(rows * cols, (float)(1 / sqrt(square)), x);
+    for (int i = 0; i < ITERATIONS; i++)
+        iterate(dev, rows, cols, room, x);
+}
+
+static void momentum(const struct nvdp__muon *opt, size_t n, const float *g, float *m,
+                     float *update) {
+    float grad_scale = (float)opt->grad_scale, keep = (float)opt->momentum;
+    for (size_t i = 0; i < n; i++) {
+        float grad = grad_scale * g[i];
+        m[i] = keep * m[i] + grad;
+        update[i] = grad + keep * m[i];
+    }
+}
+
+static void step_matrix(const struct nvdp__device *dev, const struct nvdp__muon *opt,
+                        const struct nvdp__matrix *matrix, float *room, const float *g, float *m,
+                        float *x) {
+    size_t n = matrix->rows * matrix->cols;
+    float *update = room;
+    momentum(opt, n, g, m, update);
+    nvdp__orthogonalise(dev, matrix->rows, matrix->cols, room + n, update);
+    size_t longer = matrix->rows > matrix->cols ? matrix->rows : matrix->cols;
+    float step = (float)(opt->lr * UPDATE_SIZE * sqrt((double)longer));
+    float decay = matrix->decays ? (float)(opt->lr * opt->weight_decay) : 0;
+    for (size_t i = 0; i < n; i++)
+        x[i] -= decay * x[i] + step * update[i];
+}
+
+void nvdp__muon_step(const struct nvdp__device *dev, const struct nvdp__muon *opt, size_t matrices,
+                     const struct nvdp__matrix *matrix, float *room, const float *g, float *m,
+                     float *x) {
+    size_t each = nvdp__muon_room(matrices, matrix);
+    int team = nvdp__team(dev, SIZE_MAX);
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t i = 0; i < matrices; i++) {
+        size_t at = matrix[i].offset;
+        float *own = room + each * (size_t)omp_get_thread_num();
+        step_matrix(dev, opt, &matrix[i], own, g + at, m + at, x + at);
+    }
+}

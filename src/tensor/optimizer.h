@@ -1,0 +1,69 @@
+/* Optimisers: AdamW over spans of the parameter vector, Muon over its matrices. */
+#ifndef NVDP_SRC_TENSOR_OPTIMIZER_H
+#define NVDP_SRC_TENSOR_OPTIMIZER_H
+
+#include "tensor/tensor.h"
+
+/* ---- AdamW ---- */
+
+struct nvdp__adamw {
+    double lr, beta1, beta2, eps, weight_decay;
+    double bias1, bias2; /* 1 - beta^t */
+    double grad_scale;   /* clipping factor applied to g */
+};
+
+/* Many tensors are stepped in one pass, in pieces of a length that does not depend on the number of
+ * threads. */
+enum { NVDP__SPAN = 16384 };
+struct nvdp__span {
+    size_t offset, count; /* in all four vectors; count <= NVDP__SPAN */
+    bool decays;          /* opt->weight_decay applies */
+    bool idle;            /* gradient and moments are zero: decay alone */
+    bool apart;           /* some other rule steps it: not touched here */
+};
+/* m, v, x updated; decoupled decay x -= lr weight_decay (x - anchor), anchor NULL: 0. */
+void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
+                       const struct nvdp__span *span, const float *g, const float *anchor, float *m,
+                       float *v, float *x);
+/* Sum of squares of all spans' elements, each span in double, in order; idle ones count as 0.
+ * `part` has room for one double a span. */
+double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
+                               const struct nvdp__span *span, const float *x, double *part);
+
+/* ---- Muon (Jordan et al. 2024) ----
+ *
+ * Momentum, then each matrix's update made orthogonal, so that all its directions move alike and
+ * not only the few that the gradient is largest in. */
+
+struct nvdp__muon {
+    double lr, momentum, weight_decay;
+    double grad_scale; /* clipping factor applied to g */
+};
+
+/* A weight matrix in the parameter vector. */
+struct nvdp__matrix {
+    size_t offset, rows, cols;
+    bool decays; /* weight_decay applies */
+};
+
+/* Floats of scratch memory a thread that the largest of the matrices takes. */
+size_t nvdp__muon_room(size_t matrices, const struct nvdp__matrix *matrix);
+/* x [rows, cols] becomes about U V^T of its singular value decomposition U S V^T: five steps of the
+ * quintic Newton-Schulz iteration, after which the singular values lie between .68 and 1.15 (those
+ * below a hundredth of the largest may stay smaller).  A zero matrix stays zero.  `room` as above.
+ * O(min(rows, cols)^2 max(rows, cols)). */
+void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *room,
+                         float *x);
+/* One step over all matrices, those of one call side by side on the device's threads:
+ *
+ *     m  = momentum m + g
+ *     x -= lr weight_decay x + lr .2 sqrt(max(rows, cols)) orth(g + momentum m)
+ *
+ * The factor gives updates the size of AdamW's, which makes learning rates those of AdamW (Liu
+ * et al. 2025, Muon is scalable for LLM training, Eq. 4).  `room` has nvdp__muon_room floats for
+ * each of the device's threads. */
+void nvdp__muon_step(const struct nvdp__device *dev, const struct nvdp__muon *opt, size_t matrices,
+                     const struct nvdp__matrix *matrix, float *room, const float *g, float *m,
+                     float *x);
+
+#endif

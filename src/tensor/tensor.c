@@ -1,0 +1,173 @@
+#include "tensor/tensor.h"
+
+#include "tensor/kernels.h"
+#include "tensor/ops.h"
+#include <assert.h>
+#include <stdlib.h>
+
+const char *nvdp_precision_name(enum nvdp_precision precision) {
+    return precision == NVDP_PRECISION_BF16 ? "bf16" : "f32";
+}
+
+/* ---- device ---- */
+
+const char *nvdp_bf16_missing(void) {
+    return nvdp__bf16_missing(false);
+}
+
+struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx) {
+    return (struct nvdp__device){.ctx = ctx, .threads = nvdp_context_threads(ctx)};
+}
+
+nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *dev) {
+    *dev = nvdp__device_cpu(ctx);
+    if (nvdp_context_precision(ctx) != NVDP_PRECISION_BF16) return NVDP_OK;
+    dev->plain = nvdp__plain_bf16(ctx);
+    const char *missing = nvdp__bf16_missing(dev->plain);
+    if (missing != NULL) {
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s; computing in f32", missing);
+        return NVDP_OK;
+    }
+    return nvdp__bf16_create(ctx, dev->plain, &dev->bf16);
+}
+
+void nvdp__device_release(struct nvdp__device *dev) {
+    nvdp__bf16_free(dev->bf16);
+    dev->bf16 = NULL;
+}
+
+void nvdp__weights_changed(const struct nvdp__device *dev) {
+    if (dev->bf16 != NULL) nvdp__bf16_weights_changed(dev->bf16);
+}
+
+nvdp_status nvdp__device_status(const struct nvdp__device *dev) {
+    return dev->bf16 != NULL ? nvdp__bf16_status(dev->bf16) : NVDP_OK;
+}
+
+void nvdp__upload(const struct nvdp__device *dev, size_t n, const float *host, float *tensor) {
+    (void)dev;
+    if (n > 0) memcpy(tensor, host, n * sizeof *tensor);
+}
+
+void nvdp__download(const struct nvdp__device *dev, size_t n, const float *tensor, float *host) {
+    (void)dev;
+    if (n > 0) memcpy(host, tensor, n * sizeof *host);
+}
+
+/* ---- tensors ---- */
+
+struct nvdp__tensor nvdp__f32(size_t rows, size_t cols, const float *data) {
+    union {
+        const void *read;
+        void *given; /* operations do not write to what they read */
+    } pointer = {.read = data};
+    return (struct nvdp__tensor){NVDP__F32, rows, cols, cols, pointer.given};
+}
+
+static struct nvdp__tensor shifted(struct nvdp__tensor x, size_t elements) {
+    size_t size = x.type == NVDP__BF16 ? sizeof(nvdp__bf16) : sizeof(float);
+    if (x.data != NULL) x.data = (char *)x.data + elements * size;
+    return x;
+}
+
+struct nvdp__tensor nvdp__row_slice(struct nvdp__tensor x, size_t first, size_t rows) {
+    x.rows = rows;
+    return shifted(x, first * x.stride);
+}
+
+struct nvdp__tensor nvdp__col_slice(struct nvdp__tensor x, size_t first, size_t cols) {
+    x.cols = cols;
+    return shifted(x, first);
+}
+
+size_t nvdp__padded_rows(const struct nvdp__device *dev, size_t rows) {
+    return dev->bf16 != NULL ? nvdp__bf16_rows(rows) : rows;
+}
+
+NVDP__CLONES
+static void round_block(size_t n, const float *restrict x, nvdp__bf16 *restrict y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__bfloat16_from_float(x[i]);
+}
+
+void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y) {
+    round_block(n, x, y);
+}
+
+void nvdp__convert(const struct nvdp__device *dev, struct nvdp__tensor x, struct nvdp__tensor y) {
+    size_t n = x.rows * x.cols;
+    if (x.data == y.data) return;
+    if (x.type == y.type) {
+        nvdp__copy(dev, n, x.data, y.data);
+        return;
+    }
+    const float *from = x.data;
+    nvdp__bf16 *to = y.data;
+    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
+    int team = nvdp__team(dev, n);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++)
+        round_block(nvdp__block_length(n, NVDP__BLOCK, b), from + b * NVDP__BLOCK,
+                    to + b * NVDP__BLOCK);
+}
+
+/* ---- arena ---- */
+
+enum { LINE = 16 }; /* floats in 64 bytes */
+
+static size_t whole_lines(size_t n) {
+    return (n + LINE - 1) / LINE * LINE;
+}
+
+float *nvdp__arena_take(struct nvdp__arena *arena, size_t n) {
+    size_t start = arena->used;
+    arena->used += whole_lines(n);
+    if (arena->base == NULL) return NULL;
+    assert(arena->used <= arena->capacity);
+    return arena->base + start;
+}
+
+static size_t tensor_floats(const struct nvdp__device *dev, enum nvdp__type type, size_t rows,
+                            size_t cols) {
+    size_t elements = nvdp__padded_rows(dev, rows) * cols;
+    return type == NVDP__BF16 ? (elements + 1) / 2 : elements;
+}
+
+struct nvdp__tensor nvdp__arena_tensor(struct nvdp__arena *arena, const struct nvdp__device *dev,
+                                       enum nvdp__type type, size_t rows, size_t cols) {
+    return (struct nvdp__tensor){type, rows, cols, cols,
+                                 nvdp__arena_take(arena, tensor_floats(dev, type, rows, cols))};
+}
+
+size_t nvdp__arena_floats(const struct nvdp__arena *arena) {
+    return arena->used + arena->scratch[0] + arena->scratch[1];
+}
+
+/* The scratch lies behind what is taken: its size is known when all has been. */
+nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *arena) {
+    size_t floats = nvdp__arena_floats(arena);
+    float *base = nvdp__calloc(ctx, floats, sizeof *base);
+    if (base == NULL) return NVDP_ERR_MEMORY;
+    arena->base = base;
+    arena->capacity = floats;
+    arena->used = 0;
+    return NVDP_OK;
+}
+
+void nvdp__arena_release(struct nvdp__arena *arena) {
+    free(arena->base);
+    *arena = (struct nvdp__arena){0};
+}
+
+void nvdp__dense_plan(const struct nvdp__device *dev, struct nvdp__arena *arena, size_t rows,
+                      size_t in, size_t out) {
+    if (dev->bf16 == NULL) return;
+    const size_t wanted[] = {whole_lines(tensor_floats(dev, NVDP__BF16, rows, in)),
+                             whole_lines(tensor_floats(dev, NVDP__BF16, rows, out))};
+    for (size_t i = 0; i < 2; i++)
+        if (arena->base == NULL && wanted[i] > arena->scratch[i]) arena->scratch[i] = wanted[i];
+    if (arena->base == NULL) return;
+    float *input = arena->base + arena->capacity - arena->scratch[0] - arena->scratch[1];
+    nvdp__bf16_scratch(dev->bf16, (nvdp__bf16 *)(void *)input, 2 * arena->scratch[0],
+                       (nvdp__bf16 *)(void *)(input + arena->scratch[0]), 2 * arena->scratch[1]);
+}

@@ -1,0 +1,20 @@
+#include "plain_model.h"
+
+#include "plain_encoder.h"
+#define PLAIN_KERNELS
+#include "plain_kernels.h"
+
+#define nvdp__bert_forward plain_bert_forward
+#define nvdp__bert_backward plain_bert_backward
+#define nvdp__pooler_forward plain_pooler_forward
+#define nvdp__pooler_backward plain_pooler_backward
+#define nvdp__pretrain_model_step plain_pretrain_model_step
+/* Not called, but not to be there twice. */
+#define nvdp__pretrain_model_create plain_pretrain_model_create
+#define nvdp__pretrain_model_release plain_pretrain_model_release
+#define nvdp__pretrain_model_initialise plain_pretrain_model_initialise
+#define nvdp__pretrain_model_load plain_pretrain_model_load
+#define nvdp__pretrain_model_plan plain_pretrain_model_plan
+void plain_pretrain_model_release(struct nvdp__pretrain_model *model);
+
+#include "pretrain/model.c"

@@ -1,0 +1,13 @@
+/* The pretraining model on the plain kernels: its own source, compiled again over them. */
+#ifndef NVDP_TESTS_PLAIN_MODEL_H
+#define NVDP_TESTS_PLAIN_MODEL_H
+
+#include "pretrain/model.h"
+
+nvdp_status plain_pretrain_model_step(struct nvdp__pretrain_model *model,
+                                      const struct nvdp__batch *batch,
+                                      const struct nvdp__masked *masked,
+                                      const struct nvdp__pass *pass,
+                                      struct nvdp__pretrain_losses *losses);
+
+#endif

@@ -1,0 +1,30 @@
+/* Plain versions of the tensor operations: one thread, loops as in the formulas, sums and functions
+ * in double.  In double (ref64_) they are what the fast kernels are compared with; in float (ref32_)
+ * also what a whole encoder is run on (plain_kernels.h). */
+#ifndef NVDP_TESTS_REFERENCE_H
+#define NVDP_TESTS_REFERENCE_H
+
+#include "tensor/ops.h"
+#include "tensor/optimizer.h"
+
+/* Attention over rows of these strides. */
+struct ref_attention {
+    size_t groups, heads, head_dim;
+    float scale;
+    const int32_t *q_offset, *k_offset;
+    size_t q_stride, kv_stride, out_stride;
+    struct nvdp__dropout dropout;
+};
+
+#define REAL double
+#define REF(name) ref64_##name
+#include "reference_api.inc"
+#undef REAL
+#undef REF
+#define REAL float
+#define REF(name) ref32_##name
+#include "reference_api.inc"
+#undef REAL
+#undef REF
+
+#endif
