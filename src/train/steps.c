@@ -1,6 +1,6 @@
 /* nvdp_trainer: a trainer without files around it, on random weights. */
 #include "base/random.h"
-#include "tensor/peak.h"
+#include "tensor/ops.h"
 #include "text/dataset.h"
 #include "text/task.h"
 #include "train/trainer.h"
@@ -109,7 +109,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_trai
     nvdp__model_initialise(t->model, t->config.seed);
     trainer->info = (struct nvdp_trainer_info){
         .bert = t->model->info.bert,
-        .precision = t->model->dev.half != NULL ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32,
+        .precision = t->model->dev.bf16 != NULL ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32,
         .parameters = t->model->info.parameters,
         .weights_seconds = nvdp__now() - start,
     };

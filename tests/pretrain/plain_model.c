@@ -1,6 +1,4 @@
-#include "plain_model.h"
-
-#include "plain_encoder.h"
+/* See the header of this name; declarations come with the source. */
 #define PLAIN_KERNELS
 #include "plain_kernels.h"
 
@@ -15,6 +13,5 @@
 #define nvdp__pretrain_model_initialise plain_pretrain_model_initialise
 #define nvdp__pretrain_model_load plain_pretrain_model_load
 #define nvdp__pretrain_model_plan plain_pretrain_model_plan
-void plain_pretrain_model_release(struct nvdp__pretrain_model *model);
 
 #include "pretrain/model.c"

@@ -1,5 +1,4 @@
-#include "plain_encoder.h"
-
+/* See the header of this name; declarations come with the source. */
 #define PLAIN_KERNELS
 #include "plain_kernels.h"
 
@@ -19,9 +18,5 @@
 #define nvdp__extra_plan plain_extra_plan
 #define nvdp__extra_forward plain_extra_forward
 #define nvdp__extra_backward plain_extra_backward
-nvdp_status plain_bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
-                                    bool training, bool keep_hidden,
-                                    struct nvdp__bert_cache *cache);
-void plain_bert_cache_release(struct nvdp__bert_cache *cache);
 
 #include "bert/encoder.c"

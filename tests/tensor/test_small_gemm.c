@@ -11,14 +11,14 @@ enum { ROWS = 4 };
 #define TARGET
 #define LANES 4
 #define WIDE 2
-#include "tensor/small_gemm.inc"
+#include "tensor/small_product.inc"
 
 #ifdef __x86_64__
 #define PRODUCT tested_avx2
 #define TARGET __attribute__((target("avx2,fma")))
 #define LANES 8
 #define WIDE 2
-#include "tensor/small_gemm.inc"
+#include "tensor/small_product.inc"
 #endif
 
 typedef void product(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
