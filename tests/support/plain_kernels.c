@@ -1,6 +1,6 @@
 #include "plain_kernels.h"
 
-#include "reference.h"
+#include "reference_kernels.h"
 #include "tensor/kernels.h"
 #include <criterion/criterion.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include "gradcheck.h"
 #include "plain_kernels.h"
-#include "reference.h"
+#include "reference_kernels.h"
 
 enum { FAST_ONE, FAST_TWO, PLAIN, DEVICES };
 /* Fast kernels on one thread, on two, and the plain reference; ctx NULL. */

@@ -1,16 +1,10 @@
 #include "reference.h"
 
-#include "tensor/kernels.h"
+#include "reference_kernels.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define REAL double
-#define REF(name) ref64_##name
-#include "tensor/reference_api.inc"
-
-#include "tensor/reference.inc"
 
 static const double *tensor(const struct reference *ref, const double *theta, const char *name) {
     size_t index = nvdp__params_find(&ref->house->params, name);
@@ -39,15 +33,15 @@ static void norm(const struct reference *ref, const double *theta, const char *p
 /* BERT's layer: Devlin et al. 2019. */
 static void extra_layer(const struct reference *ref, const double *theta, const double *x,
                         double *out) {
-    const struct nvdp__attention att = {.groups = TEXTS,
-                                        .heads = HEADS,
-                                        .head_dim = WIDTH / HEADS,
-                                        .scale = (float)(1 / sqrt((double)WIDTH / HEADS)),
-                                        .q_offset = ref->house->offset,
-                                        .k_offset = ref->house->offset,
-                                        .q_stride = WIDTH,
-                                        .kv_stride = WIDTH,
-                                        .out_stride = WIDTH};
+    const struct ref_attention att = {.groups = TEXTS,
+                                      .heads = HEADS,
+                                      .head_dim = WIDTH / HEADS,
+                                      .scale = (float)(1 / sqrt((double)WIDTH / HEADS)),
+                                      .q_offset = ref->house->offset,
+                                      .k_offset = ref->house->offset,
+                                      .q_stride = WIDTH,
+                                      .kv_stride = WIDTH,
+                                      .out_stride = WIDTH};
     double q[TOKENS * WIDTH], k[TOKENS * WIDTH], v[TOKENS * WIDTH], context[TOKENS * WIDTH];
     double lse[TOKENS * HEADS], inner[TOKENS * INNER], attended[TOKENS * WIDTH];
     dense(ref, theta, "vtdp.attention.self.query", TOKENS, WIDTH, WIDTH, x, q);

@@ -1,13 +1,13 @@
-#include "reference.h"
+#include "reference_kernels.h"
 
 #include "tensor/kernels.h"
 #include <math.h>
 
 #define REAL double
 #define REF(name) ref64_##name
-#include "reference.inc"
+#include "reference_kernels.inc"
 #undef REAL
 #undef REF
 #define REAL float
 #define REF(name) ref32_##name
-#include "reference.inc"
+#include "reference_kernels.inc"

@@ -1,8 +1,8 @@
 /* Plain versions of the tensor operations: one thread, loops as in the formulas, sums and functions
  * in double.  In double (ref64_) they are what the fast kernels are compared with; in float (ref32_)
  * also what a whole encoder is run on (plain_kernels.h). */
-#ifndef NVDP_TESTS_REFERENCE_H
-#define NVDP_TESTS_REFERENCE_H
+#ifndef NVDP_TESTS_REFERENCE_KERNELS_H
+#define NVDP_TESTS_REFERENCE_KERNELS_H
 
 #include "tensor/ops.h"
 #include "tensor/optimizer.h"
@@ -18,12 +18,12 @@ struct ref_attention {
 
 #define REAL double
 #define REF(name) ref64_##name
-#include "reference_api.inc"
+#include "reference_kernels_api.inc"
 #undef REAL
 #undef REF
 #define REAL float
 #define REF(name) ref32_##name
-#include "reference_api.inc"
+#include "reference_kernels_api.inc"
 #undef REAL
 #undef REF
 
