@@ -1,8 +1,6 @@
 /* Bayesian differential privacy: the moments accountant over data instead of over the worst case.
  */
-#include "rdp/bdp.h"
-#include <gsl/gsl_cdf.h>
-#include <math.h>
+#include "rdp/pairs.h"
 #include <stdlib.h>
 
 struct nvdp_bdp_config nvdp_bdp_config_default(void) {
@@ -62,7 +60,7 @@ struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp_bdp_config *config, double
         max = fmax(max, scale * x[j]);
     }
     made.max = max;
-    made.t = gsl_cdf_tdist_Qinv(config->gamma, (double)(m - 1));
+    made.t = nvdp__student_quantile(config->gamma, (double)(m - 1));
     if (isinf(max)) {
         made.cost = made.epsilon = made.log_mean = made.log_sd = INFINITY;
         return made;
@@ -118,9 +116,8 @@ nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *con
 
 /* log P(Binomial(n, q) = i) */
 static double log_binomial(int n, int i, double q) {
-    int sign;
     double choose =
-        lgamma_r(n + 1.0, &sign) - lgamma_r(i + 1.0, &sign) - lgamma_r(n - i + 1.0, &sign);
+        nvdp__log_gamma(n + 1.0) - nvdp__log_gamma(i + 1.0) - nvdp__log_gamma(n - i + 1.0);
     double hit = i > 0 ? i * log(q) : 0;
     double miss = i < n ? (n - i) * log1p(-q) : 0;
     return choose + hit + miss;

@@ -1,40 +1,57 @@
-/* Renyi divergence of Dirichlets.
+/* Renyi divergence of Dirichlets: the plain form, and the forms that serve all pairs.
  *
  * With s = l - 1, c = a_p + s (a_p - a_q) and lnB(a) = sum lnG(a_i) - lnG(sum a)
- *     D_l = [ lnB(c) - lnB(a_p) ] / s - [ lnB(a_p) - lnB(a_q) ]
- * (Gil, Alajaji & Linder 2013; also written [lnB(c) - l lnB(a_p)]/(l-1) + lnB(a_q)).  Domain: +inf
- * where any c_i <= 0.  Printed like this it loses every digit for large pseudo-counts: at a = e^10
- * and a hundred components lnB is about 1e7, divided by s = 0.1, while the answer may be 1e-2.
+ *
+ *     D_l = [ lnB(c) - lnB(a_p) ] / s  -  [ lnB(a_p) - lnB(a_q) ]
+ *
+ * (Gil, Alajaji & Linder 2013; also written [lnB(c) - l lnB(a_p)]/(l-1) + lnB(a_q)).
+ * Domain: +inf where any c_i <= 0.  Printed like this it loses every digit for large pseudo-counts:
+ * at a = e^10 and a hundred components lnB is about 1e7, divided by s = 0.1, while the answer may
+ * be 1e-2.
  *
  * Stable form.  Write lnG(x) = x log x - x + w(x).  The part x log x of all components and of their
- * total is a difference of two large numbers; jointly it is a sum of Bregman divergences of x log
- * x, each >= 0 (for s > 0), in d_i = k_i - K, k_i = 1 - a_qi/a_pi, K = 1 - A_q/A_p: a_pi {
- * (A_c/A_p) phi(y1) / s + (A_q/A_p) phi(y2) },   phi(y) = (1+y) log(1+y) - y, 1 + y1 = (c_i/a_pi) /
- * (A_c/A_p),  1 + y2 = (a_qi/a_pi) / (A_q/A_p), the terms linear in d_i summing to zero over the
- * components.  What is left, w, is of order log x: its second differences are taken in closed form
- * (below). s = 0 replaces the quotients by their limits: Kullback-Leibler.
+ * total is a difference of two large numbers; jointly it is a sum of Bregman divergences of
+ * x log x, each >= 0 (for s > 0).  With the totals A_p, A_q, A_c and
  *
- * Order infinity: sup over the simplex of log p/q = lnB(a_q) - lnB(a_p) + sup sum delta_i log x_i
- * with delta = a_p - a_q; finite iff every delta_i >= 0, attained at x_i = delta_i / sum delta.  It
- * is the limit of the form above: (A_c/A_p) phi(y1)/s -> K phi(d_i/K), the second difference of w
- * -> w(a_q) - w(a_p). */
-#include "rdp/dirichlet.h"
-#include "rdp/clones.h"
-#include "rdp/gap.h"
-#include "rdp/order.h"
-#include <nvdp/rdp.h>
+ *     k_i = 1 - a_qi/a_pi,    K = 1 - A_q/A_p,    d_i = k_i - K,
+ *
+ * component i has the part
+ *
+ *     a_pi { (A_c/A_p) phi(y1) / s  +  (A_q/A_p) phi(y2) },
+ *
+ *     phi(y) = (1 + y) log(1 + y) - y,
+ *     1 + y1 = (c_i/a_pi) / (A_c/A_p),
+ *     1 + y2 = (a_qi/a_pi) / (A_q/A_p),
+ *
+ * the terms linear in d_i summing to zero over the components.  What is left, w, is of order log x:
+ * its second differences are taken in closed form (below).  s = 0 replaces the quotients by their
+ * limits: Kullback-Leibler.
+ *
+ * Order infinity: with delta = a_p - a_q,
+ *
+ *     sup over the simplex of log p/q  =  lnB(a_q) - lnB(a_p) + sup sum delta_i log x_i,
+ *
+ * finite iff every delta_i >= 0, attained at x_i = delta_i / sum delta.  It is the limit of the form
+ * above: (A_c/A_p) phi(y1) / s -> K phi(d_i/K), and the second difference of w -> w(a_q) - w(a_p). */
+#include "rdp/pairs.h"
+#include <float.h>
+#include <gsl/gsl_sf_psi.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- The second difference of w --- */
 
 /* From here on Stirling's series is exact to rounding with the six terms below. */
-enum { SHIFTS = 16 };
-static const double stirling_from = SHIFTS;
+static const double stirling_from = NVDP__SHIFTS;
 /* lnG(x) - (x - 1/2) log x + x - 1/2 log 2 pi = sum_n b_n / x^(2n-1), b_n = B_2n / (2n (2n-1)). */
 static const double stirling[6] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
                                    -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
 
-/* Second difference of x^-j summed over Stirling's series, for arguments >= stirling_from.
- * (c^-j - p^-j)/s = -p^-j k r (1 + r + ... + r^(j-1)) with r = p/c, likewise at q: no division by
- * s. */
-static double stirling_gap(double p, double k, double ratio_q, double ratio_c) {
+/* Second difference of x^-j summed over Stirling's series, for arguments >= stirling_from.  With
+ * r = p/c, likewise at q, no division by s is left:
+ *
+ *     (c^-j - p^-j) / s = -p^-j k r (1 + r + ... + r^(j-1)). */
+static double stirling_second_difference(double p, double k, double ratio_q, double ratio_c) {
     double rq = 1 / ratio_q;
     double rc = 1 / ratio_c;
     double geometric_q = 1, geometric_c = 1; /* 1 + r + ... + r^(j-1), for j = 1 */
@@ -54,10 +71,7 @@ static double stirling_gap(double p, double k, double ratio_q, double ratio_c) {
 
 /* w(x) - 1/2 log 2 pi */
 static double remainder_value(double x) {
-    if (x < stirling_from) {
-        int sign;
-        return lgamma_r(x, &sign) - x * log(x) + x - 0.918938533204672741780329736406;
-    }
+    if (x < stirling_from) return nvdp__log_gamma(x) - x * log(x) + x - NVDP__HALF_LOG_2PI;
     double scale = 1 / x;
     double sum = 0;
     for (int n = 0; n < 6; n++) {
@@ -67,36 +81,10 @@ static double remainder_value(double x) {
     return sum - 0.5 * log(x);
 }
 
-/* sum_{r < shift} of the gaps of log(x + r). */
-static double far_logs(double s, double p, double q, double c, double delta, int shift) {
-    double sum = 0;
-    for (int r = 0; r < shift; r++) {
-        double x = p + r;
-        sum += nvdp__log_gap(s, delta / x, (q + r) / x, (c + r) / x);
-    }
-    return sum;
-}
-
-/* The same where every k and s k is inside the series' range: no branch, sixteen at once. */
-NVDP_CLONES
-static double near_logs(double s, double p, double delta, int shift) {
-    double inverse = s == 0 ? 0 : 1 / s;
-    double part[SHIFTS];
-    for (int r = 0; r < SHIFTS; r++) {
-        double k = r < shift ? delta / (p + r) : 0;
-        part[r] = nvdp__log1pmx_near(s * k) * inverse + nvdp__log1pmx_near(-k);
-    }
-    double sum = 0;
-    for (int r = 0; r < SHIFTS; r++) {
-        sum += part[r];
-    }
-    return -sum;
-}
-
 /* Second difference of w(x) = lnG(x) - x log x + x for finite s.  Points far apart are taken from
  * the values (w is of order log x: nothing to lose).  Close ones are taken term by term, small
  * arguments raised by n through lnG(x) = lnG(x + n) - sum_{r<n} log(x + r). */
-static double remainder_gap(double s, double p, double q, double c, double delta) {
+static double remainder_second_difference(double s, double p, double q, double c, double delta) {
     if (delta == 0) return 0;
     if (fabs(delta) >= 0.5 * p && fabs(s * delta) >= 0.5 * p) {
         double at_p = remainder_value(p);
@@ -106,89 +94,109 @@ static double remainder_gap(double s, double p, double q, double c, double delta
     int shift = least < stirling_from ? (int)ceil(stirling_from - least) : 0;
     double sum = 0;
     if (shift > 0) {
-        sum += fabs(delta) * fmax(1, fabs(s)) < 0.24 * p ? near_logs(s, p, delta, shift)
-                                                         : far_logs(s, p, q, c, delta, shift);
+        if (fabs(delta) * fmax(1, fabs(s)) < 0.24 * p) {
+            sum = nvdp__kernels()->shifted_logs(s, p, delta, shift);
+        } else {
+            for (int r = 0; r < shift; r++) {
+                double x = p + r;
+                sum += nvdp__log_second_difference(s, delta / x, (q + r) / x, (c + r) / x);
+            }
+        }
         double x = p + shift;
-        sum += x * nvdp__xlogx_gap(s, delta / x, (q + shift) / x, (c + shift) / x);
-        sum -= p * nvdp__xlogx_gap(s, delta / p, q / p, c / p);
+        sum += x * nvdp__xlogx_second_difference(s, delta / x, (q + shift) / x, (c + shift) / x);
+        sum -= p * nvdp__xlogx_second_difference(s, delta / p, q / p, c / p);
         p += shift;
         q += shift;
         c += shift;
     }
     double k = delta / p;
-    return sum + 0.5 * nvdp__log_gap(s, k, q / p, c / p) + stirling_gap(p, k, q / p, c / p);
+    return sum + 0.5 * nvdp__log_second_difference(s, k, q / p, c / p) +
+           stirling_second_difference(p, k, q / p, c / p);
 }
 
-/* The Bregman part of one component, divided by a_p; d = k_i - K. */
-static double bregman(const struct nvdp__dirichlet *line, double d, double ratio_q,
-                      double ratio_c) {
-    double y2 = -d / line->ratio_q;
-    double near = ratio_q / line->ratio_q; /* 1 + y2 */
-    if (isinf(line->order)) {
-        double y1 = d / line->k;
-        return line->k * nvdp__xlogx(y1, 1 + y1) + line->ratio_q * nvdp__xlogx(y2, near);
-    }
-    double s = line->s;
-    double y1 = s * d / line->ratio_c;
-    double far = ratio_c / line->ratio_c; /* 1 + y1 */
-    if (fabs(y2) < 0.5) {
-        double first = s == 0 ? 0 : line->ratio_c * nvdp__xlogx(y1, far) / s;
-        return first + line->ratio_q * nvdp__xlogx(y2, near);
-    }
-    /* the linear terms, +d and -d, are large here: leave them out */
-    double first = s == 0 ? d : ratio_c * nvdp__log_ratio(y1, far) / s;
-    return first + (near > 0 ? ratio_q * log(near) : 0);
-}
+/* --- The plain form: totals first, then one component at a time, so that samples with implied
+ * components (prior, padding, kappa) need no arrays --- */
 
-struct nvdp__dirichlet nvdp__dirichlet_begin(double order, double total_p, double total_q,
-                                             double delta) {
-    struct nvdp__dirichlet line = {.order = order, .s = order - 1, .total_p = total_p};
-    line.total_q = total_q;
-    line.delta = delta;
-    line.k = delta / total_p;
-    line.ratio_q = total_q / total_p;
-    if (!isinf(order)) line.ratio_c = nvdp__far_point(order, total_p, total_q) / total_p;
+struct line {
+    double order;
+    double s;                /* order - 1 */
+    double total_p, total_q; /* A_p, A_q */
+    double delta;            /* A_p - A_q, summed from the components */
+    double k;                /* delta / A_p */
+    double ratio_q;          /* A_q / A_p = 1 - k */
+    double ratio_c;          /* A_c / A_p = 1 + s k; 0 for order infinity, where it is not used */
+    double sum;
+};
+
+static struct line line_begin(double order, double total_p, double total_q, double delta) {
+    struct line line = {.order = order,
+                        .s = order - 1,
+                        .total_p = total_p,
+                        .total_q = total_q,
+                        .delta = delta,
+                        .k = delta / total_p,
+                        .ratio_q = total_q / total_p};
+    if (!isinf(order)) line.ratio_c = nvdp__extrapolate(order, total_p, total_q) / total_p;
     return line;
 }
 
-void nvdp__dirichlet_add(struct nvdp__dirichlet *line, double alpha_p, double alpha_q, int kappa,
-                         double count) {
+/* The Bregman part of one component, divided by a_p; d = k_i - K. */
+static double bregman(const struct line *line, double d, double ratio_q, double ratio_c) {
+    double y2 = -d / line->ratio_q;
+    double q = ratio_q / line->ratio_q; /* 1 + y2 */
+    if (isinf(line->order)) {
+        double y1 = d / line->k;
+        return line->k * nvdp__xlogx(y1, 1 + y1) + line->ratio_q * nvdp__xlogx(y2, q);
+    }
+    double s = line->s;
+    double y1 = s * d / line->ratio_c;
+    double c = ratio_c / line->ratio_c; /* 1 + y1 */
+    if (fabs(y2) < 0.5) {
+        double first = s == 0 ? 0 : line->ratio_c * nvdp__xlogx(y1, c) / s;
+        return first + line->ratio_q * nvdp__xlogx(y2, q);
+    }
+    /* the linear terms, +d and -d, are large here: leave them out */
+    double first = s == 0 ? d : ratio_c * nvdp__log_ratio(y1, c) / s;
+    return first + (q > 0 ? ratio_q * log(q) : 0);
+}
+
+/* Adds `count` components with pseudo-counts p, q, each split into kappa weights. */
+static void line_add(struct line *line, double p, double q, int kappa, double count) {
     if (count == 0) return;
-    double delta = alpha_p - alpha_q;
-    double d = delta / alpha_p - line->k;
+    double delta = p - q;
+    double d = delta / p - line->k;
     if (isinf(line->order)) {
         if (delta < 0) {
             line->sum = INFINITY;
         } else if (line->k > 0) {
-            double part = alpha_p * bregman(line, d, alpha_q / alpha_p, 0);
+            double part = p * bregman(line, d, q / p, 0);
             if (delta != 0) {
-                part +=
-                    kappa * (remainder_value(alpha_q / kappa) - remainder_value(alpha_p / kappa));
+                part += kappa * (remainder_value(q / kappa) - remainder_value(p / kappa));
             }
             line->sum += count * part;
         }
         return;
     }
-    double c = nvdp__far_point(line->order, alpha_p, alpha_q);
+    double c = nvdp__extrapolate(line->order, p, q);
     if (c <= 0) {
         line->sum = INFINITY;
         return;
     }
-    double part = alpha_p * bregman(line, d, alpha_q / alpha_p, c / alpha_p);
-    part +=
-        kappa * remainder_gap(line->s, alpha_p / kappa, alpha_q / kappa, c / kappa, delta / kappa);
+    double part = p * bregman(line, d, q / p, c / p);
+    part += kappa *
+            remainder_second_difference(line->s, p / kappa, q / kappa, c / kappa, delta / kappa);
     line->sum += count * part;
 }
 
-double nvdp__dirichlet_end(const struct nvdp__dirichlet *line) {
+static double line_end(const struct line *line) {
     if (isinf(line->sum)) return INFINITY;
     double total;
     if (isinf(line->order)) {
         total =
             line->delta == 0 ? 0 : remainder_value(line->total_q) - remainder_value(line->total_p);
     } else {
-        double c = nvdp__far_point(line->order, line->total_p, line->total_q);
-        total = remainder_gap(line->s, line->total_p, line->total_q, c, line->delta);
+        double c = nvdp__extrapolate(line->order, line->total_p, line->total_q);
+        total = remainder_second_difference(line->s, line->total_p, line->total_q, c, line->delta);
     }
     double value = line->sum - total;
     /* NaN only where ratios of pseudo-counts leave the range of double: overstate, never
@@ -208,9 +216,261 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
         delta += alpha_p[i] - alpha_q[i];
     }
     if (m < 2) return 0; /* one weight is always 1 */
-    struct nvdp__dirichlet line = nvdp__dirichlet_begin(order, total_p, total_q, delta);
+    struct line line = line_begin(order, total_p, total_q, delta);
     for (size_t i = 0; i < m; i++) {
-        nvdp__dirichlet_add(&line, alpha_p[i], alpha_q[i], 1, 1);
+        line_add(&line, alpha_p[i], alpha_q[i], 1, 1);
     }
-    return nvdp__dirichlet_end(&line);
+    return line_end(&line);
+}
+
+/* Components 0 (prior), 1..longest (tokens, or padding in one of them), the rest padding in both. */
+double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
+    size_t longest = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
+    double padding = 0;
+    if (set->policy == NVDP_LENGTH_HIDDEN) padding = (double)(set->length - longest);
+    double total_p = set->prior_alpha;
+    double total_q = set->prior_alpha;
+    double delta = 0;
+    for (size_t c = 0; c < longest; c++) {
+        double p = nvdp__token_alpha(set, i, c);
+        double q = nvdp__token_alpha(set, j, c);
+        total_p += p;
+        total_q += q;
+        delta += p - q;
+    }
+    total_p += padding * set->pad_alpha;
+    total_q += padding * set->pad_alpha;
+    struct line line = line_begin(order, total_p, total_q, delta);
+    line_add(&line, set->prior_alpha, set->prior_alpha, set->kappa, 1);
+    line_add(&line, set->pad_alpha, set->pad_alpha, set->kappa, padding);
+    for (size_t c = 0; c < longest; c++) {
+        line_add(&line, nvdp__token_alpha(set, i, c), nvdp__token_alpha(set, j, c), set->kappa, 1);
+    }
+    return line_end(&line);
+}
+
+/* --- All pairs: from what is kept of each text ---
+ *
+ *     D(P||Q) = [lnB(c) - lnB(p)] / s  -  [lnB(p) - lnB(q)],    c = p + s (p - q),
+ *
+ * with lnB of the texts computed once, so that a pair costs the lnG of its c only.  Order 1:
+ *
+ *     lnB(q) - lnB(p) + sum (p - q) psi(p) - (P - Q) psi(P),    P and Q the totals;
+ *
+ * the digammas are computed once as well.  Components with the same pseudo-count in both texts
+ * (prior, padding against padding) cancel and are left out.  Where the rounding is not small against
+ * the whole divergence, and near the edge where a c is 0, the plain form answers. */
+
+enum { BLOCK = 64 };
+
+/* Adds count * lnG(x) to a sum that keeps the size its rounding is relative to: the value, and
+ * x psi(x) for the rounding of x itself. */
+static void add_log_gamma(double x, double count, double *sum, double *size) {
+    double value = count * nvdp__log_gamma(x);
+    *sum += value;
+    *size += fabs(value) + fabs(count) * (1 + x);
+}
+
+static struct nvdp__text_weights text_weights(const struct nvdp_posteriors *set, size_t i) {
+    struct nvdp__text_weights made = {.total = set->prior_alpha};
+    double kappa = set->kappa;
+    for (size_t r = set->offset[i]; r < set->offset[i + 1]; r++) {
+        made.total += set->alpha[r];
+        add_log_gamma(set->alpha[r] / kappa, kappa, &made.log_gammas, &made.size);
+    }
+    if (set->policy == NVDP_LENGTH_HIDDEN) {
+        made.total += (double)(set->length - nvdp__rows(set, i)) * set->pad_alpha;
+    }
+    add_log_gamma(made.total, 1, &made.total_gamma, &made.size);
+    made.total_psi = gsl_sf_psi(made.total);
+    return made;
+}
+
+nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                 struct nvdp__weights *out) {
+    *out = (struct nvdp__weights){.set = set};
+    if (set->alpha == NULL) return NVDP_OK;
+    size_t rows = set->offset[set->texts];
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->alpha, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->psi, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->texts, set->texts));
+    /* Arguments from 1e-100/kappa to 1e100 rows (nvdp_posteriors_check): psi has no error there. */
+    for (size_t r = 0; r < rows; r++) {
+        out->alpha[r] = set->alpha[r] / set->kappa;
+        out->psi[r] = gsl_sf_psi(out->alpha[r]);
+    }
+    if (set->policy == NVDP_LENGTH_HIDDEN) out->pad_psi = gsl_sf_psi(set->pad_alpha / set->kappa);
+    for (size_t i = 0; i < set->texts; i++) {
+        out->texts[i] = text_weights(set, i);
+    }
+    return NVDP_OK;
+}
+
+void nvdp__weights_free(struct nvdp__weights *weights) {
+    free(weights->alpha);
+    free(weights->psi);
+    free(weights->texts);
+}
+
+bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, size_t i, size_t j) {
+    const struct nvdp_posteriors *set = weights->set;
+    if (set->alpha == NULL) return false;
+    size_t rows = nvdp__least(nvdp__rows(set, i), nvdp__rows(set, j));
+    const double *p = weights->alpha + set->offset[i];
+    const double *q = weights->alpha + set->offset[j];
+    for (size_t first = 0; first < rows; first += BLOCK) {
+        size_t n = nvdp__least(BLOCK, rows - first);
+        if (nvdp__kernels()->any_below(order - 1, n, p + first, q + first)) return true;
+    }
+    return false;
+}
+
+/* kappa sum lnG(c/kappa) of both directions. */
+struct far {
+    double sum[2];
+    double size[2];
+    bool near_edge[2]; /* some c is at or near 0 */
+};
+
+/* Counts [first, first + BLOCK) of text i, padding after its tokens, 1 from `longest` to a whole
+ * number of vectors: equal counts there, and lnG(1) = 0. */
+static void fill(const struct nvdp__weights *weights, size_t i, size_t first, size_t longest,
+                 double *to) {
+    const struct nvdp_posteriors *set = weights->set;
+    const double *alpha = weights->alpha + set->offset[i];
+    size_t rows = nvdp__rows(set, i);
+    size_t n = nvdp__least(BLOCK, longest - first);
+    size_t tokens = nvdp__least(rows > first ? rows - first : 0, n);
+    memcpy(to, alpha + (tokens > 0 ? first : 0), tokens * sizeof *to);
+    for (size_t k = tokens; k < n; k++) {
+        to[k] = set->pad_alpha / set->kappa;
+    }
+    for (size_t k = n; k % 8 != 0; k++) {
+        to[k] = 1;
+    }
+}
+
+static struct far far_fast(const struct nvdp__plan *plan, const struct nvdp__weights *weights,
+                           size_t i, size_t j, size_t longest) {
+    struct far made = {0};
+    double kappa = weights->set->kappa;
+    for (size_t first = 0; first < longest; first += BLOCK) {
+        double p[BLOCK], q[BLOCK];
+        size_t n = nvdp__least(BLOCK, longest - first);
+        fill(weights, i, first, longest, p);
+        fill(weights, j, first, longest, q);
+        struct nvdp__log_gammas got;
+        plan->kernels->log_gammas(plan->order - 1, (n + 7) / 8 * 8, p, q, &got);
+        for (int side = 0; side < 2; side++) {
+            made.sum[side] += kappa * got.sum[side];
+            made.size[side] += kappa * got.size[side];
+            made.near_edge[side] = made.near_edge[side] || got.unsafe[side];
+        }
+    }
+    return made;
+}
+
+static struct far far_exact(double s, const struct nvdp_posteriors *set, size_t i, size_t j,
+                            size_t longest) {
+    struct far made = {0};
+    double kappa = set->kappa;
+    for (size_t k = 0; k < longest; k++) {
+        double alpha[2] = {nvdp__token_alpha(set, i, k), nvdp__token_alpha(set, j, k)};
+        for (int side = 0; side < 2; side++) {
+            double p = alpha[side];
+            double c = p + s * (p - alpha[1 - side]);
+            if (c <= 1e-9 * p) {
+                made.near_edge[side] = true;
+            } else {
+                add_log_gamma(c / kappa, kappa, &made.sum[side], &made.size[side]);
+            }
+        }
+    }
+    return made;
+}
+
+/* lnB over the components of a pair. */
+struct beta {
+    double value, size;
+};
+
+static struct beta own_beta(const struct nvdp_posteriors *set,
+                            const struct nvdp__text_weights *text, double padding) {
+    double kappa = set->kappa;
+    struct beta made = {.value = text->log_gammas - text->total_gamma, .size = text->size};
+    if (padding > 0) {
+        add_log_gamma(set->pad_alpha / kappa, kappa * padding, &made.value, &made.size);
+    }
+    return made;
+}
+
+/* Whether `rounding`, a few epsilons of what was added, is small against the whole divergence. */
+static bool sure(const struct nvdp__plan *plan, double rounding, double whole) {
+    bool exact = plan->arithmetic == NVDP_PAIRS_EXACT;
+    return exact ? 2 * rounding < 3e-13 * whole : 8 * rounding < 1e-7 * whole;
+}
+
+/* Order 1, one direction; NaN where the rounding is not small. */
+static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights *weights, size_t i,
+                       size_t j, const struct beta *p, const struct beta *q, double gaussian) {
+    const struct nvdp_posteriors *set = weights->set;
+    const double *alpha = weights->alpha + set->offset[i];
+    const double *other = weights->alpha + set->offset[j];
+    const double *psi = weights->psi + set->offset[i];
+    size_t rows = nvdp__rows(set, i);
+    size_t others = nvdp__rows(set, j);
+    double pad = set->pad_alpha / set->kappa;
+    double sum = 0, size = 0;
+    for (size_t c = 0; c < nvdp__most(rows, others); c++) {
+        double delta = (c < rows ? alpha[c] : pad) - (c < others ? other[c] : pad);
+        double term = delta * (c < rows ? psi[c] : weights->pad_psi);
+        sum += term;
+        size += fabs(term);
+    }
+    double totals =
+        (weights->texts[i].total - weights->texts[j].total) * weights->texts[i].total_psi;
+    double value = q->value - p->value + set->kappa * sum - totals;
+    double rounding = DBL_EPSILON * (p->size + q->size + set->kappa * size + fabs(totals));
+    return value > 0 && sure(plan, rounding, value + gaussian) ? value : NAN;
+}
+
+/* Other orders, one direction; NaN near an edge as well. */
+static double quick(const struct nvdp__plan *plan, const struct far *far, int side,
+                    const double total[2], const struct beta own[2], double gaussian) {
+    double s = plan->order - 1;
+    double c = total[side] + s * (total[side] - total[1 - side]);
+    if (far->near_edge[side] || !(c > 1e-9 * total[side])) return NAN;
+    struct beta p = own[side];
+    struct beta q = own[1 - side];
+    struct beta at = {.value = far->sum[side], .size = far->size[side]};
+    add_log_gamma(c, -1, &at.value, &at.size);
+    double value = (at.value - p.value) / s - (p.value - q.value);
+    double rounding = DBL_EPSILON * ((at.size + p.size) / fabs(s) + p.size + q.size);
+    return value > 0 && sure(plan, rounding, value + gaussian) ? value : NAN;
+}
+
+void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weights *weights,
+                        size_t i, size_t j, const bool wanted[2], const double gaussian[2],
+                        double value[2]) {
+    const struct nvdp_posteriors *set = weights->set;
+    const struct nvdp__text_weights *texts = weights->texts;
+    double s = plan->order - 1;
+    size_t rows[2] = {nvdp__rows(set, i), nvdp__rows(set, j)};
+    size_t longest = nvdp__most(rows[0], rows[1]);
+    double total[2] = {texts[i].total, texts[j].total};
+    struct beta own[2] = {own_beta(set, &texts[i], (double)(longest - rows[0])),
+                          own_beta(set, &texts[j], (double)(longest - rows[1]))};
+    value[0] = value[1] = NAN;
+    if (s == 0 && plan->arithmetic == NVDP_PAIRS_FAST) {
+        value[0] = quick_kl(plan, weights, i, j, &own[0], &own[1], gaussian[0]);
+        value[1] = quick_kl(plan, weights, j, i, &own[1], &own[0], gaussian[1]);
+    } else if (s != 0 && !isinf(s)) {
+        struct far far = plan->arithmetic == NVDP_PAIRS_EXACT
+                             ? far_exact(s, set, i, j, longest)
+                             : far_fast(plan, weights, i, j, longest);
+        value[0] = quick(plan, &far, 0, total, own, gaussian[0]);
+        value[1] = quick(plan, &far, 1, total, own, gaussian[1]);
+    }
+    if (wanted[0] && isnan(value[0])) value[0] = nvdp__dirichlet_texts(plan->order, set, i, j);
+    if (wanted[1] && isnan(value[1])) value[1] = nvdp__dirichlet_texts(plan->order, set, j, i);
 }

@@ -1,4 +1,85 @@
-/* The report of a set of posteriors: all pairs once at the order of the divergences, and once an
+/* Entry points: the divergences of all pairs, and the report of a set of posteriors. */
+#include "rdp/pairs.h"
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
+
+/* The largest N of all pairs: an N x N matrix of doubles is 3.2 GB. */
+enum { MOST_TEXTS = 20000 };
+
+struct nvdp_pairs_config nvdp_pairs_config_default(void) {
+    return (struct nvdp_pairs_config){.order = 1.1, .adjacency = NVDP_ADJACENT_ALL, .seed = 1};
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                         const struct nvdp_pairs_config *config, bool *sampled) {
+    if (!(config->order > 0)) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g",
+                          config->order);
+    }
+    if (config->adjacency != NVDP_ADJACENT_ALL && config->adjacency != NVDP_ADJACENT_SAME_LENGTH) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "adjacency: expected all or same-length, found %d",
+                          (int)config->adjacency);
+    }
+    if (config->arithmetic != NVDP_PAIRS_FAST && config->arithmetic != NVDP_PAIRS_EXACT) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arithmetic: expected fast or exact, found %d",
+                          (int)config->arithmetic);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
+    if (config->max_pairs == 1) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_pairs: expected 0 or at least 2, found 1");
+    }
+    if (posteriors->texts < 2) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
+                          posteriors->texts);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, config, sampled));
+    if (*sampled && config->matrix != NULL) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "pairs: every pair's divergence was asked for, and at most %zu pairs: "
+                          "expected one of both",
+                          config->max_pairs);
+    }
+    if (!*sampled && posteriors->texts > MOST_TEXTS) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "pairs: expected at most %d texts for all their pairs, found %zu (set "
+                          "max_pairs to draw some, or take a sample of the texts)",
+                          MOST_TEXTS, posteriors->texts);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                             const struct nvdp_pairs_config *config,
+                             struct nvdp_pairs_summary *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__pairs *pairs = NULL;
+    double *own = NULL;
+    bool sampled = false;
+    NVDP_RETURN_IF_FAILED(check(ctx, posteriors, config, &sampled));
+    if (sampled) return nvdp__pairs_sampled(ctx, posteriors, config, out);
+    double *matrix = config->matrix;
+    if (matrix == NULL) {
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, own, posteriors->texts * posteriors->texts));
+        matrix = own;
+    }
+    struct nvdp__pass pass = {
+        .order = config->order, .adjacency = config->adjacency, .arithmetic = config->arithmetic};
+    NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &pairs));
+    NVDP_TRY(nvdp__pairs_pass(pairs, &pass, matrix));
+    NVDP_TRY(nvdp__pairs_summarize(pairs, &pass, matrix, out));
+cleanup:
+    nvdp__pairs_free(pairs);
+    free(own);
+    return status;
+}
+
+/* --- The report: all pairs once at the order of the divergences, and once an
  * order k+1 of the moments k of Bayesian DP.
  *
  * Orders are taken in ascending order, which saves work without changing a result:
@@ -11,19 +92,6 @@
  *
  * Where pairs are drawn (max_pairs), Bayesian DP is that of as many drawn texts as have so many
  * pairs among themselves: a population drawn from the given one. */
-#include "base/base.h"
-#include "rdp/bdp.h"
-#include "rdp/pairs.h"
-#include "rdp/sampled.h"
-#include "rdp/subset.h"
-#include "rdp/summary.h"
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const double default_moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
                                          4,    6,   8,    12,  16, 24,  32,  48, 64};
 /* Below this population the Student bound is not to be trusted. */
@@ -112,16 +180,11 @@ static nvdp_status plan(struct measure *work) {
 static nvdp_status allocate(struct measure *work) {
     size_t texts = work->set->texts;
     size_t threads = (size_t)nvdp_context_threads(work->ctx);
-    work->matrix = nvdp__calloc(work->ctx, texts * texts, sizeof *work->matrix);
-    if (work->matrix == NULL) return NVDP_ERR_MEMORY;
-    work->symmetric = nvdp__calloc(work->ctx, threads * texts, sizeof *work->symmetric);
-    if (work->symmetric == NULL) return NVDP_ERR_MEMORY;
-    work->published = nvdp__calloc(work->ctx, texts, sizeof *work->published);
-    if (work->published == NULL) return NVDP_ERR_MEMORY;
-    work->best = nvdp__calloc(work->ctx, texts, sizeof *work->best);
-    if (work->best == NULL) return NVDP_ERR_MEMORY;
-    work->settled = nvdp__calloc(work->ctx, texts, sizeof *work->settled);
-    return work->settled != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->matrix, texts * texts));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->symmetric, threads * texts));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->published, texts));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->best, texts));
+    return NVDP__NEW(work->ctx, work->settled, texts);
 }
 
 static void release(struct measure *work) {
@@ -208,9 +271,8 @@ static nvdp_status run_step(struct measure *work, const struct step *step, bool 
                               .settled = everything ? NULL : work->settled};
     NVDP_RETURN_IF_FAILED(nvdp__pairs_pass(work->pairs, &pass, work->matrix));
     if (step->summary) {
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_refine(work->pairs, &pass, work->matrix));
         NVDP_RETURN_IF_FAILED(
-            nvdp__pairs_summarize(work->ctx, work->set, &pass, work->matrix, &report->pairs));
+            nvdp__pairs_summarize(work->pairs, &pass, work->matrix, &report->pairs));
         size_t texts = work->set->texts;
         if (config->matrix != NULL) {
             memcpy(config->matrix, work->matrix, texts * texts * sizeof *work->matrix);
@@ -270,7 +332,7 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
 /* The most texts with at most `pairs` >= 2 ordered pairs. */
 static size_t texts_of(size_t pairs, size_t most) {
     size_t texts = 2;
-    while (texts < most && texts < NVDP__PAIRS_TEXTS && (texts + 1) * texts <= pairs) {
+    while (texts < most && texts < MOST_TEXTS && (texts + 1) * texts <= pairs) {
         texts++;
     }
     return texts;
@@ -307,10 +369,9 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
     nvdp_status status = NVDP_OK;
     struct measure work = {.ctx = ctx, .set = posteriors, .config = config};
     struct nvdp_privacy_report report = {0};
-    NVDP_TRY(nvdp__pairs_check(ctx, posteriors, &config->pairs));
+    NVDP_TRY(check(ctx, posteriors, &config->pairs, &work.sampled));
     NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
-    NVDP_TRY(nvdp__pairs_is_sampled(ctx, posteriors, &config->pairs, &work.sampled));
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     *out = report;
 cleanup:

@@ -1,6 +1,185 @@
-/* One pair. */
-#include "rdp/pair.h"
-#include <math.h>
+/* Renyi divergence of what two texts share.
+ *
+ * NVDP paper Eq. 7 (a sample is pi ~ Dirichlet over all weights, and independently one Gaussian
+ * vector per weight): the divergences add up,
+ *
+ *     D  =  D_dirichlet(a_i/kappa, each kappa times)  +  kappa sum_i D_gaussian(i).
+ *
+ * As printed, Eq. 7 swaps the two variances in sigma': its Gaussian part is that of D(Q'||Q).  Here
+ * P comes first throughout.
+ *
+ * The prior's component is the same Gaussian in both samples (its part is 0), but its pseudo-count
+ * takes part in the Dirichlet.  The same holds for padding against padding. */
+#include "rdp/pairs.h"
+#include <stdlib.h>
+
+/* --- The plain form --- */
+
+enum { BLOCK = 64 };
+
+size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i) {
+    size_t tokens =
+        posteriors->policy == NVDP_LENGTH_HIDDEN ? posteriors->length : nvdp__rows(posteriors, i);
+    return tokens + (posteriors->alpha != NULL ? 1 : 0);
+}
+
+/* Mean and variance of n <= BLOCK entries, from `first` on, of text i's component c; padding after
+ * its tokens. */
+static void take(const struct nvdp_posteriors *set, size_t i, size_t c, size_t first, size_t n,
+                 double *mu, double *var) {
+    bool padding = c >= nvdp__rows(set, i);
+    size_t at = (set->offset[i] + c) * set->dim + first;
+    for (size_t k = 0; k < n; k++) {
+        mu[k] = padding ? 0 : set->mu[at + k];
+        var[k] = padding ? 1 : exp(set->logvar[at + k]);
+    }
+}
+
+double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, size_t i,
+                        size_t j) {
+    const struct nvdp_posteriors *set = posteriors;
+    order = nvdp__order(order);
+    if (isnan(order)) return NAN;
+    size_t longest = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
+    if (set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j)) {
+        return INFINITY;
+    }
+    double sum = 0;
+    for (size_t c = 0; c < longest && sum < INFINITY; c++) {
+        double row = 0;
+        for (size_t first = 0; first < set->dim; first += BLOCK) {
+            double mu_p[BLOCK], var_p[BLOCK], mu_q[BLOCK], var_q[BLOCK];
+            size_t n = nvdp__least(BLOCK, set->dim - first);
+            take(set, i, c, first, n, mu_p, var_p);
+            take(set, j, c, first, n, mu_q, var_q);
+            row += nvdp__gaussian(order, n, mu_p, var_p, mu_q, var_q);
+        }
+        sum += row;
+    }
+    sum *= set->kappa;
+    if (set->alpha != NULL && sum < INFINITY) sum += nvdp__dirichlet_texts(order, set, i, j);
+    return sum;
+}
+
+/* --- What is computed of each text before its pairs --- */
+
+/* What does not depend on the order of one text. */
+static void prepare_text(struct nvdp__pairs *pairs, size_t i) {
+    const struct nvdp_posteriors *set = pairs->set;
+    size_t first = set->offset[i];
+    double spread = 0;
+    double top = -INFINITY;
+    for (size_t k = first * set->dim; k < set->offset[i + 1] * set->dim; k++) {
+        pairs->var[k] = exp(set->logvar[k]);
+        spread = fmax(spread, fabs(set->logvar[k]));
+        top = fmax(top, set->logvar[k]);
+    }
+    pairs->spread[i] = spread;
+    pairs->most[i] = exp(top);
+    for (size_t row = first; row < set->offset[i + 1]; row++) {
+        for (size_t piece = 0; piece < pairs->pieces; piece++) {
+            size_t at = piece * pairs->width;
+            size_t n = nvdp__least(pairs->width, set->dim - at);
+            double *logs = &pairs->logs[row * pairs->pieces + piece];
+            *logs = nvdp__log_product(n, pairs->var + row * set->dim + at);
+            if ((row - first) % pairs->block_rows != 0) *logs += *(logs - 1);
+        }
+    }
+}
+
+nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                               struct nvdp__pairs **out) {
+    nvdp_status status = NVDP_OK;
+    const size_t texts = posteriors->texts;
+    const size_t dim = posteriors->dim;
+    const size_t rows = posteriors->offset[texts];
+    const size_t pads = posteriors->policy == NVDP_LENGTH_HIDDEN ? rows : 0;
+    struct nvdp__pairs *made = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
+    made->ctx = ctx;
+    made->set = posteriors;
+    made->pieces = (dim + NVDP__CHUNK - 1) / NVDP__CHUNK;
+    made->block_rows = made->pieces > 1 ? 1 : NVDP__CHUNK / dim;
+    made->width = (dim + made->pieces - 1) / made->pieces;
+    NVDP_TRY(NVDP__NEW(ctx, made->var, rows * dim));
+    NVDP_TRY(NVDP__NEW(ctx, made->logs, rows * made->pieces));
+    NVDP_TRY(NVDP__NEW(ctx, made->most, texts));
+    NVDP_TRY(NVDP__NEW(ctx, made->spread, texts));
+    NVDP_TRY(NVDP__NEW(ctx, made->to_pad, pads));
+    NVDP_TRY(NVDP__NEW(ctx, made->from_pad, pads));
+    NVDP_TRY(nvdp__weights_create(ctx, posteriors, &made->weights));
+    const int threads = nvdp_context_threads(ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < texts; i++) {
+        prepare_text(made, i);
+    }
+    made->shortest = SIZE_MAX;
+    for (size_t i = 0; i < texts; i++) {
+        made->shortest = nvdp__least(made->shortest, nvdp__rows(posteriors, i));
+    }
+    *out = made;
+    made = NULL;
+cleanup:
+    nvdp__pairs_free(made);
+    return status;
+}
+
+void nvdp__pairs_free(struct nvdp__pairs *pairs) {
+    if (pairs == NULL) return;
+    free(pairs->var);
+    free(pairs->logs);
+    free(pairs->most);
+    free(pairs->spread);
+    nvdp__weights_free(&pairs->weights);
+    free(pairs->to_pad);
+    free(pairs->from_pad);
+    free(pairs);
+}
+
+/* Adds D(row || padding) to value[0], the other direction to value[1]; a row of text i. */
+static void against_padding(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan,
+                            size_t i, size_t row, double value[2]) {
+    static const double zeros[NVDP__CHUNK];
+    double ones[NVDP__CHUNK];
+    const struct nvdp_posteriors *set = pairs->set;
+    const bool both[2] = {true, true};
+    bool small = false;
+    for (size_t at = 0; at < set->dim; at += pairs->width) {
+        size_t n = nvdp__least(pairs->width, set->dim - at);
+        size_t first = row * set->dim + at;
+        for (size_t k = 0; k < n; k++) {
+            ones[k] = 1;
+        }
+        struct nvdp__block p = {.mu = set->mu + first,
+                                .var = pairs->var + first,
+                                .logs = nvdp__log_product(n, pairs->var + first),
+                                .most = pairs->most[i],
+                                .spread = pairs->spread[i]};
+        struct nvdp__block q = {.mu = zeros, .var = ones, .most = 1};
+        double part[2];
+        nvdp__gaussian_both(plan, n, &p, &q, both, &small, part);
+        value[0] += part[0];
+        value[1] += part[1];
+    }
+}
+
+void nvdp__pairs_padding(struct nvdp__pairs *pairs, const struct nvdp__plan *plan) {
+    const struct nvdp_posteriors *set = pairs->set;
+    const size_t texts = set->texts;
+    if (set->policy != NVDP_LENGTH_HIDDEN) return;
+    const int threads = nvdp_context_threads(pairs->ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < texts; i++) {
+        double sum[2] = {0, 0};
+        for (size_t row = set->offset[i + 1]; row > set->offset[i] + pairs->shortest; row--) {
+            against_padding(pairs, plan, i, row - 1, sum);
+            pairs->to_pad[row - 1] = sum[0];
+            pairs->from_pad[row - 1] = sum[1];
+        }
+    }
+}
+
+/* --- A pair --- */
 
 double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -16,8 +195,8 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
 static struct nvdp__block block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
                                    size_t rows, size_t piece) {
     const struct nvdp_posteriors *set = pairs->set;
-    size_t first = (set->offset[i] + row) * set->dim + piece * pairs->layout.width;
-    size_t last = (set->offset[i] + row + rows - 1) * pairs->layout.pieces + piece;
+    size_t first = (set->offset[i] + row) * set->dim + piece * pairs->width;
+    size_t last = (set->offset[i] + row + rows - 1) * pairs->pieces + piece;
     return (struct nvdp__block){.mu = set->mu + first,
                                 .var = pairs->var + first,
                                 .logs = pairs->logs[last],
@@ -25,15 +204,14 @@ static struct nvdp__block block_of(const struct nvdp__pairs *pairs, size_t i, si
                                 .spread = pairs->spread[i]};
 }
 
-void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
-                      size_t i, size_t j, size_t row, size_t piece, struct nvdp__both *pair) {
+void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
+                      size_t j, size_t row, size_t piece, struct nvdp__both *pair) {
     const struct nvdp_posteriors *set = pairs->set;
-    const struct nvdp__layout *layout = &pairs->layout;
     size_t common = nvdp__least(nvdp__rows(set, i), nvdp__rows(set, j));
     if (row >= common) return;
-    size_t rows = nvdp__least(layout->rows, common - row);
-    size_t n = layout->pieces > 1 ? nvdp__least(layout->width, set->dim - piece * layout->width)
-                                  : rows * set->dim;
+    size_t rows = nvdp__least(pairs->block_rows, common - row);
+    size_t n = pairs->pieces > 1 ? nvdp__least(pairs->width, set->dim - piece * pairs->width)
+                                 : rows * set->dim;
     struct nvdp__block p = block_of(pairs, i, row, rows, piece);
     struct nvdp__block q = block_of(pairs, j, row, rows, piece);
     double part[2];
@@ -45,8 +223,8 @@ void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__gaussi
     }
 }
 
-void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
-                       size_t i, size_t j, struct nvdp__both *pair) {
+void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
+                       size_t j, struct nvdp__both *pair) {
     const struct nvdp_posteriors *set = pairs->set;
     double part[2] = {0, 0};
     double gaussian[2] = {pair->value[0] * set->kappa, pair->value[1] * set->kappa};
@@ -59,47 +237,62 @@ void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__gauss
     }
 }
 
-static void all_blocks(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
-                       size_t i, size_t j, struct nvdp__both *pair) {
-    const struct nvdp__layout *layout = &pairs->layout;
+/* D(i || j), what only one of the two has being known. */
+static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
+                         size_t j, double unmatched) {
+    struct nvdp__both pair = {.value = {unmatched, 0}, .wanted = {unmatched < INFINITY, false}};
     size_t common = nvdp__least(nvdp__rows(pairs->set, i), nvdp__rows(pairs->set, j));
-    for (size_t row = 0; row < common; row += layout->rows) {
-        for (size_t piece = 0; piece < layout->pieces; piece++) {
-            if (!pair->wanted[0] && !pair->wanted[1]) return;
-            nvdp__pair_block(pairs, plan, i, j, row, piece, pair);
+    for (size_t row = 0; row < common; row += pairs->block_rows) {
+        for (size_t piece = 0; piece < pairs->pieces && pair.wanted[0]; piece++) {
+            nvdp__pair_block(pairs, plan, i, j, row, piece, &pair);
         }
     }
-}
-
-double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
-                        size_t i, size_t j) {
-    double start = nvdp__unmatched(pairs, i, j);
-    if (isinf(start) || nvdp__weights_outside(&pairs->weights, plan->order, i, j)) return INFINITY;
-    struct nvdp__both pair = {.value = {start, 0}, .wanted = {true, false}};
-    all_blocks(pairs, plan, i, j, &pair);
     nvdp__pair_finish(pairs, plan, i, j, &pair);
     return pair.value[0];
 }
 
-double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
-                        size_t i, size_t j) {
+double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
+                        size_t j) {
+    double unmatched = nvdp__unmatched(pairs, i, j);
+    if (isinf(unmatched) || nvdp__weights_outside(&pairs->weights, plan->order, i, j)) {
+        return INFINITY;
+    }
+    return whole_pair(pairs, plan, i, j, unmatched);
+}
+
+double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
+                        size_t j) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t rows_i = nvdp__rows(set, i);
     size_t rows_j = nvdp__rows(set, j);
-    struct nvdp__both pair = {.wanted = {true, false}};
     if (rows_i != rows_j && set->policy == NVDP_LENGTH_PUBLIC) return INFINITY;
-    for (size_t row = rows_j; row < rows_i; row++) {
+    bool longer = rows_i > rows_j; /* i is: its last rows against padding */
+    size_t text = longer ? i : j;
+    double unmatched = 0;
+    for (size_t row = nvdp__least(rows_i, rows_j); row < nvdp__rows(set, text); row++) {
         double part[2] = {0, 0};
-        nvdp__against_padding(pairs, plan, i, set->offset[i] + row, part);
-        pair.value[0] += part[0];
+        against_padding(pairs, plan, text, set->offset[text] + row, part);
+        unmatched += longer ? part[0] : part[1];
     }
-    for (size_t row = rows_i; row < rows_j; row++) {
-        double part[2] = {0, 0};
-        nvdp__against_padding(pairs, plan, j, set->offset[j] + row, part);
-        pair.value[0] += part[1];
-    }
-    pair.wanted[0] = pair.value[0] < INFINITY;
-    all_blocks(pairs, plan, i, j, &pair);
-    nvdp__pair_finish(pairs, plan, i, j, &pair);
-    return pair.value[0];
+    return whole_pair(pairs, plan, i, j, unmatched);
+}
+
+/* --- What all statistics of pairs go by --- */
+
+bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency, size_t i,
+                    size_t j) {
+    if (i == j) return false;
+    return adjacency == NVDP_ADJACENT_ALL || nvdp__rows(set, i) == nvdp__rows(set, j);
+}
+
+double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, size_t i) {
+    if (unit == NVDP__SUM) return 1;
+    double components = (double)nvdp_sample_components(set, i) * set->kappa;
+    return unit == NVDP__PER_COMPONENT ? components : components * (double)set->dim;
+}
+
+struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
+                                                 enum nvdp__unit unit) {
+    if (unit == NVDP__SUM) return &summary->sum;
+    return unit == NVDP__PER_COMPONENT ? &summary->per_component : &summary->per_component_dim;
 }

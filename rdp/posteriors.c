@@ -1,7 +1,6 @@
-/* The arrays of a set of posteriors, and what must hold for them. */
-#include "base/base.h"
-#include <math.h>
-#include <nvdp/posteriors.h>
+/* Sets of posteriors: their arrays, what must hold for them, drawn subsets, what they look like. */
+#include "base/random.h"
+#include "rdp/pairs.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,8 @@ static const double alpha_most = 1e100;
 
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *made = NULL;
     size_t items = 0;
     if (dim == 0 || texts == SIZE_MAX) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -22,26 +23,22 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "posteriors: %zu rows of width %zu are too many",
                           rows, dim);
     }
-    struct nvdp_posteriors *made = nvdp__calloc(ctx, 1, sizeof *made);
-    if (made == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->texts = texts;
     made->dim = dim;
     made->prior_alpha = 1;
     made->pad_alpha = 1;
     made->kappa = 1;
     made->policy = NVDP_LENGTH_PUBLIC;
-    made->offset = nvdp__calloc(ctx, texts + 1, sizeof *made->offset);
-    if (made->offset != NULL && with_alpha) {
-        made->alpha = nvdp__calloc(ctx, rows, sizeof *made->alpha);
-    }
-    if (made->alpha != NULL || !with_alpha) made->mu = nvdp__calloc(ctx, items, sizeof *made->mu);
-    if (made->mu != NULL) made->logvar = nvdp__calloc(ctx, items, sizeof *made->logvar);
-    if (made->offset == NULL || made->logvar == NULL) {
-        nvdp_posteriors_free(made);
-        return NVDP_ERR_MEMORY;
-    }
+    NVDP_TRY(NVDP__NEW(ctx, made->offset, texts + 1));
+    if (with_alpha) NVDP_TRY(NVDP__NEW(ctx, made->alpha, rows));
+    NVDP_TRY(NVDP__NEW(ctx, made->mu, items));
+    NVDP_TRY(NVDP__NEW(ctx, made->logvar, items));
     *out = made;
-    return NVDP_OK;
+    made = NULL;
+cleanup:
+    nvdp_posteriors_free(made);
+    return status;
 }
 
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors) {
@@ -54,99 +51,81 @@ void nvdp_posteriors_free(struct nvdp_posteriors *posteriors) {
     free(posteriors);
 }
 
-/* What messages need to say where a fault is. */
-struct place {
-    struct nvdp_context *ctx;
-    const char *source;
-    const char *separator;
-};
+/* --- What must hold --- */
 
-static nvdp_status check_offsets(const struct place *at, const struct nvdp_posteriors *set) {
+/* A pseudo-count that an attribute holds. */
+static nvdp_status check_count(struct nvdp_context *ctx, const char *name, double value) {
+    if (value >= alpha_least && value <= alpha_most) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "attribute %s: expected a pseudo-count from %g to %g, found %g", name,
+                      alpha_least, alpha_most, value);
+}
+
+static nvdp_status check_attributes(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
+    bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
+    if (set->kappa < 1) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute kappa: expected at least 1, found %d",
+                          set->kappa);
+    }
+    if (!hidden && set->policy != NVDP_LENGTH_PUBLIC) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "attribute length_policy: expected hidden or public, found %d",
+                          (int)set->policy);
+    }
+    if (hidden && set->length == 0) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute length: expected at least 1, found 0");
+    }
+    if (memchr(set->method, '\0', sizeof set->method) == NULL) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute method: expected at most %zu characters",
+                          sizeof set->method - 1);
+    }
+    if (set->alpha == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(check_count(ctx, "prior_alpha", set->prior_alpha));
+    return hidden ? check_count(ctx, "pad_alpha", set->pad_alpha) : NVDP_OK;
+}
+
+static nvdp_status check_offsets(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
     if (set->offset[0] != 0) {
-        return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                          "%s%sdataset offset, row 0: expected 0, found %zu", at->source,
-                          at->separator, set->offset[0]);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "dataset offset, row 0: expected 0, found %zu",
+                          set->offset[0]);
     }
     for (size_t i = 0; i < set->texts; i++) {
         if (set->offset[i + 1] < set->offset[i]) {
-            return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                              "%s%sdataset offset, row %zu: expected at least %zu, found %zu",
-                              at->source, at->separator, i + 1, set->offset[i], set->offset[i + 1]);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "dataset offset, row %zu: expected at least %zu, found %zu", i + 1,
+                              set->offset[i], set->offset[i + 1]);
         }
-        size_t rows = set->offset[i + 1] - set->offset[i];
-        if (set->policy == NVDP_LENGTH_HIDDEN && rows > set->length) {
-            return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                              "%s%sdataset offset, row %zu: expected at most %zu rows a text (the "
+        if (set->policy == NVDP_LENGTH_HIDDEN && nvdp__rows(set, i) > set->length) {
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "dataset offset, row %zu: expected at most %zu rows a text (the "
                               "hidden length), found %zu",
-                              at->source, at->separator, i + 1, set->length, rows);
+                              i + 1, set->length, nvdp__rows(set, i));
         }
     }
     return NVDP_OK;
 }
 
-/* A pseudo-count that an attribute holds. */
-static nvdp_status check_count(const struct place *at, const char *name, double value) {
-    if (value >= alpha_least && value <= alpha_most) return NVDP_OK;
-    return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                      "%s%sattribute %s: expected a pseudo-count from %g to %g, found %g",
-                      at->source, at->separator, name, alpha_least, alpha_most, value);
-}
-
-static nvdp_status check_attributes(const struct place *at, const struct nvdp_posteriors *set) {
-    if (set->kappa < 1) {
-        return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                          "%s%sattribute kappa: expected at least 1, found %d", at->source,
-                          at->separator, set->kappa);
-    }
-    if (set->policy != NVDP_LENGTH_HIDDEN && set->policy != NVDP_LENGTH_PUBLIC) {
-        return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                          "%s%sattribute length_policy: expected hidden or public, found %d",
-                          at->source, at->separator, (int)set->policy);
-    }
-    if (set->policy == NVDP_LENGTH_HIDDEN && set->length == 0) {
-        return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                          "%s%sattribute length: expected at least 1, found 0", at->source,
-                          at->separator);
-    }
-    if (memchr(set->method, '\0', sizeof set->method) == NULL) {
-        return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                          "%s%sattribute method: expected at most %zu characters", at->source,
-                          at->separator, sizeof set->method - 1);
-    }
-    if (set->alpha == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(check_count(at, "prior_alpha", set->prior_alpha));
-    if (set->policy == NVDP_LENGTH_PUBLIC) return NVDP_OK;
-    return check_count(at, "pad_alpha", set->pad_alpha);
-}
-
-static nvdp_status check_alpha(const struct place *at, const struct nvdp_posteriors *set) {
-    size_t rows = set->offset[set->texts];
+static nvdp_status check_rows(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
+    const size_t rows = set->offset[set->texts];
     for (size_t r = 0; set->alpha != NULL && r < rows; r++) {
-        if (!(set->alpha[r] >= alpha_least && set->alpha[r] <= alpha_most)) {
-            return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                              "%s%sdataset alpha, row %zu: expected a pseudo-count > 0 (%g to %g), "
-                              "found %g",
-                              at->source, at->separator, r, alpha_least, alpha_most, set->alpha[r]);
-        }
+        if (set->alpha[r] >= alpha_least && set->alpha[r] <= alpha_most) continue;
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "dataset alpha, row %zu: expected a pseudo-count > 0 (%g to %g), "
+                          "found %g",
+                          r, alpha_least, alpha_most, set->alpha[r]);
     }
-    return NVDP_OK;
-}
-
-static nvdp_status check_vectors(const struct place *at, const struct nvdp_posteriors *set) {
-    size_t items = set->offset[set->texts] * set->dim;
-    for (size_t k = 0; k < items; k++) {
+    for (size_t k = 0; k < rows * set->dim; k++) {
         if (!isfinite(set->mu[k])) {
-            return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                              "%s%sdataset mu, row %zu, column %zu: expected a finite number, "
-                              "found %g",
-                              at->source, at->separator, k / set->dim, k % set->dim, set->mu[k]);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "dataset mu, row %zu, column %zu: expected a finite number, found %g",
+                              k / set->dim, k % set->dim, set->mu[k]);
         }
         if (!(fabs(set->logvar[k]) <= logvar_limit)) {
-            return nvdp__fail(at->ctx, NVDP_ERR_INPUT,
-                              "%s%sdataset logvar, row %zu, column %zu: expected a number from %g "
-                              "to %g, found %g",
-                              at->source, at->separator, k / set->dim, k % set->dim, -logvar_limit,
-                              logvar_limit, set->logvar[k]);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "dataset logvar, row %zu, column %zu: expected a number from %g to "
+                              "%g, found %g",
+                              k / set->dim, k % set->dim, -logvar_limit, logvar_limit,
+                              set->logvar[k]);
         }
     }
     return NVDP_OK;
@@ -154,10 +133,174 @@ static nvdp_status check_vectors(const struct place *at, const struct nvdp_poste
 
 nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
                                   const struct nvdp_posteriors *posteriors, const char *source) {
-    struct place at = {.ctx = ctx, .source = source != NULL ? source : "", .separator = ""};
-    if (at.source[0] != '\0') at.separator = ": ";
-    NVDP_RETURN_IF_FAILED(check_attributes(&at, posteriors));
-    NVDP_RETURN_IF_FAILED(check_offsets(&at, posteriors));
-    NVDP_RETURN_IF_FAILED(check_alpha(&at, posteriors));
-    return check_vectors(&at, posteriors);
+    nvdp_status status = check_attributes(ctx, posteriors);
+    if (status == NVDP_OK) status = check_offsets(ctx, posteriors);
+    if (status == NVDP_OK) status = check_rows(ctx, posteriors);
+    bool named = source != NULL && source[0] != '\0';
+    return status != NVDP_OK && named ? nvdp__fail_prefix(ctx, status, source) : status;
+}
+
+/* --- Some of the texts, drawn --- */
+
+/* The first `texts` of a shuffle, in their order. */
+static nvdp_status draw_texts(struct nvdp_context *ctx, size_t all, size_t texts, uint64_t seed,
+                              size_t *index) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream =
+        nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_TEXTS, 0);
+    int64_t *order = NULL;
+    bool *drawn = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, order, all));
+    NVDP_TRY(NVDP__NEW(ctx, drawn, all));
+    for (size_t i = 0; i < all; i++) {
+        order[i] = (int64_t)i;
+    }
+    nvdp__stream_shuffle(&stream, all, order);
+    for (size_t i = 0; i < texts; i++) {
+        drawn[order[i]] = true;
+    }
+    for (size_t i = 0, k = 0; i < all; i++) {
+        if (drawn[i]) index[k++] = i;
+    }
+cleanup:
+    free(order);
+    free(drawn);
+    return status;
+}
+
+nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                  size_t texts, uint64_t seed, size_t *index,
+                                  struct nvdp_posteriors **out) {
+    struct nvdp_posteriors *made = NULL;
+    const size_t dim = from->dim;
+    size_t rows = 0;
+    NVDP_RETURN_IF_FAILED(draw_texts(ctx, from->texts, texts, seed, index));
+    for (size_t i = 0; i < texts; i++) {
+        rows += nvdp__rows(from, index[i]);
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp_posteriors_create(ctx, texts, rows, dim, from->alpha != NULL, &made));
+    made->prior_alpha = from->prior_alpha;
+    made->pad_alpha = from->pad_alpha;
+    made->kappa = from->kappa;
+    made->policy = from->policy;
+    made->length = from->length;
+    memcpy(made->method, from->method, sizeof made->method);
+    for (size_t i = 0; i < texts; i++) {
+        size_t row = made->offset[i];
+        size_t first = from->offset[index[i]];
+        size_t n = nvdp__rows(from, index[i]);
+        memcpy(made->mu + row * dim, from->mu + first * dim, n * dim * sizeof *made->mu);
+        memcpy(made->logvar + row * dim, from->logvar + first * dim, n * dim * sizeof *made->mu);
+        if (from->alpha != NULL) {
+            memcpy(made->alpha + row, from->alpha + first, n * sizeof *made->alpha);
+        }
+        made->offset[i + 1] = row + n;
+    }
+    *out = made;
+    return NVDP_OK;
+}
+
+/* --- What posteriors look like: effective number of vectors, pseudo-counts, means, deviations --- */
+
+const double nvdp_spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
+const double nvdp_alpha_first = -8;
+const double nvdp_alpha_width = .25;
+
+/* Reorders values. */
+static struct nvdp_spread spread(size_t n, double *values) {
+    struct nvdp_spread made = {.mean = NAN};
+    double sum = 0;
+    size_t place = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += values[i];
+    }
+    if (n > 0) made.mean = sum / (double)n;
+    for (int level = 0; level < NVDP_SPREAD_QUANTILES; level++) {
+        made.quantile[level] =
+            n > 0 ? nvdp__quantile(n, place, nvdp_spread_level[level], values, &place) : NAN;
+    }
+    return made;
+}
+
+/* Sums over the components of one text's sample. */
+struct sums {
+    double alpha;   /* sum a */
+    double squares; /* sum a^2 */
+    double entropy; /* sum a log a */
+};
+
+static void add(struct sums *to, double count, double alpha) {
+    to->alpha += count * alpha;
+    to->squares += count * alpha * alpha;
+    to->entropy += count * alpha * log(alpha);
+}
+
+/* With p = a/A over components: -sum p log p = log A - sum a log a / A, and 1/sum p^2 = A^2 / sum
+ * a^2; kappa vectors of equal weight a component make either number kappa times as large. */
+static void count_vectors(const struct nvdp_posteriors *set, size_t i, double *vectors,
+                          double *vectors_l2, double *token_share) {
+    struct sums sums = {0};
+    size_t rows = set->offset[i + 1] - set->offset[i];
+    for (size_t r = set->offset[i]; r < set->offset[i + 1]; r++) {
+        add(&sums, 1, set->alpha[r]);
+    }
+    double tokens = sums.alpha;
+    add(&sums, 1, set->prior_alpha);
+    if (set->policy == NVDP_LENGTH_HIDDEN && set->length > rows) {
+        add(&sums, (double)(set->length - rows), set->pad_alpha);
+    }
+    *vectors = set->kappa * exp(log(sums.alpha) - sums.entropy / sums.alpha);
+    *vectors_l2 = set->kappa * sums.alpha * sums.alpha / sums.squares;
+    *token_share = tokens / sums.alpha;
+}
+
+static void count_alpha(const struct nvdp_posteriors *set, size_t tokens,
+                        struct nvdp_posterior_summary *to) {
+    for (size_t r = 0; r < tokens; r++) {
+        double bin = floor((log10(set->alpha[r]) - nvdp_alpha_first) / nvdp_alpha_width);
+        if (bin < 0) {
+            to->alpha_below++;
+        } else if (bin >= NVDP_ALPHA_BINS) {
+            to->alpha_above++;
+        } else {
+            to->alpha_bin[(size_t)bin]++;
+        }
+    }
+}
+
+static void mean_gaussians(const struct nvdp_posteriors *set, size_t tokens,
+                           struct nvdp_posterior_summary *to) {
+    size_t entries = tokens * set->dim;
+    double mu = 0, sigma = 0;
+    for (size_t k = 0; k < entries; k++) {
+        mu += fabs(set->mu[k]);
+        sigma += exp(set->logvar[k] / 2);
+    }
+    to->mean_abs_mu = entries > 0 ? mu / (double)entries : NAN;
+    to->mean_sigma = entries > 0 ? sigma / (double)entries : NAN;
+}
+
+nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
+                                      const struct nvdp_posteriors *posteriors,
+                                      struct nvdp_posterior_summary *out) {
+    const size_t texts = posteriors->texts;
+    struct nvdp_posterior_summary made = {
+        .texts = texts, .tokens = posteriors->offset[texts], .weighted = posteriors->alpha != NULL};
+    double *values = nvdp__calloc(ctx, texts, 3 * sizeof *values);
+    if (values == NULL) return NVDP_ERR_MEMORY;
+    double *vectors = values, *vectors_l2 = values + texts, *share = values + 2 * texts;
+    for (size_t i = 0; made.weighted && i < texts; i++) {
+        count_vectors(posteriors, i, &vectors[i], &vectors_l2[i], &share[i]);
+    }
+    size_t counted = made.weighted ? texts : 0;
+    made.vectors = spread(counted, vectors);
+    made.vectors_l2 = spread(counted, vectors_l2);
+    made.token_share = spread(counted, share);
+    if (made.weighted) count_alpha(posteriors, made.tokens, &made);
+    mean_gaussians(posteriors, made.tokens, &made);
+    free(values);
+    *out = made;
+    return NVDP_OK;
 }

@@ -1,36 +1,23 @@
-/* The report as one JSON object. */
+/* The report of a set of posteriors, as one JSON object and for people. */
 #include "base/json.h"
-#include <math.h>
-#include <nvdp/privacy.h>
+#include "rdp/pairs.h"
 #include <stdlib.h>
 
-static const char *adjacency_name(enum nvdp_adjacency adjacency) {
-    return adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all";
+/* --- JSON.  json_pack keeps the order of its members, takes what it is given over, and fails where
+ * any of it is NULL --- */
+
+static json_t *number(double value) {
+    return nvdp__json_number(value);
 }
 
-static const char *arithmetic_name(enum nvdp_pairs_arithmetic arithmetic) {
-    return arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast";
-}
-
-/* Steals `value`; false where there was no memory for it. */
-static bool set(json_t *object, const char *key, json_t *value) {
-    return json_object_set_new(object, key, value) == 0;
-}
-
-static bool set_number(json_t *object, const char *key, double value) {
-    return set(object, key, nvdp__json_number(value));
-}
-
-static bool set_count(json_t *object, const char *key, size_t value) {
-    return set(object, key, json_integer((json_int_t)value));
-}
-
-static json_t *quantiles(const struct nvdp_divergence_summary *from) {
+/* {"0.5": value, ...} from pack(&from[level * size]). */
+static json_t *by_level(int levels, const double *level, const void *from, size_t size,
+                        json_t *pack(const void *)) {
     json_t *object = json_object();
-    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+    for (int k = 0; k < levels; k++) {
         char key[16];
-        snprintf(key, sizeof key, "%g", nvdp_pair_quantile_level[level]);
-        if (!set_number(object, key, from->quantile[level])) {
+        snprintf(key, sizeof key, "%g", level[k]);
+        if (json_object_set_new(object, key, pack((const char *)from + (size_t)k * size)) != 0) {
             json_decref(object);
             return NULL;
         }
@@ -38,187 +25,111 @@ static json_t *quantiles(const struct nvdp_divergence_summary *from) {
     return object;
 }
 
-static json_t *summary(const struct nvdp_divergence_summary *from, const char *note) {
-    json_t *object = json_object();
-    json_t *pair = json_pack("[I,I]", (json_int_t)from->max_p, (json_int_t)from->max_q);
-    bool good = set(object, "argmax", pair);
-    good = good && set_number(object, "max", from->max);
-    good = good && set_number(object, "mean", from->mean);
-    good = good && set_number(object, "max_finite", from->max_finite);
-    good = good && set_number(object, "mean_finite", from->mean_finite);
-    good = good && set(object, "quantiles", quantiles(from));
-    if (note != NULL) good = good && set(object, "note", json_string(note));
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+static json_t *pack_number(const void *from) {
+    return number(*(const double *)from);
 }
 
-static json_t *column(const struct nvdp_bdp_column *from) {
+static json_t *pack_interval(const void *from) {
+    const struct nvdp_interval *interval = from;
+    return json_pack("[o,o]", number(interval->low), number(interval->high));
+}
+
+static json_t *pack_summary(const struct nvdp_divergence_summary *from, const char *note) {
+    return json_pack("{s:[I,I], s:o, s:o, s:o, s:o, s:o, s:s*}", "argmax", (json_int_t)from->max_p,
+                     (json_int_t)from->max_q, "max", number(from->max), "mean", number(from->mean),
+                     "max_finite", number(from->max_finite), "mean_finite",
+                     number(from->mean_finite), "quantiles",
+                     by_level(NVDP_PAIR_QUANTILES, nvdp_pair_quantile_level, from->quantile,
+                              sizeof from->quantile[0], pack_number),
+                     "note", note);
+}
+
+static json_t *pack_column(const struct nvdp_bdp_column *from) {
     const struct nvdp_bdp_cost *worst = &from->worst;
-    json_t *object = json_object();
-    bool good = set_number(object, "epsilon", worst->epsilon);
-    good = good && set_number(object, "mean_epsilon", from->mean_epsilon);
-    good = good && set_number(object, "moment", worst->moment);
-    good = good && set_number(object, "cost", worst->cost);
-    good = good && set_count(object, "m", worst->m);
-    good = good && set_number(object, "t", worst->t);
-    good = good && set_number(object, "log_M", worst->log_mean);
-    good = good && set_number(object, "log_S", worst->log_sd);
-    good = good && set_number(object, "max_X", worst->max);
-    good = good && set_number(object, "floor", from->floor);
-    good = good && set_count(object, "worst_text", from->worst_text);
-    good = good && set_count(object, "infinite_texts", from->infinite_texts);
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "epsilon",
+                     number(worst->epsilon), "mean_epsilon", number(from->mean_epsilon), "moment",
+                     number(worst->moment), "cost", number(worst->cost), "m", (json_int_t)worst->m,
+                     "t", number(worst->t), "log_M", number(worst->log_mean), "log_S",
+                     number(worst->log_sd), "max_X", number(worst->max), "floor",
+                     number(from->floor), "worst_text", (json_int_t)from->worst_text,
+                     "infinite_texts", (json_int_t)from->infinite_texts);
 }
 
-static json_t *divergences(const struct nvdp_pairs_summary *from) {
-    json_t *object = json_object();
-    bool good = set(object, "sum",
-                    summary(&from->sum, "of one release of a text; S releases cost S times this"));
-    good = good && set(object, "per_component", summary(&from->per_component, NULL));
-    good = good && set(object, "per_component_dim",
-                       summary(&from->per_component_dim,
-                               "as in the published tables; not a privacy guarantee"));
-    if (good) return object;
-    json_decref(object);
-    return NULL;
-}
-
-static json_t *bayesian(const struct nvdp_privacy_report *report) {
-    json_t *object = json_object();
-    bool good = set_number(object, "delta", report->bdp.delta);
-    good = good && set_number(object, "gamma", report->bdp.gamma);
-    good = good && set(object, "releases", json_integer(report->bdp.releases));
-    good = good && set_count(object, "texts", report->bdp_texts);
-    good = good && set(object, "small_population", json_boolean(report->small_population));
-    good = good && set(object, "published", column(&report->published));
-    good = good && set(object, "best", column(&report->best));
-    if (good) return object;
-    json_decref(object);
-    return NULL;
-}
-
-static json_t *interval(const struct nvdp_interval *from) {
-    json_t *low = nvdp__json_number(from->low);
-    json_t *high = nvdp__json_number(from->high);
-    return json_pack("[o,o]", low, high);
-}
-
-static json_t *quantile_intervals(const struct nvdp_pairs_sample *from) {
-    json_t *object = json_object();
-    bool good = object != NULL;
-    for (int level = 0; good && level < NVDP_PAIR_QUANTILES; level++) {
-        char key[16];
-        snprintf(key, sizeof key, "%g", nvdp_pair_quantile_level[level]);
-        good = set(object, key, interval(&from->quantile[level]));
-    }
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
+    return json_pack("{s:o, s:o, s:i, s:I, s:b, s:o, s:o}", "delta", number(report->bdp.delta),
+                     "gamma", number(report->bdp.gamma), "releases", report->bdp.releases, "texts",
+                     (json_int_t)report->bdp_texts, "small_population",
+                     (int)report->small_population, "published", pack_column(&report->published),
+                     "best", pack_column(&report->best));
 }
 
 /* What stands on drawn pairs; null where every pair was computed. */
-static json_t *sample(const struct nvdp_pairs_sample *from) {
+static json_t *pack_sample(const struct nvdp_pairs_sample *from) {
     if (from->drawn == 0) return json_null();
-    json_t *object = json_object();
-    bool good = set_count(object, "drawn", from->drawn);
-    good = good && set_count(object, "summed_for_max", from->summed);
-    good = good && set_number(object, "confidence", from->confidence);
-    good = good && set(object, "mean", interval(&from->mean));
-    good = good && set(object, "mean_bound", interval(&from->mean_bound));
-    good = good && set(object, "quantiles", quantile_intervals(from));
-    good = good && set(object, "infinite_share", interval(&from->infinite_share));
-    good = good && set(object, "note",
-                       json_string("max is over all pairs, exact; mean, quantiles and infinite are "
-                                   "of the drawn pairs; intervals are of rd.sum"));
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "drawn", (json_int_t)from->drawn,
+                     "summed_for_max", (json_int_t)from->summed, "confidence",
+                     number(from->confidence), "mean", pack_interval(&from->mean), "mean_bound",
+                     pack_interval(&from->mean_bound), "quantiles",
+                     by_level(NVDP_PAIR_QUANTILES, nvdp_pair_quantile_level, from->quantile,
+                              sizeof from->quantile[0], pack_interval),
+                     "infinite_share", pack_interval(&from->infinite_share), "note",
+                     "max is over all pairs, exact; mean, quantiles and infinite are of the drawn "
+                     "pairs; intervals are of rd.sum");
 }
 
-static json_t *spread(const struct nvdp_spread *from, bool there) {
+static json_t *pack_spread(const struct nvdp_spread *from, bool there) {
     if (!there) return json_null();
-    json_t *quantile = json_object(), *object = json_object();
-    bool good = set_number(object, "mean", from->mean);
-    for (int level = 0; level < NVDP_SPREAD_QUANTILES; level++) {
-        char key[16];
-        snprintf(key, sizeof key, "%g", nvdp_spread_level[level]);
-        good = good && set_number(quantile, key, from->quantile[level]);
-    }
-    good = set(object, "quantiles", quantile) && good;
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+    return json_pack("{s:o, s:o}", "mean", number(from->mean), "quantiles",
+                     by_level(NVDP_SPREAD_QUANTILES, nvdp_spread_level, from->quantile,
+                              sizeof from->quantile[0], pack_number));
 }
 
-static json_t *alpha_histogram(const struct nvdp_posterior_summary *from) {
+static json_t *pack_alpha(const struct nvdp_posterior_summary *from) {
     if (!from->weighted) return json_null();
-    json_t *object = json_object(), *counts = json_array();
-    bool good = true;
+    json_t *counts = json_array();
     for (int bin = 0; bin < NVDP_ALPHA_BINS; bin++) {
-        good = json_array_append_new(counts, json_integer((json_int_t)from->alpha_bin[bin])) == 0 &&
-               good;
+        json_array_append_new(counts, json_integer((json_int_t)from->alpha_bin[bin]));
     }
-    good = set(object, "counts", counts) && good;
-    good = good && set_number(object, "first", nvdp_alpha_first);
-    good = good && set_number(object, "width", nvdp_alpha_width);
-    good = good && set_count(object, "below", from->alpha_below);
-    good = good && set_count(object, "above", from->alpha_above);
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+    return json_pack("{s:o, s:o, s:o, s:I, s:I}", "counts", counts, "first",
+                     number(nvdp_alpha_first), "width", number(nvdp_alpha_width), "below",
+                     (json_int_t)from->alpha_below, "above", (json_int_t)from->alpha_above);
 }
 
-static json_t *posterior(const struct nvdp_posterior_summary *from) {
-    json_t *object = json_object();
-    bool good = set_count(object, "texts", from->texts);
-    good = good && set_count(object, "tokens", from->tokens);
-    good = good && set(object, "effective_vectors", spread(&from->vectors, from->weighted));
-    good = good && set(object, "effective_vectors_l2", spread(&from->vectors_l2, from->weighted));
-    good = good && set(object, "token_share", spread(&from->token_share, from->weighted));
-    good = good && set_number(object, "mean_abs_mu", from->mean_abs_mu);
-    good = good && set_number(object, "mean_sigma", from->mean_sigma);
-    good = good && set(object, "log10_alpha", alpha_histogram(from));
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
+    return json_pack(
+        "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)from->texts, "tokens",
+        (json_int_t)from->tokens, "effective_vectors", pack_spread(&from->vectors, from->weighted),
+        "effective_vectors_l2", pack_spread(&from->vectors_l2, from->weighted), "token_share",
+        pack_spread(&from->token_share, from->weighted), "mean_abs_mu", number(from->mean_abs_mu),
+        "mean_sigma", number(from->mean_sigma), "log10_alpha", pack_alpha(from));
 }
 
-static json_t *whole(const struct nvdp_privacy_report *report) {
+static json_t *pack_report(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
-    bool hidden = report->policy == NVDP_LENGTH_HIDDEN;
-    json_t *object = json_object();
-    bool good = set(object, "method", json_string(report->method));
-    good = good && set(object, "units", json_string("nats"));
-    good = good && set(object, "scope",
-                       json_string("measured on the given texts; not a bound over all texts"));
-    good = good && set(object, "adjacency", json_string(adjacency_name(pairs->adjacency)));
-    good = good && set(object, "length_policy", json_string(hidden ? "hidden" : "public"));
-    good = good && set_count(object, "components", report->components);
-    good = good && set_count(object, "dim", report->dim);
-    good = good && set(object, "kappa", json_integer(report->kappa));
-    good = good && set_number(object, "order", pairs->order);
-    good = good && set(object, "arithmetic", json_string(arithmetic_name(pairs->arithmetic)));
-    good = good && set_count(object, "n", pairs->texts);
-    good = good && set_count(object, "pairs", pairs->pairs);
-    good = good && set_count(object, "infinite", pairs->infinite);
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
-    good = good && set_number(object, "infinite_share", share);
-    good = good && set(object, "sample", sample(&pairs->sample));
-    good = good && set(object, "rd", divergences(pairs));
-    good = good && set(object, "bdp", bayesian(report));
-    good = good && set(object, "posterior", posterior(&report->posterior));
-    if (good) return object;
-    json_decref(object);
-    return NULL;
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
+        " s:{s:o, s:o, s:o}, s:o, s:o}",
+        "method", report->method, "units", "nats", "scope",
+        "measured on the given texts; not a bound over all texts", "adjacency",
+        pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
+        report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public", "components",
+        (json_int_t)report->components, "dim", (json_int_t)report->dim, "kappa", report->kappa,
+        "order", number(pairs->order), "arithmetic",
+        pairs->arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast", "n", (json_int_t)pairs->texts,
+        "pairs", (json_int_t)pairs->pairs, "infinite", (json_int_t)pairs->infinite,
+        "infinite_share", number(share), "sample", pack_sample(&pairs->sample), "rd", "sum",
+        pack_summary(&pairs->sum, "of one release of a text; S releases cost S times this"),
+        "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
+        pack_summary(&pairs->per_component_dim,
+                     "as in the published tables; not a privacy guarantee"),
+        "bdp", pack_bayesian(report), "posterior", pack_posterior(&report->posterior));
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
-    json_t *object = whole(report);
+    json_t *object = pack_report(report);
     if (object == NULL) {
         return nvdp__fail(
             ctx, NVDP_ERR_NUMERIC,
@@ -230,4 +141,215 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
     if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "privacy report: out of memory");
     *out = text;
     return NVDP_OK;
+}
+
+/* --- For people --- */
+
+enum { CELL = 24 };
+
+/* "inf" is said as such; finite numbers in four digits. */
+static const char *say(char text[CELL], double value) {
+    if (isnan(value)) {
+        snprintf(text, CELL, "-");
+    } else if (isinf(value)) {
+        snprintf(text, CELL, "%s", value > 0 ? "inf" : "-inf");
+    } else if (value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e7)) {
+        snprintf(text, CELL, "%.3e", value);
+    } else {
+        snprintf(text, CELL, "%.4f", value);
+    }
+    return text;
+}
+
+static void cell(FILE *to, double value) {
+    char text[CELL];
+    fprintf(to, " %12s", say(text, value));
+}
+
+static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    fprintf(to, "Privacy of %zu texts", pairs->texts);
+    if (report->method[0] != '\0') fprintf(to, ", method %s", report->method);
+    fprintf(to, "\nA sample has %s%zu components of %zu dimensions",
+            report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components, report->dim);
+    if (report->kappa > 1) fprintf(to, ", %d vectors a component", report->kappa);
+    fprintf(to, "; length %s.\n",
+            report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public (different lengths: inf)");
+    fputs("Measured on the given texts; not a bound over all texts.\n\n", to);
+}
+
+static void print_row(FILE *to, const char *name, const struct nvdp_divergence_summary *from,
+                      const char *note) {
+    fprintf(to, "  %-20s", name);
+    cell(to, from->max);
+    cell(to, from->mean);
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        cell(to, from->quantile[level]);
+    }
+    fprintf(to, "%s%s\n", *note != '\0' ? "  " : "", note);
+}
+
+static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
+    if (pairs->infinite == 0) {
+        fputs("  No pair is infinite.\n", to);
+        return;
+    }
+    char max[CELL], mean[CELL];
+    double share = 100.0 * (double)pairs->infinite / (double)pairs->pairs;
+    char said[CELL];
+    if (share < 0.1) { /* never rounded to none or to all */
+        snprintf(said, sizeof said, "less than 0.1");
+    } else if (pairs->infinite < pairs->pairs && share > 99.9) {
+        snprintf(said, sizeof said, "more than 99.9");
+    } else {
+        snprintf(said, sizeof said, "%.1f", share);
+    }
+    fprintf(to, "  %s %% of pairs infinite (%zu): max and mean are inf; ", said, pairs->infinite);
+    if (pairs->infinite == pairs->pairs) {
+        fputs("no pair is finite.\n", to);
+        return;
+    }
+    fprintf(to,
+            "over the finite pairs only, the sum's max %s, mean %s (not a privacy statement).\n",
+            say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
+}
+
+/* "a to b" */
+static void print_interval(FILE *to, const char *name, const struct nvdp_interval *from) {
+    char low[CELL], high[CELL];
+    fprintf(to, "%s %s to %s", name, say(low, from->low), say(high, from->high));
+}
+
+/* What the drawn pairs say of all, and what does not rest on them. */
+static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
+    const struct nvdp_pairs_sample *sample = &pairs->sample;
+    char mean[CELL];
+    fprintf(
+        to,
+        "  max is over all pairs, by bounds: the full sums of %zu of them were computed. All "
+        "else is estimated from\n  %zu pairs, drawn uniformly. Intervals at %g %% of the sum:\n   ",
+        sample->summed, sample->drawn, 100 * sample->confidence);
+    if (isfinite(pairs->sum.max)) {
+        print_interval(to, " mean", &sample->mean);
+        print_interval(to, " (whatever the distribution:", &sample->mean_bound);
+        fputs(");\n   ", to);
+    }
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        char name[CELL];
+        snprintf(name, sizeof name, " %g %%:", 100 * nvdp_pair_quantile_level[level]);
+        print_interval(to, name, &sample->quantile[level]);
+        fputs(level + 1 < NVDP_PAIR_QUANTILES ? ";" : ".\n", to);
+    }
+    if (isfinite(pairs->sum.max)) {
+        fputs("  No pair is infinite, of all.\n", to);
+        return;
+    }
+    fprintf(
+        to,
+        "  Some pair is infinite: max and mean are inf. Of the drawn ones %zu are; of all, %.3g "
+        "to %.3g %%. Over the finite\n  drawn ones only, the sum's mean is %s",
+        pairs->infinite, 100 * sample->infinite_share.low, 100 * sample->infinite_share.high,
+        say(mean, pairs->sum.mean_finite));
+    print_interval(to, ",", &sample->mean);
+    fputs(" (not a privacy statement).\n", to);
+}
+
+static void print_divergences(const struct nvdp_privacy_report *report, FILE *to) {
+    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    int releases = report->bdp.releases;
+    char note[96] = "what is shared";
+    if (releases > 1)
+        snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
+                 releases, releases);
+    bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
+    bool exact = pairs->arithmetic == NVDP_PAIRS_EXACT;
+    fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n", pairs->order,
+            pairs->pairs, same ? " of the same length" : "");
+    fprintf(to, "  Arithmetic %s.\n",
+            exact ? "exact: within 1e-12" : "fast: within 1e-6, max within 1e-12");
+    fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        char name[CELL];
+        snprintf(name, sizeof name, "%g %%", 100 * nvdp_pair_quantile_level[level]);
+        fprintf(to, " %12s", name);
+    }
+    fputc('\n', to);
+    print_row(to, "sum", &pairs->sum, note);
+    print_row(to, "per component", &pairs->per_component, "");
+    print_row(to, "per component, dim", &pairs->per_component_dim,
+              "as in the published tables; not a privacy guarantee");
+    if (pairs->sample.drawn > 0) {
+        print_sample(pairs, to);
+    } else {
+        print_infinite(pairs, to);
+    }
+    fprintf(to,
+            "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
+            "measured.\n\n",
+            pairs->sum.max_p, pairs->sum.max_q);
+}
+
+static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
+    const struct nvdp_bdp_cost *worst = &from->worst;
+    /* Where epsilon is infinite every moment gives it: none was found, and no floor is met. */
+    bool found = isfinite(worst->epsilon);
+    char moment[CELL] = "-";
+    if (found) snprintf(moment, sizeof moment, "%g", worst->moment);
+    fprintf(to, "  %-20s", name);
+    cell(to, worst->epsilon);
+    cell(to, from->mean_epsilon);
+    cell(to, found ? from->floor : NAN);
+    fprintf(to, " %12s", moment);
+    cell(to, worst->max);
+    cell(to, worst->log_mean);
+    cell(to, worst->log_sd);
+    fprintf(to, " %12zu", from->infinite_texts);
+    fputc('\n', to);
+}
+
+static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
+    char t[CELL];
+    fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
+            report->bdp.delta, report->bdp.gamma, report->bdp.releases,
+            report->bdp.releases == 1 ? "" : "s");
+    if (report->bdp_texts < report->pairs.texts) {
+        fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
+    }
+    fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
+            "floor", "moment k", "max X", "log M", "log S", "inf texts");
+    print_column(to, "published k", &report->published);
+    print_column(to, "best k", &report->best);
+    fprintf(to,
+            "  floor: log(1/delta)/k, the least that this k gives, to equal texts.  Population m = "
+            "%zu, Student t = %s.\n",
+            report->published.worst.m, say(t, report->published.worst.t));
+    if (report->small_population) {
+        fputs(
+            "  warning: fewer than 64 other texts for some text: the bound is not to be trusted.\n",
+            to);
+    }
+}
+
+/* One line about what stands behind the divergences. */
+static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to) {
+    char a[CELL], b[CELL], c[CELL];
+    fprintf(to, "Posteriors of %zu tokens: mean |mu| %s, mean sigma %s", from->tokens,
+            say(a, from->mean_abs_mu), say(b, from->mean_sigma));
+    if (from->weighted) {
+        fprintf(to,
+                ";\n  effective number of vectors of a text (exp of the weights' entropy) %s on "
+                "average,\n  from %s (5 %%)",
+                say(a, from->vectors.mean), say(b, from->vectors.quantile[0]));
+        fprintf(to, " to %s (95 %%); tokens hold %s of the pseudo-counts",
+                say(b, from->vectors.quantile[NVDP_SPREAD_QUANTILES - 1]),
+                say(c, from->token_share.mean));
+    }
+    fputs(".\n", to);
+}
+
+void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
+    print_head(report, to);
+    print_divergences(report, to);
+    print_bayesian(report, to);
+    print_posterior(&report->posterior, to);
 }

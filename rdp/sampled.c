@@ -3,77 +3,123 @@
  * The largest divergence comes from nvdp__pairs_largest and is exact, and so is whether any pair is
  * infinite.  Pairs are drawn uniformly among the adjacent ordered ones, with replacement, from a
  * stream of their own: pair k depends on the seed and k alone.  Mean and quantiles are those of the
- * drawn pairs, with intervals (rdp/interval.h). */
-#include "rdp/sampled.h"
-#include "base/base.h"
+ * drawn pairs, with intervals (rdp/statistics.c). */
 #include "base/random.h"
-#include "rdp/interval.h"
-#include "rdp/order.h"
-#include "rdp/search.h"
-#include "rdp/subset.h"
-#include "rdp/summary.h"
-#include <math.h>
+#include "rdp/pairs.h"
+#include <gsl/gsl_sort_double.h>
 #include <stdlib.h>
 
-static const double confidence = 0.95;
+/* --- Adjacent texts in groups: any two of a group are adjacent, no two of different groups --- */
+
+struct groups {
+    size_t *text;              /* [N] group after group, ascending in each */
+    struct nvdp__group *group; /* [count] of at least two texts each */
+    size_t count;
+    uint64_t pairs; /* ordered */
+};
+
+static void groups_free(struct groups *groups) {
+    free(groups->text);
+    free(groups->group);
+}
+
+/* Where the length decides: texts of one length after those of a smaller one. */
+static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                 enum nvdp_adjacency adjacency, struct groups *out) {
+    nvdp_status status = NVDP_OK;
+    bool by_length = adjacency == NVDP_ADJACENT_SAME_LENGTH;
+    struct groups made = {0};
+    size_t *first = NULL; /* [rows + 1] place of the first text of so many rows */
+    size_t rows = 0;
+    for (size_t i = 0; by_length && i < set->texts; i++) {
+        rows = nvdp__most(rows, nvdp__rows(set, i));
+    }
+    NVDP_TRY(NVDP__NEW(ctx, made.text, set->texts));
+    NVDP_TRY(NVDP__NEW(ctx, made.group, set->texts));
+    NVDP_TRY(NVDP__NEW(ctx, first, rows + 2));
+    for (size_t i = 0; i < set->texts; i++) {
+        first[(by_length ? nvdp__rows(set, i) : 0) + 1]++;
+    }
+    for (size_t length = 0; length <= rows; length++) {
+        size_t n = first[length + 1];
+        first[length + 1] += first[length];
+        if (n < 2) continue;
+        made.group[made.count++] = (struct nvdp__group){.text = made.text + first[length], .n = n};
+        made.pairs += (uint64_t)n * (n - 1);
+    }
+    for (size_t i = 0; i < set->texts; i++) {
+        made.text[first[by_length ? nvdp__rows(set, i) : 0]++] = i;
+    }
+    *out = made;
+    made = (struct groups){0};
+cleanup:
+    groups_free(&made);
+    free(first);
+    return status;
+}
+
+/* The ordered pair number `at` < pairs. */
+static void groups_pair(const struct groups *groups, uint64_t at, size_t *i, size_t *j) {
+    const struct nvdp__group *group = groups->group;
+    for (; at >= (uint64_t)group->n * (group->n - 1); group++) {
+        at -= (uint64_t)group->n * (group->n - 1);
+    }
+    size_t a = (size_t)(at / (group->n - 1));
+    size_t b = (size_t)(at % (group->n - 1));
+    *i = group->text[a];
+    *j = group->text[b < a ? b : b + 1];
+}
 
 nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
                                    const struct nvdp_posteriors *posteriors,
                                    const struct nvdp_pairs_config *config, bool *sampled) {
-    struct nvdp__groups groups;
+    struct groups groups;
     *sampled = false;
     if (config->max_pairs == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__groups_create(ctx, posteriors, config->adjacency, &groups));
+    NVDP_RETURN_IF_FAILED(groups_create(ctx, posteriors, config->adjacency, &groups));
     *sampled = groups.pairs > config->max_pairs;
-    nvdp__groups_free(&groups);
+    groups_free(&groups);
     return NVDP_OK;
 }
+
+/* --- The largest, and the drawn pairs --- */
+
+static const double confidence = 0.95;
 
 struct sampled {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
     const struct nvdp_pairs_config *config;
     double order;
-    struct nvdp__groups groups;
+    struct groups groups;
     struct nvdp__pairs *pairs;
     double *value;  /* [drawn] */
     size_t *from;   /* [drawn] the pair's P */
     double *sorted; /* [drawn] in one unit */
 };
 
-/* Public lengths that differ: +inf, without a look at the posteriors. */
-static bool apart(const struct sampled *work, size_t *p, size_t *q) {
-    const struct nvdp_posteriors *set = work->set;
-    if (set->policy != NVDP_LENGTH_PUBLIC || work->config->adjacency != NVDP_ADJACENT_ALL) {
-        return false;
-    }
-    for (size_t i = 1; i < set->texts; i++) {
-        if (nvdp__rows(set, i) == nvdp__rows(set, 0)) continue;
-        *p = 0;
-        *q = i;
-        return true;
-    }
-    return false;
-}
-
 static void keep_largest(const struct sampled *work, const struct nvdp__largest *found,
                          struct nvdp_pairs_summary *to) {
-    struct nvdp_divergence_summary *part[3] = {&to->sum, &to->per_component,
-                                               &to->per_component_dim};
-    for (int unit = NVDP__SUM; unit <= NVDP__PER_COMPONENT_DIM; unit++) {
-        double value = found->value / nvdp__divisor(work->set, (enum nvdp__unit)unit, found->p);
-        if (!(value > part[unit]->max)) continue;
-        part[unit]->max = value;
-        part[unit]->max_p = found->p;
-        part[unit]->max_q = found->q;
+    for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
+        struct nvdp_divergence_summary *part = nvdp__summary_of(to, unit);
+        double value = found->value / nvdp__divisor(work->set, unit, found->p);
+        if (!(value > part->max)) continue;
+        part->max = value;
+        part->max_p = found->p;
+        part->max_q = found->q;
     }
 }
 
 /* The maxima of every unit: within a group all samples have one size, unless a pair is infinite. */
 static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary *to) {
+    const struct nvdp_posteriors *set = work->set;
     struct nvdp__largest found = {.value = INFINITY};
     to->sum.max = to->per_component.max = to->per_component_dim.max = -INFINITY;
-    if (apart(work, &found.p, &found.q)) {
+    bool all = work->config->adjacency == NVDP_ADJACENT_ALL;
+    /* Public lengths that differ: +inf, without a look at the posteriors. */
+    for (size_t i = 1; set->policy == NVDP_LENGTH_PUBLIC && all && i < set->texts; i++) {
+        if (nvdp__rows(set, i) == nvdp__rows(set, 0)) continue;
+        found.q = i;
         keep_largest(work, &found, to);
         return NVDP_OK;
     }
@@ -93,14 +139,13 @@ static void draw(const struct sampled *work, size_t k, size_t *i, size_t *j) {
         nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_PAIRS, k);
     __extension__ typedef unsigned __int128 wide;
     wide at = (wide)nvdp__stream_u64(&stream) * work->groups.pairs;
-    nvdp__groups_pair(&work->groups, (uint64_t)(at >> 64), i, j);
+    groups_pair(&work->groups, (uint64_t)(at >> 64), i, j);
 }
 
 static nvdp_status evaluate(struct sampled *work) {
     const size_t drawn = work->config->max_pairs;
     const int threads = nvdp_context_threads(work->ctx);
-    const struct nvdp__gaussian_plan plan =
-        nvdp__gaussian_plan(work->order, work->config->arithmetic);
+    const struct nvdp__plan plan = nvdp__plan(work->order, work->config->arithmetic);
     const double elements = (double)work->set->offset[work->set->texts] * (double)work->set->dim /
                             (double)work->set->texts;
     const size_t round = (size_t)fmin(fmax(2e8 * threads / (1 + elements), 16.0 * threads), 1e6);
@@ -126,11 +171,7 @@ static nvdp_status evaluate(struct sampled *work) {
     return NVDP_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* --- Statistics of the drawn pairs --- */
 
 static double at_rank(const struct sampled *work, size_t rank, double none, double beyond) {
     if (rank == 0) return none;
@@ -144,7 +185,7 @@ static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
     for (size_t k = 0; k < drawn; k++) {
         work->sorted[k] = work->value[k] / nvdp__divisor(work->set, unit, work->from[k]);
     }
-    qsort(work->sorted, drawn, sizeof *work->sorted, ascending);
+    gsl_sort(work->sorted, 1, drawn);
     double sum = 0, squares = 0;
     for (size_t k = 0; k < finite; k++) {
         sum += work->sorted[k];
@@ -159,8 +200,8 @@ static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
     to->mean = infinite ? INFINITY : to->mean_finite;
     to->max_finite = infinite ? NAN : to->max;
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
-        double rank = ceil(nvdp_pair_quantile_level[level] * (double)drawn - 1e-9);
-        to->quantile[level] = at_rank(work, rank < 1 ? 1 : (size_t)rank, 0, INFINITY);
+        to->quantile[level] =
+            work->sorted[nvdp__quantile_place(drawn, nvdp_pair_quantile_level[level])];
     }
 }
 
@@ -187,30 +228,18 @@ static void intervals(const struct sampled *work, size_t finite, double sd,
     if (!isinf(to->sum.max)) sample->infinite_share.high = 0; /* known: none is */
 }
 
-static nvdp_status allocate(struct sampled *work) {
-    size_t drawn = work->config->max_pairs;
-    work->value = nvdp__calloc(work->ctx, drawn, sizeof *work->value);
-    if (work->value == NULL) return NVDP_ERR_MEMORY;
-    work->from = nvdp__calloc(work->ctx, drawn, sizeof *work->from);
-    if (work->from == NULL) return NVDP_ERR_MEMORY;
-    work->sorted = nvdp__calloc(work->ctx, drawn, sizeof *work->sorted);
-    return work->sorted != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
-}
-
 static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
-    struct nvdp_divergence_summary *part[3] = {&to->sum, &to->per_component,
-                                               &to->per_component_dim};
     size_t drawn = work->config->max_pairs;
     size_t finite = 0;
     for (size_t k = 0; k < drawn; k++) {
         /* the error of the fast arithmetic does not lead above the largest */
-        if (work->value[k] > to->sum.max) work->value[k] = to->sum.max;
+        work->value[k] = fmin(work->value[k], to->sum.max);
         finite += work->value[k] < INFINITY ? 1 : 0;
     }
     to->infinite = drawn - finite;
-    for (int unit = NVDP__SUM; unit <= NVDP__PER_COMPONENT_DIM; unit++) {
+    for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
         double sd;
-        describe(work, (enum nvdp__unit)unit, finite, part[unit], &sd);
+        describe(work, unit, finite, nvdp__summary_of(to, unit), &sd);
         if (unit == NVDP__SUM) intervals(work, finite, sd, to);
     }
 }
@@ -225,9 +254,11 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
                                       .adjacency = config->adjacency,
                                       .arithmetic = config->arithmetic,
                                       .texts = posteriors->texts};
-    NVDP_TRY(nvdp__groups_create(ctx, posteriors, config->adjacency, &work.groups));
+    NVDP_TRY(groups_create(ctx, posteriors, config->adjacency, &work.groups));
     made.pairs = work.groups.pairs;
-    NVDP_TRY(allocate(&work));
+    NVDP_TRY(NVDP__NEW(ctx, work.value, config->max_pairs));
+    NVDP_TRY(NVDP__NEW(ctx, work.from, config->max_pairs));
+    NVDP_TRY(NVDP__NEW(ctx, work.sorted, config->max_pairs));
     NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &work.pairs));
     NVDP_TRY(find_largest(&work, &made));
     NVDP_TRY(evaluate(&work));
@@ -235,7 +266,7 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
     *out = made;
 cleanup:
     nvdp__pairs_free(work.pairs);
-    nvdp__groups_free(&work.groups);
+    groups_free(&work.groups);
     free(work.value);
     free(work.from);
     free(work.sorted);

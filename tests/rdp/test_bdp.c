@@ -1,5 +1,5 @@
 #include "made_posteriors.h"
-#include "rdp/bdp.h"
+#include "rdp/pairs.h"
 
 enum { M = 8, MOST = 34 };
 

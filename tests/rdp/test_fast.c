@@ -1,7 +1,6 @@
 /* The forms of one block against the plain one, with the vectors of every width. */
 #include "made_posteriors.h"
-#include "rdp/fast.h"
-#include "rdp/gaussian.h"
+#include "rdp/pairs.h"
 
 enum { WIDE = NVDP__CHUNK, WIDTHS = 3 };
 static const int widths[WIDTHS] = {2, 4, 8};
@@ -25,7 +24,7 @@ static void describe(struct texts *texts, size_t n) {
 }
 
 /* The largest relative error of both directions; the infinities must be the same. */
-static double deviation(const struct nvdp__gaussian_plan *plan, size_t n, const struct texts *at,
+static double deviation(const struct nvdp__plan *plan, size_t n, const struct texts *at,
                         bool small) {
     const bool wanted[2] = {true, true};
     double got[2];
@@ -72,8 +71,8 @@ Test(fast, agrees_with_the_plain_form) {
         }
         describe(&texts, n);
         for (int mode = 0; mode < 2; mode++) {
-            struct nvdp__gaussian_plan plan =
-                nvdp__gaussian_plan(order, mode == 0 ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST);
+            struct nvdp__plan plan =
+                nvdp__plan(order, mode == 0 ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST);
             for (int w = 0; w < WIDTHS; w++) {
                 plan.kernels = nvdp__kernels_of(widths[w]);
                 if (plan.kernels == NULL) continue;
@@ -103,7 +102,7 @@ Test(fast, each_direction_has_its_own_infinity) {
         }
         texts.var[0][at] = 20 * texts.var[1][at];
         describe(&texts, WIDE);
-        struct nvdp__gaussian_plan plan = nvdp__gaussian_plan(1.1, NVDP_PAIRS_FAST);
+        struct nvdp__plan plan = nvdp__plan(1.1, NVDP_PAIRS_FAST);
         const bool wanted[2] = {true, true};
         bool small = false;
         double got[2];
@@ -115,13 +114,14 @@ Test(fast, each_direction_has_its_own_infinity) {
     }
 }
 
-/* The polynomials at every order that has them: the error that rdp/near.h states. */
+/* The polynomials at every order that has them: the error that rdp/pairs.h states. */
 Test(fast, polynomials) {
     for (int k = 0; k < ORDERS; k++) {
-        struct nvdp__near_fit near, middle;
+        struct nvdp__chebyshev narrow, wide;
         if (orders[k] > 1e6) continue;
-        cr_expect(nvdp__near_fit(orders[k], NVDP__NEAR_TERMS, 0.125, &near), "order %g", orders[k]);
-        cr_expect(nvdp__near_fit(orders[k], NVDP__MIDDLE_TERMS, 0.6, &middle), "order %g",
+        cr_expect(nvdp__chebyshev_fit(orders[k], NVDP__NARROW_TERMS, 0.125, &narrow), "order %g",
+                  orders[k]);
+        cr_expect(nvdp__chebyshev_fit(orders[k], NVDP__WIDE_TERMS, 0.6, &wide), "order %g",
                   orders[k]);
     }
 }

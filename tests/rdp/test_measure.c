@@ -1,5 +1,5 @@
 #include "made_posteriors.h"
-#include "rdp/bdp.h"
+#include "rdp/pairs.h"
 
 static const struct made_texts ordinary = {.texts = 70,
                                            .longest = 4,

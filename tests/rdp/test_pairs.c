@@ -1,6 +1,5 @@
 #include "made_posteriors.h"
-#include "rdp/fast.h"
-#include "rdp/summary.h"
+#include "rdp/pairs.h"
 
 /* Runs over all pairs and keeps the matrix; free(). */
 static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors *set, double order,

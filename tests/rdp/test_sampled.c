@@ -1,6 +1,6 @@
 /* Statistics from drawn pairs against those of all pairs, and the intervals by themselves. */
 #include "made_posteriors.h"
-#include "rdp/interval.h"
+#include "rdp/pairs.h"
 #include <gsl/gsl_cdf.h>
 
 static const struct made_texts ordinary = {.texts = 90,

@@ -1,6 +1,6 @@
 /* The largest divergence by bounds, against all pairs. */
 #include "made_posteriors.h"
-#include "rdp/search.h"
+#include "rdp/pairs.h"
 
 enum { TEXTS = 24 };
 

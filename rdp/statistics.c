@@ -1,23 +1,45 @@
-/* Confidence intervals. */
-#include "rdp/interval.h"
+/* Quantiles and confidence intervals.
+ *
+ * No call of GSL here can reach its error handler, which aborts: arguments are checked before, and
+ * what searches by iteration there and may fail to converge (the inverse of a beta distribution) is
+ * searched by bisection here. */
+#include "rdp/pairs.h"
 #include <gsl/gsl_cdf.h>
-#include <math.h>
+#include <gsl/gsl_statistics_double.h>
+
+size_t nvdp__quantile_place(size_t n, double level) {
+    double rank = ceil(level * (double)n - 1e-9); /* .95 * 20 is 19 */
+    return nvdp__least(rank < 1 ? 0 : (size_t)rank - 1, n - 1);
+}
+
+double nvdp__quantile(size_t n, size_t first, double level, double *values, size_t *place) {
+    size_t at = nvdp__quantile_place(n, level);
+    if (at >= first) gsl_stats_select(values + first, 1, n - first, at - first);
+    *place = at;
+    return values[at];
+}
+
+double nvdp__student_quantile(double tail, double freedom) {
+    if (!(tail > 0 && tail < 1 && freedom >= 1)) return NAN;
+    return gsl_cdf_tdist_Qinv(tail, freedom);
+}
 
 struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double mean, double sd) {
     if (n < 2) return (struct nvdp_interval){NAN, NAN};
-    double t = gsl_cdf_tdist_Qinv((1 - confidence) / 2, (double)(n - 1));
-    double half = t * sd / sqrt((double)n);
-    return (struct nvdp_interval){mean - half, mean + half};
+    double t = nvdp__student_quantile((1 - confidence) / 2, (double)(n - 1));
+    double reach = t * sd / sqrt((double)n);
+    return (struct nvdp_interval){mean - reach, mean + reach};
 }
 
 /* Maurer & Pontil 2009, Theorem 4, on either side with probability alpha/2 = 1/x:
- * sd sqrt(2 log(2x) / n) + 7 most log(2x) / (3 (n-1)), sd with n-1. */
+ *
+ *     sd sqrt(2 log(2x) / n)  +  7 most log(2x) / (3 (n-1)),    sd with n-1. */
 struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
                                               double most) {
     if (n < 2) return (struct nvdp_interval){0, most};
     double tail = log(2 / ((1 - confidence) / 2));
-    double half = sd * sqrt(2 * tail / (double)n) + 7 * most * tail / (3 * ((double)n - 1));
-    return (struct nvdp_interval){fmax(mean - half, 0), fmin(mean + half, most)};
+    double reach = sd * sqrt(2 * tail / (double)n) + 7 * most * tail / (3 * ((double)n - 1));
+    return (struct nvdp_interval){fmax(mean - reach, 0), fmin(mean + reach, most)};
 }
 
 /* P(Binomial(n, p) <= k) = 1 - I_p(k+1, n-k). */

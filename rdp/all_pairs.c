@@ -1,16 +1,13 @@
-/* All ordered pairs.
+/* All ordered pairs of a set, and their statistics.
  *
  * Texts are taken in tiles, and both directions of a pair at once.  Within a tile the Gaussian part
- * walks over blocks of dimensions (rdp/layout.h), so that the blocks of a tile's texts serve all
- * its pairs from the cache: the rows of a text lie one after the other, hence component c of one
+ * walks over blocks of dimensions (struct nvdp__pairs), so that the blocks of a tile's texts serve
+ * all its pairs from the cache: the rows of a text lie one after the other, hence component c of one
  * text faces component c of the other in two flat arrays, whatever the width.  Components that only
- * one text has face padding, which is the same for everyone: those divergences are summed once a
- * text. Padding against padding is 0. */
+ * one text has face padding, which is the same for everyone: those divergences are summed once per
+ * text.  Padding against padding is 0. */
 #include "rdp/pairs.h"
-#include "base/base.h"
-#include "rdp/order.h"
-#include "rdp/pair.h"
-#include <math.h>
+#include <stdlib.h>
 
 /* A tile has up to TILE x TILE pairs, taken GROUP rows at a time: GROUP blocks stay in the first
  * cache, 2 TILE blocks in the second.  Of few texts tiles are smaller, so that there are enough of
@@ -21,12 +18,6 @@ static size_t tile_side(size_t texts) {
     size_t side = texts / 8;
     if (side < FEWEST) return FEWEST;
     return side < TILE ? side : TILE;
-}
-
-bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency, size_t i,
-                    size_t j) {
-    if (i == j) return false;
-    return adjacency == NVDP_ADJACENT_ALL || nvdp__rows(set, i) == nvdp__rows(set, j);
 }
 
 struct tile {
@@ -66,8 +57,8 @@ static void tile_begin(const struct nvdp__pairs *pairs, const struct nvdp__pass 
 }
 
 /* A block of every pair, GROUP texts at a time. */
-static void tile_block(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
-                       size_t row, size_t piece, struct tile *tile) {
+static void tile_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t row,
+                       size_t piece, struct tile *tile) {
     for (size_t group = 0; group < tile->count_j; group += GROUP) {
         for (size_t a = 0; a < tile->count_i; a++) {
             for (size_t b = group; b < nvdp__least(group + GROUP, tile->count_j); b++) {
@@ -80,7 +71,7 @@ static void tile_block(const struct nvdp__pairs *pairs, const struct nvdp__gauss
     }
 }
 
-static void tile_end(const struct nvdp__pairs *pairs, const struct nvdp__gaussian_plan *plan,
+static void tile_end(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan,
                      struct tile *tile, double *matrix) {
     size_t texts = pairs->set->texts;
     for (size_t a = 0; a < tile->count_i; a++) {
@@ -97,7 +88,7 @@ static void tile_end(const struct nvdp__pairs *pairs, const struct nvdp__gaussia
 }
 
 static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
-                     const struct nvdp__gaussian_plan *plan, struct tile *tile, double *matrix) {
+                     const struct nvdp__plan *plan, struct tile *tile, double *matrix) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t longest = 0;
     for (size_t a = 0; a < tile->count_i; a++) {
@@ -105,8 +96,8 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pass *p
         longest = rows > longest ? rows : longest;
     }
     tile_begin(pairs, pass, matrix, tile);
-    for (size_t row = 0; row < longest; row += pairs->layout.rows) {
-        for (size_t piece = 0; piece < pairs->layout.pieces; piece++) {
+    for (size_t row = 0; row < longest; row += pairs->block_rows) {
+        for (size_t piece = 0; piece < pairs->pieces; piece++) {
             tile_block(pairs, plan, row, piece, tile);
         }
     }
@@ -142,7 +133,7 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass 
     const struct nvdp_posteriors *set = pairs->set;
     struct nvdp__pass normal = *pass;
     normal.order = nvdp__order(pass->order);
-    const struct nvdp__gaussian_plan plan = nvdp__gaussian_plan(pass->order, pass->arithmetic);
+    const struct nvdp__plan plan = nvdp__plan(pass->order, pass->arithmetic);
     nvdp__pairs_padding(pairs, &plan);
     const int threads = nvdp_context_threads(pairs->ctx);
     const size_t across = (set->texts + tile_side(set->texts) - 1) / tile_side(set->texts);
@@ -169,5 +160,118 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass 
         nvdp__meter_update(&meter, (uint64_t)done, done, "pair", NAN);
     }
     nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+/* --- The largest divergences, evaluated once more in exact arithmetic --- */
+
+static double largest_finite(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
+                             enum nvdp__unit unit, const double *matrix) {
+    double most = 0;
+    for (size_t i = 0; i < set->texts; i++) {
+        double by = nvdp__divisor(set, unit, i);
+        for (size_t j = 0; j < set->texts; j++) {
+            double value = matrix[i * set->texts + j] / by;
+            if (value > most && value < INFINITY && nvdp__adjacent(set, adjacency, i, j)) {
+                most = value;
+            }
+        }
+    }
+    return most;
+}
+
+/* The pairs that may hold the largest finite value of a unit. */
+static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass, double *matrix) {
+    const struct nvdp_posteriors *set = pairs->set;
+    const struct nvdp__plan plan = nvdp__plan(pass->order, NVDP_PAIRS_EXACT);
+    const int threads = nvdp_context_threads(pairs->ctx);
+    for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
+        double from = (1 - NVDP__DOUBT) * largest_finite(set, pass->adjacency, unit, matrix);
+        if (from == 0) continue;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t i = 0; i < set->texts; i++) {
+            double by = nvdp__divisor(set, unit, i);
+            for (size_t j = 0; j < set->texts; j++) {
+                double *value = &matrix[i * set->texts + j];
+                if (!(*value / by >= from && *value / by < INFINITY)) continue;
+                if (!nvdp__adjacent(set, pass->adjacency, i, j)) continue;
+                *value = nvdp__pair_exact(pairs, &plan, i, j);
+            }
+        }
+    }
+}
+
+/* --- Statistics.  An infinite divergence takes part in every one of them: it makes the maximum and
+ * the mean infinite, and stands above all others in the quantiles.  What is said of the finite
+ * pairs alone has a name of its own --- */
+
+/* One pass over the matrix: values[] receives those of the adjacent pairs, row by row; their
+ * number. */
+static size_t collect(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
+                      enum nvdp__unit unit, const double *matrix, double *values,
+                      struct nvdp_divergence_summary *out, size_t *infinite) {
+    size_t pairs = 0;
+    double sum = 0;
+    *out = (struct nvdp_divergence_summary){.max = -INFINITY, .max_finite = -INFINITY};
+    *infinite = 0;
+    for (size_t i = 0; i < set->texts; i++) {
+        double row = 0;
+        double by = nvdp__divisor(set, unit, i); /* finite pairs have samples of one size */
+        for (size_t j = 0; j < set->texts; j++) {
+            if (!nvdp__adjacent(set, adjacency, i, j)) continue;
+            double value = matrix[i * set->texts + j] / by;
+            values[pairs++] = value;
+            if (value > out->max) {
+                out->max = value;
+                out->max_p = i;
+                out->max_q = j;
+            }
+            if (isinf(value)) {
+                *infinite += 1;
+            } else {
+                row += value;
+                out->max_finite = fmax(out->max_finite, value);
+            }
+        }
+        sum += row;
+    }
+    size_t finite = pairs - *infinite;
+    out->mean_finite = finite > 0 ? sum / (double)finite : NAN;
+    if (finite == 0) out->max_finite = NAN;
+    out->mean = *infinite > 0 ? INFINITY : out->mean_finite;
+    return pairs;
+}
+
+nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+                                  double *matrix, struct nvdp_pairs_summary *out) {
+    const struct nvdp_posteriors *set = pairs->set;
+    enum nvdp_adjacency adjacency = pass->adjacency;
+    struct nvdp_pairs_summary made = {.order = pass->order,
+                                      .texts = set->texts,
+                                      .adjacency = adjacency,
+                                      .arithmetic = pass->arithmetic};
+    double *values = NULL;
+    for (size_t i = 0; i < set->texts; i++) {
+        for (size_t j = 0; j < set->texts; j++) {
+            made.pairs += nvdp__adjacent(set, adjacency, i, j) ? 1 : 0;
+        }
+    }
+    if (made.pairs == 0) {
+        return nvdp__fail(pairs->ctx, NVDP_ERR_INPUT,
+                          "pairs: no two of the %zu texts have the same length", set->texts);
+    }
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(pairs->ctx, values, made.pairs));
+    if (pass->arithmetic == NVDP_PAIRS_FAST) refine(pairs, pass, matrix);
+    for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
+        struct nvdp_divergence_summary *part = nvdp__summary_of(&made, unit);
+        size_t n = collect(set, adjacency, unit, matrix, values, part, &made.infinite);
+        size_t place = 0;
+        for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+            part->quantile[level] =
+                nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
+        }
+    }
+    free(values);
+    *out = made;
     return NVDP_OK;
 }

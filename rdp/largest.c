@@ -1,0 +1,584 @@
+/* The largest divergence of a group of texts, by branch and bound over its pairs.
+ *
+ * A pair that is infinite shows in the extremes of single dimensions and pseudo-counts.  Where there
+ * is none, every divergence is bounded by a number of the one text plus a number of the other: a
+ * pair whose bound is below the largest value found so far needs no sum. */
+#include "rdp/pairs.h"
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* --- What the texts of a group span in every dimension of every component --- */
+
+/* The numbers of a component. */
+enum kind { MU, LOGVAR, VAR, ALPHA, KINDS };
+
+/* Over the group's texts, padding included where a text is shorter than the longest. */
+struct span {
+    double low, high, mean;
+};
+struct ranges {
+    size_t rows; /* of the longest text */
+    size_t dim;
+    struct span *of[KINDS]; /* [rows, dim]; ALPHA: [rows], NULL where there are none */
+};
+
+/* A text's numbers in component `row`: [dim], ALPHA [1]; NULL after its tokens, where padding has
+ * `constant`. */
+static const double *row_of(const struct nvdp__pairs *pairs, enum kind kind, size_t text,
+                            size_t row, double *constant) {
+    const struct nvdp_posteriors *set = pairs->set;
+    const double *from[] = {set->mu, set->logvar, pairs->var, set->alpha};
+    const double padding[] = {0, 0, 1, set->pad_alpha};
+    *constant = padding[kind];
+    if (row >= nvdp__rows(set, text)) return NULL;
+    return from[kind] + (set->offset[text] + row) * (kind == ALPHA ? 1 : set->dim);
+}
+
+static void ranges_free(struct ranges *ranges) {
+    for (int kind = 0; kind < KINDS; kind++) {
+        free(ranges->of[kind]);
+    }
+}
+
+static nvdp_status ranges_create(const struct nvdp__pairs *pairs, const struct nvdp__group *group,
+                                 struct ranges *out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_posteriors *set = pairs->set;
+    const double weight = 1 / (double)group->n;
+    struct ranges made = {.dim = set->dim};
+    for (size_t i = 0; i < group->n; i++) {
+        made.rows = nvdp__most(made.rows, nvdp__rows(set, group->text[i]));
+    }
+    for (enum kind kind = MU; kind < (set->alpha != NULL ? KINDS : ALPHA); kind++) {
+        NVDP_TRY(NVDP__NEW(pairs->ctx, made.of[kind], made.rows * (kind == ALPHA ? 1 : made.dim)));
+    }
+    const int threads = nvdp_context_threads(pairs->ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t row = 0; row < made.rows; row++) {
+        for (enum kind kind = MU; kind < KINDS && made.of[kind] != NULL; kind++) {
+            size_t width = kind == ALPHA ? 1 : made.dim;
+            struct span *span = made.of[kind] + row * width;
+            for (size_t k = 0; k < width; k++) {
+                span[k] = (struct span){.low = INFINITY, .high = -INFINITY};
+            }
+            for (size_t i = 0; i < group->n; i++) {
+                double constant;
+                const double *from = row_of(pairs, kind, group->text[i], row, &constant);
+                for (size_t k = 0; k < width; k++) {
+                    double value = from != NULL ? from[k] : constant;
+                    span[k].low = value < span[k].low ? value : span[k].low;
+                    span[k].high = value > span[k].high ? value : span[k].high;
+                    span[k].mean += weight * value;
+                }
+            }
+        }
+    }
+    *out = made;
+    return NVDP_OK;
+cleanup:
+    ranges_free(&made);
+    return status;
+}
+
+/* --- Infinities, from the ends of the spans --- */
+
+/* The first text that has this number there. */
+static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__group *group,
+                        enum kind kind, size_t row, size_t k, double value) {
+    for (size_t i = 0;; i++) {
+        double constant;
+        const double *from = row_of(pairs, kind, group->text[i], row, &constant);
+        if ((from != NULL ? from[k] : constant) == value) return group->text[i];
+    }
+}
+
+/* Whether a variance at one end against one at the other is outside the domain.  The expressions of
+ * rdp/gaussian.c: u, and with it far, is monotone in either variance, in floating point as well, so
+ * that the ends decide for all. */
+static bool outside(double order, const struct span *var) {
+    if (isinf(order)) return var->high > var->low;
+    double s = order - 1;
+    double u = (var->high - var->low) / var->low;
+    return -s * u <= -1;
+}
+
+nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
+                                 const struct nvdp__group *group, bool *found, size_t *p,
+                                 size_t *q) {
+    struct ranges ranges;
+    NVDP_RETURN_IF_FAILED(ranges_create(pairs, group, &ranges));
+    *found = false;
+    for (size_t at = 0; at < ranges.rows * ranges.dim && !*found; at++) {
+        const struct span *var = &ranges.of[VAR][at];
+        const struct span *mu = &ranges.of[MU][at];
+        bool edge = outside(order, var);
+        if (!edge && !(isinf(order) && mu->high > mu->low)) continue;
+        /* else equal variances, other means */
+        enum kind kind = edge ? VAR : MU;
+        *p = text_with(pairs, group, kind, at / ranges.dim, at % ranges.dim,
+                       edge ? var->high : mu->high);
+        *q = text_with(pairs, group, kind, at / ranges.dim, at % ranges.dim,
+                       edge ? var->low : mu->low);
+        *found = true;
+    }
+    for (size_t row = 0; ranges.of[ALPHA] != NULL && row < ranges.rows && !*found; row++) {
+        const struct span *alpha = &ranges.of[ALPHA][row];
+        bool edge = isinf(order) ? alpha->high > alpha->low
+                                 : nvdp__extrapolate(order, alpha->low, alpha->high) <= 0;
+        if (!edge) continue;
+        *p = text_with(pairs, group, ALPHA, row, 0, alpha->low);
+        *q = text_with(pairs, group, ALPHA, row, 0, alpha->high);
+        *found = true;
+    }
+    ranges_free(&ranges);
+    return NVDP_OK;
+}
+
+/* --- Separable upper bounds ---
+ *
+ * The three parts of 2 D, s = l - 1, v = l var_q - s var_p, e = log var_p - log var_q:
+ *
+ * mean        l (mu_p - mu_q)^2 / v.  x^2/v is convex and of degree one in (x, v), so for any m and
+ *             any tau with s var_p < tau < l var_q (Cauchy-Schwarz)
+ *
+ *                 (mu_p - mu_q)^2/v  <=  (mu_p - m)^2/(tau - s var_p) + (mu_q - m)^2/(l var_q - tau).
+ *
+ * difference  G(e) = -log(l - s exp e)/s - e is convex (G'' = l exp e/(l - s exp e)^2), so for any c
+ *             and 0 < w < 1, with a = log var_p - c, b = log var_q - c
+ *
+ *                 G(a - b)  <=  w G(a/w) + (1-w) G(-b/(1-w)).
+ *
+ *             s = 0: G(e) = exp e - 1 - e.
+ *
+ * weights     lnG(total) only lowers the divergence (lnG is convex), so D is at most the sum over
+ *             components of [lnG(lp - sq) - l lnG(p) + s lnG(q)]/s, and for any z and 0 < w < 1
+ *
+ *                 lnG(lp - sq)  <=  w lnG(z + l(p-z)/w) + (1-w) lnG(z - s(q-z)/(1-w)).
+ *
+ *             The divergence does not decrease in its order: below 1.01 the bound is that of an
+ *             order up to 1.01, where 1/s amplifies no rounding.
+ *
+ * m, tau, c, w and z are chosen per dimension or component from what the group spans; domains are
+ * respected exactly where no pair is infinite.  Several choices bound better than one: the sets.
+ * Arithmetic adds a slack above its rounding; what leaves the range of double bounds nothing,
+ * +inf. */
+enum { CENTERS = 3, TAUS = 3, ROW_BLOCK = 64 };
+
+/* From a span's mean to its middle, and between the ends of a domain. */
+static const double center_share[CENTERS] = {0, 0.5, 1};
+static const double tau_share[TAUS] = {0.35, 0.5, 0.65};
+static const double difference_center[NVDP__DIFFERENCE_SETS] = {0, 0, 1};
+static const double difference_share[NVDP__DIFFERENCE_SETS] = {0.15, 0.5, 0.5};
+static const double weight_center[NVDP__WEIGHT_SETS] = {0, 1};
+static const double weight_share[NVDP__WEIGHT_SETS] = {0.1, 0.3};
+
+/* What the sets chose in one dimension, and in one component. */
+struct choice {
+    double m[CENTERS];
+    double tau[TAUS];
+    double c[NVDP__DIFFERENCE_SETS], w[NVDP__DIFFERENCE_SETS];
+};
+struct weight_choice {
+    double z[NVDP__WEIGHT_SETS], w[NVDP__WEIGHT_SETS];
+};
+
+/* Sums of one text, or of padding from a row on; their rounding is relative to `size`. */
+struct sums {
+    double from[NVDP__BOUND_SETS], to[NVDP__BOUND_SETS];
+    double size;
+};
+
+struct bounding {
+    const struct nvdp__pairs *pairs;
+    const struct nvdp__group *group;
+    double order;
+    double weight_order;
+    struct ranges ranges;
+    struct choice *dims;           /* [rows, dim] */
+    struct weight_choice *weights; /* [rows] */
+    struct sums *padding;          /* [rows + 1]: padding from this row on */
+};
+
+static double between(double low, double high, double share) {
+    return low + share * (high - low);
+}
+
+static struct choice choose(double order, const struct span *mu, const struct span *logvar,
+                            const struct span *var) {
+    struct choice made;
+    double s = order - 1;
+    double low = fmax(s * var->high, s * var->low);
+    double reach = s > 0 ? log1p(1 / s) : INFINITY; /* G is finite below it */
+    for (int k = 0; k < CENTERS; k++) {
+        made.m[k] = between(mu->mean, 0.5 * (mu->low + mu->high), center_share[k]);
+    }
+    for (int k = 0; k < TAUS; k++) {
+        made.tau[k] = between(low, order * var->low, tau_share[k]);
+    }
+    for (int k = 0; k < NVDP__DIFFERENCE_SETS; k++) {
+        double c = between(logvar->mean, 0.5 * (logvar->low + logvar->high), difference_center[k]);
+        double least = fmax(logvar->high - c, 0) / reach;
+        double most = 1 - fmax(c - logvar->low, 0) / reach;
+        made.c[k] = c;
+        made.w[k] = fmin(fmax(between(least, most, difference_share[k]), 1e-3), 1 - 1e-3);
+    }
+    return made;
+}
+
+static struct weight_choice choose_weights(double order, const struct span *alpha) {
+    struct weight_choice made;
+    double s = order - 1;
+    double low = s * alpha->high; /* z (l - w) is to be between these */
+    double high = order * alpha->low;
+    for (int k = 0; k < NVDP__WEIGHT_SETS; k++) {
+        double z = between(alpha->mean, sqrt(alpha->low * alpha->high), weight_center[k]);
+        double w = order - between(low, high, weight_share[k]) / z;
+        w = fmin(fmax(w, 0.02), 0.98);
+        double least = between(low, high, 0.02) / (order - w);
+        double most = between(low, high, 0.98) / (order - w);
+        made.z[k] = fmin(fmax(z, least), most);
+        made.w[k] = w;
+    }
+    return made;
+}
+
+/* Adds one dimension to the sets of mean and difference; sums are of 2 D. */
+static void add_dimension(double order, const struct choice *at, double mu, double logvar,
+                          double var, double *from, double *to, double *size) {
+    double s = order - 1;
+    for (int t = 0; t < TAUS; t++) {
+        double by_from = order / (at->tau[t] - s * var);
+        double by_to = order / (order * var - at->tau[t]);
+        for (int c = 0; c < CENTERS; c++) {
+            double d = mu - at->m[c];
+            from[c * TAUS + t] += d * d * by_from;
+            to[c * TAUS + t] += d * d * by_to;
+        }
+    }
+    for (int k = 0; k < NVDP__DIFFERENCE_SETS; k++) {
+        double e = logvar - at->c[k];
+        double w = at->w[k];
+        double up = expm1(e / w);
+        double down = expm1(-e / (1 - w));
+        double far_from = w * (s == 0 ? up : -log1p(-s * up) / s);
+        double far_to = (1 - w) * (s == 0 ? down : -log1p(-s * down) / s);
+        from[NVDP__MEAN_SETS + k] += far_from - e;
+        to[NVDP__MEAN_SETS + k] += far_to + e;
+        *size += fabs(far_from) + fabs(far_to) + fabs(e);
+    }
+}
+
+/* Adds one component's pseudo-count; x outside its domain bounds nothing. */
+static void add_weight(double order, const struct weight_choice *at, double alpha, double kappa,
+                       struct sums *to) {
+    double s = order - 1;
+    double own = nvdp__log_gamma(alpha / kappa);
+    for (int k = 0; k < NVDP__WEIGHT_SETS; k++) {
+        double off = alpha - at->z[k];
+        double w = at->w[k];
+        double p = at->z[k] + order * off / w;
+        double q = at->z[k] - s * off / (1 - w);
+        double far_p = p > 0 ? nvdp__log_gamma(p / kappa) : INFINITY;
+        double far_q = q > 0 ? nvdp__log_gamma(q / kappa) : INFINITY;
+        to->from[NVDP__GAUSSIAN_SETS + k] += kappa * (w * far_p - order * own) / s;
+        to->to[NVDP__GAUSSIAN_SETS + k] += kappa * ((1 - w) * far_q + s * own) / s;
+        to->size += kappa * (fabs(far_p) + fabs(far_q) + order * fabs(own)) / s;
+    }
+}
+
+/* Row `row` of a text, or padding. */
+static void add_row(const struct bounding *work, size_t row, bool padding, size_t at,
+                    struct sums *to) {
+    const struct nvdp_posteriors *set = work->pairs->set;
+    double part_from[NVDP__GAUSSIAN_SETS] = {0};
+    double part_to[NVDP__GAUSSIAN_SETS] = {0};
+    double size = 0;
+    for (size_t k = 0; k < set->dim; k++) {
+        const struct choice *choice = &work->dims[row * set->dim + k];
+        size_t place = at * set->dim + k;
+        add_dimension(work->order, choice, padding ? 0 : set->mu[place],
+                      padding ? 0 : set->logvar[place], padding ? 1 : work->pairs->var[place],
+                      part_from, part_to, &size);
+    }
+    for (int k = 0; k < NVDP__GAUSSIAN_SETS; k++) {
+        to->from[k] += 0.5 * set->kappa * part_from[k];
+        to->to[k] += 0.5 * set->kappa * part_to[k];
+    }
+    to->size += set->kappa * size;
+    if (set->alpha == NULL) return;
+    add_weight(work->weight_order, &work->weights[row], padding ? set->pad_alpha : set->alpha[at],
+               set->kappa, to);
+}
+
+static void add_text(const struct bounding *work, size_t i, struct nvdp__bounds *bounds) {
+    const struct nvdp_posteriors *set = work->pairs->set;
+    size_t text = work->group->text[i];
+    size_t rows = nvdp__rows(set, text);
+    struct sums sums = work->padding[rows];
+    for (size_t row = 0; row < rows; row++) {
+        add_row(work, row, false, set->offset[text] + row, &sums);
+    }
+    for (size_t k = 0; k < NVDP__BOUND_SETS; k++) {
+        /* a share of the size is above the rounding of a million terms */
+        double a = sums.from[k] + 1e-10 * (fabs(sums.from[k]) + sums.size);
+        double b = sums.to[k] + 1e-10 * (fabs(sums.to[k]) + sums.size);
+        bounds->from[k * bounds->n + i] = isnan(a) ? INFINITY : a;
+        bounds->to[k * bounds->n + i] = isnan(b) ? INFINITY : b;
+    }
+}
+
+/* An order from 1.01 on, or one at which half of what keeps the weights finite is left. */
+static double order_of_weights(double order, const struct ranges *ranges) {
+    double s = 0.01;
+    if (order >= 1 + s) return order;
+    for (size_t row = 0; ranges->of[ALPHA] != NULL && row < ranges->rows; row++) {
+        const struct span *alpha = &ranges->of[ALPHA][row];
+        double wide = alpha->high - alpha->low;
+        if (s * wide > 0.5 * alpha->low) s = 0.5 * alpha->low / wide;
+    }
+    return fmax(order, 1 + s);
+}
+
+/* The choices, and the sums of padding, from what the group spans. */
+static nvdp_status prepare(struct bounding *work) {
+    struct nvdp_context *ctx = work->pairs->ctx;
+    const struct ranges *ranges = &work->ranges;
+    size_t rows = ranges->rows;
+    size_t items = rows * ranges->dim;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, work->dims, items));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, work->weights, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, work->padding, rows + 1));
+    work->weight_order = order_of_weights(work->order, ranges);
+    for (size_t at = 0; at < items; at++) {
+        work->dims[at] =
+            choose(work->order, &ranges->of[MU][at], &ranges->of[LOGVAR][at], &ranges->of[VAR][at]);
+    }
+    for (size_t row = 0; ranges->of[ALPHA] != NULL && row < rows; row++) {
+        work->weights[row] = choose_weights(work->weight_order, &ranges->of[ALPHA][row]);
+    }
+    for (size_t row = rows; row > 0; row--) {
+        work->padding[row - 1] = work->padding[row];
+        add_row(work, row - 1, true, 0, &work->padding[row - 1]);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
+                                const struct nvdp__group *group, struct nvdp__bounds *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__bounds made = {.n = group->n};
+    struct bounding work = {.pairs = pairs, .group = group, .order = order};
+    NVDP_TRY(ranges_create(pairs, group, &work.ranges));
+    NVDP_TRY(prepare(&work));
+    NVDP_TRY(NVDP__NEW(pairs->ctx, made.from, NVDP__BOUND_SETS * group->n));
+    NVDP_TRY(NVDP__NEW(pairs->ctx, made.to, NVDP__BOUND_SETS * group->n));
+    const size_t n = group->n;
+    const int threads = nvdp_context_threads(pairs->ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < n; i++) {
+        add_text(&work, i, &made);
+    }
+    *out = made;
+    made = (struct nvdp__bounds){0};
+cleanup:
+    nvdp__bounds_free(&made);
+    ranges_free(&work.ranges);
+    free(work.dims);
+    free(work.weights);
+    free(work.padding);
+    return status;
+}
+
+void nvdp__bounds_free(struct nvdp__bounds *bounds) {
+    free(bounds->from);
+    free(bounds->to);
+}
+
+void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, double *gaussian,
+                      double *weights) {
+    const struct nvdp__kernels *run = nvdp__kernels();
+    size_t n = bounds->n;
+    const double *own = (as_q ? bounds->to : bounds->from) + i;
+    for (size_t j = 0; j < n; j += ROW_BLOCK) {
+        const double *other = (as_q ? bounds->from : bounds->to) + j;
+        const size_t second = NVDP__MEAN_SETS * n, third = NVDP__GAUSSIAN_SETS * n;
+        size_t count = nvdp__least(ROW_BLOCK, n - j);
+        double difference[ROW_BLOCK];
+        run->least_sum(own, other, n, NVDP__MEAN_SETS, count, gaussian + j);
+        run->least_sum(own + second, other + second, n, NVDP__DIFFERENCE_SETS, count, difference);
+        run->least_sum(own + third, other + third, n, NVDP__WEIGHT_SETS, count, weights + j);
+        for (size_t k = 0; k < count; k++) {
+            gaussian[j + k] += difference[k];
+        }
+    }
+}
+
+/* --- The search ---
+ *
+ * A large value is found first: of every text as P against the Q of its largest bound, then by
+ * turns the best P for the Q found and the best Q for that P.  Then every pair is ruled out by its
+ * separable bound alone, or by the bound of its Gaussians and the value of its weights, or its sum
+ * is computed: in fast arithmetic, and in exact where it may be the largest.  Rows of pairs run in
+ * parallel between two updates of the largest, so that what is computed does not depend on
+ * threads. */
+enum { TURNS = 16, ROWS_A_ROUND = 64 };
+
+struct search {
+    const struct nvdp__pairs *pairs;
+    const struct nvdp__group *group;
+    struct nvdp__plan fast, exact;
+    struct nvdp__bounds bounds;
+    double *scratch; /* [threads, 2 n] */
+    struct nvdp__largest best;
+};
+
+/* Takes the pair's value into `best`. */
+static void sum_pair(const struct search *search, size_t i, size_t j, struct nvdp__largest *best) {
+    size_t p = search->group->text[i];
+    size_t q = search->group->text[j];
+    double value = nvdp__pair_value(search->pairs, &search->fast, p, q);
+    best->summed++;
+    if (value < (1 - NVDP__DOUBT) * best->value) return;
+    if (value < INFINITY) value = nvdp__pair_exact(search->pairs, &search->exact, p, q);
+    if (value > best->value) {
+        best->value = value;
+        best->p = p;
+        best->q = q;
+    }
+}
+
+/* The bound of the Gaussians plus the weights' own value, and its rounding. */
+static double tighter(const struct search *search, size_t i, size_t j, double gaussian) {
+    const bool wanted[2] = {true, false};
+    const double rest[2] = {gaussian, 0};
+    double value[2];
+    if (search->pairs->set->alpha == NULL) return gaussian;
+    nvdp__weights_both(&search->fast, &search->pairs->weights, search->group->text[i],
+                       search->group->text[j], wanted, rest, value);
+    return (1 + NVDP__DOUBT) * (gaussian + value[0]);
+}
+
+/* Text i as P (as Q: `as_q`) against all: what no bound rules out. */
+static void search_row(const struct search *search, size_t i, bool as_q, double *scratch,
+                       struct nvdp__largest *best) {
+    size_t n = search->group->n;
+    double *gaussian = scratch;
+    double *weights = scratch + n;
+    nvdp__bounds_row(&search->bounds, i, as_q, gaussian, weights);
+    for (size_t j = 0; j < n; j++) {
+        size_t p = as_q ? j : i;
+        size_t q = as_q ? i : j;
+        if (j == i || gaussian[j] + weights[j] < best->value) continue;
+        if (tighter(search, p, q, gaussian[j]) < best->value) continue;
+        sum_pair(search, p, q, best);
+    }
+}
+
+/* Text i as P against the text of the largest bound. */
+static void probe_row(const struct search *search, size_t i, double *scratch,
+                      struct nvdp__largest *best) {
+    size_t n = search->group->n;
+    size_t at = i == 0 ? 1 : 0;
+    nvdp__bounds_row(&search->bounds, i, false, scratch, scratch + n);
+    for (size_t j = 0; j < n; j++) {
+        bool more = scratch[j] + scratch[n + j] > scratch[at] + scratch[n + at];
+        if (j != i && more) at = j;
+    }
+    sum_pair(search, i, at, best);
+}
+
+/* All rows, or a probe of each. */
+static nvdp_status all_rows(struct search *search, bool probe) {
+    struct nvdp_context *ctx = search->pairs->ctx;
+    const size_t n = search->group->n;
+    const int threads = nvdp_context_threads(ctx);
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, ctx, "pairs", "text", 0, n);
+    for (size_t first = 0; first < n && search->best.value < INFINITY; first += ROWS_A_ROUND) {
+        struct nvdp__largest found[ROWS_A_ROUND];
+        const size_t end = nvdp__least(first + ROWS_A_ROUND, n);
+        if (nvdp__cancelled(ctx)) {
+            nvdp__meter_end(&meter);
+            return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "pairs: cancelled after %zu of %zu texts",
+                              first, n);
+        }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t i = first; i < end; i++) {
+            size_t mine = 0;
+#ifdef _OPENMP
+            mine = (size_t)omp_get_thread_num();
+#endif
+            struct nvdp__largest *to = &found[i - first];
+            double *scratch = search->scratch + mine * 2 * n;
+            *to = search->best;
+            to->summed = 0;
+            if (probe) {
+                probe_row(search, i, scratch, to);
+            } else {
+                search_row(search, i, false, scratch, to);
+            }
+        }
+        for (size_t i = first; i < end; i++) {
+            const struct nvdp__largest *from = &found[i - first];
+            size_t summed = search->best.summed + from->summed;
+            if (from->value > search->best.value) search->best = *from;
+            search->best.summed = summed;
+        }
+        nvdp__meter_update(&meter, end, (double)end, "text", NAN);
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+static size_t place_of(const struct nvdp__group *group, size_t text) {
+    size_t i = 0;
+    while (group->text[i] != text) {
+        i++;
+    }
+    return i;
+}
+
+/* The best P for the Q found, the best Q for that P, and so on while it grows. */
+static void climb(struct search *search) {
+    double before = -1;
+    for (int turn = 0; turn < TURNS && search->best.value > before; turn++) {
+        before = search->best.value;
+        size_t q = place_of(search->group, search->best.q);
+        search_row(search, q, true, search->scratch, &search->best);
+        size_t p = place_of(search->group, search->best.p);
+        search_row(search, p, false, search->scratch, &search->best);
+    }
+}
+
+nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
+                                const struct nvdp__group *group, struct nvdp__largest *out) {
+    nvdp_status status = NVDP_OK;
+    bool infinite = false;
+    size_t threads = (size_t)nvdp_context_threads(pairs->ctx);
+    order = nvdp__order(order);
+    struct search search = {.pairs = pairs,
+                            .group = group,
+                            .fast = nvdp__plan(order, NVDP_PAIRS_FAST),
+                            .exact = nvdp__plan(order, NVDP_PAIRS_EXACT),
+                            .best.value = -1};
+    nvdp__pairs_padding(pairs, &search.fast);
+    size_t p = group->text[0];
+    size_t q = group->text[1];
+    NVDP_TRY(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
+    if (infinite || isinf(order)) { /* at order infinity: else all are equal */
+        *out = (struct nvdp__largest){.value = infinite ? INFINITY : 0, .p = p, .q = q};
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp__bounds_create(pairs, order, group, &search.bounds));
+    NVDP_TRY(NVDP__NEW(pairs->ctx, search.scratch, threads * 2 * group->n));
+    NVDP_TRY(all_rows(&search, true));
+    climb(&search);
+    NVDP_TRY(all_rows(&search, false));
+    *out = search.best;
+cleanup:
+    nvdp__bounds_free(&search.bounds);
+    free(search.scratch);
+    return status;
+}
