@@ -72,11 +72,26 @@ void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low
     *high = binomial_inverse(n, level, 1 - tail) + 1;
 }
 
-/* Clopper & Pearson 1934. */
+/* The x in (0, 1) at which gsl_cdf_beta_P(x, a, b) reaches `probability`, to the last bit.
+ * gsl_cdf_beta_Pinv gives up, through the error handler, from a + b = 1e5 on. */
+static double beta_inverse(double probability, double a, double b) {
+    double low = 0, high = 1;
+    for (;;) {
+        double x = low + (high - low) / 2;
+        if (!(x > low && x < high)) return x;
+        if (gsl_cdf_beta_P(x, a, b) < probability) {
+            low = x;
+        } else {
+            high = x;
+        }
+    }
+}
+
+/* Clopper & Pearson 1934; the upper end is one minus the lower end of the others' share. */
 struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t hits) {
     double tail = (1 - confidence) / 2;
     struct nvdp_interval made = {0, 1};
-    if (hits > 0) made.low = gsl_cdf_beta_Pinv(tail, (double)hits, (double)(n - hits) + 1);
-    if (hits < n) made.high = gsl_cdf_beta_Qinv(tail, (double)hits + 1, (double)(n - hits));
+    if (hits > 0) made.low = beta_inverse(tail, (double)hits, (double)(n - hits) + 1);
+    if (hits < n) made.high = 1 - beta_inverse(tail, (double)(n - hits), (double)hits + 1);
     return made;
 }

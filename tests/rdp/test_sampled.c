@@ -272,3 +272,39 @@ Test(interval, known_values) {
     cr_expect_float_eq(bound.high, 0.5 + 0.1 * sqrt(8.764053 / 1001) + 7 * 4.382027 / 3000, 1e-7);
     cr_expect_eq(nvdp__interval_bernstein(0.95, 2, 0.5, 0.1, 1).low, 0);
 }
+
+/* Where the inverse beta distribution of GSL gives up and calls its error handler, which aborts:
+ * each end leaves 2.5 % beyond it. */
+Test(interval, many_drawn_pairs) {
+    static const size_t sizes[] = {2, 1000, 99999, 100000, 100003, 10000000};
+    for (int s = 0; s < 6; s++) {
+        size_t n = sizes[s];
+        size_t hits[] = {0, 1, 3, 11, n / 100, n / 8, n / 3, n / 2, n - 1, n};
+        for (int h = 0; h < 10; h++) {
+            if (hits[h] > n) continue;
+            double k = (double)hits[h], rest = (double)(n - hits[h]);
+            struct nvdp_interval share = nvdp__interval_share(0.95, n, hits[h]);
+            cr_expect_leq(share.low, k / (double)n);
+            cr_expect_geq(share.high, k / (double)n);
+            if (k > 0) cr_expect_float_eq(gsl_cdf_beta_P(share.low, k, rest + 1), 0.025, 1e-8);
+            if (rest > 0) cr_expect_float_eq(gsl_cdf_beta_Q(share.high, k + 1, rest), 0.025, 1e-8);
+        }
+    }
+}
+
+/* Arguments that GSL answers through its handler are answered before. */
+Test(interval, arguments_of_students_t) {
+    static const double tails[] = {NAN, -1, 0, 1, 2, INFINITY, 0.1};
+    static const double freedoms[] = {NAN, -1, 0, 0.5, -INFINITY};
+    for (int t = 0; t < 6; t++) {
+        cr_expect(isnan(nvdp__student_quantile(tails[t], 5)));
+    }
+    for (int t = 0; t < 7; t++) {
+        for (int f = 0; f < 5; f++) {
+            cr_expect(isnan(nvdp__student_quantile(tails[t], freedoms[f])));
+        }
+    }
+    cr_expect_float_eq(nvdp__student_quantile(0.025, 2), 4.302653, 1e-6);
+    cr_expect_geq(nvdp__student_quantile(1e-300, 3), 1e90);
+    cr_expect(isnan(nvdp__interval_student(NAN, 10, 1, 1).low));
+}
