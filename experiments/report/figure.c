@@ -205,6 +205,7 @@ void nvdp__drawing_panel(struct nvdp__drawing *drawing, size_t panel, const char
                          const char *x, const char *y) {
     FILE *to = drawing->script;
     int width = panel_width(drawing), height = panel_height(drawing);
+    drawing->plotted = 0;
     int left = (int)(panel % drawing->across) * width;
     int bottom = drawing->figure.height - (int)(panel / drawing->across + 1) * height;
     if (panel > 0) fputs("unset label\nunset arrow\n", to);
@@ -234,9 +235,19 @@ size_t nvdp__drawing_block(struct nvdp__drawing *drawing, const char *format, ..
     return drawing->next++;
 }
 
-void nvdp__drawing_number(struct nvdp__drawing *drawing, double value) {
-    nvdp__put_real(drawing->data, value);
-    fputc('\t', drawing->data);
+void nvdp__drawing_row(struct nvdp__drawing *drawing, const double *values, size_t count,
+                       const char *text) {
+    for (size_t k = 0; k < count; k++) {
+        if (k > 0) fputc('\t', drawing->data);
+        nvdp__put_real(drawing->data, values[k]);
+    }
+    fprintf(drawing->data, "%s%s\n", text != NULL ? "\t" : "", text != NULL ? text : "");
+}
+
+void nvdp__drawing_plot(struct nvdp__drawing *drawing, size_t block) {
+    fputs(drawing->plotted++ > 0 ? ", \\\n     " : "plot ", drawing->script);
+    if (block != SIZE_MAX)
+        fprintf(drawing->script, "'%s.dat' index %zu ", drawing->figure.name, block);
 }
 
 nvdp_status nvdp__drawing_end(struct nvdp__drawing *drawing, struct nvdp__figures *figures) {

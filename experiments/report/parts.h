@@ -327,8 +327,9 @@ struct nvdp__drawing {
     struct nvdp__figure figure;
     size_t panels, across, down;
     enum nvdp__legend kind;
-    size_t legend; /* lines of it */
-    size_t next;   /* index of the next block of data */
+    size_t legend;  /* lines of it */
+    size_t next;    /* index of the next block of data */
+    size_t plotted; /* elements of the panel so far */
     size_t data_size, script_size;
     FILE *data, *script;
 };
@@ -342,8 +343,11 @@ void nvdp__drawing_panel(struct nvdp__drawing *drawing, size_t panel, const char
 /* Starts a block of data under a comment; returns its index. */
 size_t nvdp__drawing_block(struct nvdp__drawing *drawing, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A number and a tab. */
-void nvdp__drawing_number(struct nvdp__drawing *drawing, double value);
+/* A line of data: numbers, and a text where it is not NULL, with tabs between them. */
+void nvdp__drawing_row(struct nvdp__drawing *drawing, const double *values, size_t count,
+                       const char *text);
+/* Begins the panel's next element: "plot", or a comma, and the block it draws (SIZE_MAX: none). */
+void nvdp__drawing_plot(struct nvdp__drawing *drawing, size_t block);
 /* Adds the finished figure to the list, or on failure releases it. */
 nvdp_status nvdp__drawing_end(struct nvdp__drawing *drawing, struct nvdp__figures *figures);
 

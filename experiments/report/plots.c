@@ -1,23 +1,50 @@
-/* Which figures a report has.  Each is a list of panels, of a task or of a task and a family. */
+/* Which figures a report has.  Each is a list of panels, per task or per task and family. */
 #include "experiments/report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A figure: which panels have something to show, and how each is drawn. */
+struct panel;
+
+/* A figure: which groups have something to show in it, and how a panel is drawn. */
 struct plot {
     const char *name, *title, *caption, *axis;
     enum nvdp__quantity quantity;
     enum nvdp__legend legend;
     bool by_family;
-    size_t parts; /* panels that one drawing makes */
-    bool (*shown)(const struct nvdp_report *report, const struct plot *plot, size_t task,
-                  size_t family);
-    void (*draw)(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                 const struct plot *plot, size_t task, size_t family, size_t panel);
+    size_t parts; /* panels side by side that show one thing */
+    bool (*has)(const struct plot *plot, const struct nvdp__group *group);
+    void (*draw)(const struct panel *panel);
 };
 
-/* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and the same in sums --- */
+struct panel {
+    struct nvdp__drawing *drawing;
+    const struct nvdp_report *report;
+    const struct plot *plot;
+    size_t task, family; /* SIZE_MAX: any family */
+    size_t place;        /* among the figure's panels */
+};
+
+/* Whether the group has something to show in the panel. */
+static bool is_in(const struct panel *panel, const struct nvdp__group *group) {
+    return group->task == panel->task &&
+           (panel->family == SIZE_MAX || group->family == panel->family) &&
+           panel->plot->has(panel->plot, group);
+}
+
+static bool is_shown(const struct panel *panel) {
+    bool found = false;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        found |= is_in(panel, group);
+    }
+    return found;
+}
+
+static bool has_value(const struct plot *plot, const struct nvdp__group *group) {
+    return group->quantity[plot->quantity].n > 0;
+}
+
+/* --- score against a measure of privacy: Figures 2 and 3 of the NVDP paper, and in sums --- */
 
 /* The axis of one panel. */
 struct axis {
@@ -27,22 +54,19 @@ struct axis {
     double from, to;
 };
 
-static bool has_value(const struct nvdp__group *group, enum nvdp__quantity quantity) {
-    return group->quantity[quantity].n > 0;
-}
-
 /* Beyond what an axis can be computed for: as good as infinite, as good as none. */
-static double drawable(double value) {
+static double drawable(const struct panel *panel, const struct nvdp__group *group) {
+    double value = group->quantity[panel->plot->quantity].mean;
     if (value > 1e250) return INFINITY;
     return value < 1e-250 ? 0 : value;
 }
 
-static struct axis find_axis(const struct nvdp_report *report, size_t task,
-                             enum nvdp__quantity quantity) {
+static struct axis find_axis(const struct panel *panel) {
+    enum nvdp__quantity quantity = panel->plot->quantity;
     struct axis axis = {.low = INFINITY, .high = -INFINITY};
-    for (NVDP__EACH_GROUP(report, group)) {
-        double value = drawable(group->quantity[quantity].mean);
-        if (group->task != task || !has_value(group, quantity)) continue;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        double value = drawable(panel, group);
         axis.infinite |= isinf(value) != 0;
         if (!isfinite(value) || !(value > 0)) continue;
         axis.low = fmin(axis.low, value);
@@ -58,76 +82,6 @@ static struct axis find_axis(const struct nvdp_report *report, size_t task,
     axis.from = axis.log ? axis.low * exp(-pad) : axis.low - pad;
     axis.to = axis.log ? axis.high * exp(last + pad) : axis.high + last + pad;
     return axis;
-}
-
-/* Where a value stands: infinite ones at the edge, those that a logarithm does not take at the
- * left.
- */
-static double place(const struct axis *axis, double value) {
-    if (isinf(value)) return axis->edge;
-    return axis->log && !(value > 0) ? axis->from : value;
-}
-
-static const char columns[] = "lambda_g\tlambda_d\tseeds\tscore x 100\tits sd\tvalue\twhere it is "
-                              "drawn\tfinite\tlambda";
-
-static void put_group(struct nvdp__drawing *drawing, const struct nvdp__group *group,
-                      const struct axis *axis, enum nvdp__quantity quantity) {
-    char text[NVDP__NUMBER_ROOM];
-    double value = drawable(group->quantity[quantity].mean);
-    nvdp__drawing_number(drawing, group->lambda_g);
-    nvdp__drawing_number(drawing, group->lambda_d);
-    nvdp__drawing_number(drawing, (double)group->runs);
-    nvdp__drawing_number(drawing, 100 * group->score[0].mean);
-    nvdp__drawing_number(drawing, 100 * group->score[0].sd);
-    nvdp__drawing_number(drawing, value);
-    nvdp__drawing_number(drawing, place(axis, value));
-    nvdp__drawing_number(drawing, isfinite(value) ? 1 : 0);
-    fprintf(drawing->data, "%s\n", nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
-}
-
-/* One family's plot elements: bars, line and points, infinite points, lambdas. */
-static void plot_family(struct nvdp__drawing *drawing, const struct nvdp__family *family,
-                        size_t block, bool first) {
-    struct nvdp__look look = nvdp__look_of(family);
-    FILE *to = drawing->script;
-    fprintf(to,
-            "%s'%s.dat' index %zu using 7:($3>1?$4:NaN):5 with yerrorbars lw 1 ps 0 lc rgb '%s'",
-            first ? "plot " : ", \\\n     ", drawing->figure.name, block, look.colour);
-    fprintf(to,
-            ", \\\n     '' index %zu using ($8==1?$7:NaN):4 with linespoints lw 1.6 dt %d pt %d ps "
-            "0.8 lc rgb '%s'",
-            block, look.dash, look.filled, look.colour);
-    fprintf(to,
-            ", \\\n     '' index %zu using ($8==0?$7:NaN):4 with points lw 1.6 pt %d ps 0.9 lc rgb "
-            "'%s'",
-            block, look.open, look.colour);
-    fprintf(to,
-            ", \\\n     '' index %zu using 7:4:9 with labels noenhanced left offset 0.7,-0.6 font "
-            "',8' textcolor rgb '%s'",
-            block, look.colour);
-}
-
-static size_t write_family(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                           size_t task, size_t family, const struct axis *axis,
-                           enum nvdp__quantity quantity) {
-    size_t block =
-        nvdp__drawing_block(drawing, "index %zu: %s, %s\n# %s", drawing->next,
-                            report->task[task].label, report->family[family].label, columns);
-    for (NVDP__EACH_GROUP(report, group)) {
-        if (group->task == task && group->family == family && has_value(group, quantity))
-            put_group(drawing, group, axis, quantity);
-    }
-    return block;
-}
-
-static bool family_shown(const struct nvdp_report *report, size_t task, size_t family,
-                         enum nvdp__quantity quantity) {
-    bool found = false;
-    for (NVDP__EACH_GROUP(report, group)) {
-        found |= group->task == task && group->family == family && has_value(group, quantity);
-    }
-    return found;
 }
 
 /* 1, 2 or 5 times a power of ten, at least `value`. */
@@ -176,8 +130,7 @@ static size_t put_log_tics(FILE *to, double from, double last) {
 }
 
 /* The numbers end before "inf". */
-static void put_axis(struct nvdp__drawing *drawing, const struct axis *axis) {
-    FILE *to = drawing->script;
+static void put_axis(FILE *to, const struct axis *axis) {
     double part = .35; /* of the way from the largest to "inf" */
     double before = axis->log ? axis->high * pow(axis->edge / axis->high, part)
                               : axis->high + part * (axis->edge - axis->high);
@@ -196,64 +149,65 @@ static void put_axis(struct nvdp__drawing *drawing, const struct axis *axis) {
         axis->edge, axis->edge);
 }
 
-static void draw_scatter(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                         const struct plot *scatter, size_t task, size_t family, size_t panel) {
-    (void)family;
-    const struct nvdp__report_run *run = report->task[task].first;
-    struct axis axis = find_axis(report, task, scatter->quantity);
-    char label[NVDP__NUMBER_ROOM];
-    bool first = true;
-    snprintf(label, sizeof label, "%.40s x 100", run->metric[0]);
-    nvdp__drawing_panel(drawing, panel, report->task[task].label, scatter->axis, label);
-    put_axis(drawing, &axis);
-    for (size_t f = 0; f < report->families; f++) {
-        struct nvdp__look look = nvdp__look_of(&report->family[f]);
-        const struct nvdp__group *group = nvdp__selected(report, task, f);
-        if (report->family[f].reference && group != NULL) {
-            fprintf(drawing->script, "%s%.9g with lines lw 1.4 dt %d lc rgb '%s'",
-                    first ? "plot " : ", \\\n     ", 100 * group->score[0].mean, look.dash,
-                    look.colour);
-            first = false;
-        }
-        if (!family_shown(report, task, f, scatter->quantity)) continue;
-        size_t block = write_family(drawing, report, task, f, &axis, scatter->quantity);
-        plot_family(drawing, &report->family[f], block, first);
-        first = false;
+/* One family: its data, then bars, line and points, infinite points, lambdas. */
+static void draw_family(const struct panel *panel, const struct axis *axis) {
+    const struct nvdp__family *family = &panel->report->family[panel->family];
+    struct nvdp__drawing *drawing = panel->drawing;
+    struct nvdp__look look = nvdp__look_of(family);
+    char text[NVDP__NUMBER_ROOM];
+    size_t block = nvdp__drawing_block(
+        drawing,
+        "index %zu: %s, %s\n# lambda_g\tlambda_d\tseeds\tscore x 100\tits sd\tvalue\t"
+        "where it is drawn\tfinite\tlambda",
+        drawing->next, panel->report->task[panel->task].label, family->label);
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        double value = drawable(panel, group);
+        /* Infinite values at the edge, those that a logarithm does not take at the left. */
+        double place = isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
+        nvdp__drawing_row(drawing,
+                          (double[]){group->lambda_g, group->lambda_d, (double)group->runs,
+                                     100 * group->score[0].mean, 100 * group->score[0].sd, value,
+                                     place, isfinite(value) ? 1 : 0},
+                          8, nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
     }
-    fputc('\n', drawing->script);
+    nvdp__drawing_plot(drawing, block);
+    fprintf(drawing->script,
+            "using 7:($3>1?$4:NaN):5 with yerrorbars lw 1 ps 0 lc rgb '%s'"
+            ", \\\n     '' index %zu using ($8==1?$7:NaN):4 with linespoints lw 1.6 dt %d pt %d ps "
+            "0.8 lc rgb '%s'"
+            ", \\\n     '' index %zu using ($8==0?$7:NaN):4 with points lw 1.6 pt %d ps 0.9 lc rgb "
+            "'%s'"
+            ", \\\n     '' index %zu using 7:4:9 with labels noenhanced left offset 0.7,-0.6 font "
+            "',8' textcolor rgb '%s'",
+            look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour,
+            block, look.colour);
 }
 
-static bool scatter_shown(const struct nvdp_report *report, const struct plot *plot, size_t task,
-                          size_t family) {
-    bool found = false;
-    for (family = 0; family < report->families; family++) {
-        found |= family_shown(report, task, family, plot->quantity);
+static void draw_scatter(const struct panel *panel) {
+    const struct nvdp_report *report = panel->report;
+    const struct nvdp__task_rows *task = &report->task[panel->task];
+    struct axis axis = find_axis(panel);
+    char label[NVDP__NUMBER_ROOM];
+    snprintf(label, sizeof label, "%.40s x 100", task->first->metric[0]);
+    nvdp__drawing_panel(panel->drawing, panel->place, task->label, panel->plot->axis, label);
+    put_axis(panel->drawing->script, &axis);
+    for (size_t f = 0; f < report->families; f++) {
+        const struct nvdp__group *group = nvdp__selected(report, panel->task, f);
+        struct panel one = *panel;
+        one.family = f;
+        if (report->family[f].reference && group != NULL) {
+            struct nvdp__look look = nvdp__look_of(&report->family[f]);
+            nvdp__drawing_plot(panel->drawing, SIZE_MAX);
+            fprintf(panel->drawing->script, "%.9g with lines lw 1.4 dt %d lc rgb '%s'",
+                    100 * group->score[0].mean, look.dash, look.colour);
+        }
+        if (is_shown(&one)) draw_family(&one, &axis);
     }
-    return found;
+    fputc('\n', panel->drawing->script);
 }
 
 /* --- what the regulariser does to the posteriors: effective vectors over lambda --- */
-
-static bool has_vectors(const struct nvdp__group *group) {
-    return group->quantity[NVDP__VECTORS].n > 0;
-}
-
-/* Whether any group of the task, and of the family where one is named, has what is drawn. */
-static bool any_has(const struct nvdp_report *report, size_t task, size_t family,
-                    bool (*has)(const struct nvdp__group *)) {
-    bool found = false;
-    for (NVDP__EACH_GROUP(report, group)) {
-        found |=
-            group->task == task && (family == SIZE_MAX || group->family == family) && has(group);
-    }
-    return found;
-}
-
-static bool vectors_shown(const struct nvdp_report *report, const struct plot *plot, size_t task,
-                          size_t family) {
-    (void)plot, (void)family;
-    return any_has(report, task, SIZE_MAX, has_vectors);
-}
 
 /* A logarithm takes no lambda of 0: it stands a decade left of the smallest. */
 static double lambda_place(const struct nvdp_report *report, const struct nvdp__group *group) {
@@ -265,64 +219,54 @@ static double lambda_place(const struct nvdp_report *report, const struct nvdp__
     return isinf(least) ? 1 : least / 10;
 }
 
-/* The axis ends half a decade beyond its points. */
-static void put_lambda_axis(FILE *to, const struct nvdp_report *report, size_t task) {
+static void draw_vectors(const struct panel *panel) {
+    const struct nvdp_report *report = panel->report;
+    struct nvdp__drawing *drawing = panel->drawing;
+    const char *task = report->task[panel->task].label;
     double low = INFINITY, high = 0;
+    nvdp__drawing_panel(drawing, panel->place, task, "lambda_D", "effective vectors of a text");
     for (NVDP__EACH_GROUP(report, group)) {
-        if (group->task != task || !has_vectors(group)) continue;
+        if (!is_in(panel, group)) continue;
         low = fmin(low, lambda_place(report, group));
         high = fmax(high, lambda_place(report, group));
     }
-    fprintf(to, "set logscale x\nset format x '10^{%%L}'\nset xrange [%.9g:%.9g]\n", low / sqrt(10),
-            high * sqrt(10));
-}
-
-static size_t write_vectors(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                            size_t task, size_t family) {
-    size_t block = nvdp__drawing_block(
-        drawing,
-        "index %zu: %s, %s\n# lambda_g\tlambda_d\twhere it is drawn\teffective vectors, mean over "
-        "texts and seeds\t5 %% quantile of texts\t95 %%",
-        drawing->next, report->task[task].label, report->family[family].label);
-    for (NVDP__EACH_GROUP(report, group)) {
-        if (group->task != task || group->family != family || !has_vectors(group)) continue;
-        nvdp__drawing_number(drawing, group->lambda_g);
-        nvdp__drawing_number(drawing, group->lambda_d);
-        nvdp__drawing_number(drawing, lambda_place(report, group));
-        nvdp__drawing_number(drawing, group->quantity[NVDP__VECTORS].mean);
-        nvdp__drawing_number(drawing, group->quantity[NVDP__VECTORS_LOW].mean);
-        nvdp__put_real(drawing->data, group->quantity[NVDP__VECTORS_HIGH].mean);
-        fputc('\n', drawing->data);
-    }
-    return block;
-}
-
-static void draw_vectors(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                         const struct plot *plot, size_t task, size_t family, size_t panel) {
-    (void)plot, (void)family;
-    FILE *to = drawing->script;
-    bool first = true;
-    nvdp__drawing_panel(drawing, panel, report->task[task].label, "lambda_D",
-                        "effective vectors of a text");
-    put_lambda_axis(to, report, task);
-    fputs("set yrange [0:*]\nset offsets 0, 0, graph 0.08, 0\n", to);
+    /* The axis ends half a decade beyond its points. */
+    fprintf(drawing->script,
+            "set logscale x\nset format x '10^{%%L}'\nset xrange [%.9g:%.9g]\n"
+            "set yrange [0:*]\nset offsets 0, 0, graph 0.08, 0\n",
+            low / sqrt(10), high * sqrt(10));
     for (size_t f = 0; f < report->families; f++) {
-        if (!any_has(report, task, f, has_vectors)) continue;
         struct nvdp__look look = nvdp__look_of(&report->family[f]);
-        size_t block = write_vectors(drawing, report, task, f);
-        fprintf(to,
-                "%s'%s.dat' index %zu using 3:4:5:6 with yerrorbars lw 1.2 pt %d ps 0.8 lc rgb "
+        struct panel one = *panel;
+        one.family = f;
+        if (!is_shown(&one)) continue;
+        size_t block = nvdp__drawing_block(
+            drawing,
+            "index %zu: %s, %s\n# lambda_g\tlambda_d\twhere it is drawn\teffective vectors, mean "
+            "over texts and seeds\t5 %% quantile of texts\t95 %%",
+            drawing->next, task, report->family[f].label);
+        for (NVDP__EACH_GROUP(report, group)) {
+            const struct nvdp__stat *of = group->quantity;
+            if (is_in(&one, group))
+                nvdp__drawing_row(drawing,
+                                  (double[]){group->lambda_g, group->lambda_d,
+                                             lambda_place(report, group), of[NVDP__VECTORS].mean,
+                                             of[NVDP__VECTORS_LOW].mean,
+                                             of[NVDP__VECTORS_HIGH].mean},
+                                  6, NULL);
+        }
+        nvdp__drawing_plot(drawing, block);
+        fprintf(drawing->script,
+                "using 3:4:5:6 with yerrorbars lw 1.2 pt %d ps 0.8 lc rgb "
                 "'%s', \\\n     '' index %zu using 3:4 with lines lw 1.6 dt %d lc rgb '%s'",
-                first ? "plot " : ", \\\n     ", drawing->figure.name, block, look.filled,
-                look.colour, block, look.dash, look.colour);
-        first = false;
+                look.filled, look.colour, block, look.dash, look.colour);
     }
-    fputc('\n', to);
+    fputc('\n', drawing->script);
 }
 
 /* --- pseudo-counts --- */
 
-/* Tokens of a group, and one bin's, over its seeds. */
+/* Tokens of a group over its seeds: of one bin, of all where bin is negative. */
 static double tokens_in(const struct nvdp__group *group, int bin) {
     double sum = 0;
     for (size_t i = 0; i < group->runs; i++) {
@@ -333,7 +277,8 @@ static double tokens_in(const struct nvdp__group *group, int bin) {
     return sum;
 }
 
-static bool has_histogram(const struct nvdp__group *group) {
+static bool has_histogram(const struct plot *plot, const struct nvdp__group *group) {
+    (void)plot;
     return tokens_in(group, -1) > 0;
 }
 
@@ -342,149 +287,121 @@ static const char *const shade[] = {"#440154", "#414487", "#2a788e",
                                     "#22a884", "#7ad151", "#d2b100"};
 enum { SHADES = sizeof shade / sizeof *shade };
 
-static void write_histogram(struct nvdp__drawing *drawing, const struct nvdp__group *group,
-                            double *low, double *high) {
-    const struct nvdp__report_run *run = group->run[0];
-    double all = tokens_in(group, -1);
-    for (int b = 0; b < NVDP_ALPHA_BINS; b++) {
-        double tokens = tokens_in(group, b);
-        double from = run->alpha_first + b * run->alpha_width;
-        nvdp__drawing_number(drawing, from + run->alpha_width / 2);
-        nvdp__drawing_number(drawing, tokens);
-        nvdp__put_real(drawing->data, 100 * tokens / all);
-        fputc('\n', drawing->data);
-        if (tokens == 0) continue;
-        *low = fmin(*low, from);
-        *high = fmax(*high, from + run->alpha_width);
-    }
-}
-
-static void draw_histograms(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                            const struct plot *plot, size_t task, size_t family, size_t panel) {
-    (void)plot;
+static void draw_histograms(const struct panel *panel) {
+    struct nvdp__drawing *drawing = panel->drawing;
+    const char *task = panel->report->task[panel->task].label;
+    const char *family = panel->report->family[panel->family].label;
     char text[NVDP__NUMBER_ROOM];
-    FILE *to = drawing->script;
     double low = INFINITY, high = -INFINITY;
-    size_t first = drawing->next, count = 0;
-    for (NVDP__EACH_GROUP(report, group)) {
-        if (group->task != task || group->family != family || !has_histogram(group)) continue;
+    size_t first = drawing->next;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        const struct nvdp__report_run *run = group->run[0];
+        double all = tokens_in(group, -1);
         nvdp__drawing_block(drawing,
                             "index %zu: %s, %s, lambda %s\n# log10 alpha, middle of the bin\t"
                             "tokens\tshare of the tokens in %%",
-                            drawing->next, report->task[task].label, report->family[family].label,
+                            drawing->next, task, family,
                             nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
-        write_histogram(drawing, group, &low, &high);
-        count++;
+        for (int b = 0; b < NVDP_ALPHA_BINS; b++) {
+            double tokens = tokens_in(group, b);
+            double from = run->alpha_first + b * run->alpha_width;
+            nvdp__drawing_row(drawing,
+                              (double[]){from + run->alpha_width / 2, tokens, 100 * tokens / all},
+                              3, NULL);
+            if (tokens == 0) continue;
+            low = fmin(low, from);
+            high = fmax(high, from + run->alpha_width);
+        }
     }
-    char *title = nvdp__format(drawing->ctx, "%s: %s", report->task[task].label,
-                               report->family[family].label);
-    nvdp__drawing_panel(drawing, panel, title != NULL ? title : "", "log10 alpha of the tokens",
-                        "tokens [%]");
+    char *title = nvdp__format(drawing->ctx, "%s: %s", task, family);
+    nvdp__drawing_panel(drawing, panel->place, title != NULL ? title : "",
+                        "log10 alpha of the tokens", "tokens [%]");
     free(title);
-    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [0:*]\nset offsets 0, 0, graph 0.06, 0\n",
+    fprintf(drawing->script,
+            "set xrange [%.9g:%.9g]\nset yrange [0:*]\nset offsets 0, 0, graph 0.06, 0\n"
+            "set key at graph 1.0,0.99 right top reverse Left samplen 1.5 spacing 1.1 font ',9' "
+            "noenhanced title 'lambda'\n",
             low - .25, high + .25);
-    fputs("set key at graph 1.0,0.99 right top reverse Left samplen 1.5 spacing 1.1 font ',9' "
-          "noenhanced title 'lambda'\n",
-          to);
-    size_t k = 0;
-    for (NVDP__EACH_GROUP(report, group)) {
-        if (group->task != task || group->family != family || !has_histogram(group)) continue;
-        size_t at = count > 1 ? k * (SHADES - 1) / (count - 1) : 0;
-        fprintf(to, "%s'%s.dat' index %zu using 1:3 with histeps lw 1.8 lc rgb '%s' title '%s'",
-                k == 0 ? "plot " : ", \\\n     ", drawing->figure.name, first + k, shade[at],
+    size_t count = drawing->next - first, k = 0;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        if (!is_in(panel, group)) continue;
+        nvdp__drawing_plot(drawing, first + k);
+        fprintf(drawing->script, "using 1:3 with histeps lw 1.8 lc rgb '%s' title '%s'",
+                shade[count > 1 ? k * (SHADES - 1) / (count - 1) : 0],
                 nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
         k++;
     }
-    fputs("\nunset key\n", to);
-}
-
-static bool histograms_shown(const struct nvdp_report *report, const struct plot *plot, size_t task,
-                             size_t family) {
-    (void)plot;
-    return any_has(report, task, family, has_histogram);
+    fputs("\nunset key\n", drawing->script);
 }
 
 /* --- training curves of the selected lambdas: a line per run --- */
 
-static bool training_shown(const struct nvdp_report *report, const struct plot *plot, size_t task,
-                           size_t family) {
-    (void)plot, (void)family;
+static bool has_curve(const struct plot *plot, const struct nvdp__group *group) {
+    (void)plot;
     bool found = false;
-    for (NVDP__EACH_GROUP(report, group)) {
-        for (size_t k = 0; k < group->runs; k++) {
-            found |= group->task == task && group->selected && group->run[k]->epochs > 0;
-        }
+    for (size_t k = 0; k < group->runs; k++) {
+        found |= group->selected && group->run[k]->epochs > 0;
     }
     return found;
 }
 
-static void write_run(struct nvdp__drawing *drawing, const struct nvdp__report_run *run) {
-    nvdp__drawing_block(drawing, "index %zu: %s\n# epoch\tvalidation x 100\ttask loss, mean",
-                        drawing->next, run->name);
-    for (size_t e = 0; e < run->epochs; e++) {
-        nvdp__drawing_number(drawing, run->epoch[e].epoch);
-        nvdp__drawing_number(drawing, 100 * run->epoch[e].validation);
-        nvdp__put_real(drawing->data, run->epoch[e].task_loss);
-        fputc('\n', drawing->data);
+/* Blocks `first` and on are the panel's runs, in the order of the groups. */
+static void draw_curves(const struct panel *panel, size_t first, int column, const char *label) {
+    enum { FEW = 12 }; /* epochs that are all numbered */
+    struct nvdp__drawing *drawing = panel->drawing;
+    size_t most = 0;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            if (group->run[k]->epochs > most) most = group->run[k]->epochs;
+        }
     }
-}
-
-/* Blocks `first` and on are the task's runs, in the order of the groups. */
-static void draw_curves(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                        size_t task, size_t first, int column) {
-    bool begun = false;
-    for (NVDP__EACH_GROUP(report, group)) {
-        struct nvdp__look look = nvdp__look_of(&report->family[group->family]);
-        for (size_t k = 0; group->task == task && group->selected && k < group->runs; k++) {
+    nvdp__drawing_panel(drawing, panel->place + (column == 3),
+                        panel->report->task[panel->task].label, "epoch", label);
+    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", most,
+            most <= FEW ? "set xtics 1\n" : "");
+    fputs("set offsets 0, 0, graph 0.05, graph 0.05\n", drawing->script);
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        struct nvdp__look look = nvdp__look_of(&panel->report->family[group->family]);
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
             if (group->run[k]->epochs == 0) continue;
+            nvdp__drawing_plot(drawing, first++);
             fprintf(drawing->script,
-                    "%s'%s.dat' index %zu using 1:%d with linespoints lw 1.3 dt %d pt %d ps 0.4 lc "
-                    "rgb '%s'",
-                    begun ? ", \\\n     " : "plot ", drawing->figure.name, first++, column,
+                    "using 1:%d with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'", column,
                     look.dash, look.filled, look.colour);
-            begun = true;
         }
     }
     fputc('\n', drawing->script);
 }
 
-/* Whole epochs, unless there are many. */
-static void put_epoch_axis(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                           size_t task) {
-    enum { FEW = 12 };
-    size_t most = 0;
-    for (NVDP__EACH_GROUP(report, group)) {
-        for (size_t k = 0; group->task == task && group->selected && k < group->runs; k++) {
-            if (group->run[k]->epochs > most) most = group->run[k]->epochs;
-        }
-    }
-    fprintf(drawing->script, "set xrange [0.8:%zu.2]\n", most);
-    if (most <= FEW) fputs("set xtics 1\n", drawing->script);
-    fputs("set offsets 0, 0, graph 0.05, graph 0.05\n", drawing->script);
-}
-
-static void draw_training(struct nvdp__drawing *drawing, const struct nvdp_report *report,
-                          const struct plot *plot, size_t task, size_t family, size_t panel) {
-    (void)plot, (void)family;
+static void draw_training(const struct panel *panel) {
+    struct nvdp__drawing *drawing = panel->drawing;
     char label[NVDP__NUMBER_ROOM];
     size_t first = drawing->next;
-    for (NVDP__EACH_GROUP(report, group)) {
-        for (size_t k = 0; group->task == task && group->selected && k < group->runs; k++) {
-            if (group->run[k]->epochs > 0) write_run(drawing, group->run[k]);
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            const struct nvdp__report_run *run = group->run[k];
+            if (run->epochs == 0) continue;
+            nvdp__drawing_block(drawing,
+                                "index %zu: %s\n# epoch\tvalidation x 100\ttask loss, mean",
+                                drawing->next, run->name);
+            for (size_t e = 0; e < run->epochs; e++) {
+                nvdp__drawing_row(drawing,
+                                  (double[]){run->epoch[e].epoch, 100 * run->epoch[e].validation,
+                                             run->epoch[e].task_loss},
+                                  3, NULL);
+            }
         }
     }
-    snprintf(label, sizeof label, "validation %.30s x 100", report->task[task].first->metric[0]);
-    nvdp__drawing_panel(drawing, panel, report->task[task].label, "epoch", label);
-    put_epoch_axis(drawing, report, task);
-    draw_curves(drawing, report, task, first, 2);
-    nvdp__drawing_panel(drawing, panel + 1, report->task[task].label, "epoch", "task loss");
-    put_epoch_axis(drawing, report, task);
-    draw_curves(drawing, report, task, first, 3);
+    snprintf(label, sizeof label, "validation %.30s x 100",
+             panel->report->task[panel->task].first->metric[0]);
+    draw_curves(panel, first, 2, label);
+    draw_curves(panel, first, 3, "task loss");
 }
 
 /* --- all --- */
 
-#define SCATTER NVDP__LEGEND_ALL, false, 1, scatter_shown, draw_scatter
+#define SCATTER NVDP__LEGEND_ALL, false, 1, has_value, draw_scatter
 static const struct plot plots[] = {
     {"fig2_bdp", "Figure 2. Score against Bayesian DP, published moment",
      "Score against the Bayesian DP epsilon of the worst measured text at the published moment k = "
@@ -509,33 +426,39 @@ static const struct plot plots[] = {
      "Effective number of vectors of a text, exp of the entropy of its expected weights (prior "
      "and padding included), over the weight of the Dirichlet regulariser: mean over texts and "
      "seeds, bars from the 5 % to the 95 % quantile of texts.",
-     NULL, NVDP__VECTORS, NVDP__LEGEND_WEIGHTED, false, 1, vectors_shown, draw_vectors},
+     NULL, NVDP__VECTORS, NVDP__LEGEND_WEIGHTED, false, 1, has_value, draw_vectors},
     {"alpha", "Pseudo-counts of the tokens",
      "Distribution of log10 alpha over the tokens of the measured texts, a line a lambda, all "
      "seeds together.",
-     NULL, NVDP__VECTORS, NVDP__LEGEND_NONE, true, 1, histograms_shown, draw_histograms},
+     NULL, NVDP__VECTORS, NVDP__LEGEND_NONE, true, 1, has_histogram, draw_histograms},
     {"training", "Training curves",
      "Validation score and mean training loss of the task by epoch, a line a seed, each method "
      "at its selected lambda.",
-     NULL, NVDP__VECTORS, NVDP__LEGEND_ALL, false, 2, training_shown, draw_training},
+     NULL, NVDP__VECTORS, NVDP__LEGEND_ALL, false, 2, has_curve, draw_training},
 };
 
 static nvdp_status add_plot(struct nvdp_context *ctx, const struct nvdp_report *report,
                             const struct plot *plot, struct nvdp__figures *figures) {
     size_t families = plot->by_family ? report->families : 1;
-    size_t panels = 0, panel = 0;
-    for (size_t k = 0; k < report->tasks * families; k++) {
-        if (plot->shown(report, plot, k / families, k % families)) panels += plot->parts;
-    }
-    if (panels == 0) return NVDP_OK;
-    size_t across = plot->parts > 1 ? (panels > 4 ? 4 : 2) : panels == 4 ? 2 : 3;
+    size_t panels = 0;
     struct nvdp__drawing drawing;
-    nvdp_status status = nvdp__drawing_begin(ctx, report, plot->name, plot->title, plot->caption,
-                                             panels, across, plot->legend, &drawing);
-    for (size_t k = 0; status == NVDP_OK && k < report->tasks * families; k++) {
-        if (!plot->shown(report, plot, k / families, k % families)) continue;
-        plot->draw(&drawing, report, plot, k / families, k % families, panel);
-        panel += plot->parts;
+    struct panel panel = {.drawing = &drawing, .report = report, .plot = plot, .family = SIZE_MAX};
+    nvdp_status status = NVDP_OK;
+    for (int pass = 0; pass < 2 && status == NVDP_OK; pass++) { /* count, then draw */
+        for (size_t k = 0; k < report->tasks * families; k++) {
+            panel.task = k / families;
+            if (plot->by_family) panel.family = k % families;
+            if (!is_shown(&panel)) continue;
+            if (pass == 1) plot->draw(&panel);
+            panel.place += plot->parts;
+        }
+        if (pass == 1) break;
+        panels = panel.place;
+        if (panels == 0) return NVDP_OK;
+        size_t across = plot->parts > 1 ? (panels > 4 ? 4 : 2) : panels == 4 ? 2 : 3;
+        panel.place = 0;
+        status = nvdp__drawing_begin(ctx, report, plot->name, plot->title, plot->caption, panels,
+                                     across, plot->legend, &drawing);
     }
     nvdp_status ended = nvdp__drawing_end(&drawing, figures);
     return status != NVDP_OK ? status : ended;
