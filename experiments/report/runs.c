@@ -10,16 +10,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- run.json, result.json, metrics.jsonl, sweep.json --- */
+/* --- numbers and texts in JSON --- */
 
-/* Reads DIRECTORY/name as one JSON object. */
-static nvdp_status read_object(struct nvdp_context *ctx, const char *directory, const char *name,
-                               json_t **out) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__json_read(ctx, path, out);
-    free(path);
-    return status;
+/* Where a number of a run lies in a file, up to three keys, and its range. */
+struct place {
+    size_t offset;
+    const char *key[3];
+    double min, max;
+    bool needed;
+};
+#define QUANTITY(k) offsetof(struct nvdp__report_run, quantity[k])
+#define FIELD(name) offsetof(struct nvdp__report_run, name)
+
+static const struct place in_config[] = {
+    {FIELD(lambda_g), {"lambda_g"}, -INFINITY, INFINITY, false},
+    {FIELD(lambda_d), {"lambda_d"}, -INFINITY, INFINITY, false},
+};
+static const struct place in_result[] = {
+    {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
+    {FIELD(seconds), {"seconds"}, 0, INFINITY, false},
+    {FIELD(majority), {"test", "majority"}, 0, 1, false},
+};
+static const struct place in_privacy[] = {
+    {QUANTITY(NVDP__SUM_MAX), {"rd", "sum", "max"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__SUM_MEAN), {"rd", "sum", "mean"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__UNIT_MAX), {"rd", "per_component_dim", "max"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__UNIT_MEAN), {"rd", "per_component_dim", "mean"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__INFINITE), {"infinite_share"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__BDP_BEST), {"bdp", "best", "epsilon"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
+    {FIELD(how.order), {"order"}, 0, INFINITY, false},
+    {FIELD(how.texts), {"n"}, 0, INFINITY, false},
+    {FIELD(how.delta), {"bdp", "delta"}, 0, 1, false},
+    {FIELD(how.releases), {"bdp", "releases"}, 0, INFINITY, false},
+};
+static const struct place in_posterior[] = {
+    {QUANTITY(NVDP__VECTORS), {"effective_vectors", "mean"}, -INFINITY, INFINITY, false},
+    {QUANTITY(NVDP__TOKEN_SHARE), {"token_share", "mean"}, -INFINITY, INFINITY, false},
+    {QUANTITY(NVDP__ABS_MU), {"mean_abs_mu"}, -INFINITY, INFINITY, false},
+    {QUANTITY(NVDP__SIGMA), {"mean_sigma"}, -INFINITY, INFINITY, false},
+    {QUANTITY(NVDP__VECTORS_LOW), {"effective_vectors", "quantiles", "0.05"}, 0, INFINITY, false},
+    {QUANTITY(NVDP__VECTORS_HIGH), {"effective_vectors", "quantiles", "0.95"}, 0, INFINITY, false},
+};
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+/* Reads the numbers of a list from `root`, in the file `path`; one that is missing leaves what is
+ * there. */
+static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *root,
+                        size_t count, const struct place *list, struct nvdp__report_run *run) {
+    for (const struct place *place = list; place < list + count; place++) {
+        const char *const *key = place->key;
+        const json_t *from = root;
+        double *out = (double *)((char *)run + place->offset);
+        int last = 0;
+        while (last < 2 && key[last + 1] != NULL) {
+            from = json_object_get(from, key[last++]);
+        }
+        /* Written as "nan" where there were no tokens. */
+        const char *text = json_string_value(json_object_get(from, key[last]));
+        if (!place->needed && text != NULL && strcmp(text, "nan") == 0) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, path, from, key[last], *out, place->min, place->max, out));
+        if (place->needed && isnan(*out))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected a number at '%s%s%s%s%s', found none: not of nvdp "
+                              "privacy",
+                              path, key[0], key[1] != NULL ? "." : "", key[1] != NULL ? key[1] : "",
+                              key[2] != NULL ? "." : "", key[2] != NULL ? key[2] : "");
+    }
+    return NVDP_OK;
 }
 
 /* A text without control characters; "" where the member is missing. */
@@ -31,13 +90,24 @@ static nvdp_status take_text(struct nvdp_context *ctx, const struct nvdp__report
     return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
+/* Reads DIRECTORY/name as one JSON object. */
+static nvdp_status read_object(struct nvdp_context *ctx, const char *directory, const char *name,
+                               json_t **out) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__json_read(ctx, path, out);
+    free(path);
+    return status;
+}
+
+/* --- run.json, result.json, metrics.jsonl, sweep.json --- */
+
 static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     NVDP_RETURN_IF_FAILED(read_object(ctx, run->path, "run.json", &run->file));
-    run->config = json_object_get(run->file, "config");
-    if (!json_is_object(run->config))
+    const json_t *config = run->config = json_object_get(run->file, "config");
+    if (!json_is_object(config))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/run.json: no 'config' object: not a run of nvdp train", run->path);
-    const json_t *config = run->config;
     NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "task", &run->task));
     NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "method", &run->method));
     NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "data", &run->data));
@@ -45,13 +115,8 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/run.json: expected 'task' and 'method' in 'config', found none",
                           run->path);
-    run->lambda_g = run->lambda_d = NAN;
-    if (!nvdp__is_reference(run->method)) {
-        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, run->path, config, "lambda_g", NAN, -INFINITY,
-                                              INFINITY, &run->lambda_g));
-        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, run->path, config, "lambda_d", NAN, -INFINITY,
-                                              INFINITY, &run->lambda_d));
-    }
+    if (!nvdp__is_reference(run->method))
+        NVDP_RETURN_IF_FAILED(take(ctx, run->path, config, COUNT(in_config), in_config, run));
     int64_t seed = 0; /* JSON's integers have a sign: the same 64 bits */
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
@@ -59,37 +124,24 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run
     return nvdp__report_options(ctx, run);
 }
 
-/* The order of the task's metrics is that of the file; a later one beyond two is left out. */
-static nvdp_status read_scores(struct nvdp_context *ctx, const json_t *metrics,
-                               struct nvdp__report_run *run) {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)metrics, name, value) {
-        if (run->metrics == NVDP__REPORT_METRICS) break;
-        int at = run->metrics;
-        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY,
-                                              INFINITY, &run->score[at]));
-        run->metric[at] = nvdp__plain_copy(ctx, name);
-        if (run->metric[at] == NULL) return NVDP_ERR_MEMORY;
-        run->metrics++;
-    }
-    return NVDP_OK;
-}
-
 static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run *run) {
-    json_t *root = NULL;
+    json_t *root = NULL, *value;
+    const char *name;
     nvdp_status status = NVDP_OK;
     NVDP_TRY(read_object(ctx, run->path, "result.json", &root));
-    const json_t *test = json_object_get(root, "test");
-    NVDP_TRY(read_scores(ctx, json_object_get(test, "metrics"), run));
+    /* The order of the task's metrics is that of the file; a later one beyond two is left out. */
+    json_object_foreach(json_object_get(json_object_get(root, "test"), "metrics"), name, value) {
+        if (run->metrics == NVDP__REPORT_METRICS) break;
+        NVDP_TRY(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY, INFINITY,
+                                 &run->score[run->metrics]));
+        run->metric[run->metrics] = nvdp__plain_copy(ctx, name);
+        if (run->metric[run->metrics++] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    }
     if (run->metrics == 0 || isnan(run->score[0]))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s/result.json: expected scores in 'test', 'metrics', found none",
                             run->path));
-    NVDP_TRY(nvdp__json_real(ctx, run->path, root, "validation", NAN, -INFINITY, INFINITY,
-                             &run->validation));
-    NVDP_TRY(nvdp__json_real(ctx, run->path, root, "seconds", NAN, 0, INFINITY, &run->seconds));
-    NVDP_TRY(nvdp__json_real(ctx, run->path, test, "majority", NAN, 0, 1, &run->majority));
+    NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
 cleanup:
     json_decref(root);
     return status;
@@ -136,34 +188,28 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, struct nvdp__report_ru
     return status;
 }
 
-static nvdp_status read_label(struct nvdp_context *ctx, struct nvdp__report_run *run) {
-    json_t *root = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &root));
-    const char *label = json_string_value(json_object_get(root, "label"));
-    bool good = true;
-    if (label != NULL && label[0] != '\0') {
-        run->label = nvdp__plain_copy(ctx, label);
-        good = run->label != NULL;
-    }
-    json_decref(root);
-    return good ? NVDP_OK : NVDP_ERR_MEMORY;
-}
-
 /* Fills a zeroed *run from a directory that has run.json and result.json.  NVDP_ERR_INPUT: broken,
  * the message recorded. */
 static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const char *name,
                             struct nvdp__report_run *run) {
+    json_t *sweep = NULL;
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         run->quantity[k] = NAN;
     }
-    run->score[0] = run->score[1] = NAN;
+    run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = NAN;
+    run->validation = run->seconds = run->majority = NAN;
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
     if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
     NVDP_RETURN_IF_FAILED(read_config(ctx, run));
     NVDP_RETURN_IF_FAILED(read_result(ctx, run));
     NVDP_RETURN_IF_FAILED(read_metrics(ctx, run));
-    NVDP_RETURN_IF_FAILED(read_label(ctx, run));
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
+    const char *label = json_string_value(json_object_get(sweep, "label"));
+    bool labelled = label != NULL && label[0] != '\0';
+    if (labelled) run->label = nvdp__plain_copy(ctx, label);
+    json_decref(sweep);
+    if (labelled && run->label == NULL) return NVDP_ERR_MEMORY;
     run->command = nvdp__report_command(ctx, run);
     return run->command != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
@@ -187,65 +233,6 @@ void nvdp__report_run_release(struct nvdp__report_run *run) {
 
 /* --- what was measured of a finished run: privacy.json, reuse.json, attack.json --- */
 
-/* Where a number lies: up to three keys. */
-struct place {
-    enum nvdp__quantity quantity;
-    const char *key[3];
-};
-
-static const struct place needed[] = {
-    {NVDP__SUM_MAX, {"rd", "sum", "max"}},
-    {NVDP__SUM_MEAN, {"rd", "sum", "mean"}},
-    {NVDP__UNIT_MAX, {"rd", "per_component_dim", "max"}},
-    {NVDP__UNIT_MEAN, {"rd", "per_component_dim", "mean"}},
-    {NVDP__INFINITE, {"infinite_share"}},
-    {NVDP__BDP_BEST, {"bdp", "best", "epsilon"}},
-    {NVDP__BDP_PUBLISHED, {"bdp", "published", "epsilon"}},
-};
-static const struct place optional[] = {
-    {NVDP__VECTORS, {"posterior", "effective_vectors", "mean"}},
-    {NVDP__TOKEN_SHARE, {"posterior", "token_share", "mean"}},
-    {NVDP__ABS_MU, {"posterior", "mean_abs_mu"}},
-    {NVDP__SIGMA, {"posterior", "mean_sigma"}},
-};
-
-static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *from,
-                        const struct place *place, bool must, struct nvdp__report_run *run) {
-    int last = 0;
-    while (last < 2 && place->key[last + 1] != NULL) {
-        from = json_object_get(from, place->key[last++]);
-    }
-    double *out = &run->quantity[place->quantity];
-    /* Written as "nan" where there were no tokens. */
-    const char *text = json_string_value(json_object_get(from, place->key[last]));
-    if (!must && text != NULL && strcmp(text, "nan") == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, path, from, place->key[last], NAN, -INFINITY, INFINITY, out));
-    if (must && isnan(*out))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected a number at '%s%s%s%s%s', found none: not of nvdp privacy",
-                          path, place->key[0], place->key[1] != NULL ? "." : "",
-                          place->key[1] != NULL ? place->key[1] : "",
-                          place->key[2] != NULL ? "." : "",
-                          place->key[2] != NULL ? place->key[2] : "");
-    return NVDP_OK;
-}
-
-static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const json_t *root,
-                            struct nvdp__measured *how) {
-    const json_t *bdp = json_object_get(root, "bdp");
-    const char *adjacency = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, root, "order", NAN, 0, INFINITY, &how->order));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, root, "n", NAN, 0, INFINITY, &how->texts));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, bdp, "delta", NAN, 0, 1, &how->delta));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, path, bdp, "releases", 1, 0, INFINITY, &how->releases));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
-    how->same_length = strcmp(adjacency, "same-length") == 0;
-    how->drawn = json_is_object(json_object_get(root, "sample"));
-    return NVDP_OK;
-}
-
 static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, const json_t *from,
                                   struct nvdp__report_run *run) {
     const json_t *histogram = json_object_get(from, "log10_alpha");
@@ -265,29 +252,18 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
-static nvdp_status read_posterior(struct nvdp_context *ctx, const char *path, const json_t *root,
-                                  struct nvdp__report_run *run) {
-    const json_t *posterior = json_object_get(root, "posterior");
-    if (posterior == NULL) return NVDP_OK; /* measured by an older version */
-    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++) {
-        NVDP_RETURN_IF_FAILED(take(ctx, path, root, &optional[k], false, run));
-    }
-    const json_t *vectors = json_object_get(posterior, "effective_vectors");
-    const json_t *quantile = json_object_get(vectors, "quantiles");
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, quantile, "0.05", NAN, 0, INFINITY,
-                                          &run->quantity[NVDP__VECTORS_LOW]));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, quantile, "0.95", NAN, 0, INFINITY,
-                                          &run->quantity[NVDP__VECTORS_HIGH]));
-    return read_histogram(ctx, path, posterior, run);
-}
-
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
                                  struct nvdp__report_run *run) {
-    for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) {
-        NVDP_RETURN_IF_FAILED(take(ctx, path, root, &needed[k], true, run));
-    }
-    NVDP_RETURN_IF_FAILED(read_how(ctx, path, root, &run->how));
-    return read_posterior(ctx, path, root, run);
+    const json_t *posterior = json_object_get(root, "posterior");
+    const char *adjacency = NULL;
+    run->how = (struct nvdp__measured){.order = NAN, .delta = NAN, .texts = NAN, .releases = 1};
+    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_privacy), in_privacy, run));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
+    run->how.same_length = strcmp(adjacency, "same-length") == 0;
+    run->how.drawn = json_is_object(json_object_get(root, "sample"));
+    if (posterior == NULL) return NVDP_OK; /* measured by an older version */
+    NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
+    return read_histogram(ctx, path, posterior, run);
 }
 
 /* The first metric's mean in a result of nvdp reuse --json. */
