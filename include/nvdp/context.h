@@ -1,8 +1,9 @@
-/* The context: who to tell, whom to ask, how many threads.
+/** @file context.h
+ * The context: who to tell, whom to ask, how many threads.
  *
- * The library never prints and never exits.  Messages, progress and the wish to stop pass
- * through the callbacks installed here.  A context is used by one calling thread at a time;
- * the library's own worker threads live inside its calls.
+ * The library never prints and never exits.  Messages, progress and the wish to stop pass through
+ * the callbacks installed here.  A context is used by one calling thread at a time; the library's
+ * own worker threads live inside its calls.  Callbacks are called by the calling thread.
  *
  * A program that handles signals must do so on an alternate stack (sigaltstack, SA_ONSTACK) or
  * block them in threads that call the library: oneDNN (to 3.11 at least) points its stack register
@@ -18,49 +19,94 @@
 
 NVDP_BEGIN_DECLS
 
+/** The context; opaque. */
 struct nvdp_context;
 
+/** How much a message matters. */
 enum nvdp_log_level {
-    NVDP_LOG_DEBUG,
-    NVDP_LOG_INFO,
-    NVDP_LOG_NOTICE, /* something the user should know: an initialised head, an unknown tensor */
-    NVDP_LOG_WARNING
+    NVDP_LOG_DEBUG,  /**< for those who work on the library */
+    NVDP_LOG_INFO,   /**< what is being done */
+    NVDP_LOG_NOTICE, /**< what the user should know: an initialised head, an unknown tensor */
+    NVDP_LOG_WARNING /**< what may be wrong with the result */
 };
 
-/* A long piece of work's state.  `loss` and `accuracy` are NaN where there is none; `total` 0 where
- * unknown. */
+/** The state of a long piece of work. */
 struct nvdp_progress {
-    const char *phase; /* "train", "encode", "pairs", ... */
-    uint64_t done;
-    uint64_t total;
-    const char *unit; /* what done and total count: "step", "text", "pair" */
-    double rate;      /* items of rate_unit a second */
-    const char *rate_unit;
-    double loss;
-    double accuracy; /* share predicted right */
-    double elapsed_seconds;
-    double eta_seconds; /* NaN where unknown */
-    bool finished;      /* the phase's last report */
+    const char *phase;      /**< "train", "encode", "pairs", ... */
+    uint64_t done;          /**< how much is done, in `unit` */
+    uint64_t total;         /**< of how much; 0 where unknown */
+    const char *unit;       /**< what done and total count: "step", "text", "pair" */
+    double rate;            /**< items of rate_unit per second, since the work began */
+    const char *rate_unit;  /**< "token", "text", "pair", ... */
+    double loss;            /**< of the last step; NaN where there is none */
+    double accuracy;        /**< share predicted right; NaN where there is none */
+    double elapsed_seconds; /**< since the work began */
+    double eta_seconds;     /**< until its end, at the present rate; NaN where unknown */
+    bool finished;          /**< the phase's last report */
 };
 
+/** Takes a message.
+ * @param level   how much it matters
+ * @param message one line, valid during the call
+ * @param user    as installed */
 typedef void (*nvdp_log_fn)(enum nvdp_log_level level, const char *message, void *user);
+
+/** Takes a report, at most ten times per second and once at a phase's end.
+ * @param progress valid during the call
+ * @param user     as installed */
 typedef void (*nvdp_progress_fn)(const struct nvdp_progress *progress, void *user);
-/* Returns true when the work should stop; state is saved and NVDP_ERR_CANCELLED returned. */
+
+/** Asked between steps, batches or files.
+ * @param user as installed
+ * @return true when the work should stop: what can be resumed is saved, and the call returns
+ *         NVDP_ERR_CANCELLED */
 typedef bool (*nvdp_cancel_fn)(void *user);
 
-/* Creates a context with no callbacks and as many threads as processors are available. */
+/** Makes a context without callbacks and with as many threads as processors are available.
+ * @param[out] out the context; nvdp_context_free()
+ * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT where @p out is NULL; NVDP_ERR_UNSUPPORTED where
+ *         libsodium finds no source of randomness */
 nvdp_status nvdp_context_create(struct nvdp_context **out);
-void nvdp_context_free(struct nvdp_context *ctx); /* NULL is allowed */
 
+/** Releases a context.  What was made with it is released before.
+ * @param ctx NULL is allowed */
+void nvdp_context_free(struct nvdp_context *ctx);
+
+/** Installs the callback for messages, in place of the one before.
+ * @param ctx  context
+ * @param fn   NULL: messages are dropped
+ * @param user handed to @p fn */
 void nvdp_context_set_log(struct nvdp_context *ctx, nvdp_log_fn fn, void *user);
+
+/** Installs the callback for progress, in place of the one before.
+ * @param ctx  context
+ * @param fn   NULL: reports are dropped
+ * @param user handed to @p fn */
 void nvdp_context_set_progress(struct nvdp_context *ctx, nvdp_progress_fn fn, void *user);
+
+/** Installs the callback that is asked whether to stop, in place of the one before.
+ * @param ctx  context
+ * @param fn   NULL: nobody is asked
+ * @param user handed to @p fn */
 void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *user);
 
-/* 1..1024, else NVDP_ERR_ARGUMENT.  Applies to OpenMP loops and matrix products alike. */
+/** Sets the number of threads that loops and matrix products take.  Sums may change their order
+ * with it, and results their last bits.  It is the OpenMP setting of the calling thread too, which
+ * OpenBLAS and oneDNN follow.
+ * @param ctx     context
+ * @param threads 1 to 1024
+ * @return NVDP_ERR_ARGUMENT beyond that range */
 nvdp_status nvdp_context_set_threads(struct nvdp_context *ctx, int threads);
+
+/** The number of threads.
+ * @param ctx context
+ * @return 1 to 1024 */
 int nvdp_context_threads(const struct nvdp_context *ctx);
 
-/* The last failure's message, "" if none; valid until the next call on the context. */
+/** The last failure's message.
+ * @param ctx context
+ * @return one line of at most 2047 bytes, "" if there was no failure; valid until the next call on
+ *         the context */
 const char *nvdp_context_error(const struct nvdp_context *ctx);
 
 /** @name For a program's own work
