@@ -46,12 +46,6 @@ struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version,
     return header;
 }
 
-bool nvdp__cache_header_fits(const struct nvdp__cache_header *header, const char *kind,
-                             uint32_t version, uint64_t bytes) {
-    struct nvdp__cache_header wanted = nvdp__cache_header(kind, version, bytes);
-    return memcmp(header, &wanted, offsetof(struct nvdp__cache_header, checksum)) == 0;
-}
-
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory) {
     if (nvdp__is_directory(directory)) return NVDP_OK;
     char *parent = nvdp__strdup(ctx, directory);
@@ -85,7 +79,8 @@ static bool is_whole(const char *bytes, size_t count, const char *kind, uint32_t
     unsigned char sum[NVDP__DIGEST_BYTES];
     if (count < sizeof header) return false;
     memcpy(&header, bytes, sizeof header);
-    if (!nvdp__cache_header_fits(&header, kind, version, count - sizeof header)) return false;
+    struct nvdp__cache_header wanted = nvdp__cache_header(kind, version, count - sizeof header);
+    if (memcmp(&header, &wanted, offsetof(struct nvdp__cache_header, checksum)) != 0) return false;
     nvdp__checksum(bytes + sizeof header, count - sizeof header, sum);
     return memcmp(sum, header.checksum, sizeof sum) == 0;
 }

@@ -37,9 +37,6 @@ struct nvdp__cache_header {
     unsigned char checksum[NVDP__DIGEST_BYTES]; /* of them, or of what the kind says */
 };
 struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version, uint64_t bytes);
-/* Whether the header is of that kind and version and says that many bytes. */
-bool nvdp__cache_header_fits(const struct nvdp__cache_header *header, const char *kind,
-                             uint32_t version, uint64_t bytes);
 
 /* The folder, where it does not exist, readable by its owner alone; its parents as usual. */
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory);

@@ -260,10 +260,6 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
     free(file);
 }
 
-const char *nvdp__h5_path(const struct nvdp__h5 *file) {
-    return file->path;
-}
-
 /* Refuses a file of another kind, or of a version that this build does not know. */
 static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int version) {
     if (!nvdp__h5_has_attribute(file, "nvdp_format"))

@@ -27,7 +27,6 @@ nvdp_status nvdp__h5_commit(struct nvdp__h5 *file); /* closes; the object is sti
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
                           struct nvdp__h5 **out);
 void nvdp__h5_free(struct nvdp__h5 *file); /* NULL allowed; an uncommitted file disappears */
-const char *nvdp__h5_path(const struct nvdp__h5 *file);
 
 /* Makes a dataset of the given shape (rank 1..4). */
 nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,

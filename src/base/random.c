@@ -6,8 +6,14 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* One version per instruction set, chosen when the program is loaded. */
+#if defined NVDP_SANITIZED || !defined __x86_64__ || (defined __clang__ && __clang_major__ < 14)
+#define CLONES
+#else
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#endif
 /* No fused multiply-add, so that all processors give the same bits. */
-#if defined(__clang__)
+#if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #define NO_CONTRACTION
 #else
@@ -37,30 +43,11 @@ enum {
 #define W0 UINT32_C(0x9E3779B9)
 #define W1 UINT32_C(0xBB67AE85)
 
-void nvdp__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < ROUNDS; round++) {
-        uint64_t p0 = M0 * c0;
-        uint64_t p1 = M1 * c2;
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-        k0 += W0;
-        k1 += W1;
-    }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
-}
-
-/* LANES blocks side by side, so that the compiler makes vectors of them. */
-INLINE void philox_lanes(const uint32_t counter[4], const uint32_t key[2], size_t first,
+/* `count` blocks side by side, at most LANES, so that the compiler makes vectors of them. */
+INLINE void philox_lanes(int count, const uint32_t counter[4], const uint32_t key[2], size_t first,
                          uint32_t *restrict words) {
     uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
-    for (int i = 0; i < LANES; i++) {
+    for (int i = 0; i < count; i++) {
         c0[i] = counter[0] + (uint32_t)first + (uint32_t)i;
         c1[i] = counter[1];
         c2[i] = counter[2];
@@ -70,7 +57,7 @@ INLINE void philox_lanes(const uint32_t counter[4], const uint32_t key[2], size_
     uint32_t k1 = key[1];
     for (int round = 0; round < ROUNDS; round++) {
 #pragma omp simd
-        for (int i = 0; i < LANES; i++) {
+        for (int i = 0; i < count; i++) {
             uint64_t p0 = M0 * c0[i];
             uint64_t p1 = M1 * c2[i];
             c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
@@ -82,7 +69,7 @@ INLINE void philox_lanes(const uint32_t counter[4], const uint32_t key[2], size_
         k1 += W1;
     }
 #pragma omp simd
-    for (int i = 0; i < LANES; i++) {
+    for (int i = 0; i < count; i++) {
         words[4 * i] = c0[i];
         words[4 * i + 1] = c1[i];
         words[4 * i + 2] = c2[i];
@@ -90,34 +77,23 @@ INLINE void philox_lanes(const uint32_t counter[4], const uint32_t key[2], size_
     }
 }
 
-INLINE void philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
-                       uint32_t *words) {
+CLONES static void philox(const uint32_t counter[4], const uint32_t key[2], size_t count,
+                          uint32_t *words) {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES) {
-        philox_lanes(counter, key, i, words + 4 * i);
+        philox_lanes(LANES, counter, key, i, words + 4 * i);
+    }
+    for (; i + 4 <= count; i += 4) { /* what one buffer of a stream takes */
+        philox_lanes(4, counter, key, i, words + 4 * i);
     }
     for (; i < count; i++) {
-        const uint32_t at[4] = {counter[0] + (uint32_t)i, counter[1], counter[2], counter[3]};
-        nvdp__philox(at, key, words + 4 * i);
+        philox_lanes(1, counter, key, i, words + 4 * i);
     }
 }
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void
-philox_run_avx2(const uint32_t counter[4], const uint32_t key[2], size_t count, uint32_t *words) {
-    philox_run(counter, key, count, words);
-}
-#endif
 
 void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
                       uint32_t *words) {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        philox_run_avx2(counter, key, count, words);
-        return;
-    }
-#endif
-    philox_run(counter, key, count, words);
+    philox(counter, key, count, words);
 }
 
 /* --- standard normals --- */
@@ -219,7 +195,7 @@ INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *
     }
 }
 
-INLINE void box_muller(size_t pairs, const uint32_t *words, double *out) {
+CLONES NO_CONTRACTION static void box_muller(size_t pairs, const uint32_t *words, double *out) {
     size_t i = 0;
     for (; i + LANES <= pairs; i += LANES) {
         box_muller_lanes(LANES, words + 4 * i, out + 2 * i);
@@ -227,25 +203,8 @@ INLINE void box_muller(size_t pairs, const uint32_t *words, double *out) {
     if (i < pairs) box_muller_lanes((int)(pairs - i), words + 4 * i, out + 2 * i);
 }
 
-NO_CONTRACTION static void box_muller_any(size_t pairs, const uint32_t *words, double *out) {
-    box_muller(pairs, words, out);
-}
-
-#if defined(__x86_64__)
-NO_CONTRACTION __attribute__((target("avx2"))) static void
-box_muller_avx2(size_t pairs, const uint32_t *words, double *out) {
-    box_muller(pairs, words, out);
-}
-#endif
-
 void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        box_muller_avx2(pairs, words, out);
-        return;
-    }
-#endif
-    box_muller_any(pairs, words, out);
+    box_muller(pairs, words, out);
 }
 
 /* --- streams --- */
@@ -302,7 +261,7 @@ static void philox_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *
         uint64_t left = ((UINT64_C(1) << 32) - (uint32_t)first) / PHILOX_BLOCKS;
         size_t now = blocks < left ? blocks : (size_t)left;
         stream->counter[0] = (uint32_t)first;
-        nvdp__philox_run(stream->counter, halves, now * PHILOX_BLOCKS, words);
+        philox(stream->counter, halves, now * PHILOX_BLOCKS, words);
         stream->block += now;
         words += now * BLOCK_WORDS;
         blocks -= now;
@@ -368,7 +327,7 @@ double nvdp__stream_normal(struct nvdp__stream *stream) {
     uint32_t words[4];
     double pair[2];
     take_words(stream, 4, words);
-    nvdp__box_muller(1, words, pair);
+    box_muller(1, words, pair);
     return pair[0];
 }
 
@@ -378,7 +337,7 @@ static size_t some_normals(struct nvdp__stream *stream, size_t left, double *out
     size_t pairs = left / 2 + left % 2;
     if (pairs > CHUNK_PAIRS) pairs = CHUNK_PAIRS;
     take_words(stream, 4 * pairs, words);
-    nvdp__box_muller(pairs, words, out);
+    box_muller(pairs, words, out);
     return left < 2 * pairs ? left : 2 * pairs;
 }
 

@@ -74,10 +74,8 @@ void nvdp__stream_shuffle(struct nvdp__stream *stream, size_t n, int64_t *items)
 /* What the normals are made by: pairs p = 0..n-1 take words 4p..4p+3 and give out[2p], out[2p+1]. */
 void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out);
 
-/* One Philox4x32-10 block: counter, key -> 4 words. */
-void nvdp__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-/* words[4i..4i+3] = Philox(counter with [0] + i, key) for i < count.  counter[0] + count may reach
- * but not pass 2^32. */
+/* Blocks of Philox4x32-10: words[4i..4i+3] = Philox(counter with [0] + i, key) for i < count.
+ * counter[0] + count may reach but not pass 2^32. */
 void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
                       uint32_t *words);
 
