@@ -16,7 +16,6 @@
 #include <nvdp/safetensors.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>
-#include <nvdp/sweep.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/train.h>
 #include <nvdp/trainer.h>

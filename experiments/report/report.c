@@ -2,7 +2,7 @@
 #include "experiments/report/parts.h"
 
 #include "base/file.h"
-#include "train/machine.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,218 @@
-/* Every choice of values of one task with one method, as runs. */
-#include "grid.h"
+/* From "methods", lambdas, seeds and every other list of a grid to runs: the options of a task with a
+ * method, layer upon layer; each choice of their values; its name. */
+#include "internal.h"
+
+#include "base/cache.h"
 #include "model/model.h"
 #include "options.h"
 #include "train/config.h"
 
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 10000 };
+enum { MOST_RUNS = 10000, WHERE_SIZE = 512, DIGEST_DIGITS = 12, PART_SIZE = 160 };
+
+/* Members of the file and of a method's entry that are no training options. */
+static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
+                                           "privacy", "share",   "attack", "keep",     NULL};
+static const char *const keys_of_entry[] = {"name", "method", NULL};
+static const char *const no_keys[] = {NULL};
+
+static bool is_one_of(const char *key, const char *const *keys) {
+    for (; *keys != NULL; keys++) {
+        if (strcmp(key, *keys) == 0) return true;
+    }
+    return false;
+}
+
+/* A value or a list of values, as a list. */
+static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const char *key,
+                             json_t *value, json_t **list) {
+    if (!json_is_array(value)) {
+        *list = json_pack("[O]", value);
+    } else if (json_array_size(value) == 0) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key '%s': expected a value or a list of values, found an empty list",
+                          where, key);
+    } else {
+        *list = json_incref(value);
+    }
+    return *list == NULL ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory") : NVDP_OK;
+}
+
+static nvdp_status layer_add(struct nvdp_context *ctx, const char *where, const char *key,
+                             json_t *value, const json_t *defaults, json_t *layer) {
+    char name[NVDP__OPTION_ROOM];
+    json_t *list = NULL;
+    size_t i;
+    const json_t *item;
+    if (!nvdp__option_name(key, name))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where,
+                          NVDP__OPTION_ROOM, key);
+    if (nvdp__option_value(defaults, name) == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+    if (json_object_get(layer, name) != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
+    NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
+    nvdp_status status = NVDP_OK;
+    json_array_foreach(list, i, item) {
+        if (status == NVDP_OK) status = nvdp__option_check(ctx, where, defaults, name, item);
+    }
+    if (status == NVDP_OK && json_object_set(layer, name, list) != 0)
+        status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    json_decref(list);
+    return status;
+}
+
+/* "lambda" stands for lambda_g and lambda_d: what comes later replaces both, or it. */
+static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, const json_t *layer,
+                                 json_t *options) {
+    bool both = json_object_get(layer, "lambda") != NULL;
+    bool g = json_object_get(layer, "lambda_g") != NULL;
+    bool d = json_object_get(layer, "lambda_d") != NULL;
+    if (both && (g || d))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected either 'lambdas' or 'lambda_g' and 'lambda_d', found both",
+                          where);
+    if (both) {
+        json_object_del(options, "lambda_g");
+        json_object_del(options, "lambda_d");
+    }
+    if (g && d) json_object_del(options, "lambda");
+    return NVDP_OK;
+}
+
+static nvdp_status put_layer(struct nvdp_context *ctx, const char *where, const json_t *object,
+                             const char *const *skip, const json_t *defaults, json_t *options) {
+    nvdp_status status = NVDP_OK;
+    const char *key;
+    json_t *value;
+    json_t *layer = json_object();
+    json_object_foreach((json_t *)object, key, value) {
+        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(ctx, where, key, value, defaults, layer));
+    }
+    NVDP_TRY(settle_lambda(ctx, where, layer, options));
+    if (json_object_update(options, layer) != 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+cleanup:
+    json_decref(layer);
+    return status;
+}
+
+static nvdp_status put_override(struct nvdp_context *ctx, const char *path, const json_t *root,
+                                const char *key, const char *name, const json_t *defaults,
+                                json_t *options) {
+    char where[WHERE_SIZE];
+    const json_t *object = json_object_get(json_object_get(root, key), name);
+    snprintf(where, sizeof where, "%s: %s.%s", path, key, name);
+    return put_layer(ctx, where, object, no_keys, defaults, options);
+}
+
+static nvdp_status layers(struct nvdp_context *ctx, const char *path, const json_t *root,
+                          const char *task, const json_t *method, const json_t *defaults,
+                          json_t **out) {
+    nvdp_status status = NVDP_OK;
+    char where[WHERE_SIZE];
+    const char *label = nvdp__grid_label(method), *name = nvdp__grid_method(method);
+    json_t *options = json_object();
+    if (options == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(put_layer(ctx, path, root, keys_of_file, defaults, options));
+    NVDP_TRY(put_override(ctx, path, root, "per_task", task, defaults, options));
+    NVDP_TRY(put_override(ctx, path, root, "per_method", name, defaults, options));
+    if (strcmp(label, name) != 0)
+        NVDP_TRY(put_override(ctx, path, root, "per_method", label, defaults, options));
+    snprintf(where, sizeof where, "%s: method '%s'", path, label);
+    NVDP_TRY(put_layer(ctx, where, json_is_object(method) ? method : NULL, keys_of_entry, defaults,
+                       options));
+    *out = options;
+    options = NULL;
+cleanup:
+    json_decref(options);
+    return status;
+}
+
+/* --- the name: it follows from the resolved options alone, so that a grid that changes keeps the runs
+ * that it still names --- */
+
+/* Options that change nothing in the result. */
+static const char *const without_effect[] = {"out", "checkpoint_seconds", "log_every"};
+
+static json_t *json_difference(const json_t *defaults, const json_t *object) {
+    json_t *difference = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const json_t *usual = json_object_get(defaults, key);
+        if (usual != NULL && json_equal(usual, value)) continue;
+        if (json_is_object(value) && json_is_object(usual)) {
+            json_object_set_new(difference, key, json_difference(usual, value));
+        } else {
+            json_object_set(difference, key, value);
+        }
+    }
+    return difference;
+}
+
+/* What the run's options are beyond the defaults: an option that a later version adds changes no
+ * name. */
+static nvdp_status digest_of(struct nvdp_context *ctx, const struct nvdp_train_config *config,
+                             char hex[NVDP__DIGEST_HEX]) {
+    struct nvdp__digest digest;
+    struct nvdp_train_config usual = nvdp_train_config_default();
+    json_t *defaults = nvdp__train_config_json(&usual);
+    json_t *object = nvdp__train_config_json(config);
+    json_t *difference = json_difference(defaults, object);
+    for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++) {
+        json_object_del(difference, without_effect[i]);
+    }
+    char *text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(defaults);
+    json_decref(object);
+    json_decref(difference);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    nvdp__digest_begin(&digest);
+    nvdp__digest_text(&digest, text);
+    nvdp__digest_end(&digest, hex);
+    free(text);
+    return NVDP_OK;
+}
+
+/* What is worth reading in a name: the regulariser, the latent width and the lambdas. */
+static void readable(const struct nvdp__sweep_run *run, char *part) {
+    const struct nvdp_train_config *config = &run->config;
+    part[0] = '\0';
+    if (!run->private_) return;
+    char *at = part;
+    size_t size = PART_SIZE;
+    int written = 0;
+    if (config->nvib.regularizer == NVDP_REGULARIZER_KL) written = snprintf(at, size, "-kl");
+    at += written;
+    size -= (size_t)written;
+    written =
+        config->nvib.latent_dim == 0 ? 0 : snprintf(at, size, "-p%zu", config->nvib.latent_dim);
+    at += written;
+    size -= (size_t)written;
+    if (config->lambda_g == config->lambda_d) {
+        snprintf(at, size, "-l%g", config->lambda_g);
+    } else {
+        snprintf(at, size, "-g%g-d%g", config->lambda_g, config->lambda_d);
+    }
+}
+
+static nvdp_status name_run(struct nvdp_context *ctx, struct nvdp__sweep_run *run) {
+    char hex[NVDP__DIGEST_HEX], part[PART_SIZE];
+    NVDP_RETURN_IF_FAILED(digest_of(ctx, &run->config, hex));
+    readable(run, part);
+    run->name = nvdp__format(ctx, "%s-%s%s-s%" PRIu64 "-%.*s", run->config.task,
+                             nvdp_method_name(run->config.method), part, run->config.seed,
+                             DIGEST_DIGITS, hex);
+    return run->name == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+}
+
+/* --- the choices --- */
 
 /* One task with one method: what all its runs share. */
 struct part {
@@ -113,7 +318,7 @@ static nvdp_status describe(const struct part *part, const json_t *chosen,
                       strcmp(name, "seed") != 0;
         if (listed) json_object_set(run->varied, name, json_object_get(chosen, name));
     }
-    return nvdp__sweep_name(part->ctx, run);
+    return name_run(part->ctx, run);
 }
 
 /* The run of the same options that the grid has already; NULL where it is new. */
@@ -206,7 +411,7 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
     json_t *defaults = nvdp__train_config_json(&config);
     if (defaults == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp_method_find(ctx, nvdp__grid_method(method), &id));
-    NVDP_TRY(nvdp__grid_options(ctx, path, grid->root, task, method, defaults, &part.options));
+    NVDP_TRY(layers(ctx, path, grid->root, task, method, defaults, &part.options));
     part.private_ = nvdp__method_private(id);
     if (!part.private_) drop_private(part.options, defaults);
     NVDP_TRY(add_choices(&part, grid));

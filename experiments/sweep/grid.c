@@ -1,10 +1,21 @@
-#include "grid.h"
+/* grid.json read and checked (docs/sweep.md): the lists, the names, what is measured of a run, the
+ * files that it needs.  What it says of options is expand.c's. */
+#include "internal.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "text/task.h"
+#include "train/trainer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WHERE_SIZE = 512 };
 
 static bool is_list_of(const json_t *list, bool objects) {
     size_t i;
@@ -144,6 +155,151 @@ static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct 
                       "%s: key 'keep': expected all, model or results, found '%s'", path, text);
 }
 
+/* --- what is measured: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp
+ * reuse` --- */
+
+static const char *const privacy_keys[] = {"split",      "limit",     "batch",    "seed",
+                                           "max_pairs",  "order",     "delta",    "gamma",
+                                           "arithmetic", "adjacency", "releases", NULL};
+static const char *const share_keys[] = {"splits",   "samples", "limit", "measure_texts", "epochs",
+                                         "patience", "heads",   "lr",    "seed",          NULL};
+
+static nvdp_status check_keys(struct nvdp_context *ctx, const char *where, const json_t *object,
+                              const char *const *keys) {
+    const char *key;
+    const json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        size_t i = 0;
+        while (keys[i] != NULL && strcmp(keys[i], key) != 0)
+            i++;
+        if (keys[i] == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_size(struct nvdp_context *ctx, const char *where, const json_t *object,
+                             const char *key, size_t *out) {
+    int64_t whole = 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, where, object, key, (int64_t)*out, 0, INT64_MAX, &whole));
+    *out = (size_t)whole;
+    return NVDP_OK;
+}
+
+static nvdp_status read_seed(struct nvdp_context *ctx, const char *where, const json_t *object,
+                             uint64_t *out) {
+    int64_t whole = 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, where, object, "seed", (int64_t)*out, INT64_MIN, INT64_MAX, &whole));
+    *out = (uint64_t)whole;
+    return NVDP_OK;
+}
+
+/* One of two words. */
+static nvdp_status read_choice(struct nvdp_context *ctx, const char *where, const json_t *object,
+                               const char *key, const char *const names[2], int *out) {
+    const char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, key, names[*out], &text));
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *out = i;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s or %s, found '%s'", where,
+                      key, names[0], names[1], text);
+}
+
+static nvdp_status read_pairs(struct nvdp_context *ctx, const char *where, const json_t *object,
+                              struct nvdp_pairs_config *pairs) {
+    static const char *const adjacencies[] = {
+        [NVDP_ADJACENT_ALL] = "all", [NVDP_ADJACENT_SAME_LENGTH] = "same-length"};
+    static const char *const arithmetics[] = {
+        [NVDP_PAIRS_FAST] = "fast", [NVDP_PAIRS_EXACT] = "exact"};
+    int64_t most = 0;
+    int adjacency = (int)pairs->adjacency, arithmetic = (int)pairs->arithmetic;
+    NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, where, object, "max_pairs", (int64_t)pairs->max_pairs,
+                                         0, INT64_MAX, &most));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, where, object, "order", pairs->order, 1e-6, INFINITY, &pairs->order));
+    NVDP_RETURN_IF_FAILED(read_choice(ctx, where, object, "adjacency", adjacencies, &adjacency));
+    NVDP_RETURN_IF_FAILED(read_choice(ctx, where, object, "arithmetic", arithmetics, &arithmetic));
+    pairs->max_pairs = (size_t)most;
+    pairs->adjacency = (enum nvdp_adjacency)adjacency;
+    pairs->arithmetic = (enum nvdp_pairs_arithmetic)arithmetic;
+    return NVDP_OK;
+}
+
+static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
+                                struct nvdp__grid *grid) {
+    char where[WHERE_SIZE];
+    struct nvdp_bdp_config *bdp = &grid->privacy.bdp;
+    struct nvdp_run_config *measured = &grid->measured;
+    int64_t releases = 0;
+    snprintf(where, sizeof where, "%s: privacy", path);
+    if (object != NULL && !json_is_object(object))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
+                          path);
+    NVDP_RETURN_IF_FAILED(check_keys(ctx, where, object, privacy_keys));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(ctx, where, object, "split", measured->split, &measured->split));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, object, "limit", &measured->limit));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, object, "batch", &measured->batch));
+    NVDP_RETURN_IF_FAILED(read_seed(ctx, where, object, &measured->seed));
+    NVDP_RETURN_IF_FAILED(read_pairs(ctx, where, object, &grid->privacy.pairs));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, where, object, "delta", bdp->delta, 1e-300, 1, &bdp->delta));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, where, object, "gamma", bdp->gamma, 1e-300, 1, &bdp->gamma));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, where, object, "releases", bdp->releases, 1, INT32_MAX, &releases));
+    bdp->releases = (int)releases;
+    grid->privacy.pairs.seed = grid->measured.seed;
+    return NVDP_OK;
+}
+
+static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *value,
+                              struct nvdp__grid *grid) {
+    char where[WHERE_SIZE];
+    snprintf(where, sizeof where, "%s: share", path);
+    grid->exported.splits = "train,dev";
+    grid->exported.with_labels = true;
+    grid->exported.overwrite = true;
+    grid->share = json_is_true(value) || json_is_object(value);
+    if (value != NULL && !json_is_boolean(value) && !json_is_object(value))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'share': expected true, false or an object such as {\"limit\": "
+                          "2000}",
+                          path);
+    if (!json_is_object(value)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(check_keys(ctx, where, value, share_keys));
+    struct nvdp_export_config *exported = &grid->exported;
+    struct nvdp_reuse_config *reuse = &grid->reuse;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_string(ctx, where, value, "splits", exported->splits, &exported->splits));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "samples", &exported->samples));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "limit", &exported->limit));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "measure_texts", &exported->measure_texts));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "epochs", &reuse->epochs));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "patience", &reuse->patience));
+    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "heads", &reuse->heads));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, where, value, "lr", reuse->lr, -1e30, 1e30, &reuse->lr));
+    return read_seed(ctx, where, value, &reuse->seed);
+}
+
+static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
+                                 struct nvdp__grid *grid) {
+    NVDP_RETURN_IF_FAILED(read_privacy(ctx, path, json_object_get(grid->root, "privacy"), grid));
+    NVDP_RETURN_IF_FAILED(read_share(ctx, path, json_object_get(grid->root, "share"), grid));
+    if (json_object_get(grid->root, "attack") != NULL && !grid->share)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'attack': needs \"share\": true, as it reads the shared file",
+                          path);
+    return NVDP_OK;
+}
+
 static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct nvdp__grid *grid) {
     const json_t *methods = json_object_get(grid->root, "methods");
     NVDP_RETURN_IF_FAILED(check_lists(ctx, path, grid->root));
@@ -157,7 +313,7 @@ static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct
     NVDP_RETURN_IF_FAILED(check_paths(ctx, path, grid->root, "data"));
     NVDP_RETURN_IF_FAILED(check_paths(ctx, path, grid->root, "attack"));
     NVDP_RETURN_IF_FAILED(read_keep(ctx, path, grid));
-    return nvdp__grid_measures(ctx, path, grid);
+    return read_measures(ctx, path, grid);
 }
 
 /* --- the file --- */
@@ -178,6 +334,15 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
         }
     }
     qsort(grid->run, grid->count, sizeof *grid->run, by_round);
+    for (size_t r = 0; r < grid->count; r++) {
+        struct nvdp__sweep_run *run = &grid->run[r];
+        struct stat info;
+        char *train = nvdp__join(ctx, run->config.data, "train.tsv");
+        if (train == NULL) return NVDP_ERR_MEMORY;
+        bool found = stat(train, &info) == 0;
+        run->work = found ? (double)info.st_size * (double)run->config.epochs : 0;
+        free(train);
+    }
     return NVDP_OK;
 }
 
@@ -210,4 +375,59 @@ void nvdp__grid_release(struct nvdp__grid *grid) {
     }
     free(grid->run);
     json_decref(grid->root);
+}
+
+/* --- models and data sets, looked at before anything is run --- */
+
+static nvdp_status check_readable(struct nvdp_context *ctx, const char *directory,
+                                  const char *name) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = NVDP_OK;
+    if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    free(path);
+    return status;
+}
+
+static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp_train_config *config) {
+    enum nvdp_task_id id;
+    const char *dev = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, config->task, &id));
+    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, config->data, "train.tsv"));
+    return check_readable(ctx, config->data, dev);
+}
+
+static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp_train_config *config) {
+    struct nvdp_bert_config bert;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, config->model, &bert));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "model.safetensors"));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "vocab.txt"));
+    if (config->freeze_layers > bert.num_hidden_layers)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "key 'freeze_layers': expected at most the model's %zu, found %zu",
+                          bert.num_hidden_layers, config->freeze_layers);
+    struct nvdp_train_config resolved = *config;
+    return nvdp__train_config_resolve(ctx, &bert, &resolved);
+}
+
+static bool same_files(const struct nvdp__sweep_run *a, const struct nvdp__sweep_run *b) {
+    return strcmp(a->config.task, b->config.task) == 0 &&
+           strcmp(a->config.data, b->config.data) == 0;
+}
+
+nvdp_status nvdp__grid_check_files(struct nvdp_context *ctx, const char *path,
+                                   const struct nvdp__grid *grid) {
+    for (size_t i = 0; i < grid->count; i++) {
+        const struct nvdp__sweep_run *run = &grid->run[i];
+        nvdp_status status = NVDP_OK;
+        if (i == 0 || !same_files(run, run - 1)) status = check_data(ctx, &run->config);
+        if (status == NVDP_OK) status = check_model(ctx, &run->config);
+        if (status == NVDP_OK && run->attack != NULL && access(run->attack, R_OK) != 0)
+            status = nvdp__fail_errno(ctx, errno, "key 'attack': %s: cannot read", run->attack);
+        if (status == NVDP_OK) continue;
+        nvdp__fail_prefix(ctx, status, path);
+        return status == NVDP_ERR_MEMORY ? status : NVDP_ERR_INPUT;
+    }
+    return NVDP_OK;
 }

@@ -1,14 +1,11 @@
 /* nvdp_sweep_plan: the runs of a grid, how far they are, what they cost. */
-#include "base/file.h"
-#include "ledger.h"
-#include "sweep.h"
+#include "internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The plan and what its texts stand in. */
-struct holder {
+struct whole_plan {
     struct nvdp_sweep_plan plan; /* first: the user's pointer */
     struct nvdp_sweep_plan_run *run;
     struct nvdp__grid grid;
@@ -50,15 +47,15 @@ static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
     return text;
 }
 
-static nvdp_status fill(struct nvdp_context *ctx, const struct nvdp__ledger *ledger, size_t i,
-                        struct holder *holder) {
-    const struct nvdp__sweep_run *run = &holder->grid.run[i];
-    char **varied = &holder->owned[2 * i], **message = &holder->owned[2 * i + 1];
+static nvdp_status fill(struct nvdp_context *ctx, const struct nvdp__table *table, size_t i,
+                        struct whole_plan *whole) {
+    const struct nvdp__sweep_run *run = &whole->grid.run[i];
+    char **varied = &whole->owned[2 * i], **message = &whole->owned[2 * i + 1];
     *varied = varied_text(ctx, run->varied);
     if (*varied == NULL) return NVDP_ERR_MEMORY;
-    if (ledger->entry[i].state == NVDP__ENTRY_FAILED)
-        (void)nvdp__sweep_failures(ctx, ledger->directory, run->name, message);
-    holder->run[i] = (struct nvdp_sweep_plan_run){
+    if (table->entry[i].state == NVDP__ENTRY_FAILED)
+        (void)nvdp__sweep_failures(ctx, table->directory, run->name, message);
+    whole->run[i] = (struct nvdp_sweep_plan_run){
         .name = run->name,
         .task = run->config.task,
         .label = run->label,
@@ -67,22 +64,10 @@ static nvdp_status fill(struct nvdp_context *ctx, const struct nvdp__ledger *led
         .lambda_g = run->config.lambda_g,
         .lambda_d = run->config.lambda_d,
         .seed = run->config.seed,
-        .state = state_of(&ledger->entry[i]),
+        .state = state_of(&table->entry[i]),
         .message = *message,
     };
     return NVDP_OK;
-}
-
-/* What what waits takes, one after the other. */
-static double waiting_seconds(struct nvdp__ledger *ledger) {
-    struct nvdp_sweep_state state;
-    double sum = 0;
-    nvdp__ledger_count(ledger, &state);
-    for (size_t i = 0; i < ledger->grid->count; i++) {
-        if (ledger->entry[i].state == NVDP__ENTRY_WAITING)
-            sum += nvdp__ledger_usual_seconds(ledger, ledger->entry[i].group);
-    }
-    return sum;
 }
 
 /* --- cost --- */
@@ -93,23 +78,23 @@ static bool same_cost(const struct nvdp__sweep_run *a, const struct nvdp__sweep_
            json_equal(a->varied, b->varied);
 }
 
-static nvdp_status add_costs(struct nvdp_context *ctx, struct holder *holder) {
-    for (size_t i = 0; i < holder->grid.count; i++) {
-        const struct nvdp__sweep_run *run = &holder->grid.run[i];
+static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole) {
+    for (size_t i = 0; i < whole->grid.count; i++) {
+        const struct nvdp__sweep_run *run = &whole->grid.run[i];
         struct nvdp_train_plan plan;
         struct nvdp_train_config config = run->config;
         size_t k = 0;
-        while (k < i && !same_cost(run, &holder->grid.run[k])) {
+        while (k < i && !same_cost(run, &whole->grid.run[k])) {
             k++;
         }
         if (k == i) {
             config.out = "runs";
             NVDP_RETURN_IF_FAILED(nvdp_train_plan(ctx, &config, &plan));
-            holder->run[i].steps = plan.steps;
-            holder->run[i].memory_bytes = plan.memory_bytes;
+            whole->run[i].steps = plan.steps;
+            whole->run[i].memory_bytes = plan.memory_bytes;
         } else {
-            holder->run[i].steps = holder->run[k].steps;
-            holder->run[i].memory_bytes = holder->run[k].memory_bytes;
+            whole->run[i].steps = whole->run[k].steps;
+            whole->run[i].memory_bytes = whole->run[k].memory_bytes;
         }
     }
     return NVDP_OK;
@@ -118,37 +103,39 @@ static nvdp_status add_costs(struct nvdp_context *ctx, struct holder *holder) {
 nvdp_status nvdp_sweep_plan(struct nvdp_context *ctx, const struct nvdp_sweep_config *config,
                             bool cost, struct nvdp_sweep_plan **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__ledger ledger = {0};
-    struct holder *holder = nvdp__calloc(ctx, 1, sizeof *holder);
-    if (holder == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__sweep_read_grid(ctx, config, &holder->grid));
-    NVDP_TRY(nvdp__ledger_open(ctx, config->out, &holder->grid, config->retry_failed, &ledger));
-    size_t count = holder->grid.count;
-    holder->run = nvdp__calloc(ctx, count, sizeof *holder->run);
-    holder->owned = nvdp__calloc(ctx, 2 * count, sizeof *holder->owned);
-    if (holder->run == NULL || holder->owned == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    struct nvdp__table table = {0};
+    struct nvdp_sweep_state state;
+    struct whole_plan *whole = nvdp__calloc(ctx, 1, sizeof *whole);
+    if (whole == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__sweep_read_grid(ctx, config, &whole->grid));
+    NVDP_TRY(nvdp__table_open(ctx, config->out, &whole->grid, config->retry_failed, &table));
+    size_t count = whole->grid.count;
+    whole->run = nvdp__calloc(ctx, count, sizeof *whole->run);
+    whole->owned = nvdp__calloc(ctx, 2 * count, sizeof *whole->owned);
+    if (whole->run == NULL || whole->owned == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < count; i++) {
-        NVDP_TRY(fill(ctx, &ledger, i, holder));
+        NVDP_TRY(fill(ctx, &table, i, whole));
     }
-    if (cost) NVDP_TRY(add_costs(ctx, holder));
-    holder->plan = (struct nvdp_sweep_plan){
-        .runs = count, .run = holder->run, .seconds = waiting_seconds(&ledger)};
-    *out = &holder->plan;
-    holder = NULL;
+    if (cost) NVDP_TRY(add_costs(ctx, whole));
+    nvdp__table_count(&table, &state);
+    whole->plan = (struct nvdp_sweep_plan){
+        .runs = count, .run = whole->run, .seconds = nvdp__table_waiting_seconds(&table)};
+    *out = &whole->plan;
+    whole = NULL;
 cleanup:
-    nvdp__ledger_close(&ledger);
-    if (holder != NULL) nvdp_sweep_plan_free(&holder->plan);
+    nvdp__table_close(&table);
+    if (whole != NULL) nvdp_sweep_plan_free(&whole->plan);
     return status;
 }
 
 void nvdp_sweep_plan_free(struct nvdp_sweep_plan *plan) {
-    struct holder *holder = (struct holder *)plan;
-    if (holder == NULL) return;
-    for (size_t i = 0; holder->owned != NULL && i < 2 * holder->grid.count; i++) {
-        free(holder->owned[i]);
+    struct whole_plan *whole = (struct whole_plan *)plan;
+    if (whole == NULL) return;
+    for (size_t i = 0; whole->owned != NULL && i < 2 * whole->grid.count; i++) {
+        free(whole->owned[i]);
     }
-    nvdp__grid_release(&holder->grid);
-    free(holder->run);
-    free(holder->owned);
-    free(holder);
+    nvdp__grid_release(&whole->grid);
+    free(whole->run);
+    free(whole->owned);
+    free(whole);
 }

@@ -1,105 +1,238 @@
 /* nvdp_sweep: opens the directory, keeps the workers busy until all is settled, reports. */
-#include "sweep.h"
+#include "internal.h"
 
 #include "base/file.h"
-#include "seats.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_JOBS = 1024, PAUSE_MILLISECONDS = 20 };
-static const double REPORT_INTERVAL = 0.2; /* seconds */
+/* seconds */
+static const double REPORT_INTERVAL = 0.2;
+static const double PROGRESS_INTERVAL = 1; /* between looks at how far the runs are */
+static const double LOOK_INTERVAL = 0.5;   /* between looks for something to begin */
+static const double BUSY_INTERVAL = 5; /* the same, while every worker has work: for the counts */
+static const double RENEWALS = 8;      /* of a lease within its timeout */
 
 struct nvdp_sweep_config nvdp_sweep_config_default(void) {
-    return (struct nvdp_sweep_config){.jobs = 1, .stale_seconds = NVDP__CLAIM_TIMEOUT};
+    return (struct nvdp_sweep_config){.jobs = 1, .stale_seconds = NVDP__LEASE_TIMEOUT};
+}
+
+/* A worker and what it works on. */
+struct slot {
+    struct nvdp__worker worker;
+    bool taken;
+    size_t run;   /* its index */
+    double begun; /* on the monotonic clock */
+};
+
+/* One call. */
+struct sweep {
+    struct nvdp_context *ctx;
+    const struct nvdp_sweep_config *config;
+    struct nvdp__grid grid;
+    struct nvdp__table table;
+    struct nvdp__work work;
+    size_t slots;
+    struct slot *slot;
+    struct nvdp_sweep_job *job; /* [runs] */
+    size_t made;
+    double started, looked, renewed, reported, read;
+    bool stopping;
+};
+
+static const char *name_of(const struct sweep *sweep, size_t i) {
+    return sweep->grid.run[i].name;
+}
+
+/* NULL where all workers are busy. */
+static struct slot *free_slot(const struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++) {
+        if (!sweep->slot[k].taken) return &sweep->slot[k];
+    }
+    return NULL;
+}
+
+/* --- the end of a run --- */
+
+/* A worker stopped on request, by its parent or by the user's own signal, has failed in nothing. */
+static bool was_stopped(const struct sweep *sweep, const struct nvdp__failure *outcome) {
+    if (outcome->status == NVDP_ERR_CANCELLED) return true;
+    return sweep->stopping && outcome->status == NVDP_STATUS_COUNT;
+}
+
+static nvdp_status end(struct sweep *sweep, struct slot *slot,
+                       const struct nvdp__failure *outcome) {
+    size_t i = slot->run;
+    const char *name = name_of(sweep, i), *word = "interrupted";
+    const char *directory = sweep->config->out;
+    struct nvdp__entry *entry = &sweep->table.entry[i];
+    struct nvdp_sweep_state state;
+    sweep->looked = 0;
+    if (was_stopped(sweep, outcome)) {
+        sweep->stopping = true;
+        entry->state = NVDP__ENTRY_WAITING;
+    } else if (outcome->status == NVDP_OK) {
+        word = "done";
+        entry->state = NVDP__ENTRY_WAITING;
+        NVDP_RETURN_IF_FAILED(nvdp__table_look(sweep->ctx, &sweep->table, i)); /* reads its time */
+        entry->state = NVDP__ENTRY_DONE;
+        sweep->made++;
+        NVDP_RETURN_IF_FAILED(nvdp__sweep_forget_failure(sweep->ctx, directory, name));
+        nvdp__table_count(&sweep->table, &state);
+        nvdp__log(sweep->ctx, NVDP_LOG_INFO, "%zu of %zu: %s: done in %.1f s",
+                  state.done + state.failed, state.runs, name, nvdp__now() - slot->begun);
+    } else {
+        word = "failed";
+        int64_t attempts = 1 + nvdp__sweep_failures(sweep->ctx, directory, name, NULL);
+        entry->state = NVDP__ENTRY_FAILED;
+        NVDP_RETURN_IF_FAILED(nvdp__sweep_write_failure(sweep->ctx, directory, &sweep->grid.run[i],
+                                                        &sweep->table.self, attempts, outcome));
+        nvdp__table_count(&sweep->table, &state);
+        nvdp__log(sweep->ctx, NVDP_LOG_WARNING, "%zu of %zu: %s: failed: %s",
+                  state.done + state.failed, state.runs, name, outcome->message);
+    }
+    slot->taken = false;
+    return nvdp__lease_release(sweep->ctx, directory, name, &sweep->table.self, word,
+                               &entry->lease);
+}
+
+/* Settles the runs whose workers have ended. */
+static nvdp_status reap(struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++) {
+        bool ended = false;
+        struct nvdp__failure outcome;
+        struct slot *slot = &sweep->slot[k];
+        if (!slot->taken) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__worker_poll(sweep->ctx, &slot->worker, &ended, &outcome));
+        if (ended) NVDP_RETURN_IF_FAILED(end(sweep, slot, &outcome));
+    }
+    return NVDP_OK;
+}
+
+/* --- between --- */
+
+/* Renews the leases, when it is time.  Where another process has taken this one for dead, after its
+ * machine slept, say, the run is theirs. */
+static nvdp_status renew(struct sweep *sweep) {
+    double interval = fmin(10, sweep->config->stale_seconds / RENEWALS);
+    if (nvdp__now() - sweep->renewed < interval) return NVDP_OK;
+    sweep->renewed = nvdp__now();
+    for (size_t k = 0; k < sweep->slots; k++) {
+        bool lost = false;
+        struct slot *slot = &sweep->slot[k];
+        struct nvdp__entry *entry = &sweep->table.entry[slot->run];
+        if (!slot->taken) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__lease_renew(sweep->ctx, sweep->config->out,
+                                                name_of(sweep, slot->run), &entry->lease, &lost));
+        if (!lost) continue;
+        nvdp__worker_free(&slot->worker);
+        nvdp__lease_forget(&entry->lease);
+        entry->state = NVDP__ENTRY_ELSEWHERE;
+        slot->taken = false;
+        nvdp__log(sweep->ctx, NVDP_LOG_WARNING,
+                  "%s: another process has taken it over, as this one was silent for too long",
+                  name_of(sweep, slot->run));
+        NVDP_RETURN_IF_FAILED(nvdp__worker_create(sweep->ctx, &slot->worker));
+    }
+    return NVDP_OK;
+}
+
+/* Looks at what is not settled, when it is time, and begins what is free while a worker is. */
+static nvdp_status fill(struct sweep *sweep) {
+    struct slot *slot = free_slot(sweep);
+    double interval = slot != NULL ? LOOK_INTERVAL : BUSY_INTERVAL;
+    if (sweep->looked > 0 && nvdp__now() - sweep->looked < interval) return NVDP_OK;
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        struct nvdp__entry *entry = &sweep->table.entry[i];
+        if (entry->state == NVDP__ENTRY_HERE || nvdp__entry_is_settled(entry)) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__table_look(sweep->ctx, &sweep->table, i));
+        if (entry->state != NVDP__ENTRY_WAITING || slot == NULL) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__table_take(sweep->ctx, &sweep->table, i, sweep->config->stale_seconds));
+        if (entry->state != NVDP__ENTRY_HERE) continue;
+        slot->taken = true; /* now, so that the lease is given back where there is no process */
+        slot->run = i;
+        slot->begun = nvdp__now();
+        NVDP_RETURN_IF_FAILED(
+            nvdp__worker_start(sweep->ctx, &sweep->work, &sweep->grid.run[i], &slot->worker));
+        slot = free_slot(sweep);
+    }
+    sweep->looked = nvdp__now();
+    return NVDP_OK;
 }
 
 /* --- reports --- */
 
-/* What the runs that are not settled still take, shared among all who work. */
-static double remaining_seconds(const struct nvdp__sweep *sweep, size_t elsewhere) {
-    const struct nvdp__ledger *ledger = &sweep->ledger;
-    double sum = 0;
-    for (size_t i = 0; i < sweep->grid.count; i++) {
-        if (!nvdp__entry_is_settled(&ledger->entry[i]))
-            sum += nvdp__ledger_usual_seconds(ledger, ledger->entry[i].group);
-    }
-    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
-        const struct nvdp__seat *seat = &sweep->seat[k];
-        if (!seat->taken) continue;
-        double usual = nvdp__ledger_usual_seconds(ledger, ledger->entry[seat->run].group);
-        sum -= fmin(nvdp__now() - seat->begun, usual);
-    }
-    return sum / (double)(nvdp__seats(sweep) + elsewhere);
-}
-
-static struct nvdp_sweep_job describe(const struct nvdp__sweep *sweep,
-                                      const struct nvdp__seat *seat) {
-    const struct nvdp__board *board = seat->worker.board;
-    struct nvdp_sweep_job job = {.run = sweep->grid.run[seat->run].name,
-                                 .done = atomic_load(&board->done),
-                                 .total = atomic_load(&board->total),
-                                 .seconds = nvdp__now() - seat->begun};
-    memcpy(job.phase, board->phase, sizeof job.phase);
-    job.phase[sizeof job.phase - 1] = '\0';
+static struct nvdp_sweep_job describe(const struct sweep *sweep, size_t i) {
+    const struct nvdp__entry *entry = &sweep->table.entry[i];
+    const struct nvdp__run_progress *progress = &entry->progress;
+    struct nvdp_sweep_job job = {.run = name_of(sweep, i),
+                                 .elsewhere = entry->state != NVDP__ENTRY_HERE,
+                                 .done = progress->done,
+                                 .total = progress->total,
+                                 .rate = progress->rate,
+                                 .eta_seconds = progress->eta_seconds,
+                                 .seconds = progress->seconds};
+    memcpy(job.phase, progress->phase, sizeof job.phase);
+    memcpy(job.unit, progress->unit, sizeof job.unit);
     return job;
 }
 
-static void fill_state(struct nvdp__sweep *sweep, struct nvdp_sweep_state *state) {
-    nvdp__ledger_count(&sweep->ledger, state);
-    state->job = sweep->job;
-    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
-        if (sweep->seat[k].taken) sweep->job[state->jobs++] = describe(sweep, &sweep->seat[k]);
-    }
-    state->elapsed_seconds = nvdp__now() - sweep->started;
-    state->eta_seconds = remaining_seconds(sweep, state->elsewhere);
-}
-
-static void report(struct nvdp__sweep *sweep, bool now) {
+static void report(struct sweep *sweep, bool now) {
     struct nvdp_sweep_state state;
     if (sweep->config->report == NULL) return;
     if (!now && nvdp__now() - sweep->reported < REPORT_INTERVAL) return;
     sweep->reported = nvdp__now();
-    fill_state(sweep, &state);
+    if (nvdp__now() - sweep->read >= PROGRESS_INTERVAL) {
+        sweep->read = nvdp__now();
+        nvdp__table_read_progress(sweep->ctx, &sweep->table);
+    }
+    nvdp__table_count(&sweep->table, &state);
+    state.job = sweep->job;
+    for (size_t k = 0; k < sweep->slots; k++) {
+        if (!sweep->slot[k].taken) continue;
+        sweep->job[state.jobs] = describe(sweep, sweep->slot[k].run);
+        sweep->job[state.jobs++].seconds = nvdp__now() - sweep->slot[k].begun;
+    }
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        const struct nvdp__entry *entry = &sweep->table.entry[i];
+        if (nvdp__entry_is_running(entry) && entry->state != NVDP__ENTRY_HERE)
+            sweep->job[state.jobs++] = describe(sweep, i);
+    }
+    state.elapsed_seconds = nvdp__now() - sweep->started;
+    state.eta_seconds = nvdp__table_eta(&sweep->table, sweep->slots + state.elsewhere);
     sweep->config->report(&state, sweep->config->user);
 }
 
-static bool is_working(const struct nvdp__sweep *sweep) {
-    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
-        if (sweep->seat[k].taken) return true;
-    }
-    return false;
-}
+/* --- the loop --- */
 
 /* Nothing more to do for this process. */
-static bool is_over(const struct nvdp__sweep *sweep) {
-    if (is_working(sweep)) return false;
+static bool is_over(const struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++) {
+        if (sweep->slot[k].taken) return false;
+    }
     if (sweep->stopping) return true;
     for (size_t i = 0; i < sweep->grid.count; i++) {
-        const struct nvdp__entry *entry = &sweep->ledger.entry[i];
+        const struct nvdp__entry *entry = &sweep->table.entry[i];
         bool others = sweep->config->leave && entry->state == NVDP__ENTRY_ELSEWHERE;
         if (!nvdp__entry_is_settled(entry) && !others) return false;
     }
     return true;
 }
 
-static void stop_workers(struct nvdp__sweep *sweep) {
-    sweep->stopping = true;
-    for (size_t k = 0; k < nvdp__seats(sweep); k++) {
-        nvdp__worker_stop(&sweep->seat[k].worker);
-    }
-}
-
-static nvdp_status run(struct nvdp__sweep *sweep) {
+static nvdp_status run(struct sweep *sweep) {
     const struct timespec pause = {.tv_nsec = PAUSE_MILLISECONDS * 1000000L};
     for (;;) {
-        NVDP_RETURN_IF_FAILED(nvdp__seats_reap(sweep));
-        if (sweep->stopping || nvdp__cancelled(sweep->ctx)) stop_workers(sweep);
-        if (!sweep->stopping) NVDP_RETURN_IF_FAILED(nvdp__seats_fill(sweep));
-        NVDP_RETURN_IF_FAILED(nvdp__seats_renew(sweep));
+        NVDP_RETURN_IF_FAILED(reap(sweep));
+        if (!sweep->stopping) sweep->stopping = nvdp_context_cancelled(sweep->ctx);
+        for (size_t k = 0; k < sweep->slots && sweep->stopping; k++) {
+            nvdp__worker_stop(&sweep->slot[k].worker);
+        }
+        if (!sweep->stopping) NVDP_RETURN_IF_FAILED(fill(sweep));
+        NVDP_RETURN_IF_FAILED(renew(sweep));
         report(sweep, false);
         if (is_over(sweep)) break;
         nanosleep(&pause, NULL);
@@ -112,7 +245,11 @@ static nvdp_status run(struct nvdp__sweep *sweep) {
 
 /* --- the whole --- */
 
-static nvdp_status check_config(struct nvdp_context *ctx, const struct nvdp_sweep_config *config) {
+nvdp_status nvdp__sweep_read_grid(struct nvdp_context *ctx, const struct nvdp_sweep_config *config,
+                                  struct nvdp__grid *grid) {
+    nvdp_status status = NVDP_OK;
+    char *run_file = NULL, *kept = NULL;
+    struct nvdp__grid read = {0};
     if (config->out == NULL || config->out[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a directory, found none");
     if (config->jobs < 1 || config->jobs > MOST_JOBS)
@@ -121,19 +258,10 @@ static nvdp_status check_config(struct nvdp_context *ctx, const struct nvdp_swee
     if (!(config->stale_seconds >= 1 && config->stale_seconds <= 1e6))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "stale_seconds: expected 1 to 1e6, found %g",
                           config->stale_seconds);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__sweep_read_grid(struct nvdp_context *ctx, const struct nvdp_sweep_config *config,
-                                  struct nvdp__grid *grid) {
-    nvdp_status status = NVDP_OK;
-    char *run = NULL, *kept = NULL;
-    struct nvdp__grid read = {0};
-    NVDP_TRY(check_config(ctx, config));
-    run = nvdp__join(ctx, config->out, "run.json");
+    run_file = nvdp__join(ctx, config->out, "run.json");
     kept = nvdp__join(ctx, config->out, "grid.json");
-    if (run == NULL || kept == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (nvdp__exists(run))
+    if (run_file == NULL || kept == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__exists(run_file))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "%s: expected a sweep's directory or a new one, found a run's",
                             config->out));
@@ -144,57 +272,50 @@ nvdp_status nvdp__sweep_read_grid(struct nvdp_context *ctx, const struct nvdp_sw
     read = (struct nvdp__grid){0};
 cleanup:
     nvdp__grid_release(&read);
-    free(run);
+    free(run_file);
     free(kept);
     return status;
 }
 
-/* Finished runs get the labels that the grid gives them now. */
-static nvdp_status label_finished(const struct nvdp__sweep *sweep) {
-    for (size_t i = 0; i < sweep->grid.count; i++) {
-        if (sweep->ledger.entry[i].state != NVDP__ENTRY_DONE) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__sweep_write_label(sweep->ctx, sweep->config->out, &sweep->grid.run[i]));
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status open_sweep(struct nvdp__sweep *sweep) {
+static nvdp_status open_sweep(struct sweep *sweep) {
     const struct nvdp_sweep_config *config = sweep->config;
     struct nvdp_context *ctx = sweep->ctx;
-    size_t jobs = (size_t)config->jobs;
     int threads = nvdp_context_threads(ctx) / config->jobs;
     NVDP_RETURN_IF_FAILED(nvdp__sweep_prepare(ctx, config->out, &sweep->grid));
     NVDP_RETURN_IF_FAILED(
-        nvdp__ledger_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->ledger));
-    NVDP_RETURN_IF_FAILED(label_finished(sweep));
-    sweep->seat = nvdp__calloc(ctx, jobs, sizeof *sweep->seat);
-    sweep->job = nvdp__calloc(ctx, jobs, sizeof *sweep->job);
-    if (sweep->seat == NULL || sweep->job == NULL) return NVDP_ERR_MEMORY;
-    for (size_t k = 0; k < jobs; k++) {
-        NVDP_RETURN_IF_FAILED(nvdp__worker_create(ctx, &sweep->seat[k].worker));
+        nvdp__table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
+    /* finished runs get the labels that the grid gives them now */
+    for (size_t i = 0; i < sweep->grid.count; i++) {
+        if (sweep->table.entry[i].state == NVDP__ENTRY_DONE)
+            NVDP_RETURN_IF_FAILED(nvdp__sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
     }
-    sweep->place = (struct nvdp__workplace){.directory = config->out,
-                                            .cache = config->cache,
-                                            .grid = &sweep->grid,
-                                            .threads = threads > 0 ? threads : 1};
+    sweep->slot = nvdp__calloc(ctx, (size_t)config->jobs, sizeof *sweep->slot);
+    sweep->job = nvdp__calloc(ctx, sweep->grid.count, sizeof *sweep->job);
+    if (sweep->slot == NULL || sweep->job == NULL) return NVDP_ERR_MEMORY;
+    for (sweep->slots = 0; sweep->slots < (size_t)config->jobs; sweep->slots++) {
+        NVDP_RETURN_IF_FAILED(nvdp__worker_create(ctx, &sweep->slot[sweep->slots].worker));
+    }
+    sweep->work = (struct nvdp__work){.directory = config->out,
+                                      .cache = config->cache,
+                                      .grid = &sweep->grid,
+                                      .threads = threads > 0 ? threads : 1};
     /* a child has none of its parent's threads, though OpenMP would count on them */
     (void)omp_pause_resource_all(omp_pause_hard);
     return NVDP_OK;
 }
 
-static void close_sweep(struct nvdp__sweep *sweep) {
-    for (size_t k = 0; sweep->seat != NULL && k < nvdp__seats(sweep); k++) {
-        struct nvdp__seat *seat = &sweep->seat[k];
-        nvdp__worker_free(&seat->worker);
-        if (!seat->taken) continue; /* after a failure of the sweep itself */
-        (void)nvdp__claim_release(NULL, sweep->config->out, sweep->grid.run[seat->run].name,
-                                  &sweep->ledger.self, "interrupted",
-                                  &sweep->ledger.entry[seat->run].claim);
+static void close_sweep(struct sweep *sweep) {
+    for (size_t k = 0; k < sweep->slots; k++) {
+        struct slot *slot = &sweep->slot[k];
+        nvdp__worker_free(&slot->worker);
+        if (!slot->taken) continue; /* after a failure of the sweep itself */
+        (void)nvdp__lease_release(NULL, sweep->config->out, name_of(sweep, slot->run),
+                                  &sweep->table.self, "interrupted",
+                                  &sweep->table.entry[slot->run].lease);
     }
-    nvdp__ledger_close(&sweep->ledger);
+    nvdp__table_close(&sweep->table);
     nvdp__grid_release(&sweep->grid);
-    free(sweep->seat);
+    free(sweep->slot);
     free(sweep->job);
 }
 
@@ -202,11 +323,11 @@ nvdp_status nvdp_sweep(struct nvdp_context *ctx, const struct nvdp_sweep_config 
                        struct nvdp_sweep_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_sweep_state state;
-    struct nvdp__sweep sweep = {.ctx = ctx, .config = config, .started = nvdp__now()};
+    struct sweep sweep = {.ctx = ctx, .config = config, .started = nvdp__now()};
     NVDP_TRY(nvdp__sweep_read_grid(ctx, config, &sweep.grid));
     NVDP_TRY(open_sweep(&sweep));
     NVDP_TRY(run(&sweep));
-    nvdp__ledger_count(&sweep.ledger, &state);
+    nvdp__table_count(&sweep.table, &state);
     *out = (struct nvdp_sweep_result){.runs = state.runs,
                                       .done = state.done,
                                       .failed = state.failed,

@@ -1,10 +1,14 @@
-#include "worker.h"
+/* Worker processes: one a run, so that a crash costs that run alone.  First what a worker does,
+ * then how it is started and watched. */
+#include "internal.h"
 
-#include "base/base.h"
 #include "base/file.h"
-#include "work.h"
+#include "base/json.h"
+#include "train/outdir.h"
+#include "train/trainer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,39 +18,175 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-nvdp_status nvdp__worker_create(struct nvdp_context *ctx, struct nvdp__worker *worker) {
-    void *memory = mmap(NULL, sizeof *worker->board, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return nvdp__fail_errno(ctx, errno, "no memory to share with a worker");
-    *worker = (struct nvdp__worker){.board = memory};
-    return NVDP_OK;
+/* A run at work: a stage whose result is there is passed over. */
+struct stage {
+    struct nvdp_context *ctx;
+    const char *cache;
+    const struct nvdp__grid *grid;
+    const struct nvdp__sweep_run *run;
+    char *out; /* the run's directory */
+};
+
+static char *path_to(const struct stage *at, const char *file) {
+    return nvdp__join(at->ctx, at->out, file);
 }
 
-void nvdp__worker_free(struct nvdp__worker *worker) {
-    if (worker->pid > 0) {
-        kill(worker->pid, SIGKILL);
-        while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) {
-        }
-    }
-    if (worker->board != NULL) munmap(worker->board, sizeof *worker->board);
-    *worker = (struct nvdp__worker){0};
+static bool has(const struct stage *at, const char *file) {
+    char *path = path_to(at, file);
+    bool found = path != NULL && nvdp__exists(path);
+    free(path);
+    return found;
 }
 
-/* --- in the worker --- */
+static nvdp_status train(const struct stage *at) {
+    struct nvdp_train_result result;
+    struct nvdp_train_config config = at->run->config;
+    if (has(at, "result.json")) return NVDP_OK;
+    config.out = at->out;
+    config.cache = at->cache;
+    config.resume = has(at, "run.json");
+    config.overwrite = !config.resume;
+    return nvdp_train(at->ctx, &config, &result);
+}
+
+static nvdp_status measure(const struct stage *at) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_privacy_report report;
+    struct nvdp_run_config config = at->grid->measured;
+    struct nvdp__output output = {0};
+    char *text = NULL, *path = NULL;
+    if (!at->run->private_ || has(at, "privacy.json")) return NVDP_OK;
+    config.run = at->out;
+    NVDP_TRY(nvdp_run_posteriors(at->ctx, &config, &posteriors));
+    NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, &at->grid->privacy, &report));
+    path = path_to(at, "privacy.json");
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
+    NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
+    NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
+    NVDP_TRY(nvdp__output_commit(&output));
+cleanup:
+    nvdp__output_abort(&output);
+    free(text);
+    free(path);
+    nvdp_posteriors_free(posteriors);
+    return status;
+}
+
+/* A reader of the shared file, for the labels in it or for others. */
+static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
+                               const char *file) {
+    struct nvdp_reuse_result result;
+    struct nvdp_reuse_config config = at->grid->reuse;
+    if (has(at, file)) return NVDP_OK;
+    config.file = shared;
+    config.labels = labels;
+    NVDP_RETURN_IF_FAILED(nvdp_reuse(at->ctx, &config, &result));
+    json_t *object = nvdp__scores_json(&result.scores);
+    char *path = path_to(at, file);
+    nvdp_status status = NVDP_ERR_MEMORY;
+    json_object_set_new(object, "train_texts", json_integer((json_int_t)result.train_texts));
+    json_object_set_new(object, "classes", json_integer((json_int_t)result.classes));
+    json_object_set_new(object, "best_epoch", json_integer((json_int_t)result.best_epoch));
+    json_object_set_new(object, "seconds", json_real(result.seconds));
+    if (path != NULL) status = nvdp__json_write(at->ctx, path, object);
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+static nvdp_status share(const struct stage *at) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_export_result result;
+    struct nvdp_export_config config = at->grid->exported;
+    const char *attack = at->run->attack;
+    bool wanted =
+        at->grid->share && at->run->private_ && at->run->config.nvib.query == NVDP_QUERY_SAMPLED;
+    if (!wanted || (has(at, "reuse.json") && (attack == NULL || has(at, "attack.json"))))
+        return NVDP_OK;
+    char *shared = path_to(at, "shared.h5");
+    if (shared == NULL) return NVDP_ERR_MEMORY;
+    config.run = at->out;
+    config.out = shared;
+    if (!nvdp__exists(shared)) NVDP_TRY(nvdp_export(at->ctx, &config, &result));
+    NVDP_TRY(read_shared(at, shared, NULL, "reuse.json"));
+    if (attack != NULL) NVDP_TRY(read_shared(at, shared, attack, "attack.json"));
+cleanup:
+    free(shared);
+    return status;
+}
+
+/* What the grid does not keep, and how far the run was. */
+static nvdp_status drop(const struct stage *at) {
+    static const char *const names[] = {"progress.json",
+                                        "state.ckpt",
+                                        "shared.h5",
+                                        "model/config.json",
+                                        "model/model.safetensors",
+                                        "model/vocab.txt",
+                                        "model/tokenizer_config.json",
+                                        "model"};
+    static const size_t count[] = {[NVDP__KEEP_ALL] = 1,
+                                   [NVDP__KEEP_MODEL] = 3,
+                                   [NVDP__KEEP_RESULTS] = sizeof names / sizeof names[0]};
+    return nvdp__outdir_remove(at->ctx, at->out, names, count[at->grid->keep]);
+}
+
+static nvdp_status do_run(struct nvdp_context *ctx, const struct nvdp__work *work,
+                          const struct nvdp__sweep_run *run) {
+    /* what a killed attempt was writing, and where it was; nobody else writes here now */
+    static const char *const partial[] = {"*.partial-*", "model/*.partial-*", "progress.json"};
+    nvdp_status status = NVDP_OK;
+    double started = nvdp__now();
+    struct stage at = {.ctx = ctx, .cache = work->cache, .grid = work->grid, .run = run};
+    at.out = nvdp__format(ctx, "%s/runs/%s", work->directory, run->name);
+    if (at.out == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__make_directory(ctx, at.out));
+    NVDP_TRY(nvdp__outdir_remove(ctx, at.out, partial, sizeof partial / sizeof partial[0]));
+    NVDP_TRY(nvdp__sweep_write_label(ctx, work->directory, run));
+    NVDP_TRY(train(&at));
+    NVDP_TRY(measure(&at));
+    NVDP_TRY(share(&at));
+    NVDP_TRY(drop(&at));
+    NVDP_TRY(nvdp__sweep_write_done(ctx, work->directory, run->name, nvdp__now() - started));
+cleanup:
+    free(at.out);
+    return status;
+}
+
+/* --- in the worker's process --- */
+
+static const double PROGRESS_INTERVAL = 0.5; /* seconds */
 
 struct inside {
-    struct nvdp__board *board;
-    FILE *log;
+    const struct nvdp__work *work;
+    const struct nvdp__sweep_run *run;
+    struct nvdp__shared *shared;
+    FILE *log; /* NULL where it cannot be written: the run itself will say so */
+    struct nvdp__run_progress progress;
+    double started, written;
     nvdp_cancel_fn cancel; /* the user's */
     void *cancel_user;
 };
 
-static void on_progress(const struct nvdp_progress *progress, void *user) {
-    struct nvdp__board *board = ((struct inside *)user)->board;
-    snprintf(board->phase, sizeof board->phase, "%s", progress->phase);
-    atomic_store(&board->done, progress->done);
-    atomic_store(&board->total, progress->total);
+static void on_progress(const struct nvdp_progress *report, void *user) {
+    struct inside *inside = user;
+    struct nvdp__run_progress *progress = &inside->progress;
+    double now = nvdp__now(), left = report->eta_seconds;
+    bool advances = left > 0 && report->total > report->done;
+    snprintf(progress->phase, sizeof progress->phase, "%s", report->phase);
+    snprintf(progress->unit, sizeof progress->unit, "%s", report->unit);
+    progress->done = report->done;
+    progress->total = report->total;
+    progress->eta_seconds = left;
+    progress->rate = advances ? (double)(report->total - report->done) / left : NAN;
+    progress->seconds = now - inside->started;
+    if (advances && strcmp(report->phase, "train") == 0)
+        progress->training_seconds = (double)report->total / progress->rate;
+    if (inside->written > 0 && now - inside->written < PROGRESS_INTERVAL) return;
+    inside->written = now;
+    nvdp__progress_write(inside->work->directory, inside->run->name, progress);
 }
 
 static void on_log(enum nvdp_log_level level, const char *message, void *user) {
@@ -58,54 +198,69 @@ static void on_log(enum nvdp_log_level level, const char *message, void *user) {
 
 static bool on_cancel(void *user) {
     const struct inside *inside = user;
-    return atomic_load(&inside->board->stop) ||
+    return atomic_load(&inside->shared->stop) ||
            (inside->cancel != NULL && inside->cancel(inside->cancel_user));
 }
 
-/* NULL where it cannot be written: the run itself will say so. */
-static FILE *open_log(struct nvdp_context *ctx, const struct nvdp__workplace *place,
-                      const struct nvdp__sweep_run *run) {
-    FILE *log = NULL;
-    char *directory = nvdp__sweep_run_path(ctx, place->directory, run->name);
-    char *path = nvdp__sweep_run_file(ctx, place->directory, run->name, "log.txt");
+static void run_inside(struct nvdp_context *ctx, const struct nvdp__work *work,
+                       const struct nvdp__sweep_run *run, struct nvdp__shared *shared) {
+    struct inside inside = {.work = work,
+                            .run = run,
+                            .shared = shared,
+                            .progress = {.training_seconds = NAN},
+                            .started = nvdp__now()};
+    char *directory = nvdp__sweep_run_file(ctx, work->directory, run->name, "");
+    char *path = nvdp__sweep_run_file(ctx, work->directory, run->name, "log.txt");
     if (directory != NULL && path != NULL && nvdp__make_directory(ctx, directory) == NVDP_OK)
-        log = fopen(path, "ae");
+        inside.log = fopen(path, "ae");
     free(directory);
     free(path);
-    return log;
-}
-
-static void work(struct nvdp_context *ctx, const struct nvdp__workplace *place,
-                 const struct nvdp__sweep_run *run, struct nvdp__board *board) {
-    struct inside inside = {.board = board, .log = open_log(ctx, place, run)};
-    nvdp__cancel_callback(ctx, &inside.cancel, &inside.cancel_user);
+    nvdp_context_get_cancel(ctx, &inside.cancel, &inside.cancel_user);
     nvdp_context_set_progress(ctx, on_progress, &inside);
     nvdp_context_set_log(ctx, on_log, &inside);
     nvdp_context_set_cancel(ctx, on_cancel, &inside);
-    nvdp_status status = nvdp_context_set_threads(ctx, place->threads);
-    if (status == NVDP_OK)
-        status = nvdp__sweep_work(ctx, place->directory, place->cache, place->grid, run);
+    nvdp_status status = nvdp_context_set_threads(ctx, work->threads);
+    if (status == NVDP_OK) status = do_run(ctx, work, run);
     const char *message = nvdp_context_error(ctx);
-    snprintf(board->message, sizeof board->message, "%s",
+    snprintf(shared->message, sizeof shared->message, "%s",
              message[0] != '\0' ? message : nvdp_status_text(status));
-    board->status = (int)status;
+    shared->status = (int)status;
     if (inside.log != NULL) (void)fclose(inside.log);
 }
 
-/* --- in the parent --- */
+/* --- in the parent's --- */
 
-nvdp_status nvdp__worker_start(struct nvdp_context *ctx, const struct nvdp__workplace *place,
+nvdp_status nvdp__worker_create(struct nvdp_context *ctx, struct nvdp__worker *worker) {
+    void *memory = mmap(NULL, sizeof *worker->shared, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return nvdp__fail_errno(ctx, errno, "no memory to share with a worker");
+    *worker = (struct nvdp__worker){.shared = memory};
+    return NVDP_OK;
+}
+
+void nvdp__worker_free(struct nvdp__worker *worker) {
+    if (worker->pid > 0) {
+        kill(worker->pid, SIGKILL);
+        while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    if (worker->shared != NULL) munmap(worker->shared, sizeof *worker->shared);
+    *worker = (struct nvdp__worker){0};
+}
+
+nvdp_status nvdp__worker_start(struct nvdp_context *ctx, const struct nvdp__work *work,
                                const struct nvdp__sweep_run *run, struct nvdp__worker *worker) {
-    struct nvdp__board *board = worker->board;
-    memset(board, 0, sizeof *board);
-    board->status = -1;
+    struct nvdp__shared *shared = worker->shared;
+    memset(shared, 0, sizeof *shared);
+    shared->status = -1;
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid < 0) return nvdp__fail_errno(ctx, errno, "no process for a worker");
     if (pid == 0) {
         /* where the parent died before this was said, it is not the parent any more */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
-            work(ctx, place, run, board);
+            run_inside(ctx, work, run, shared);
         _exit(0); /* the parent's buffers and exit handlers are the parent's */
     }
     worker->pid = pid;
@@ -113,26 +268,13 @@ nvdp_status nvdp__worker_start(struct nvdp_context *ctx, const struct nvdp__work
 }
 
 void nvdp__worker_stop(struct nvdp__worker *worker) {
-    if (worker->pid > 0) atomic_store(&worker->board->stop, true);
-}
-
-/* How a process ended that did not tell. */
-static void describe_death(int raw, struct nvdp__board *board, struct nvdp__failure *outcome) {
-    outcome->status = NVDP_STATUS_COUNT;
-    if (WIFSIGNALED(raw)) {
-        outcome->signal = WTERMSIG(raw);
-        snprintf(board->message, sizeof board->message, "the worker died of signal %d (%s)%s",
-                 outcome->signal, sigdescr_np(outcome->signal),
-                 outcome->signal == SIGKILL ? ": killed, perhaps for want of memory" : "");
-    } else {
-        snprintf(board->message, sizeof board->message, "the worker ended with exit code %d",
-                 WEXITSTATUS(raw));
-    }
+    if (worker->pid > 0) atomic_store(&worker->shared->stop, true);
 }
 
 nvdp_status nvdp__worker_poll(struct nvdp_context *ctx, struct nvdp__worker *worker, bool *ended,
                               struct nvdp__failure *outcome) {
     int raw = 0;
+    struct nvdp__shared *shared = worker->shared;
     *ended = false;
     if (worker->pid == 0) return NVDP_OK;
     pid_t pid = waitpid(worker->pid, &raw, WNOHANG);
@@ -140,11 +282,17 @@ nvdp_status nvdp__worker_poll(struct nvdp_context *ctx, struct nvdp__worker *wor
     if (pid < 0) return nvdp__fail_errno(ctx, errno, "a worker cannot be waited for");
     worker->pid = 0;
     *ended = true;
-    *outcome = (struct nvdp__failure){.message = worker->board->message};
-    if (WIFEXITED(raw) && WEXITSTATUS(raw) == 0 && worker->board->status >= 0) {
-        outcome->status = (nvdp_status)worker->board->status;
+    *outcome = (struct nvdp__failure){.status = NVDP_STATUS_COUNT, .message = shared->message};
+    if (WIFEXITED(raw) && WEXITSTATUS(raw) == 0 && shared->status >= 0) {
+        outcome->status = (nvdp_status)shared->status;
+    } else if (WIFSIGNALED(raw)) {
+        outcome->signal = WTERMSIG(raw);
+        snprintf(shared->message, sizeof shared->message, "the worker died of signal %d (%s)%s",
+                 outcome->signal, sigdescr_np(outcome->signal),
+                 outcome->signal == SIGKILL ? ": killed, perhaps for want of memory" : "");
     } else {
-        describe_death(raw, worker->board, outcome);
+        snprintf(shared->message, sizeof shared->message, "the worker ended with exit code %d",
+                 WEXITSTATUS(raw));
     }
     return NVDP_OK;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { JSON_LIMIT = 1 << 28, QUOTE_ROOM = 64, INDENT = 2, DIGITS = 17 };
 
@@ -163,4 +164,13 @@ json_t *nvdp__json_number(double value) {
     if (isnan(value)) return json_string("nan");
     if (isinf(value)) return json_string(value > 0 ? "inf" : "-inf");
     return json_real(value);
+}
+
+json_t *nvdp__now_json(void) {
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return json_string(text);
 }

@@ -2,6 +2,7 @@
 #ifndef NVDP_CLI_COMMON_H
 #define NVDP_CLI_COMMON_H
 
+#include "experiments/sweep/sweep.h"
 #include "options.h"
 #include <jansson.h>
 #include <nvdp.h>

@@ -1,6 +1,7 @@
 /* The state of a sweep for people: a table on a terminal, plain lines otherwise. */
 #include "common.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -38,14 +39,30 @@ static void put_groups(struct cli_meter *meter, int width, const struct nvdp_swe
     }
 }
 
+/* "sst2-nvdp-l0.001-s1-0123456789ab  train step 120/400, 5.2/s, ETA 0:54  0:31" */
+static void describe(const struct nvdp_sweep_job *job, char line[LINE_ROOM]) {
+    char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", state[128] = "begins";
+    cli_duration(job->seconds, passed);
+    if (!isnan(job->eta_seconds)) cli_duration(job->eta_seconds, left);
+    if (job->total > 0 && isnan(job->rate)) {
+        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64, job->phase, job->unit,
+                 job->done, job->total);
+    } else if (job->total > 0) {
+        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64 ", %.3g/s, ETA %s", job->phase,
+                 job->unit, job->done, job->total, job->rate, left);
+    } else if (job->phase[0] != '\0') {
+        snprintf(state, sizeof state, "%s", job->phase);
+    }
+    snprintf(line, LINE_ROOM, "%s  %s  %s%s", job->run, state, passed,
+             job->elsewhere ? " elsewhere" : "");
+}
+
 static void put_jobs(struct cli_meter *meter, int width, const struct nvdp_sweep_state *state) {
     for (size_t k = 0; k < state->jobs; k++) {
-        const struct nvdp_sweep_job *job = &state->job[k];
-        char line[LINE_ROOM], time[CLI_DURATION_ROOM];
-        cli_duration(job->seconds, time);
-        snprintf(line, sizeof line, "  %s  %s %llu/%llu  %s", job->run, job->phase,
-                 (unsigned long long)job->done, (unsigned long long)job->total, time);
-        put(meter, width, line);
+        char line[LINE_ROOM], indented[LINE_ROOM + 2];
+        describe(&state->job[k], line);
+        snprintf(indented, sizeof indented, "  %s", line);
+        put(meter, width, indented);
     }
 }
 
@@ -83,4 +100,8 @@ void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state) {
     cli->meter.last_update = (double)now.tv_sec;
     summarise(state, line);
     fprintf(stderr, "%s: %s\n", cli->name, line);
+    for (size_t k = 0; k < state->jobs; k++) {
+        describe(&state->job[k], line);
+        fprintf(stderr, "%s: %s\n", cli->name, line);
+    }
 }

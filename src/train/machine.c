@@ -4,16 +4,6 @@
 #include <cblas.h>
 #include <gsl/gsl_version.h>
 #include <nvdp/version.h>
-#include <time.h>
-
-json_t *nvdp__now_json(void) {
-    char text[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return json_string(text);
-}
 
 json_t *nvdp__software_json(void) {
     return json_pack("{s:s,s:s,s:s}", "nvdp", nvdp_version(), "openblas", openblas_get_config(),

@@ -1,4 +1,4 @@
-/* What ran where and when, for the records that runs leave. */
+/* What ran where, for the records that runs leave. */
 #ifndef NVDP_SRC_TRAIN_MACHINE_H
 #define NVDP_SRC_TRAIN_MACHINE_H
 
@@ -7,7 +7,5 @@
 
 json_t *nvdp__software_json(void);
 json_t *nvdp__hardware_json(const struct nvdp_context *ctx);
-/* The time in UTC, ISO 8601. */
-json_t *nvdp__now_json(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* Any bytes as a grid.json: what is read names runs of its own, each with options in their ranges.
  */
-#include "experiments/sweep/grid.h"
+#include "experiments/sweep/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

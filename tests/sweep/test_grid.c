@@ -1,5 +1,5 @@
 /* grid.json: what it expands to, and what is said of one that is wrong. */
-#include "experiments/sweep/grid.h"
+#include "experiments/sweep/internal.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Whole sweeps on a tiny task: every run once, whoever works and whatever is killed. */
-#include "experiments/sweep/claim.h"
+#include "experiments/sweep/internal.h"
 #include "support.h"
 #include "tiny_task.h"
 
@@ -240,7 +240,7 @@ Test(sweep, two_processes_on_one_directory_run_each_run_once) {
     cr_assert_gt(made_a, 0);
     cr_assert_gt(made_b, 0);
     cr_assert_eq(count_in(out, "runs"), 12);
-    cr_assert_eq(count_in(out, "claims"), 12, "no run was claimed twice");
+    cr_assert_eq(count_in(out, "claims"), 12, "no run was leased twice");
     nvdp_context_free(ctx);
 }
 
@@ -288,7 +288,7 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     struct nvdp_sweep_result result = must_sweep(ctx, &parts);
     cr_assert_eq(result.done, 6);
     cr_assert_eq(result.failed, 0);
-    cr_assert_gt(count_in(parts.out, "claims"), 6, "claims of the dead were taken over");
+    cr_assert_gt(count_in(parts.out, "claims"), 6, "leases of the dead were taken over");
     same_results(whole.out, parts.out);
     nvdp_context_free(ctx);
 }
@@ -378,7 +378,7 @@ static bool stop(void *user) {
     return getpid() == when->parent && has_state(when->out);
 }
 
-Test(sweep, on_cancel_states_are_saved_and_claims_given_back) {
+Test(sweep, on_cancel_states_are_saved_and_leases_given_back) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp_sweep_config config =
@@ -449,44 +449,44 @@ Test(sweep, sharing_leaves_readers_scores) {
     nvdp_context_free(ctx);
 }
 
-Test(sweep, one_who_does_not_wait_leaves_runs_to_their_holders) {
+Test(sweep, one_who_does_not_wait_leaves_runs_to_those_who_have_them) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
     struct nvdp_sweep_config config = config_of(write_grid(&task, SMALL), out);
     struct nvdp_sweep_plan *plan = NULL;
-    struct nvdp__claim held = {0};
+    struct nvdp__lease held = {0};
     char path[PATH_ROOM];
     bool won = false;
-    struct nvdp__holder self = nvdp__holder_self();
+    struct nvdp__process self = nvdp__process_self();
     cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
     fill(path, "%s/claims", out);
     mkdir(out, 0777);
     mkdir(path, 0777);
-    cr_assert_eq(nvdp__claim_take(ctx, out, plan->run[1].name, &self, 60, &held, &won), NVDP_OK);
+    cr_assert_eq(nvdp__lease_take(ctx, out, plan->run[1].name, &self, 60, &held, &won), NVDP_OK);
     cr_assert(won);
     nvdp_sweep_plan_free(plan);
     config.leave = true;
     struct nvdp_sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 3);
     cr_assert_eq(result.done, 2);
-    nvdp__claim_forget(&held);
+    nvdp__lease_forget(&held);
     nvdp_context_free(ctx);
 }
 
 struct taker {
     const char *out;
-    struct nvdp__claim claim;
+    struct nvdp__lease lease;
     bool won;
 };
 
 /* Another process, which takes the running one for dead. */
 static void take_over(const struct nvdp_sweep_state *state, void *user) {
     struct taker *taker = user;
-    struct nvdp__holder self = nvdp__holder_self();
+    struct nvdp__process self = nvdp__process_self();
     if (taker->won || state->jobs == 0) return;
-    taker->claim = (struct nvdp__claim){.number = 1};
-    (void)nvdp__claim_take(NULL, taker->out, state->job[0].run, &self, 60, &taker->claim,
+    taker->lease = (struct nvdp__lease){.number = 1};
+    (void)nvdp__lease_take(NULL, taker->out, state->job[0].run, &self, 60, &taker->lease,
                            &taker->won);
 }
 
@@ -499,13 +499,13 @@ Test(sweep, a_run_that_was_taken_over_is_let_go) {
     struct taker taker = {.out = config.out};
     config.report = take_over;
     config.user = &taker;
-    config.stale_seconds = 1; /* looks at its claims eight times as often */
+    config.stale_seconds = 1; /* looks at its leases eight times as often */
     config.leave = true;
     struct nvdp_sweep_result result = must_sweep(ctx, &config);
     cr_assert(taker.won);
     cr_assert_eq(result.done, 0);
     cr_assert_eq(result.failed, 0);
-    nvdp__claim_forget(&taker.claim);
+    nvdp__lease_forget(&taker.lease);
     nvdp_context_free(ctx);
 }
 

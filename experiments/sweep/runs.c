@@ -1,0 +1,418 @@
+/* What a process knows of every run of a sweep: its files (docs/formats.md), its lease, how far it
+ * is, how long the rest takes. */
+#include "internal.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "train/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+nvdp_status nvdp__sweep_prepare(struct nvdp_context *ctx, const char *directory,
+                                const struct nvdp__grid *grid) {
+    static const char *const folders[] = {"runs", "claims", "failed"};
+    nvdp_status status = NVDP_OK;
+    json_t *kept = NULL;
+    char *copy = NULL;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char *path = nvdp__join(ctx, directory, folders[i]);
+        if (path == NULL) return NVDP_ERR_MEMORY;
+        status = nvdp__make_directory(ctx, path);
+        free(path);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    copy = nvdp__join(ctx, directory, "grid.json");
+    if (copy == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    bool same = nvdp__exists(copy) && nvdp__json_read(ctx, copy, &kept) == NVDP_OK &&
+                json_equal(kept, grid->root);
+    if (!same) NVDP_TRY(nvdp__json_write(ctx, copy, grid->root));
+cleanup:
+    json_decref(kept);
+    free(copy);
+    return status;
+}
+
+char *nvdp__sweep_run_file(struct nvdp_context *ctx, const char *directory, const char *name,
+                           const char *file) {
+    return nvdp__format(ctx, "%s/runs/%s/%s", directory, name, file);
+}
+
+/* --- finished --- */
+
+nvdp_status nvdp__sweep_write_done(struct nvdp_context *ctx, const char *directory,
+                                   const char *name, double seconds) {
+    json_t *record = json_pack("{s:s,s:f,s:o}", "nvdp_format", "sweep-done/1", "seconds", seconds,
+                               "finished", nvdp__now_json());
+    char *path = nvdp__sweep_run_file(ctx, directory, name, "done.json");
+    nvdp_status status = NVDP_ERR_MEMORY;
+    if (path != NULL && record != NULL) status = nvdp__json_write(ctx, path, record);
+    json_decref(record);
+    free(path);
+    return status;
+}
+
+/* Whether a run's done.json is there, and its time, NaN where unknown.  Looked up through the open
+ * directory: another machine's client asks its server again for what it remembers as missing. */
+static bool is_done(struct nvdp_context *ctx, const char *directory, const char *name,
+                    double *seconds) {
+    json_t *record = NULL;
+    char *run = nvdp__sweep_run_file(ctx, directory, name, "");
+    char *path = nvdp__sweep_run_file(ctx, directory, name, "done.json");
+    int fd = run != NULL ? open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool done = path != NULL && fd >= 0 && faccessat(fd, "done.json", F_OK, 0) == 0;
+    if (fd >= 0) close(fd);
+    *seconds = NAN;
+    if (done && nvdp__json_read(ctx, path, &record) == NVDP_OK) {
+        const json_t *value = json_object_get(record, "seconds");
+        if (json_is_number(value)) *seconds = json_number_value(value);
+    }
+    json_decref(record);
+    free(run);
+    free(path);
+    return done;
+}
+
+nvdp_status nvdp__sweep_write_label(struct nvdp_context *ctx, const char *directory,
+                                    const struct nvdp__sweep_run *run) {
+    nvdp_status status = NVDP_OK;
+    json_t *kept = NULL;
+    json_t *label = json_pack("{s:s,s:s,s:O}", "nvdp_format", "sweep-run/1", "label", run->label,
+                              "varied", run->varied);
+    char *path = nvdp__sweep_run_file(ctx, directory, run->name, "sweep.json");
+    if (path == NULL || label == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    bool same = nvdp__exists(path) && nvdp__json_read(ctx, path, &kept) == NVDP_OK &&
+                json_equal(kept, label);
+    if (!same) NVDP_TRY(nvdp__json_write(ctx, path, label));
+cleanup:
+    json_decref(kept);
+    json_decref(label);
+    free(path);
+    return status;
+}
+
+/* --- failed --- */
+
+static char *failure_path(struct nvdp_context *ctx, const char *directory, const char *name) {
+    return nvdp__format(ctx, "%s/failed/%s.json", directory, name);
+}
+
+nvdp_status nvdp__sweep_write_failure(struct nvdp_context *ctx, const char *directory,
+                                      const struct nvdp__sweep_run *run,
+                                      const struct nvdp__process *self, int64_t attempts,
+                                      const struct nvdp__failure *failure) {
+    const char *status_name =
+        failure->status == NVDP_STATUS_COUNT ? "DIED" : nvdp_status_name(failure->status);
+    json_t *record =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:o,s:o}", "nvdp_format", "sweep-failure/1", "run",
+                  run->name, "label", run->label, "status", status_name, "message",
+                  failure->message, "attempts", (json_int_t)attempts, "host", self->host, "time",
+                  nvdp__now_json(), "config", nvdp__train_config_json(&run->config));
+    char *path = failure_path(ctx, directory, run->name);
+    nvdp_status status = NVDP_ERR_MEMORY;
+    if (record != NULL && failure->signal != 0)
+        json_object_set_new(record, "signal", json_integer(failure->signal));
+    if (record != NULL && path != NULL) status = nvdp__json_write(ctx, path, record);
+    json_decref(record);
+    free(path);
+    return status;
+}
+
+int64_t nvdp__sweep_failures(struct nvdp_context *ctx, const char *directory, const char *name,
+                             char **message) {
+    int64_t attempts = 0;
+    json_t *record = NULL;
+    char *path = failure_path(ctx, directory, name);
+    if (message != NULL) *message = NULL;
+    if (path != NULL && nvdp__exists(path)) {
+        attempts = 1; /* a record that cannot be read is one all the same */
+        if (nvdp__json_read(ctx, path, &record) == NVDP_OK) {
+            json_int_t read = json_integer_value(json_object_get(record, "attempts"));
+            const char *text = json_string_value(json_object_get(record, "message"));
+            attempts = read > 1 ? read : 1;
+            if (message != NULL && text != NULL) *message = nvdp__strdup(ctx, text);
+        }
+    }
+    json_decref(record);
+    free(path);
+    return attempts;
+}
+
+nvdp_status nvdp__sweep_forget_failure(struct nvdp_context *ctx, const char *directory,
+                                       const char *name) {
+    char *path = failure_path(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = NVDP_OK;
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
+    free(path);
+    return status;
+}
+
+/* --- running --- */
+
+static json_t *number_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static double number_or_nan(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Beside its name, then renamed; not forced to the disk, as it is worth nothing after a power
+ * failure. */
+void nvdp__progress_write(const char *directory, const char *name,
+                          const struct nvdp__run_progress *progress) {
+    json_t *record = json_pack(
+        "{s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:f,s:o}", "nvdp_format", "sweep-progress/1", "phase",
+        progress->phase, "unit", progress->unit, "done", (json_int_t)progress->done, "total",
+        (json_int_t)progress->total, "rate", number_or_null(progress->rate), "eta_seconds",
+        number_or_null(progress->eta_seconds), "seconds", progress->seconds, "training_seconds",
+        number_or_null(progress->training_seconds));
+    char *path = nvdp__sweep_run_file(NULL, directory, name, "progress.json");
+    char *beside = nvdp__sweep_run_file(NULL, directory, name, "progress.json.partial-0");
+    bool written = record != NULL && path != NULL && beside != NULL &&
+                   json_dump_file(record, beside, JSON_INDENT(2)) == 0 && rename(beside, path) == 0;
+    if (!written && beside != NULL) (void)unlink(beside);
+    json_decref(record);
+    free(path);
+    free(beside);
+}
+
+struct nvdp__run_progress nvdp__progress_read(struct nvdp_context *ctx, const char *directory,
+                                              const char *name) {
+    struct nvdp__run_progress progress = {.rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
+    json_t *record = NULL;
+    char *path = nvdp__sweep_run_file(ctx, directory, name, "progress.json");
+    if (path != NULL) record = json_load_file(path, 0, NULL);
+    free(path);
+    const char *phase = json_string_value(json_object_get(record, "phase"));
+    const char *unit = json_string_value(json_object_get(record, "unit"));
+    json_int_t done = json_integer_value(json_object_get(record, "done"));
+    json_int_t total = json_integer_value(json_object_get(record, "total"));
+    double seconds = number_or_nan(record, "seconds");
+    if (phase != NULL && unit != NULL && done >= 0 && total >= 0 && seconds >= 0) {
+        progress = (struct nvdp__run_progress){
+            .done = (uint64_t)done,
+            .total = (uint64_t)total,
+            .rate = number_or_nan(record, "rate"),
+            .eta_seconds = number_or_nan(record, "eta_seconds"),
+            .seconds = seconds,
+            .training_seconds = number_or_nan(record, "training_seconds"),
+        };
+        snprintf(progress.phase, sizeof progress.phase, "%s", phase);
+        snprintf(progress.unit, sizeof progress.unit, "%s", unit);
+    }
+    json_decref(record);
+    return progress;
+}
+
+/* --- looking --- */
+
+bool nvdp__entry_is_settled(const struct nvdp__entry *entry) {
+    return entry->state == NVDP__ENTRY_DONE || entry->state == NVDP__ENTRY_FAILED;
+}
+
+bool nvdp__entry_is_running(const struct nvdp__entry *entry) {
+    return entry->state == NVDP__ENTRY_HERE || entry->state == NVDP__ENTRY_ELSEWHERE ||
+           entry->state == NVDP__ENTRY_SILENT;
+}
+
+/* Whether the run's files say that it is done or failed. */
+static bool settle(struct nvdp_context *ctx, const struct nvdp__table *table, size_t i) {
+    struct nvdp__entry *entry = &table->entry[i];
+    const char *name = table->grid->run[i].name;
+    if (is_done(ctx, table->directory, name, &entry->seconds)) {
+        entry->state = NVDP__ENTRY_DONE;
+    } else if (nvdp__sweep_failures(ctx, table->directory, name, NULL) > entry->pardoned) {
+        entry->state = NVDP__ENTRY_FAILED;
+    }
+    return nvdp__entry_is_settled(entry);
+}
+
+nvdp_status nvdp__table_look(struct nvdp_context *ctx, struct nvdp__table *table, size_t i) {
+    static const enum nvdp__entry_state state_of[] = {
+        [NVDP__LEASE_FREE] = NVDP__ENTRY_WAITING,
+        [NVDP__LEASE_HELD] = NVDP__ENTRY_ELSEWHERE,
+        [NVDP__LEASE_SILENT] = NVDP__ENTRY_SILENT,
+    };
+    struct nvdp__entry *entry = &table->entry[i];
+    enum nvdp__lease_state state = NVDP__LEASE_FREE;
+    if (entry->state == NVDP__ENTRY_HERE || nvdp__entry_is_settled(entry)) return NVDP_OK;
+    if (settle(ctx, table, i)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__lease_look(ctx, table->directory, table->grid->run[i].name,
+                                           &table->self, &entry->lease, &state));
+    entry->state = state_of[state];
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__table_take(struct nvdp_context *ctx, struct nvdp__table *table, size_t i,
+                             double timeout) {
+    struct nvdp__entry *entry = &table->entry[i];
+    const char *name = table->grid->run[i].name;
+    bool won = false;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__lease_take(ctx, table->directory, name, &table->self, timeout, &entry->lease, &won));
+    if (!won) return nvdp__table_look(ctx, table, i);
+    /* it may have been finished between the look and the lease */
+    if (settle(ctx, table, i))
+        return nvdp__lease_release(ctx, table->directory, name, &table->self, "settled",
+                                   &entry->lease);
+    entry->state = NVDP__ENTRY_HERE;
+    entry->progress =
+        (struct nvdp__run_progress){.rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
+    return NVDP_OK;
+}
+
+/* --- the whole --- */
+
+nvdp_status nvdp__table_open(struct nvdp_context *ctx, const char *directory,
+                             const struct nvdp__grid *grid, bool retry_failed,
+                             struct nvdp__table *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__table table = {.directory = directory, .grid = grid, .self = nvdp__process_self()};
+    table.entry = nvdp__calloc(ctx, grid->count, sizeof *table.entry);
+    table.group = nvdp__calloc(ctx, grid->count, sizeof *table.group);
+    table.pace = nvdp__calloc(ctx, grid->count, sizeof *table.pace);
+    if (table.entry == NULL || table.group == NULL || table.pace == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < grid->count; i++) {
+        const struct nvdp__sweep_run *run = &grid->run[i];
+        size_t g = 0;
+        while (g < table.groups && (strcmp(table.group[g].task, run->config.task) != 0 ||
+                                    strcmp(table.group[g].label, run->label) != 0)) {
+            g++;
+        }
+        if (g == table.groups)
+            table.group[table.groups++] =
+                (struct nvdp_sweep_group){.task = run->config.task, .label = run->label};
+        table.group[g].runs++;
+        table.entry[i].group = g;
+        table.entry[i].seconds = NAN;
+        if (retry_failed)
+            table.entry[i].pardoned = nvdp__sweep_failures(ctx, directory, run->name, NULL);
+        NVDP_TRY(nvdp__table_look(ctx, &table, i));
+    }
+    *out = table;
+    table = (struct nvdp__table){0};
+cleanup:
+    nvdp__table_close(&table);
+    return status;
+}
+
+void nvdp__table_close(struct nvdp__table *table) {
+    for (size_t i = 0; table->entry != NULL && i < table->grid->count; i++) {
+        nvdp__lease_forget(&table->entry[i].lease);
+    }
+    free(table->entry);
+    free(table->group);
+    free(table->pace);
+    *table = (struct nvdp__table){0};
+}
+
+void nvdp__table_read_progress(struct nvdp_context *ctx, struct nvdp__table *table) {
+    for (size_t i = 0; i < table->grid->count; i++) {
+        struct nvdp__entry *entry = &table->entry[i];
+        if (nvdp__entry_is_running(entry))
+            entry->progress = nvdp__progress_read(ctx, table->directory, table->grid->run[i].name);
+    }
+}
+
+/* --- counting; how long the rest takes --- */
+
+static double ratio(double seconds, double work) {
+    return work > 0 ? seconds / work : NAN;
+}
+
+/* Seconds for a unit of a run's work: by the finished runs of its task and method, else by those of
+ * them that are being trained, else by all that are finished, else by all that are being trained;
+ * NaN where there is none. */
+static double seconds_per_work(const struct nvdp__pace *own, const struct nvdp__pace *all) {
+    const double ranked[] = {
+        ratio(own->done_seconds, own->done_work), ratio(own->training_seconds, own->training_work),
+        ratio(all->done_seconds, all->done_work), ratio(all->training_seconds, all->training_work)};
+    size_t i = 0;
+    while (i < 3 && isnan(ranked[i])) {
+        i++;
+    }
+    return ranked[i];
+}
+
+static void add_pace(const struct nvdp__entry *entry, double work, struct nvdp__pace *pace) {
+    if (!isnan(entry->seconds)) {
+        pace->done_seconds += entry->seconds;
+        pace->done++;
+        pace->done_work += work;
+    } else if (nvdp__entry_is_running(entry) && !isnan(entry->progress.training_seconds)) {
+        pace->training_seconds += entry->progress.training_seconds;
+        pace->training_work += work;
+    }
+}
+
+void nvdp__table_count(struct nvdp__table *table, struct nvdp_sweep_state *state) {
+    struct nvdp__pace all = {0};
+    *state = (struct nvdp_sweep_state){.runs = table->grid->count,
+                                       .groups = table->groups,
+                                       .group = table->group,
+                                       .eta_seconds = NAN};
+    memset(table->pace, 0, table->groups * sizeof *table->pace);
+    for (size_t g = 0; g < table->groups; g++) {
+        struct nvdp_sweep_group *group = &table->group[g];
+        group->done = group->failed = group->running = 0;
+    }
+    for (size_t i = 0; i < table->grid->count; i++) {
+        const struct nvdp__entry *entry = &table->entry[i];
+        struct nvdp_sweep_group *group = &table->group[entry->group];
+        bool running = nvdp__entry_is_running(entry);
+        group->done += entry->state == NVDP__ENTRY_DONE;
+        group->failed += entry->state == NVDP__ENTRY_FAILED;
+        group->running += running;
+        state->elsewhere += running && entry->state != NVDP__ENTRY_HERE;
+        add_pace(entry, table->grid->run[i].work, &table->pace[entry->group]);
+        add_pace(entry, table->grid->run[i].work, &all);
+    }
+    for (size_t g = 0; g < table->groups; g++) {
+        struct nvdp_sweep_group *group = &table->group[g];
+        struct nvdp__pace *pace = &table->pace[g];
+        pace->seconds_per_work = seconds_per_work(pace, &all);
+        group->seconds = ratio(pace->done_seconds, (double)pace->done);
+        state->done += group->done;
+        state->failed += group->failed;
+        state->running += group->running;
+    }
+}
+
+/* What of run i is left; while it is trained no less than its remaining steps. */
+static double seconds_left(const struct nvdp__table *table, size_t i) {
+    const struct nvdp__entry *entry = &table->entry[i];
+    double usual = table->pace[entry->group].seconds_per_work * table->grid->run[i].work;
+    if (isnan(usual) || !nvdp__entry_is_running(entry)) return usual;
+    bool training = strcmp(entry->progress.phase, "train") == 0;
+    double least = training && entry->progress.eta_seconds > 0 ? entry->progress.eta_seconds : 0;
+    return fmax(usual - entry->progress.seconds, least);
+}
+
+double nvdp__table_eta(const struct nvdp__table *table, size_t workers) {
+    double sum = 0, longest = 0;
+    for (size_t i = 0; i < table->grid->count; i++) {
+        if (nvdp__entry_is_settled(&table->entry[i])) continue;
+        double left = seconds_left(table, i);
+        if (isnan(left)) return NAN;
+        sum += left;
+        longest = fmax(longest, left);
+    }
+    return fmax(sum / (double)workers, longest);
+}
+
+double nvdp__table_waiting_seconds(const struct nvdp__table *table) {
+    double sum = 0;
+    for (size_t i = 0; i < table->grid->count; i++) {
+        if (table->entry[i].state == NVDP__ENTRY_WAITING) sum += seconds_left(table, i);
+    }
+    return sum;
+}
