@@ -2,7 +2,6 @@
 #include "experiments/report/parts.h"
 
 #include "base/file.h"
-#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

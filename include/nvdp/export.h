@@ -3,7 +3,8 @@
 #ifndef NVDP_EXPORT_H
 #define NVDP_EXPORT_H
 
-/* Everything of the library is compiled with hidden visibility; between these two it is not. */
+/** @cond internal: everything of the library is compiled with hidden visibility; between these two
+ * it is not. */
 #if defined __GNUC__
 #define NVDP_VISIBLE_ _Pragma("GCC visibility push(default)")
 #define NVDP_HIDDEN_ _Pragma("GCC visibility pop")
@@ -11,7 +12,12 @@
 #define NVDP_VISIBLE_
 #define NVDP_HIDDEN_
 #endif
+/** @endcond */
 
+/** @def NVDP_BEGIN_DECLS
+ * Stands before the declarations of a header of the library. */
+/** @def NVDP_END_DECLS
+ * Stands behind them. */
 #ifdef __cplusplus
 #define NVDP_BEGIN_DECLS                                                                           \
     extern "C" {                                                                                   \
