@@ -76,6 +76,7 @@
 #define NVDP_H
 
 #include <nvdp/bert.h>
+#include <nvdp/config.h>
 #include <nvdp/context.h>
 #include <nvdp/dataset.h>
 #include <nvdp/evaluate.h>

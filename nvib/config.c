@@ -1,29 +1,12 @@
 /* The configuration of an NVIB bottleneck: defaults, ranges, what stands for "auto". */
-#include "base/base.h"
+#include "mechanism/options.h"
 #include <float.h>
 #include <math.h>
-#include <nvdp/method.h>
 
 struct nvdp_nvib_config nvdp_nvib_config_default(void) {
-    return (struct nvdp_nvib_config){
-        .mu_tau = 1,
-        .stdev_tau = 0.1,
-        .alpha_tau = -10,
-        .prior_alpha = 1,
-        .delta = 0,
-        .kappa = 1,
-        .length_policy = NVDP_LENGTH_HIDDEN,
-        .pool = NVDP_POOL_AUTO,
-        .query = NVDP_QUERY_SAMPLED,
-        .regularizer = NVDP_REGULARIZER_PUBLISHED,
-        .clip = {.mu_radius = INFINITY,
-                 .logvar_min = -INFINITY,
-                 .logvar_max = INFINITY,
-                 .alpha_min = 0,
-                 .alpha_max = INFINITY,
-                 .gradient = NVDP_CLIP_GRADIENT_CLAMP},
-        .vib = {.sigma = 0.55, .vtdp_pool = NVDP_VTDP_POOL_LAST},
-    };
+    struct nvdp_nvib_config config;
+    nvdp__schema_default(&nvdp__nvib_schema, &config);
+    return config;
 }
 
 enum { KAPPA_MAX = 1024, LENGTH_MAX = 1 << 20 };

@@ -36,21 +36,19 @@ static struct nvdp_bench_times times_of(size_t count, double *seconds) {
 enum { WARMUP = 1, MOST_STEPS = 100000 };
 
 struct nvdp_bench_config nvdp_bench_config_default(void) {
-    struct nvdp_bench_config config = {
-        .work = NVDP_BENCH_TRAIN, .arch = "base", .train = nvdp_train_config_default(), .steps = 3};
-    config.train.dropout = -1;
-    return config;
+    return (struct nvdp_bench_config){.work = NVDP_BENCH_TRAIN, .arch = "base", .steps = 3};
 }
 
 static nvdp_status find_sizes(struct nvdp_context *ctx, const struct nvdp_bench_config *config,
                               struct nvdp_bert_config *bert) {
-    if (config->arch == NULL && config->train.model == NULL)
+    const char *model = nvdp_config_get(config->train, "model");
+    if (config->arch == NULL && model == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arch: expected a name, or a model, found none");
     if (config->steps < 1 || config->steps > MOST_STEPS)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "steps: expected 1 to %d, found %zu", MOST_STEPS,
                           config->steps);
     if (config->arch != NULL) return nvdp_bert_config_find(ctx, config->arch, bert);
-    return nvdp_bert_config_read(ctx, config->train.model, bert);
+    return nvdp_bert_config_read(ctx, model, bert);
 }
 
 /* What a pass forward over the batch multiplies and adds in the encoder, twice:
@@ -103,15 +101,16 @@ static void conclude(const struct nvdp_bench_config *config, const struct nvdp_t
     const struct nvdp_bert_config *bert = &info->bert;
     bool trains = config->work == NVDP_BENCH_TRAIN;
     double layers = (double)bert->num_hidden_layers, d = (double)bert->hidden_size;
-    double trained = trains ? (layers - (double)config->train.freeze_layers) / layers : 0;
+    double frozen = strtod(nvdp_config_get(config->train, "freeze-layers"), NULL);
+    double dropout = strtod(nvdp_config_get(config->train, "dropout"), NULL);
+    double trained = trains ? (layers - frozen) / layers : 0;
     double passes = 1 + 2 * trained; /* the two gradients take a product each */
     r->step = times_of(config->steps, seconds);
     double total = r->step.mean * (double)config->steps;
     r->tokens_per_second = (double)r->tokens / total;
     r->flops = passes * flops / total;
     r->encoder_flops = passes * 2 * 12 * d * d * layers * r->tokens_per_second;
-    if (trains)
-        r->dropout = config->train.dropout >= 0 ? config->train.dropout : bert->hidden_dropout_prob;
+    if (trains) r->dropout = dropout >= 0 ? dropout : bert->hidden_dropout_prob;
     r->parameters = info->parameters;
     r->precision = info->precision;
     r->weights_seconds = info->weights_seconds;
@@ -131,7 +130,7 @@ nvdp_status nvdp_bench(struct nvdp_context *ctx, const struct nvdp_bench_config 
     NVDP_TRY(find_sizes(ctx, config, &bert));
     seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
     if (seconds == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp_trainer_create(ctx, &config->train, &bert, config->work == NVDP_BENCH_TRAIN,
+    NVDP_TRY(nvdp_trainer_create(ctx, config->train, &bert, config->work == NVDP_BENCH_TRAIN,
                                  config->steps + WARMUP, &trainer));
     if (config->batches != NULL) NVDP_TRY(nvdp__output_open(ctx, config->batches, &batches));
     const struct nvdp_trainer_info *info = nvdp_trainer_info(trainer);

@@ -21,7 +21,7 @@ struct nvdp_bench_config {
      * `task` and, for its vocabulary, `model`) the batches are those of the task's train file in
      * the order of the epochs; without, texts of max_length random tokens each.  `out` is not used.
      */
-    struct nvdp_train_config train;
+    const struct nvdp_config *train;
     size_t steps;        /* timed, after one that is not */
     const char *batches; /* JSON lines file to write the timed batches to, or NULL */
 };

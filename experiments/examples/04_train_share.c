@@ -59,38 +59,44 @@ static nvdp_status random_bert(struct nvdp_context *ctx, const struct paths *p) 
 }
 
 /* A narrow latent, clipped, priced per nat: small and finite divergences. */
-static struct nvdp_train_config configure(const struct paths *p) {
-    struct nvdp_train_config config = nvdp_train_config_default();
-    config.task = "sst2";
-    config.data = p->data;
-    config.model = p->bert;
-    config.out = p->run;
-    config.method = NVDP_METHOD_NVDP;
-    config.lambda_g = config.lambda_d = 3e-3;
-    config.nvib.regularizer = NVDP_REGULARIZER_KL;
-    config.nvib.latent_dim = 8;
-    config.nvib.mu_tau = 0.5;
-    config.nvib.stdev_tau = 0.7;
-    config.nvib.alpha_tau = -2;
-    config.nvib.delta = 1;
-    config.nvib.clip = (struct nvdp_clip_config){4, -1.5, 0, 0.6, 6, NVDP_CLIP_GRADIENT_INWARD};
-    config.kl_schedule = NVDP_KL_WARMUP;
-    config.max_length = 12;
-    config.epochs = 10;
-    config.patience = 0;
-    config.lr = 5e-3;
-    return config;
+static nvdp_status configure(struct nvdp_config *config, const struct paths *p) {
+    const char *const options[][2] = {
+        {"task", "sst2"},         {"data", p->data},
+        {"model", p->bert},       {"out", p->run},
+        {"method", "nvdp"},       {"lambda", "3e-3"},
+        {"regularizer", "kl"},    {"latent-dim", "8"},
+        {"mu-tau", "0.5"},        {"stdev-tau", "0.7"},
+        {"alpha-tau", "-2"},      {"delta", "1"},
+        {"clip-mu", "4"},         {"clip-logvar-min", "-1.5"},
+        {"clip-logvar-max", "0"}, {"clip-alpha-min", "0.6"},
+        {"clip-alpha-max", "6"},  {"clip-gradient", "inward"},
+        {"max-length", "12"},     {"epochs", "10"},
+        {"patience", "0"},        {"lr", "5e-3"},
+    };
+    nvdp_status status = NVDP_OK;
+    for (size_t i = 0; i < sizeof options / sizeof *options && status == NVDP_OK; i++)
+        status = nvdp_config_set(config, options[i][0], options[i][1]);
+    return status;
+}
+
+static nvdp_status train(struct nvdp_context *ctx, const struct paths *p,
+                         struct nvdp_train_result *result) {
+    struct nvdp_config *config = NULL;
+    nvdp_status status = nvdp_train_config_create(ctx, &config);
+    if (status == NVDP_OK) status = configure(config, p);
+    if (status == NVDP_OK) status = nvdp_train(ctx, config, result);
+    nvdp_config_free(config);
+    return status;
 }
 
 static nvdp_status go(struct nvdp_context *ctx, const struct paths *p, double *accuracy) {
-    struct nvdp_train_config train = configure(p);
-    struct nvdp_train_result trained;
+    struct nvdp_train_result trained = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp_export_config export = nvdp_export_config_default();
     struct nvdp_export_result exported;
     struct nvdp_reuse_config reuse = nvdp_reuse_config_default();
     struct nvdp_reuse_result reused;
     nvdp_status status = random_bert(ctx, p);
-    if (status == NVDP_OK) status = nvdp_train(ctx, &train, &trained);
+    if (status == NVDP_OK) status = train(ctx, p, &trained);
     export.run = p->run;
     export.splits = "train,dev";
     export.out = p->shared;

@@ -10,63 +10,58 @@ bool nvdp__is_reference(const char *method) {
     return strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
 }
 
-/* run.json names some options otherwise than the command line. */
-static const char *const other_name[][2] = {
-    {"clip_mu_radius", "clip_mu"},
-    {"text", "text_column"},
-    {"pair", "text_pair_column"},
-    {"label", "label_column"},
-};
-
-static const char *option_name(const char *key) {
-    for (size_t i = 0; i < sizeof other_name / sizeof *other_name; i++) {
-        if (strcmp(key, other_name[i][0]) == 0) return other_name[i][1];
-    }
-    return key;
-}
-
 /* Numbers are compared by value: a hand-made 1 is the 1.0 that the program writes. */
 static json_t *comparable(json_t *value) {
     return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);
 }
 
-/* All options in one object, members of nested ones included; those of the bottleneck on request.
- */
-static void flatten(const json_t *config, bool bottleneck, json_t *to) {
-    const char *key, *inner;
-    json_t *value, *member;
-    json_object_foreach((json_t *)config, key, value) {
-        if (!json_is_object(value)) {
-            json_object_set_new(to, key, comparable(value));
-            continue;
-        }
-        if (!bottleneck && strcmp(key, "columns") != 0) continue;
-        json_object_foreach(value, inner, member) {
-            json_object_set_new(to, option_name(inner), comparable(member));
-        }
+enum { KEY_ROOM = 64 };
+
+static void name_of(const struct nvdp_option *option, char name[KEY_ROOM]) {
+    snprintf(name, KEY_ROOM, "%s", option->name);
+    for (char *c = name; *c != '\0'; c++) {
+        if (*c == '-') *c = '_';
+    }
+}
+
+/* All options that `config`, of run.json's form, tells in one object, by name with '_'; those of
+ * the bottleneck on request.  Which there are, and where they stand, `options` say. */
+static void flatten(const struct nvdp_config *options, const json_t *config, bool bottleneck,
+                    json_t *to) {
+    for (size_t i = 0; i < nvdp_config_count(options); i++) {
+        const struct nvdp_option *option = nvdp_config_option(options, i);
+        char name[KEY_ROOM];
+        name_of(option, name);
+        if (!bottleneck && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0) continue;
+        const json_t *from =
+            option->parent == NULL ? config : json_object_get(config, option->parent);
+        json_t *value = json_object_get(from, option->key != NULL ? option->key : name);
+        if (value != NULL) json_object_set_new(to, name, comparable(value));
     }
 }
 
 /* What nvdp train takes for options that are not given, with what the run's method and regulariser
- * imply. */
-static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp__report_run *run,
-                            bool bottleneck, json_t **out) {
-    struct nvdp_train_config config = nvdp_train_config_default();
+ * imply; nvdp_config_free(). */
+static nvdp_status usual_options(struct nvdp_context *ctx, const struct nvdp__report_run *run,
+                                 struct nvdp_config **out) {
     const json_t *nvib = json_object_get(run->config, "nvib");
     const char *regularizer = json_string_value(json_object_get(nvib, "regularizer"));
+    NVDP_RETURN_IF_FAILED(nvdp_train_config_create(ctx, out));
+    (void)nvdp_config_set(*out, "method", run->method); /* one we do not know implies nothing */
+    if (regularizer != NULL) (void)nvdp_config_set(*out, "regularizer", regularizer);
+    return NVDP_OK;
+}
+
+/* The same, flat. */
+static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *options,
+                            bool bottleneck, json_t **out) {
     char *text = NULL;
-    (void)nvdp_method_find(ctx, run->method,
-                           &config.method); /* one we do not know implies nothing */
-    if (regularizer != NULL && strcmp(regularizer, "kl") == 0)
-        config.nvib.regularizer = NVDP_REGULARIZER_KL;
-    nvdp_train_config_imply(&config);
-    config.nvib.regularizer = nvdp_train_config_default().nvib.regularizer;
-    NVDP_RETURN_IF_FAILED(nvdp_train_config_json(ctx, &config, &text));
-    json_t *root = json_loads(text, 0, NULL);
-    json_t *flat = json_object();
-    free(text);
-    if (root != NULL && flat != NULL) flatten(root, bottleneck, flat);
+    NVDP_RETURN_IF_FAILED(nvdp_config_json(options, &text));
+    json_t *root = json_loads(text, 0, NULL), *flat = json_object();
     bool good = root != NULL && flat != NULL;
+    free(text);
+    if (good) flatten(options, root, bottleneck, flat);
+    if (good && bottleneck) json_object_set_new(flat, "regularizer", json_string("published"));
     json_decref(root);
     if (good) {
         *out = flat;
@@ -76,26 +71,29 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp__report_
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* The groups' own keys, and what changes no result. */
-static const char *const no_difference[] = {"task",      "data",      "method",
-                                            "lambda_g",  "lambda_d",  "seed",
-                                            "out",       "overwrite", "checkpoint_seconds",
-                                            "log_every", "cache",     "eval_batch"};
-/* Without a bottleneck these have nothing to weigh. */
-static const char *const of_the_bottleneck[] = {"kl_schedule", "kl_delay", "kl_ramp"};
+/* The groups' own keys. */
+static const char *const no_difference[] = {"task",     "data",     "method",
+                                            "lambda_g", "lambda_d", "seed"};
 
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    nvdp_status status = NVDP_OK;
     bool bottleneck = !nvdp__is_reference(run->method);
-    NVDP_RETURN_IF_FAILED(defaults(ctx, run, bottleneck, &run->variant));
-    flatten(run->config, bottleneck, run->variant);
+    struct nvdp_config *options = NULL;
+    NVDP_TRY(usual_options(ctx, run, &options));
+    NVDP_TRY(defaults(ctx, options, bottleneck, &run->variant));
+    flatten(options, run->config, bottleneck, run->variant);
     for (size_t i = 0; i < sizeof no_difference / sizeof *no_difference; i++) {
         json_object_del(run->variant, no_difference[i]);
     }
-    for (size_t i = 0; !bottleneck && i < sizeof of_the_bottleneck / sizeof *of_the_bottleneck;
-         i++) {
-        json_object_del(run->variant, of_the_bottleneck[i]);
+    for (size_t i = 0; i < nvdp_config_count(options); i++) {
+        const struct nvdp_option *option = nvdp_config_option(options, i);
+        char name[KEY_ROOM];
+        name_of(option, name);
+        if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0) json_object_del(run->variant, name);
     }
-    return NVDP_OK;
+cleanup:
+    nvdp_config_free(options);
+    return status;
 }
 
 /* --- the command line --- */
@@ -156,13 +154,18 @@ static void put_command(FILE *to, const struct nvdp__report_run *run, json_t *fl
 
 char *nvdp__report_command(struct nvdp_context *ctx, const struct nvdp__report_run *run) {
     bool bottleneck = !nvdp__is_reference(run->method);
-    json_t *usual = NULL;
-    if (defaults(ctx, run, bottleneck, &usual) != NVDP_OK) return NULL;
-    json_t *flat = json_object();
-    flatten(run->config, bottleneck, flat);
-    struct nvdp__sheet sheet;
-    if (nvdp__sheet_open(&sheet) != NULL && flat != NULL) put_command(sheet.to, run, flat, usual);
-    char *text = nvdp__sheet_text(ctx, &sheet);
+    struct nvdp_config *options = NULL;
+    json_t *usual = NULL, *flat = json_object();
+    char *text = NULL;
+    if (usual_options(ctx, run, &options) == NVDP_OK &&
+        defaults(ctx, options, bottleneck, &usual) == NVDP_OK) {
+        struct nvdp__sheet sheet;
+        flatten(options, run->config, bottleneck, flat);
+        if (nvdp__sheet_open(&sheet) != NULL && flat != NULL)
+            put_command(sheet.to, run, flat, usual);
+        text = nvdp__sheet_text(ctx, &sheet);
+    }
+    nvdp_config_free(options);
     json_decref(usual);
     json_decref(flat);
     return text;

@@ -5,7 +5,7 @@
 #include "base/cache.h"
 #include "model/model.h"
 #include "options.h"
-#include "train/config.h"
+#include "train/options.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const 
 }
 
 static nvdp_status layer_add(struct nvdp_context *ctx, const char *where, const char *key,
-                             json_t *value, const json_t *defaults, json_t *layer) {
+                             json_t *value, json_t *layer) {
     char name[NVDP__OPTION_ROOM];
     json_t *list = NULL;
     size_t i;
@@ -52,14 +52,14 @@ static nvdp_status layer_add(struct nvdp_context *ctx, const char *where, const 
     if (!nvdp__option_name(key, name))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where,
                           NVDP__OPTION_ROOM, key);
-    if (nvdp__option_value(defaults, name) == NULL)
+    if (!nvdp__option_exists(name))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
     NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
     nvdp_status status = NVDP_OK;
     json_array_foreach(list, i, item) {
-        if (status == NVDP_OK) status = nvdp__option_check(ctx, where, defaults, name, item);
+        if (status == NVDP_OK) status = nvdp__option_check(ctx, where, name, item);
     }
     if (status == NVDP_OK && json_object_set(layer, name, list) != 0)
         status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -86,13 +86,13 @@ static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, co
 }
 
 static nvdp_status put_layer(struct nvdp_context *ctx, const char *where, const json_t *object,
-                             const char *const *skip, const json_t *defaults, json_t *options) {
+                             const char *const *skip, json_t *options) {
     nvdp_status status = NVDP_OK;
     const char *key;
     json_t *value;
     json_t *layer = json_object();
     json_object_foreach((json_t *)object, key, value) {
-        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(ctx, where, key, value, defaults, layer));
+        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(ctx, where, key, value, layer));
     }
     NVDP_TRY(settle_lambda(ctx, where, layer, options));
     if (json_object_update(options, layer) != 0)
@@ -103,30 +103,27 @@ cleanup:
 }
 
 static nvdp_status put_override(struct nvdp_context *ctx, const char *path, const json_t *root,
-                                const char *key, const char *name, const json_t *defaults,
-                                json_t *options) {
+                                const char *key, const char *name, json_t *options) {
     char where[WHERE_SIZE];
     const json_t *object = json_object_get(json_object_get(root, key), name);
     snprintf(where, sizeof where, "%s: %s.%s", path, key, name);
-    return put_layer(ctx, where, object, no_keys, defaults, options);
+    return put_layer(ctx, where, object, no_keys, options);
 }
 
 static nvdp_status layers(struct nvdp_context *ctx, const char *path, const json_t *root,
-                          const char *task, const json_t *method, const json_t *defaults,
-                          json_t **out) {
+                          const char *task, const json_t *method, json_t **out) {
     nvdp_status status = NVDP_OK;
     char where[WHERE_SIZE];
     const char *label = nvdp__grid_label(method), *name = nvdp__grid_method(method);
     json_t *options = json_object();
     if (options == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
-    NVDP_TRY(put_layer(ctx, path, root, keys_of_file, defaults, options));
-    NVDP_TRY(put_override(ctx, path, root, "per_task", task, defaults, options));
-    NVDP_TRY(put_override(ctx, path, root, "per_method", name, defaults, options));
+    NVDP_TRY(put_layer(ctx, path, root, keys_of_file, options));
+    NVDP_TRY(put_override(ctx, path, root, "per_task", task, options));
+    NVDP_TRY(put_override(ctx, path, root, "per_method", name, options));
     if (strcmp(label, name) != 0)
-        NVDP_TRY(put_override(ctx, path, root, "per_method", label, defaults, options));
+        NVDP_TRY(put_override(ctx, path, root, "per_method", label, options));
     snprintf(where, sizeof where, "%s: method '%s'", path, label);
-    NVDP_TRY(put_layer(ctx, where, json_is_object(method) ? method : NULL, keys_of_entry, defaults,
-                       options));
+    NVDP_TRY(put_layer(ctx, where, json_is_object(method) ? method : NULL, keys_of_entry, options));
     *out = options;
     options = NULL;
 cleanup:
@@ -158,12 +155,12 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
 
 /* What the run's options are beyond the defaults: an option that a later version adds changes no
  * name. */
-static nvdp_status digest_of(struct nvdp_context *ctx, const struct nvdp_train_config *config,
+static nvdp_status digest_of(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                              char hex[NVDP__DIGEST_HEX]) {
     struct nvdp__digest digest;
-    struct nvdp_train_config usual = nvdp_train_config_default();
-    json_t *defaults = nvdp__train_config_json(&usual);
-    json_t *object = nvdp__train_config_json(config);
+    struct nvdp__train_options usual = nvdp__train_defaults();
+    json_t *defaults = nvdp__schema_json(&nvdp__train_schema, &usual);
+    json_t *object = nvdp__schema_json(&nvdp__train_schema, config);
     json_t *difference = json_difference(defaults, object);
     for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++) {
         json_object_del(difference, without_effect[i]);
@@ -182,7 +179,7 @@ static nvdp_status digest_of(struct nvdp_context *ctx, const struct nvdp_train_c
 
 /* What is worth reading in a name: the regulariser, the latent width and the lambdas. */
 static void readable(const struct nvdp__sweep_run *run, char *part) {
-    const struct nvdp_train_config *config = &run->config;
+    const struct nvdp__train_options *config = &run->config;
     part[0] = '\0';
     if (!run->private_) return;
     char *at = part;
@@ -227,13 +224,13 @@ struct part {
 
 /* A model without a bottleneck has neither its options nor its weight in the loss: it is run once
  * a seed. */
-static void drop_private(json_t *options, const json_t *defaults) {
+static void drop_private(json_t *options) {
     void *next;
     void *at = json_object_iter(options);
     for (; at != NULL; at = next) {
         next = json_object_iter_next(options, at);
         const char *name = json_object_iter_key(at);
-        if (nvdp__option_is_private(defaults, name)) json_object_del(options, name);
+        if (nvdp__option_is_private(name)) json_object_del(options, name);
     }
 }
 
@@ -246,13 +243,13 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
 }
 
 /* The defaults that follow from method and regulariser, as `nvdp train` has them. */
-static struct nvdp_train_config usual(const struct part *part, const json_t *chosen) {
-    struct nvdp_train_config config = nvdp_train_config_default();
+static struct nvdp__train_options usual(const struct part *part, const json_t *chosen) {
+    struct nvdp__train_options config = nvdp__train_defaults();
     const char *regularizer = json_string_value(json_object_get(chosen, "regularizer"));
     (void)nvdp_method_find(NULL, nvdp__grid_method(part->method), &config.method);
     if (regularizer != NULL && strcmp(regularizer, "kl") == 0)
         config.nvib.regularizer = NVDP_REGULARIZER_KL;
-    nvdp_train_config_imply(&config);
+    nvdp__schema_imply(&nvdp__train_schema, &config);
     config.task = part->task;
     if (!part->private_) {
         config.lambda_g = 0;
@@ -262,7 +259,7 @@ static struct nvdp_train_config usual(const struct part *part, const json_t *cho
 }
 
 /* What no default can stand for. */
-static nvdp_status check_needed(const struct part *part, const struct nvdp_train_config *config) {
+static nvdp_status check_needed(const struct part *part, const struct nvdp__train_options *config) {
     struct nvdp_context *ctx = part->ctx;
     if (config->data == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -277,9 +274,9 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_train
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: task 'tsv' needs the keys 'text_column' and 'label_column'",
                           part->path);
-    struct nvdp_train_config whole = *config;
+    struct nvdp__train_options whole = *config;
     whole.out = "runs";
-    nvdp_status status = nvdp_train_config_check(ctx, &whole);
+    nvdp_status status = nvdp__schema_check(ctx, &nvdp__train_schema, &whole);
     if (status != NVDP_ERR_ARGUMENT) return status;
     nvdp__fail_prefix(ctx, status, part->path);
     return NVDP_ERR_INPUT;
@@ -287,10 +284,10 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_train
 
 static nvdp_status resolve(const struct part *part, const json_t *chosen,
                            struct nvdp__sweep_run *run) {
-    struct nvdp_train_config config = usual(part, chosen);
+    struct nvdp__train_options config = usual(part, chosen);
     const char *name;
     json_t *value;
-    run->object = nvdp__train_config_json(&config);
+    run->object = nvdp__schema_json(&nvdp__train_schema, &config);
     if (run->object == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
     json_object_set(run->object, "data", path_of(part->root, "data", part->task));
     /* first, so that lambda_g and lambda_d can have the last word */
@@ -299,8 +296,9 @@ static nvdp_status resolve(const struct part *part, const json_t *chosen,
     json_object_foreach((json_t *)chosen, name, value) {
         if (strcmp(name, "lambda") != 0) nvdp__option_set(run->object, name, value);
     }
+    run->config = nvdp__train_defaults();
     NVDP_RETURN_IF_FAILED(
-        nvdp__train_config_from_json(part->ctx, part->path, run->object, &run->config));
+        nvdp__schema_read(part->ctx, part->path, run->object, &nvdp__train_schema, &run->config));
     return check_needed(part, &run->config);
 }
 
@@ -405,18 +403,14 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
                               const json_t *method, struct nvdp__grid *grid) {
     nvdp_status status = NVDP_OK;
     enum nvdp_method id = NVDP_METHOD_BASE;
-    struct nvdp_train_config config = nvdp_train_config_default();
     struct part part = {
         .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};
-    json_t *defaults = nvdp__train_config_json(&config);
-    if (defaults == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp_method_find(ctx, nvdp__grid_method(method), &id));
-    NVDP_TRY(layers(ctx, path, grid->root, task, method, defaults, &part.options));
+    NVDP_TRY(layers(ctx, path, grid->root, task, method, &part.options));
     part.private_ = nvdp__method_private(id);
-    if (!part.private_) drop_private(part.options, defaults);
+    if (!part.private_) drop_private(part.options);
     NVDP_TRY(add_choices(&part, grid));
 cleanup:
     json_decref(part.options);
-    json_decref(defaults);
     return status;
 }

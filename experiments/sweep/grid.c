@@ -234,7 +234,7 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
                                 struct nvdp__grid *grid) {
     char where[WHERE_SIZE];
     struct nvdp_bdp_config *bdp = &grid->privacy.bdp;
-    struct nvdp_run_config *measured = &grid->measured;
+    struct nvdp__run_options *measured = &grid->measured;
     int64_t releases = 0;
     snprintf(where, sizeof where, "%s: privacy", path);
     if (object != NULL && !json_is_object(object))
@@ -348,10 +348,10 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
 
 nvdp_status nvdp__grid_read(struct nvdp_context *ctx, const char *path, struct nvdp__grid *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__grid grid = {.measured = nvdp_run_config_default(),
-                              .privacy = nvdp_privacy_config_default(),
+    struct nvdp__grid grid = {.privacy = nvdp_privacy_config_default(),
                               .exported = nvdp_export_config_default(),
                               .reuse = nvdp_reuse_config_default()};
+    nvdp__schema_default(&nvdp__run_schema, &grid.measured);
     NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));
     NVDP_TRY(check_file(ctx, path, &grid));
     NVDP_TRY(expand(ctx, path, &grid));
@@ -389,7 +389,7 @@ static nvdp_status check_readable(struct nvdp_context *ctx, const char *director
     return status;
 }
 
-static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp_train_config *config) {
+static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp__train_options *config) {
     enum nvdp_task_id id;
     const char *dev = NULL;
     NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, config->task, &id));
@@ -398,7 +398,7 @@ static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp_train_
     return check_readable(ctx, config->data, dev);
 }
 
-static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp_train_config *config) {
+static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp__train_options *config) {
     struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, config->model, &bert));
     NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "model.safetensors"));
@@ -407,7 +407,7 @@ static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp_train
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most the model's %zu, found %zu",
                           bert.num_hidden_layers, config->freeze_layers);
-    struct nvdp_train_config resolved = *config;
+    struct nvdp__train_options resolved = *config;
     return nvdp__train_config_resolve(ctx, &bert, &resolved);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "experiments/sweep/sweep.h"
+#include "train/run.h"
 #include <jansson.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -24,14 +25,14 @@ enum nvdp__keep {
 };
 
 struct nvdp__sweep_run {
-    char *name;                      /* of its directory: says the main options, ends in a digest */
-    char *label;                     /* the method's, or the name of the variant */
-    const char *attack;              /* file of private labels; NULL: none */
-    json_t *object;                  /* config as JSON; owns its texts */
-    json_t *varied;                  /* options beyond lambda and seed that the grid lists */
-    struct nvdp_train_config config; /* out and cache NULL */
-    bool private_;                   /* has a posterior to measure and to share */
-    size_t round, position;          /* place of its seed in the list of seeds; in the grid */
+    char *name;         /* of its directory: says the main options, ends in a digest */
+    char *label;        /* the method's, or the name of the variant */
+    const char *attack; /* file of private labels; NULL: none */
+    json_t *object;     /* config as JSON; owns its texts */
+    json_t *varied;     /* options beyond lambda and seed that the grid lists */
+    struct nvdp__train_options config; /* out and cache NULL */
+    bool private_;                     /* has a posterior to measure and to share */
+    size_t round, position;            /* place of its seed in the list of seeds; in the grid */
     double work; /* bytes of train.tsv times epochs: what training time is about proportional to;
                     0: the file is not there */
 };
@@ -41,7 +42,7 @@ struct nvdp__grid {
     struct nvdp__sweep_run *run;
     size_t count, capacity;
     enum nvdp__keep keep;
-    struct nvdp_run_config measured; /* texts whose posteriors are measured */
+    struct nvdp__run_options measured; /* texts whose posteriors are measured */
     struct nvdp_privacy_config privacy;
     bool share;
     struct nvdp_export_config exported;

@@ -82,14 +82,14 @@ static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole)
     for (size_t i = 0; i < whole->grid.count; i++) {
         const struct nvdp__sweep_run *run = &whole->grid.run[i];
         struct nvdp_train_plan plan;
-        struct nvdp_train_config config = run->config;
+        struct nvdp__train_options config = run->config;
         size_t k = 0;
         while (k < i && !same_cost(run, &whole->grid.run[k])) {
             k++;
         }
         if (k == i) {
             config.out = "runs";
-            NVDP_RETURN_IF_FAILED(nvdp_train_plan(ctx, &config, &plan));
+            NVDP_RETURN_IF_FAILED(nvdp__train_plan(ctx, &config, &plan));
             whole->run[i].steps = plan.steps;
             whole->run[i].memory_bytes = plan.memory_bytes;
         } else {

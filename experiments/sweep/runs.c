@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "train/config.h"
+#include "train/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ nvdp_status nvdp__sweep_write_failure(struct nvdp_context *ctx, const char *dire
         json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:o,s:o}", "nvdp_format", "sweep-failure/1", "run",
                   run->name, "label", run->label, "status", status_name, "message",
                   failure->message, "attempts", (json_int_t)attempts, "host", self->host, "time",
-                  nvdp__now_json(), "config", nvdp__train_config_json(&run->config));
+                  nvdp__now_json(), "config", nvdp__schema_json(&nvdp__train_schema, &run->config));
     char *path = failure_path(ctx, directory, run->name);
     nvdp_status status = NVDP_ERR_MEMORY;
     if (record != NULL && failure->signal != 0)

@@ -40,25 +40,25 @@ static bool has(const struct stage *at, const char *file) {
 
 static nvdp_status train(const struct stage *at) {
     struct nvdp_train_result result;
-    struct nvdp_train_config config = at->run->config;
+    struct nvdp__train_options config = at->run->config;
     if (has(at, "result.json")) return NVDP_OK;
     config.out = at->out;
     config.cache = at->cache;
-    config.resume = has(at, "run.json");
-    config.overwrite = !config.resume;
-    return nvdp_train(at->ctx, &config, &result);
+    config.resume = has(at, "run.json") ? config.out : NULL;
+    config.overwrite = config.resume == NULL;
+    return nvdp__train(at->ctx, &config, &result);
 }
 
 static nvdp_status measure(const struct stage *at) {
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *posteriors = NULL;
     struct nvdp_privacy_report report;
-    struct nvdp_run_config config = at->grid->measured;
+    struct nvdp__run_options config = at->grid->measured;
     struct nvdp__output output = {0};
     char *text = NULL, *path = NULL;
     if (!at->run->private_ || has(at, "privacy.json")) return NVDP_OK;
     config.run = at->out;
-    NVDP_TRY(nvdp_run_posteriors(at->ctx, &config, &posteriors));
+    NVDP_TRY(nvdp__run_posteriors(at->ctx, &config, &posteriors));
     NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, &at->grid->privacy, &report));
     path = path_to(at, "privacy.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);

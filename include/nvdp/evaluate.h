@@ -1,4 +1,5 @@
-/* What is done with a finished run: scores, predictions, posteriors, plain encoding. */
+/** @file evaluate.h
+ * What is done with a finished run: scores, predictions, posteriors; and plain encoding. */
 #ifndef NVDP_EVALUATE_H
 #define NVDP_EVALUATE_H
 
@@ -7,34 +8,60 @@
 
 NVDP_BEGIN_DECLS
 
-struct nvdp_run_config {
-    const char *run;   /* run directory */
-    const char *data;  /* NULL: the folder it was trained from */
-    const char *split; /* "dev" (default), "validation", "test", "train", "dev-mismatched",
-                          "test-mismatched" */
-    size_t limit;      /* 0: all texts; else the first texts of a seeded sample */
-    size_t draws;      /* noise draws, default 5 */
-    size_t batch;
-    uint64_t seed;
-};
-struct nvdp_run_config nvdp_run_config_default(void);
+/** The options of nvdp_evaluate(): run, split (default dev), data, limit, batch, seed, draws.
+ * @param ctx outlives the configuration.
+ * @param out nvdp_config_free().
+ * @return NVDP_ERR_MEMORY. */
+nvdp_status nvdp_evaluate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
+/** The options of nvdp_predict(): run, split (default test), data, limit, batch, seed, out.
+ * @param ctx outlives the configuration.
+ * @param out nvdp_config_free().
+ * @return NVDP_ERR_MEMORY. */
+nvdp_status nvdp_predict_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** The options of nvdp_run_posteriors(): run, split (default dev), data, limit, batch, seed.
+ * @param ctx outlives the configuration.
+ * @param out nvdp_config_free().
+ * @return NVDP_ERR_MEMORY. */
+nvdp_status nvdp_run_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** A run's scores on a split, and what they are scores of. */
 struct nvdp_evaluation {
-    char task[16];
-    char method[16];
-    char split[24];
-    char protocol[16];
-    struct nvdp_scores scores;
+    size_t struct_size;        /**< NVDP_RESULT() sets it */
+    char task[16];             /**< "sst2", ... */
+    char method[16];           /**< "nvdp", ... */
+    char split[24];            /**< "dev", ... */
+    char protocol[16];         /**< on what the epoch was selected: "holdout", "dev" */
+    struct nvdp_scores scores; /**< mean and standard deviation over draws of the noise */
 };
-/* Scores with fresh noise: mean and standard deviation over draws. */
-nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_run_config *config,
+
+/** Scores a run's best model on a split with fresh noise.
+ * @param ctx progress and the wish to stop pass through its callbacks.
+ * @param config of nvdp_evaluate_config_create().
+ * @param out untouched on error.
+ * @return NVDP_ERR_IO where there is no such run; NVDP_ERR_STATE before its first epoch ended;
+ *     NVDP_ERR_INPUT for a split without labels; NVDP_ERR_NUMERIC for outputs that are not finite;
+ *     NVDP_ERR_CANCELLED.
+ *
+ * Takes `draws` forward passes over the split; methods without noise take one. */
+nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_evaluation *out);
-/* Writes the leaderboard's "index<TAB>prediction" file of a split; out NULL:
- * RUN/predictions_<split>.tsv. *written (may be NULL) is the path, free(). */
-nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_run_config *config,
-                         const char *out, char **written);
-/* Posteriors of a split's texts. */
-nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_run_config *config,
+
+/** Writes the file that GLUE's leaderboard takes, lines "index<TAB>prediction", of a split.
+ * @param ctx progress and the wish to stop pass through its callbacks.
+ * @param config of nvdp_predict_config_create(); without "out", RUN/predictions_SPLIT.tsv.
+ * @param written the path; free(); NULL: not wanted.
+ * @return as nvdp_evaluate(). */
+nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *config,
+                         char **written);
+
+/** The posteriors of a split's texts.
+ * @param ctx progress and the wish to stop pass through its callbacks.
+ * @param config of nvdp_run_config_create().
+ * @param out nvdp_posteriors_free().
+ * @return as nvdp_evaluate(); NVDP_ERR_ARGUMENT for methods without a bottleneck. */
+nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
 
 struct nvdp_encode_config {

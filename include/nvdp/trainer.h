@@ -40,7 +40,7 @@ struct nvdp_trainer_step {
  * random tokens each, of two random classes.
  *
  * @param ctx      context; must outlive the trainer
- * @param config   as for nvdp_train; only read
+ * @param config   of nvdp_train_config_create; only read
  * @param bert     sizes of the encoder
  * @param training true: a step is forward, backward, clipping, AdamW; false: a forward pass
  * @param steps    how many steps the learning rate's schedule is for, at least 1; of random texts
@@ -50,7 +50,7 @@ struct nvdp_trainer_step {
  *         NVDP_ERR_MEMORY
  *
  * Time and memory: those of `bert`'s parameters, four times in training. */
-nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_train_config *config,
+nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp_bert_config *bert, bool training, size_t steps,
                                 struct nvdp_trainer **out);
 /** Releases a trainer.

@@ -2,91 +2,93 @@
 #include "experiments/bench/bench.h"
 #include "common.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct values {
     struct nvdp_bench_config config;
     struct nvdp_bench_rd_config rd;
+    struct nvdp_config *train; /* of the step */
+    size_t steps;
 };
 
-#define AT(field) offsetof(struct values, config.field)
-#define TRAIN(field) offsetof(struct values, config.train.field)
-#define RD(field) offsetof(struct values, rd.field)
+#define RD(field) NVDP_OPTION_AT(struct values, rd.field)
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Options of train and encode:"},
-    CLI_OPTION(
-        "arch", "A",
-        "tiny, mini, small, base or large: Google's sizes; default base, or those of --model",
-        CLI_TEXT, AT(arch), .no_default = true),
-    CLI_OPTION("method", "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", CLI_CHOICE,
-               TRAIN(method), .choices = cli_methods),
-    CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, TRAIN(batch)),
-    CLI_OPTION("length", "N", "tokens of every random text", CLI_SIZE, TRAIN(max_length)),
-    CLI_OPTION("precision", "P", "f32 or bf16", CLI_CHOICE,
-               offsetof(struct values, config.train.precision), .choices = cli_precisions),
-    CLI_OPTION("dropout", "X",
-               "train: hidden and attention dropout; negative: the checkpoint's, 0.1", CLI_REAL,
-               TRAIN(dropout)),
-    CLI_OPTION("freeze-layers", "K",
-               "train: fix the embeddings and the first K layers, run in each step", CLI_SIZE,
-               TRAIN(freeze_layers)),
-    CLI_OPTION("latent-dim", "N", "nvdp: width of a vector of the sample; 0: the encoder's",
-               CLI_SIZE, TRAIN(nvib.latent_dim)),
-    CLI_OPTION("data", "DIR", "texts of a task's train.tsv in place of random ones", CLI_TEXT,
-               TRAIN(data)),
-    CLI_OPTION("task", "TASK", "with --data: sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli",
-               CLI_TEXT, TRAIN(task)),
-    CLI_OPTION("max-length", "N", "with --data: tokens a text is cut to", CLI_SIZE,
-               TRAIN(max_length), .no_default = true),
-    CLI_OPTION("model", "DIR",
-               "directory whose sizes are taken (weights stay random) and, with --data, whose "
-               "vocabulary",
-               CLI_TEXT, TRAIN(model)),
-    CLI_OPTION("write-batches", "F.jsonl", "write the timed batches' token ids, a batch a line",
-               CLI_TEXT, AT(batches)),
+static const struct nvdp_option options[] = {
+    {"arch", NVDP_OPTION_TEXT, "A",
+     "tiny, mini, small, base or large: Google's sizes; default base, or those of --model",
+     NVDP_OPTION_AT(struct values, config.arch),
+     .group = "Options of train and encode:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp",
+     .default_value = "nvdp", .choices = cli_methods},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", .default_value = "32"},
+    {"length", NVDP_OPTION_INTEGER, "N", "tokens of every random text", .default_value = "128"},
+    {"precision", NVDP_OPTION_CHOICE, "P", "f32 or bf16", .default_value = "f32",
+     .choices = cli_precisions},
+    {"dropout", NVDP_OPTION_REAL, "X",
+     "train: hidden and attention dropout; negative: the checkpoint's, 0.1", .default_value = "-1"},
+    {"freeze-layers", NVDP_OPTION_INTEGER, "K",
+     "train: fix the embeddings and the first K layers, run in each step", .default_value = "0"},
+    {"latent-dim", NVDP_OPTION_INTEGER, "N",
+     "nvdp: width of a vector of the sample; 0: the encoder's", .default_value = "0"},
+    {"data", NVDP_OPTION_TEXT, "DIR", "texts of a task's train.tsv in place of random ones",
+     .default_value = NULL},
+    {"task", NVDP_OPTION_TEXT, "TASK",
+     "with --data: sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli", .default_value = NULL},
+    {"max-length", NVDP_OPTION_INTEGER, "N", "with --data: tokens a text is cut to",
+     .default_value = "128", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "directory whose sizes are taken (weights stay random) and, with --data, whose "
+     "vocabulary",
+     .default_value = NULL},
+    {"write-batches", NVDP_OPTION_TEXT, "F.jsonl",
+     "write the timed batches' token ids, a batch a line",
+     NVDP_OPTION_AT(struct values, config.batches)},
 
-    {.kind = CLI_HEADING, .help = "Options of rd:"},
-    CLI_OPTION("texts", "N", "texts, whose ordered pairs are gone through", CLI_SIZE, RD(texts)),
-    CLI_OPTION("components", "N", "components of a sample, the prior's included", CLI_SIZE,
-               RD(components)),
-    CLI_OPTION("dim", "N", "dimensions of a component", CLI_SIZE, RD(dim)),
-    CLI_OPTION("order", "X", "order of the Renyi divergence", CLI_REAL, RD(order)),
+    {"texts", NVDP_OPTION_INTEGER, "N", "texts, whose ordered pairs are gone through", RD(texts),
+     .group = "Options of rd:"},
+    {"components", NVDP_OPTION_INTEGER, "N", "components of a sample, the prior's included",
+     RD(components)},
+    {"dim", NVDP_OPTION_INTEGER, "N", "dimensions of a component", RD(dim)},
+    {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", RD(order)},
 
-    {.kind = CLI_HEADING, .help = "Options of all:"},
-    CLI_OPTION("steps", "N", "times to repeat; default 3, rd 1", CLI_SIZE, AT(steps),
-               .also = RD(steps), .no_default = true),
-    CLI_OPTION("seed", "N", "of weights, texts, noise and posteriors", CLI_SEED, TRAIN(seed),
-               .also = RD(seed)),
+    {"steps", NVDP_OPTION_INTEGER, "N", "times to repeat; default 3, rd 1",
+     NVDP_OPTION_AT(struct values, steps),
+     .group = "Options of all:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"seed", NVDP_OPTION_SEED, "N", "of weights, texts, noise and posteriors", RD(seed)},
     {0},
 };
 
 /* --- the configuration --- */
 
-/* Whether the option called `name` stands below the heading of rd, or above it. */
-static bool is_for_rd(const char *name) {
-    static const char *const rd[] = {"texts", "components", "dim", "order"};
-    for (size_t i = 0; i < sizeof rd / sizeof *rd; i++) {
-        if (strcmp(name, rd[i]) == 0) return true;
-    }
-    return false;
-}
-
-static bool is_for_all(const char *name) {
-    static const char *const all[] = {"steps", "seed", "threads", "quiet", "json"};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (strcmp(name, all[i]) == 0) return true;
-    }
-    return false;
-}
-
+/* Options stand in the order of --help: those of train and encode, of rd from "texts" on, of all
+ * from "steps" on. */
 static int check_options(struct cli *cli, bool rd) {
-    for (size_t i = 0; i < cli->settings.count; i++) {
-        const char *name = cli->settings.item[i].option->name;
-        if (!is_for_all(name) && is_for_rd(name) != rd)
+    bool for_rd = false;
+    for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
+        const char *name = nvdp_config_option(cli->config, i)->name;
+        if (strcmp(name, "steps") == 0) break;
+        if (strcmp(name, "texts") == 0) for_rd = true;
+        if (cli_given(cli, name) && for_rd != rd)
             return cli_usage(cli, "option --%s does not apply to '%s'", name, cli->arg[0]);
     }
     return CLI_SUCCESS;
+}
+
+/* The training options among the command's own: the step's. */
+static int make_train_config(struct cli *cli, struct values *values) {
+    static const char *const names[] = {"method",        "batch",      "precision", "dropout",
+                                        "freeze-layers", "latent-dim", "data",      "task",
+                                        "max-length",    "model",      "seed"};
+    nvdp_status status = nvdp_train_config_create(cli->ctx, &values->train);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++) {
+        status = nvdp_config_set(values->train, names[i], nvdp_config_get(cli->config, names[i]));
+    }
+    if (status == NVDP_OK && cli_given(cli, "length"))
+        status =
+            nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length"));
+    values->config.train = values->train;
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
 static int resolve(struct cli *cli, struct values *values) {
@@ -97,23 +99,27 @@ static int resolve(struct cli *cli, struct values *values) {
     int code = check_options(cli, strcmp(work, "rd") == 0);
     if (code != CLI_SUCCESS) return code;
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
-    bool data = config->train.data != NULL;
+    bool data = cli_given(cli, "data");
     const char *const training[] = {"dropout", "freeze-layers"};
     for (size_t i = 0; i < 2 && config->work == NVDP_BENCH_ENCODE; i++) {
         if (cli_given(cli, training[i]))
             return cli_usage(cli, "option --%s does not apply to 'encode'", training[i]);
     }
-    if (data && config->train.task == NULL)
+    if (data && !cli_given(cli, "task"))
         return cli_usage(cli, "option --task is needed with --data");
-    if (data && config->train.model == NULL)
+    if (data && !cli_given(cli, "model"))
         return cli_usage(cli, "option --model is needed with --data, for its vocabulary");
     if (data && cli_given(cli, "length"))
         return cli_usage(cli, "option --length is for random texts; with --data use --max-length");
     if (!data && cli_given(cli, "max-length"))
         return cli_usage(cli, "option --max-length needs --data; use --length");
     if (!data && cli_given(cli, "task")) return cli_usage(cli, "option --task needs --data");
-    if (config->train.model != NULL && !cli_given(cli, "arch")) config->arch = NULL;
-    return CLI_SUCCESS;
+    if (cli_given(cli, "model") && !cli_given(cli, "arch")) config->arch = NULL;
+    if (cli_given(cli, "steps")) {
+        config->steps = values->steps;
+        values->rd.steps = values->steps;
+    }
+    return make_train_config(cli, values);
 }
 
 /* --- train and encode --- */
@@ -123,18 +129,23 @@ static json_t *times_json(const struct nvdp_bench_times *times) {
                      times->mean);
 }
 
+static json_int_t number(const struct nvdp_config *config, const char *name) {
+    return strtoll(nvdp_config_get(config, name), NULL, 10);
+}
+
 /* What was asked for. */
 static json_t *config_json(const struct cli *cli, const struct values *values,
                            enum nvdp_precision precision) {
     const struct nvdp_bench_config *config = &values->config;
-    const struct nvdp_train_config *train = &config->train;
+    const struct nvdp_config *train = values->train;
     return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
-                     cli->arg[0], "method", nvdp_method_name(train->method), "arch", config->arch,
-                     "batch", (json_int_t)train->batch, "length", (json_int_t)train->max_length,
+                     cli->arg[0], "method", nvdp_config_get(train, "method"), "arch", config->arch,
+                     "batch", number(train, "batch"), "length", number(train, "max-length"),
                      "precision", nvdp_precision_name(precision), "steps",
-                     (json_int_t)config->steps, "freeze_layers", (json_int_t)train->freeze_layers,
-                     "threads", nvdp_context_threads(cli->ctx), "data", train->data, "task",
-                     train->task, "model", train->model);
+                     (json_int_t)config->steps, "freeze_layers", number(train, "freeze-layers"),
+                     "threads", nvdp_context_threads(cli->ctx), "data",
+                     nvdp_config_get(train, "data"), "task", nvdp_config_get(train, "task"),
+                     "model", nvdp_config_get(train, "model"));
 }
 
 static json_t *result_json(const struct cli *cli, const struct values *values,
@@ -165,9 +176,8 @@ static void times_print(const struct nvdp_bench_times *times, const char *what) 
 
 static void result_print(const struct cli *cli, const struct values *values,
                          const struct nvdp_bench_result *r) {
-    const struct nvdp_bench_config *config = &values->config;
     cli_row(stdout, "work", "%s, method %s, %zu parameters, %s", cli->arg[0],
-            nvdp_method_name(config->train.method), r->parameters,
+            nvdp_config_get(values->train, "method"), r->parameters,
             nvdp_precision_name(r->precision));
     cli_row(stdout, "texts", "%zu of %.1f tokens on average", r->texts,
             (double)r->tokens / (double)r->texts);
@@ -228,8 +238,10 @@ static int run(struct cli *cli) {
                             .rd = nvdp_bench_rd_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = resolve(cli, &values);
-    if (code != CLI_SUCCESS) return code;
-    return strcmp(cli->arg[0], "rd") == 0 ? run_rd(cli, &values) : run_steps(cli, &values);
+    if (code == CLI_SUCCESS)
+        code = strcmp(cli->arg[0], "rd") == 0 ? run_rd(cli, &values) : run_steps(cli, &values);
+    nvdp_config_free(values.train);
+    return code;
 }
 
 const struct cli_command cli_command_bench = {

@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct cli_choice cli_methods[] = {
-    {"base", NVDP_METHOD_BASE},
-    {"reg", NVDP_METHOD_REG},
-    {"vib-fixed", NVDP_METHOD_VIB_FIXED},
-    {"vib-learned", NVDP_METHOD_VIB_LEARNED},
-    {"vtdp", NVDP_METHOD_VTDP},
-    {"nvdp", NVDP_METHOD_NVDP},
-    {0},
+const char *const cli_methods[] = {
+    [NVDP_METHOD_BASE] = "base",
+    [NVDP_METHOD_REG] = "reg",
+    [NVDP_METHOD_VIB_FIXED] = "vib-fixed",
+    [NVDP_METHOD_VIB_LEARNED] = "vib-learned",
+    [NVDP_METHOD_VTDP] = "vtdp",
+    [NVDP_METHOD_NVDP] = "nvdp",
+    NULL,
 };
-const struct cli_choice cli_precisions[] = {
-    {"f32", NVDP_PRECISION_F32},
-    {"bf16", NVDP_PRECISION_BF16},
-    {0},
+const char *const cli_precisions[] = {
+    [NVDP_PRECISION_F32] = "f32",
+    [NVDP_PRECISION_BF16] = "bf16",
+    NULL,
 };
 
 static volatile sig_atomic_t interrupted;
@@ -122,35 +122,47 @@ int cli_fail(struct cli *cli, nvdp_status status) {
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
     if (*message == '\0')
         message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
+    /* an option at fault is one of usage, told with where to read more */
+    if (status == NVDP_ERR_ARGUMENT && strncmp(message, "option --", strlen("option --")) == 0)
+        return cli_usage(cli, "%s", message);
     return cli_error(cli, cli_exit_code(status), "%s", message);
 }
 
+enum { PATH_ROOM = 4096 };
+
 /* Relative folders do not count, as the XDG base directory specification has it. */
-static const char *usual_cache(char path[CLI_PATH_ROOM]) {
+static const char *usual_cache(char path[PATH_ROOM]) {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     int length = -1;
     if (cache != NULL && cache[0] == '/') {
-        length = snprintf(path, CLI_PATH_ROOM, "%s/nvdp", cache);
+        length = snprintf(path, PATH_ROOM, "%s/nvdp", cache);
     } else if (home != NULL && home[0] == '/') {
-        length = snprintf(path, CLI_PATH_ROOM, "%s/.cache/nvdp", home);
+        length = snprintf(path, PATH_ROOM, "%s/.cache/nvdp", home);
     }
-    return length > 0 && length < CLI_PATH_ROOM ? path : NULL;
+    return length > 0 && length < PATH_ROOM ? path : NULL;
 }
 
-int cli_resolve_cache(struct cli *cli, bool no_cache, char room[CLI_PATH_ROOM],
-                      const char **cache) {
-    if (no_cache && *cache != NULL)
+int cli_resolve_cache(struct cli *cli, bool no_cache) {
+    char path[PATH_ROOM];
+    if (no_cache && cli_given(cli, "cache"))
         return cli_usage(cli, "options --cache and --no-cache exclude each other");
-    if (!no_cache && *cache == NULL) *cache = usual_cache(room);
-    return CLI_SUCCESS;
+    if (no_cache || cli_given(cli, "cache") || usual_cache(path) == NULL) return CLI_SUCCESS;
+    nvdp_status status = nvdp_config_set(cli->config, "cache", path);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
 /* --- beginning and end --- */
 
-static int make_context(struct cli *cli) {
+int cli_begin(struct cli *cli, void *values) {
     nvdp_status status = nvdp_context_create(&cli->ctx);
     if (status != NVDP_OK) return cli_fail(cli, status);
+    cli->arg = calloc((size_t)cli->command->args_max + 1, sizeof *cli->arg);
+    if (cli->arg == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
+    int code = cli_parse(cli, values);
+    if (code != CLI_SUCCESS) return code;
+    cli_meter_open(&cli->meter);
+    catch_signals();
     nvdp_context_set_log(cli->ctx, on_log, cli);
     nvdp_context_set_progress(cli->ctx, on_progress, cli);
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
@@ -161,20 +173,11 @@ static int make_context(struct cli *cli) {
     return CLI_SUCCESS;
 }
 
-int cli_begin(struct cli *cli, void *values) {
-    cli->arg = calloc((size_t)cli->command->args_max + 1, sizeof *cli->arg);
-    if (cli->arg == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
-    int code = cli_parse(cli, values);
-    if (code != CLI_SUCCESS) return code;
-    cli_meter_open(&cli->meter);
-    catch_signals();
-    return make_context(cli);
-}
-
 void cli_end(struct cli *cli) {
     cli_meter_clear(&cli->meter);
+    nvdp_config_free(cli->config);
     nvdp_context_free(cli->ctx);
-    cli_settings_release(&cli->settings);
+    free(cli->setting);
     free(cli->arg);
     free(cli->name);
 }

@@ -21,13 +21,14 @@ enum {
     CLI_TAKES_JSON = 1,
 };
 
-/* f32, bf16 */
-extern const struct cli_choice cli_precisions[];
-extern const struct cli_choice cli_methods[];
+extern const char *const cli_precisions[]; /* f32, bf16 */
+extern const char *const cli_methods[];
 /* The option of inference commands, whose struct has `enum nvdp_precision precision`. */
 #define CLI_PRECISION(type)                                                                        \
-    CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE,                    \
-               offsetof(type, precision), .choices = cli_precisions)
+    {                                                                                              \
+        "precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16",                   \
+            NVDP_OPTION_AT(type, precision), .choices = cli_precisions                             \
+    }
 
 struct cli;
 
@@ -36,9 +37,12 @@ struct cli_command {
     const char *summary; /* the line in nvdp --help */
     const char *args;    /* positional arguments as shown in usage; NULL: none */
     int args_min, args_max;
-    const char *description;          /* above the options in --help */
-    const char *examples;             /* below them */
-    const struct cli_option *options; /* ends with a zeroed row */
+    const char *description; /* above the options in --help */
+    const char *examples;    /* below them */
+    /* Makes the configuration of the library's kind of work; NULL: none. */
+    nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out);
+    const char *heading;               /* above options that have none */
+    const struct nvdp_option *options; /* of its own; ends with a zeroed row; NULL: none */
     unsigned takes;
     int (*run)(struct cli *cli); /* returns the exit code */
 };
@@ -51,13 +55,22 @@ struct cli_meter {
     double last_update; /* seconds on a monotonic clock */
 };
 
+/* One option given on the command line. */
+struct cli_setting {
+    const struct nvdp_option *option;
+    const char *value;
+};
+
 /* One invocation. */
 struct cli {
     const struct cli_command *command;
     char *name; /* "nvdp train": before every message */
     int argc;
     char **argv;
-    struct cli_settings settings;
+    struct nvdp_config *config; /* all options */
+    struct cli_setting *setting;
+    size_t settings;
+    int code; /* of a fault found while reading the command line */
     /* common options */
     size_t threads;
     bool quiet;
@@ -82,11 +95,10 @@ int cli_error(struct cli *cli, int code, const char *format, ...)
 /* Prints the context's message and returns the exit code that stands for `status`. */
 int cli_fail(struct cli *cli, nvdp_status status);
 int cli_exit_code(nvdp_status status);
-enum { CLI_PATH_ROOM = 4096 };
-/* What --cache and --no-cache mean: *cache as given, else the usual folder ($XDG_CACHE_HOME/nvdp,
- * ~/.cache/nvdp) in `room`, NULL where there is neither or none is wanted.  Returns CLI_SUCCESS or
+/* What --cache and --no-cache mean: the option "cache" as given, else the usual folder
+ * ($XDG_CACHE_HOME/nvdp, ~/.cache/nvdp) where there is one and it is wanted.  Returns CLI_SUCCESS or
  * CLI_USAGE. */
-int cli_resolve_cache(struct cli *cli, bool no_cache, char room[CLI_PATH_ROOM], const char **cache);
+int cli_resolve_cache(struct cli *cli, bool no_cache);
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 

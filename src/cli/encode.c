@@ -6,22 +6,23 @@ struct values {
     enum nvdp_precision precision;
 };
 
-#define AT(field) offsetof(struct values, config.field)
+#define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Options:"},
-    CLI_OPTION("model", "DIR", "directory in Hugging Face layout, or RUN/model of a base run",
-               CLI_TEXT, AT(model)),
-    CLI_OPTION("jsonl", "F.jsonl",
-               "JSON lines with text, pair, max_length, or with input_ids, token_type_ids",
-               CLI_TEXT, AT(input)),
-    CLI_OPTION("input", "F.jsonl", "the same as --jsonl", CLI_TEXT, AT(input), .hidden = true),
-    CLI_OPTION("out", "FILE.h5", "file to write", CLI_TEXT, AT(out)),
-    CLI_OPTION("all-layers", NULL, "write the hidden states of every layer", CLI_FLAG,
-               AT(all_layers)),
-    CLI_OPTION("max-length", "N", "tokens a text is cut to where its line does not say", CLI_SIZE,
-               AT(max_length)),
-    CLI_OPTION("batch", "N", "texts a batch", CLI_SIZE, AT(batch)),
+static const struct nvdp_option options[] = {
+
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "directory in Hugging Face layout, or RUN/model of a base run", AT(model),
+     .group = "Options:"},
+    {"jsonl", NVDP_OPTION_TEXT, "F.jsonl",
+     "JSON lines with text, pair, max_length, or with input_ids, token_type_ids", AT(input)},
+    {"input", NVDP_OPTION_TEXT, "F.jsonl", "the same as --jsonl",
+     .sets = (const char *const[]){"jsonl", NULL}, .traits = NVDP_TRAIT_HIDDEN},
+    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", AT(out)},
+    {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer",
+     AT(all_layers)},
+    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
+     AT(max_length)},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", AT(batch)},
     CLI_PRECISION(struct values),
     {0},
 };

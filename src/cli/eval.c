@@ -1,20 +1,11 @@
 /* nvdp eval: scores a run with fresh noise. */
 #include "common.h"
-#include "run_options.h"
 
 struct values {
-    struct nvdp_run_config run;
     enum nvdp_precision precision;
 };
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Options:"},
-    CLI_RUN_OPTIONS(struct values),
-    CLI_OPTION("draws", "N", "noise draws to average over", CLI_SIZE,
-               offsetof(struct values, run.draws)),
-    CLI_PRECISION(struct values),
-    {0},
-};
+static const struct nvdp_option options[] = {CLI_PRECISION(struct values), {0}};
 
 static json_t *evaluation_json(const struct nvdp_evaluation *evaluation) {
     const struct nvdp_scores *scores = &evaluation->scores;
@@ -26,13 +17,12 @@ static json_t *evaluation_json(const struct nvdp_evaluation *evaluation) {
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.run = nvdp_run_config_default()};
+    struct values values = {0};
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
-    values.run.run = cli->arg[0];
     nvdp_context_set_precision(cli->ctx, values.precision);
-    struct nvdp_evaluation evaluation;
-    nvdp_status status = nvdp_evaluate(cli->ctx, &values.run, &evaluation);
+    struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
+    nvdp_status status = nvdp_evaluate(cli->ctx, cli->config, &evaluation);
     if (status != NVDP_OK) return cli_fail(cli, status);
     if (cli->json) return cli_print_json(cli, evaluation_json(&evaluation));
     cli_row(stdout, "task", "%s, %s split", evaluation.task, evaluation.split);
@@ -53,6 +43,8 @@ const struct cli_command cli_command_eval = {
     .examples = "Examples:\n"
                 "  nvdp eval run\n"
                 "  nvdp eval run --split dev --draws 20 --json\n",
+    .create = nvdp_evaluate_config_create,
+    .heading = "Options:",
     .options = options,
     .takes = CLI_TAKES_JSON,
     .run = run,

@@ -10,35 +10,35 @@ struct values {
     struct nvdp_export_config config;
 };
 
-#define AT(field) offsetof(struct values, config.field)
+#define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Texts:"},
-    CLI_OPTION("input", "F.tsv", "a file with the task's text columns", CLI_TEXT, AT(input)),
-    CLI_OPTION("split", "NAMES", "splits of the task's data, such as train,dev", CLI_LIST,
-               AT(splits)),
-    CLI_OPTION("data", "DIR", "the task's folder, where it has moved since training", CLI_TEXT,
-               AT(data)),
-    CLI_OPTION("limit", "N", "at most N texts a split; 0: all", CLI_SIZE, AT(limit)),
-    {.kind = CLI_HEADING, .help = "Release:"},
-    CLI_OPTION("out", "FILE.h5", "file to write", CLI_TEXT, AT(out)),
-    CLI_OPTION("model-out", "DIR", "also write the public part of the model, to start readers from",
-               CLI_TEXT, AT(model_out)),
-    CLI_OPTION("samples", "S", "samples a text; each is a release and adds to the divergence",
-               CLI_SIZE, AT(samples)),
-    CLI_OPTION("with-labels", NULL, "write the labels into the file", CLI_FLAG, AT(with_labels)),
-    CLI_OPTION("overwrite", NULL, "replace existing output", CLI_FLAG, AT(overwrite)),
-    CLI_OPTION("batch", "N", "texts a batch", CLI_SIZE, AT(batch)),
-    CLI_OPTION(
-        "insecure-seed", "N",
-        "noise from a seed instead of the operating system: for tests only, the file says so",
-        CLI_SEED, AT(seed), .no_default = true),
-    {.kind = CLI_HEADING, .help = "Privacy summary:"},
-    CLI_OPTION("order", "X", "order of the Renyi divergence", CLI_REAL, AT(order)),
-    CLI_OPTION("delta", "X", "failure probability of the Bayesian DP statement", CLI_REAL,
-               AT(delta)),
-    CLI_OPTION("measure-texts", "N", "measure on a seeded sample of at most N texts", CLI_SIZE,
-               AT(measure_texts)),
+static const struct nvdp_option options[] = {
+
+    {"input", NVDP_OPTION_TEXT, "F.tsv", "a file with the task's text columns", AT(input),
+     .group = "Texts:"},
+    {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data, such as train,dev",
+     AT(splits)},
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, where it has moved since training",
+     AT(data)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "at most N texts a split; 0: all", AT(limit)},
+
+    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", AT(out), .group = "Release:"},
+    {"model-out", NVDP_OPTION_TEXT, "DIR",
+     "also write the public part of the model, to start readers from", AT(model_out)},
+    {"samples", NVDP_OPTION_INTEGER, "S",
+     "samples a text; each is a release and adds to the divergence", AT(samples)},
+    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", AT(with_labels)},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", AT(overwrite)},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", AT(batch)},
+    {"insecure-seed", NVDP_OPTION_SEED, "N",
+     "noise from a seed instead of the operating system: for tests only, the file says so",
+     AT(seed), .traits = NVDP_TRAIT_NO_DEFAULT},
+
+    {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", AT(order),
+     .group = "Privacy summary:"},
+    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", AT(delta)},
+    {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
+     AT(measure_texts)},
     {0},
 };
 

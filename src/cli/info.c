@@ -1,7 +1,7 @@
 /* nvdp info: what a file or directory is. */
 #include "common.h"
 
-static const struct cli_option options[] = {{0}};
+static const struct nvdp_option options[] = {{0}};
 
 static int run(struct cli *cli) {
     int code = cli_begin(cli, NULL);

@@ -1,78 +1,26 @@
-/* Options: one table a subcommand, read by argp from the command line and by jansson from
- * --config FILE.json.  Both give settings (option, text); the files' are applied first, so that
- * flags win. */
+/* Options of a subcommand: the library's for its kind of work and its own, as one configuration
+ * (nvdp/config.h), filled from the command line by argp and from --config FILE.json.
+ *
+ * To port a subcommand to a kind of work of the library: name the constructor in its struct
+ * cli_command (`.create = nvdp_train_config_create`), move the library's rows from its table to the
+ * library's, and pass cli->config to the function that does the work.  Rows that stay name with
+ * `.after` the option that they stand behind in --help. */
 #ifndef NVDP_CLI_OPTIONS_H
 #define NVDP_CLI_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <nvdp/config.h>
 
 struct cli;
 
-enum cli_kind {
-    CLI_END,     /* a zeroed row ends a table */
-    CLI_HEADING, /* `help` is a title in --help */
-    CLI_FLAG,    /* bool */
-    CLI_TEXT,    /* const char * */
-    CLI_LIST,    /* const char *: repeated values, joined by commas */
-    CLI_REAL,    /* double */
-    CLI_SIZE,    /* size_t */
-    CLI_INT,     /* int */
-    CLI_SEED,    /* uint64_t */
-    CLI_CHOICE,  /* an enum; `choices` names its values */
-};
-
-struct cli_choice {
-    const char *name; /* NULL ends the list */
-    int value;
-};
-
-struct cli_option {
-    const char *name;
-    const char *arg; /* what --help calls the value */
-    const char *help;
-    enum cli_kind kind;
-    size_t offset; /* of the value in the subcommand's struct */
-    const struct cli_choice *choices;
-    size_t also;     /* of a second value set to the same, 0: none */
-    bool no_default; /* --help does not print the value before parsing */
-    bool hidden;     /* an alias that --help leaves out */
-};
-
-/* A row; after the offset may follow designated members. */
-#define CLI_OPTION(name_, arg_, help_, kind_, ...)                                                 \
-    { .name = (name_), .arg = (arg_), .help = (help_), .kind = (kind_), .offset = __VA_ARGS__ }
-
-/* One option given, with its text and where it came from. */
-struct cli_setting {
-    const struct cli_option *option;
-    char *value;
-    const char *file; /* NULL: the command line */
-};
-
-struct cli_settings {
-    struct cli_setting *item;
-    size_t count;
-    size_t capacity;
-    char **file; /* the --config files, in order */
-    size_t files;
-};
-
-/* Reads cli->argv and the files it names into *values and the common fields of *cli. */
+/* Makes cli->config: the command's options with `values` behind its own rows; reads cli->argv and
+ * the files it names.  The files' values come first, so that flags win. */
 int cli_parse(struct cli *cli, void *values);
 /* Whether the option was given, on the command line or in a file. */
 bool cli_given(const struct cli *cli, const char *name);
-void cli_settings_release(struct cli_settings *settings);
-
-/* --- config_file.c --- */
-/* Appends the members of the JSON object in `path` as settings. */
-int cli_config_read(struct cli *cli, const char *path);
-
-/* --- options.c, for config_file.c --- */
-/* Appends one setting; takes ownership of value (NULL: out of memory). */
-int cli_setting_add(struct cli *cli, const struct cli_option *option, char *value,
-                    const char *file);
-/* The option called `name` in the subcommand's or the common table; '_' counts as '-'. */
-const struct cli_option *cli_option_find(const struct cli *cli, const char *name);
+/* The first option that was given and is in `names` (`among`) or is not (else); NULL: none.  Common
+ * options do not count. */
+const char *cli_given_one(const struct cli *cli, const char *const *names, bool among);
+/* Refuses where an option that is needed is missing. */
+int cli_need(struct cli *cli);
 
 #endif

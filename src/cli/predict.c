@@ -1,37 +1,26 @@
 /* nvdp predict: the leaderboard's file of a split. */
 #include "common.h"
-#include "run_options.h"
 
 #include <stdlib.h>
 
 struct values {
-    struct nvdp_run_config run;
     enum nvdp_precision precision;
-    const char *out;
 };
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Options:"},
-    CLI_RUN_OPTIONS(struct values),
-    CLI_OPTION("out", "FILE", "file to write (default RUN/predictions_SPLIT.tsv)", CLI_TEXT,
-               offsetof(struct values, out)),
-    CLI_PRECISION(struct values),
-    {0},
-};
+static const struct nvdp_option options[] = {CLI_PRECISION(struct values), {0}};
 
 static int run(struct cli *cli) {
-    struct values values = {.run = nvdp_run_config_default()};
-    values.run.split = "test";
+    struct values values = {0};
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
-    values.run.run = cli->arg[0];
     nvdp_context_set_precision(cli->ctx, values.precision);
     char *written = NULL;
-    nvdp_status status = nvdp_predict(cli->ctx, &values.run, values.out, &written);
+    nvdp_status status = nvdp_predict(cli->ctx, cli->config, &written);
     if (status != NVDP_OK) return cli_fail(cli, status);
     if (cli->json) {
         code =
-            cli_print_json(cli, json_pack("{s:s, s:s}", "split", values.run.split, "out", written));
+            cli_print_json(cli, json_pack("{s:s, s:s}", "split",
+                                          nvdp_config_get(cli->config, "split"), "out", written));
     } else {
         cli_row(stdout, "predictions", "%s", written);
     }
@@ -50,6 +39,8 @@ const struct cli_command cli_command_predict = {
     .examples = "Examples:\n"
                 "  nvdp predict run\n"
                 "  nvdp predict run --split test-mismatched --out MNLI-mm.tsv\n",
+    .create = nvdp_predict_config_create,
+    .heading = "Options:",
     .options = options,
     .takes = CLI_TAKES_JSON,
     .run = run,

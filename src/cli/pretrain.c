@@ -15,163 +15,155 @@ struct values {
     const char *arch;
     const char *resume;
     bool dry_run;
+    int dtype; /* place in dtypes */
     bool no_cache;
-    char usual_cache[CLI_PATH_ROOM];
     /* --eval */
     bool eval;
     const char *model;
     size_t limit;
     /* the lists of files */
     const char **texts, **eval_texts;
+    char *owned[2];
 };
 
-static const struct cli_choice objectives[] = {
-    {"mlm", NVDP_OBJECTIVE_MLM},
-    {"mlm+nsp", NVDP_OBJECTIVE_MLM_NSP},
-    {0},
+static const char *const objectives[] = {
+    [NVDP_OBJECTIVE_MLM] = "mlm",
+    [NVDP_OBJECTIVE_MLM_NSP] = "mlm+nsp",
+    NULL,
 };
-static const struct cli_choice optimizers[] = {
-    {"adamw", NVDP_OPTIMIZER_ADAMW},
-    {"muon", NVDP_OPTIMIZER_MUON},
-    {0},
+static const char *const optimizers[] = {
+    [NVDP_OPTIMIZER_ADAMW] = "adamw",
+    [NVDP_OPTIMIZER_MUON] = "muon",
+    NULL,
 };
-static const struct cli_choice starts[] = {
-    {"normal", NVDP_START_NORMAL},
-    {"neighbours", NVDP_START_NEIGHBOURS},
-    {0},
+static const char *const starts[] = {
+    [NVDP_START_NORMAL] = "normal",
+    [NVDP_START_NEIGHBOURS] = "neighbours",
+    NULL,
 };
-static const struct cli_choice dtypes[] = {
-    {"f32", NVDP_F32},
-    {"f16", NVDP_F16},
-    {"bf16", NVDP_BF16},
-    {0},
-};
+static const char *const dtypes[] = {"f32", "f16", "bf16", NULL};
+static const enum nvdp_dtype dtype_of[] = {NVDP_F32, NVDP_F16, NVDP_BF16};
 
-#define AT(field) offsetof(struct values, config.field)
+#define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Text:"},
-    CLI_OPTION(
-        "text", "FILE",
-        "text to train on, plain or .xz; documents between blank lines, or between <doc ...> "
-        "and </doc>; more files may follow, or more --text",
-        CLI_LIST, offsetof(struct values, text)),
-    CLI_OPTION("eval-text", "FILE", "held-out text, more than one by repeating the option",
-               CLI_LIST, offsetof(struct values, eval_text)),
-    CLI_OPTION("cache", "DIR",
-               "folder for tokenised texts, shared between runs (default: $XDG_CACHE_HOME/nvdp or "
-               "~/.cache/nvdp); the texts can be read off it",
-               CLI_TEXT, AT(cache), .no_default = true),
-    CLI_OPTION("no-cache", NULL, "keep no tokenised texts", CLI_FLAG,
-               offsetof(struct values, no_cache)),
+static const struct nvdp_option options[] = {
 
-    {.kind = CLI_HEADING, .help = "Vocabulary:"},
-    CLI_OPTION("vocab-size", "N", "word pieces of a vocabulary that is trained on the text",
-               CLI_SIZE, AT(vocab_size)),
-    CLI_OPTION("alphabet", "N",
-               "most characters it knows; words with others are unknown; 0: a 64th of its pieces, "
-               "at least 100",
-               CLI_SIZE, AT(alphabet)),
-    CLI_OPTION("vocab", "FILE", "use this vocab.txt instead", CLI_TEXT, AT(vocab)),
-    CLI_OPTION("cased", NULL, "keep capitals and accents", CLI_FLAG, AT(cased)),
+    {"text", NVDP_OPTION_LIST, "FILE",
+     "text to train on, plain or .xz; documents between blank lines, or between <doc ...> "
+     "and </doc>; more files may follow, or more --text",
+     NVDP_OPTION_AT(struct values, text), .group = "Text:"},
+    {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text, more than one by repeating the option",
+     NVDP_OPTION_AT(struct values, eval_text)},
+    {"cache", NVDP_OPTION_TEXT, "DIR",
+     "folder for tokenised texts, shared between runs (default: $XDG_CACHE_HOME/nvdp or "
+     "~/.cache/nvdp); the texts can be read off it",
+     AT(cache), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"no-cache", NVDP_OPTION_FLAG, NULL, "keep no tokenised texts",
+     NVDP_OPTION_AT(struct values, no_cache)},
 
-    {.kind = CLI_HEADING, .help = "Model:"},
-    CLI_OPTION("init", "DIR",
-               "start from this model: its vocabulary, sizes and weights (heads where it has them)",
-               CLI_TEXT, AT(init)),
-    CLI_OPTION("arch", "NAME",
-               "tiny (2 layers, 128 wide), mini (4, 256), small (4, 512) or base (12, 768)",
-               CLI_TEXT, offsetof(struct values, arch)),
-    CLI_OPTION("hidden", "N", "width", CLI_SIZE, AT(hidden)),
-    CLI_OPTION("layers", "N", "layers", CLI_SIZE, AT(layers)),
-    CLI_OPTION("heads", "N", "attention heads; 0: one for each 64 of the width", CLI_SIZE,
-               AT(heads)),
-    CLI_OPTION("intermediate", "N", "inner width of the feed-forward parts; 0: 4 times the width",
-               CLI_SIZE, AT(intermediate)),
-    CLI_OPTION("max-positions", "N", "longest text the model will take; 0: --length, at least 128",
-               CLI_SIZE, AT(max_positions)),
-    CLI_OPTION("start", "S",
-               "initial weights: normal, or neighbours: heads of the first two layers attend to "
-               "neighbouring tokens",
-               CLI_CHOICE, AT(start), .choices = starts),
-    CLI_OPTION("dropout", "X", "hidden and attention dropout", CLI_REAL, AT(dropout)),
+    {"vocab-size", NVDP_OPTION_INTEGER, "N",
+     "word pieces of a vocabulary that is trained on the text", AT(vocab_size),
+     .group = "Vocabulary:"},
+    {"alphabet", NVDP_OPTION_INTEGER, "N",
+     "most characters it knows; words with others are unknown; 0: a 64th of its pieces, "
+     "at least 100",
+     AT(alphabet)},
+    {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead", AT(vocab)},
+    {"cased", NVDP_OPTION_FLAG, NULL, "keep capitals and accents", AT(cased)},
 
-    {.kind = CLI_HEADING, .help = "Objective:"},
-    CLI_OPTION("objective", "O", "mlm (masked tokens) or mlm+nsp (and next-sentence prediction)",
-               CLI_CHOICE, AT(objective), .choices = objectives),
-    CLI_OPTION("length", "N", "tokens of a window or pair, special ones included", CLI_SIZE,
-               AT(length)),
-    CLI_OPTION("mask-prob", "X", "share of the tokens to predict", CLI_REAL, AT(mask_prob)),
-    CLI_OPTION("whole-word", NULL, "mask whole words", CLI_FLAG, AT(whole_word)),
+    {"init", NVDP_OPTION_TEXT, "DIR",
+     "start from this model: its vocabulary, sizes and weights (heads where it has them)", AT(init),
+     .group = "Model:"},
+    {"arch", NVDP_OPTION_TEXT, "NAME",
+     "tiny (2 layers, 128 wide), mini (4, 256), small (4, 512) or base (12, 768)",
+     NVDP_OPTION_AT(struct values, arch)},
+    {"hidden", NVDP_OPTION_INTEGER, "N", "width", AT(hidden)},
+    {"layers", NVDP_OPTION_INTEGER, "N", "layers", AT(layers)},
+    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads; 0: one for each 64 of the width",
+     AT(heads)},
+    {"intermediate", NVDP_OPTION_INTEGER, "N",
+     "inner width of the feed-forward parts; 0: 4 times the width", AT(intermediate)},
+    {"max-positions", NVDP_OPTION_INTEGER, "N",
+     "longest text the model will take; 0: --length, at least 128", AT(max_positions)},
+    {"start", NVDP_OPTION_CHOICE, "S",
+     "initial weights: normal, or neighbours: heads of the first two layers attend to "
+     "neighbouring tokens",
+     AT(start), .choices = starts},
+    {"dropout", NVDP_OPTION_REAL, "X", "hidden and attention dropout", AT(dropout)},
 
-    {.kind = CLI_HEADING, .help = "Optimiser:"},
-    CLI_OPTION("steps", "N", "optimiser steps; 0: write vocabulary and initial weights", CLI_SEED,
-               AT(steps)),
-    CLI_OPTION("stop-after", "N",
-               "end after so many steps of a schedule that is laid out for --steps; 0: after all",
-               CLI_SEED, AT(stop_after)),
-    CLI_OPTION("batch", "N", "windows or pairs a step", CLI_SIZE, AT(batch)),
-    CLI_OPTION("precision", "P", "of matrix products: f32 or bf16", CLI_CHOICE, AT(precision),
-               .choices = cli_precisions),
-    CLI_OPTION("optimizer", "O",
-               "adamw, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
-               "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw",
-               CLI_CHOICE, AT(optimizer), .choices = optimizers),
+    {"objective", NVDP_OPTION_CHOICE, "O",
+     "mlm (masked tokens) or mlm+nsp (and next-sentence prediction)", AT(objective),
+     .group = "Objective:", .choices = objectives},
+    {"length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included",
+     AT(length)},
+    {"mask-prob", NVDP_OPTION_REAL, "X", "share of the tokens to predict", AT(mask_prob)},
+    {"whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", AT(whole_word)},
+
+    {"steps", NVDP_OPTION_SEED, "N", "optimiser steps; 0: write vocabulary and initial weights",
+     AT(steps), .group = "Optimiser:"},
+    {"stop-after", NVDP_OPTION_SEED, "N",
+     "end after so many steps of a schedule that is laid out for --steps; 0: after all",
+     AT(stop_after)},
+    {"batch", NVDP_OPTION_INTEGER, "N", "windows or pairs a step", AT(batch)},
+    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16", AT(precision),
+     .choices = cli_precisions},
+    {"optimizer", NVDP_OPTION_CHOICE, "O",
+     "adamw, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
+     "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw",
+     AT(optimizer), .choices = optimizers},
     CLI_ADAMW_OPTIONS(struct values),
-    CLI_OPTION("momentum", "X", "Muon's momentum", CLI_REAL, AT(momentum)),
-    CLI_OPTION("seed", "N", "of everything random", CLI_SEED, AT(seed)),
+    {"momentum", NVDP_OPTION_REAL, "X", "Muon's momentum", AT(momentum)},
+    {"seed", NVDP_OPTION_SEED, "N", "of everything random", AT(seed)},
 
-    {.kind = CLI_HEADING, .help = "Output:"},
-    CLI_OPTION("out", "DIR",
-               "model directory (with --eval: file of the predicted positions, safetensors)",
-               CLI_TEXT, AT(out)),
-    CLI_OPTION("dtype", "T", "f32, f16 or bf16: how the weights are written", CLI_CHOICE, AT(dtype),
-               .choices = dtypes),
-    CLI_OPTION("resume", "DIR", "continue the run in this directory with its own configuration",
-               CLI_TEXT, offsetof(struct values, resume)),
-    CLI_OPTION("overwrite", NULL, "replace what an earlier run wrote there", CLI_FLAG,
-               AT(overwrite)),
-    CLI_OPTION("dry-run", NULL, "print the configuration, sizes and memory; train nothing",
-               CLI_FLAG, offsetof(struct values, dry_run)),
-    CLI_OPTION("log-every", "N", "steps between lines in metrics.jsonl", CLI_SIZE, AT(log_every)),
-    CLI_OPTION("eval-every", "N", "steps between evaluations on --eval-text; 0: at the end only",
-               CLI_SIZE, AT(eval_every)),
-    CLI_OPTION("eval-limit", "N", "windows of such an evaluation, evenly spread; 0: all", CLI_SIZE,
-               AT(eval_limit)),
-    CLI_OPTION("save-every", "N", "steps between models written on the way; 0: at the end only",
-               CLI_SIZE, AT(save_every)),
-    CLI_OPTION("checkpoint-seconds", "X", "seconds between saved states", CLI_REAL,
-               AT(checkpoint_seconds)),
+    {"out", NVDP_OPTION_TEXT, "DIR",
+     "model directory (with --eval: file of the predicted positions, safetensors)", AT(out),
+     .group = "Output:"},
+    {"dtype", NVDP_OPTION_CHOICE, "T", "f32, f16 or bf16: how the weights are written",
+     NVDP_OPTION_AT(struct values, dtype), .choices = dtypes},
+    {"resume", NVDP_OPTION_TEXT, "DIR",
+     "continue the run in this directory with its own configuration",
+     NVDP_OPTION_AT(struct values, resume)},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace what an earlier run wrote there", AT(overwrite)},
+    {"dry-run", NVDP_OPTION_FLAG, NULL, "print the configuration, sizes and memory; train nothing",
+     NVDP_OPTION_AT(struct values, dry_run)},
+    {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", AT(log_every)},
+    {"eval-every", NVDP_OPTION_INTEGER, "N",
+     "steps between evaluations on --eval-text; 0: at the end only", AT(eval_every)},
+    {"eval-limit", NVDP_OPTION_INTEGER, "N", "windows of such an evaluation, evenly spread; 0: all",
+     AT(eval_limit)},
+    {"save-every", NVDP_OPTION_INTEGER, "N",
+     "steps between models written on the way; 0: at the end only", AT(save_every)},
+    {"checkpoint-seconds", NVDP_OPTION_REAL, "X", "seconds between saved states",
+     AT(checkpoint_seconds)},
 
-    {.kind = CLI_HEADING, .help = "Evaluation of a model:"},
-    CLI_OPTION("eval", NULL,
-               "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
-               "--mask-prob, --whole-word, --seed, --limit, --precision, --cache, --out",
-               CLI_FLAG, offsetof(struct values, eval)),
-    CLI_OPTION("model", "DIR", "the model to score", CLI_TEXT, offsetof(struct values, model)),
-    CLI_OPTION("limit", "N", "windows that are scored, evenly spread; 0: all", CLI_SIZE,
-               offsetof(struct values, limit)),
+    {"eval", NVDP_OPTION_FLAG, NULL,
+     "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
+     "--mask-prob, --whole-word, --seed, --limit, --precision, --cache, --out",
+     NVDP_OPTION_AT(struct values, eval), .group = "Evaluation of a model:"},
+    {"model", NVDP_OPTION_TEXT, "DIR", "the model to score", NVDP_OPTION_AT(struct values, model)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all",
+     NVDP_OPTION_AT(struct values, limit)},
     {0},
 };
 
 /* --- lists of files --- */
 
-/* The values of an option as they were given, on the command line or else in files; `more` come
- * after them.  free() the list. */
+/* The values of an option as they were given on the command line, or else in files, where commas
+ * part them; `more` come after them.  free() the list and *owned. */
 static const char **file_list(const struct cli *cli, const char *name, char *const *more, int count,
-                              size_t *files) {
-    const struct cli_settings *settings = &cli->settings;
-    const char **list = calloc(settings->count + (size_t)count + 1, sizeof *list);
+                              size_t *files, char **owned) {
+    const char *joined = nvdp_config_get(cli->config, name);
+    const char **list = calloc(
+        cli->settings + strlen(joined != NULL ? joined : "") + (size_t)count + 1, sizeof *list);
     *files = 0;
-    for (int from_file = 0; from_file < 2 && list != NULL && *files == 0; from_file++) {
-        for (size_t i = 0; i < settings->count; i++) {
-            const struct cli_setting *item = &settings->item[i];
-            /* Joined values stand there too, as from a file without a name. */
-            bool joined = item->file != NULL && item->file[0] == '\0';
-            if (strcmp(item->option->name, name) == 0 && !joined &&
-                (item->file != NULL) == (from_file == 1))
-                list[(*files)++] = item->value;
-        }
+    for (size_t i = 0; i < cli->settings && list != NULL; i++) {
+        if (strcmp(cli->setting[i].option->name, name) == 0)
+            list[(*files)++] = cli->setting[i].value;
+    }
+    if (list != NULL && *files == 0 && joined != NULL) {
+        *owned = strdup(joined);
+        for (char *rest = *owned, *file; rest != NULL && (file = strsep(&rest, ",")) != NULL;)
+            list[(*files)++] = file;
     }
     for (int i = 0; i < count && list != NULL; i++) {
         list[(*files)++] = more[i];
@@ -181,8 +173,9 @@ static const char **file_list(const struct cli *cli, const char *name, char *con
 
 static int find_files(struct cli *cli, struct values *values) {
     struct nvdp_pretrain_config *config = &values->config;
-    values->texts = file_list(cli, "text", cli->arg, cli->args, &config->texts);
-    values->eval_texts = file_list(cli, "eval-text", NULL, 0, &config->eval_texts);
+    values->texts = file_list(cli, "text", cli->arg, cli->args, &config->texts, &values->owned[0]);
+    values->eval_texts =
+        file_list(cli, "eval-text", NULL, 0, &config->eval_texts, &values->owned[1]);
     if (values->texts == NULL || values->eval_texts == NULL)
         return cli_error(cli, CLI_FAILURE, "out of memory");
     config->text = values->texts;
@@ -193,15 +186,8 @@ static int find_files(struct cli *cli, struct values *values) {
 /* --- the configuration --- */
 
 static int only(struct cli *cli, const char *const *allowed, const char *why) {
-    for (size_t i = 0; i < cli->settings.count; i++) {
-        const char *name = cli->settings.item[i].option->name;
-        const char *const *known = allowed;
-        while (*known != NULL && strcmp(*known, name) != 0) {
-            known++;
-        }
-        if (*known == NULL) return cli_usage(cli, "option --%s: %s", name, why);
-    }
-    return CLI_SUCCESS;
+    const char *name = cli_given_one(cli, allowed, false);
+    return name == NULL ? CLI_SUCCESS : cli_usage(cli, "option --%s: %s", name, why);
 }
 
 static int resume_run(struct cli *cli, struct values *values) {
@@ -375,9 +361,11 @@ static int run(struct cli *cli) {
     struct values values = {.config = nvdp_pretrain_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = find_files(cli, &values);
-    if (code == CLI_SUCCESS)
-        code = cli_resolve_cache(cli, values.no_cache, values.usual_cache, &values.config.cache);
+    if (code == CLI_SUCCESS) code = cli_resolve_cache(cli, values.no_cache);
+    values.config.dtype = dtype_of[values.dtype];
     if (code == CLI_SUCCESS) code = values.eval ? evaluate(cli, &values) : pretrain(cli, &values);
+    free(values.owned[0]);
+    free(values.owned[1]);
     free(values.texts);
     free(values.eval_texts);
     return code;

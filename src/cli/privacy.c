@@ -1,72 +1,67 @@
 /* nvdp privacy: divergences between the texts of a run or of a file of posteriors. */
 #include "common.h"
-#include "run_options.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 struct values {
-    struct nvdp_run_config run;
     struct nvdp_privacy_config privacy;
     const char *posteriors;
     const char *posteriors_out;
     const char *pairs;
 };
 
-static const struct cli_choice adjacencies[] = {
-    {"all", NVDP_ADJACENT_ALL},
-    {"same-length", NVDP_ADJACENT_SAME_LENGTH},
-    {0},
+static const char *const adjacencies[] = {
+    [NVDP_ADJACENT_ALL] = "all",
+    [NVDP_ADJACENT_SAME_LENGTH] = "same-length",
+    NULL,
 };
 
-static const struct cli_choice arithmetics[] = {
-    {"fast", NVDP_PAIRS_FAST},
-    {"exact", NVDP_PAIRS_EXACT},
-    {0},
+static const char *const arithmetics[] = {
+    [NVDP_PAIRS_FAST] = "fast",
+    [NVDP_PAIRS_EXACT] = "exact",
+    NULL,
 };
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "What is measured:"},
-    CLI_OPTION("posteriors", "FILE.h5", "a file of posteriors in place of a run", CLI_TEXT,
-               offsetof(struct values, posteriors)),
-    CLI_RUN_OPTIONS(struct values),
-    CLI_OPTION("adjacency", "A", "pairs of all texts, or of texts of the same length (same-length)",
-               CLI_CHOICE, offsetof(struct values, privacy.pairs.adjacency),
-               .choices = adjacencies),
-    CLI_OPTION("max-pairs", "N",
-               "where there are more ordered pairs: the largest by bounds, exactly; mean and "
-               "quantiles, with intervals, from N drawn pairs; 0: every pair",
-               CLI_SIZE, offsetof(struct values, privacy.pairs.max_pairs)),
-    {.kind = CLI_HEADING, .help = "Measures:"},
-    CLI_OPTION("order", "X",
-               "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", CLI_REAL,
-               offsetof(struct values, privacy.pairs.order)),
-    CLI_OPTION(
-        "arithmetic", "A",
-        "each divergence within 1e-6 of its value, maxima within 1e-12 (fast), or all within "
-        "1e-12 (exact)",
-        CLI_CHOICE, offsetof(struct values, privacy.pairs.arithmetic), .choices = arithmetics),
-    CLI_OPTION("delta", "X", "failure probability of the Bayesian DP statement", CLI_REAL,
-               offsetof(struct values, privacy.bdp.delta)),
-    CLI_OPTION("gamma", "X", "failure probability of its estimate", CLI_REAL,
-               offsetof(struct values, privacy.bdp.gamma)),
-    CLI_OPTION("releases", "N", "samples given away of the same text", CLI_INT,
-               offsetof(struct values, privacy.bdp.releases)),
-    {.kind = CLI_HEADING, .help = "Output:"},
-    CLI_OPTION("pairs", "FILE.h5", "also write the divergence of every ordered pair", CLI_TEXT,
-               offsetof(struct values, pairs)),
-    CLI_OPTION("out", "FILE.h5", "the same as --pairs", CLI_TEXT, offsetof(struct values, pairs),
-               .hidden = true),
-    CLI_OPTION("posteriors-out", "FILE.h5", "also write the posteriors that were measured",
-               CLI_TEXT, offsetof(struct values, posteriors_out)),
+static const struct nvdp_option options[] = {
+
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
+     NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run"},
+    {"adjacency", NVDP_OPTION_CHOICE, "A",
+     "pairs of all texts, or of texts of the same length (same-length)",
+     NVDP_OPTION_AT(struct values, privacy.pairs.adjacency), .choices = adjacencies},
+    {"max-pairs", NVDP_OPTION_INTEGER, "N",
+     "where there are more ordered pairs: the largest by bounds, exactly; mean and "
+     "quantiles, with intervals, from N drawn pairs; 0: every pair",
+     NVDP_OPTION_AT(struct values, privacy.pairs.max_pairs)},
+
+    {"order", NVDP_OPTION_REAL, "X",
+     "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss",
+     NVDP_OPTION_AT(struct values, privacy.pairs.order), .group = "Measures:"},
+    {"arithmetic", NVDP_OPTION_CHOICE, "A",
+     "each divergence within 1e-6 of its value, maxima within 1e-12 (fast), or all within "
+     "1e-12 (exact)",
+     NVDP_OPTION_AT(struct values, privacy.pairs.arithmetic), .choices = arithmetics},
+    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement",
+     NVDP_OPTION_AT(struct values, privacy.bdp.delta)},
+    {"gamma", NVDP_OPTION_REAL, "X", "failure probability of its estimate",
+     NVDP_OPTION_AT(struct values, privacy.bdp.gamma)},
+    {"releases", NVDP_OPTION_INTEGER, "N", "samples given away of the same text",
+     NVDP_OPTION_AT(struct values, privacy.bdp.releases)},
+
+    {"pairs", NVDP_OPTION_TEXT, "FILE.h5", "also write the divergence of every ordered pair",
+     NVDP_OPTION_AT(struct values, pairs), .group = "Output:"},
+    {"out", NVDP_OPTION_TEXT, "FILE.h5", "the same as --pairs",
+     .sets = (const char *const[]){"pairs", NULL}, .traits = NVDP_TRAIT_HIDDEN},
+    {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
+     NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},
 };
 
 static nvdp_status load(struct cli *cli, struct values *values, struct nvdp_posteriors **out) {
     if (values->posteriors != NULL) return nvdp_posteriors_read(cli->ctx, values->posteriors, out);
-    values->run.run = cli->arg[0];
-    return nvdp_run_posteriors(cli->ctx, &values->run, out);
+    return nvdp_run_posteriors(cli->ctx, cli->config, out);
 }
 
 static int make_matrix(struct cli *cli, struct values *values, size_t texts) {
@@ -87,7 +82,7 @@ static int save(struct cli *cli, const struct values *values, size_t texts, cons
     }
     if (values->posteriors != NULL) return CLI_SUCCESS;
     char *path = NULL;
-    if (asprintf(&path, "%s/privacy.json", values->run.run) < 0)
+    if (asprintf(&path, "%s/privacy.json", cli->arg[0]) < 0)
         return cli_error(cli, CLI_FAILURE, "out of memory");
     int code = cli_write_text(cli, path, report);
     free(path);
@@ -123,15 +118,14 @@ static int measure(struct cli *cli, struct values *values, struct nvdp_posterior
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.run = nvdp_run_config_default(),
-                            .privacy = nvdp_privacy_config_default()};
+    struct values values = {.privacy = nvdp_privacy_config_default()};
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
     if (values.pairs != NULL && values.privacy.pairs.max_pairs > 0)
         return cli_usage(cli, "expected either --pairs or --max-pairs");
-    values.privacy.pairs.seed = values.run.seed;
+    values.privacy.pairs.seed = strtoull(nvdp_config_get(cli->config, "seed"), NULL, 10);
     struct nvdp_posteriors *posteriors = NULL;
     nvdp_status status = load(cli, &values, &posteriors);
     if (status != NVDP_OK) return cli_fail(cli, status);
@@ -154,6 +148,7 @@ const struct cli_command cli_command_privacy = {
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"
                 "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n",
+    .create = nvdp_run_config_create,
     .options = options,
     .takes = CLI_TAKES_JSON,
     .run = run,

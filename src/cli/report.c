@@ -10,13 +10,13 @@ struct values {
     bool no_figures;
 };
 
-static const struct cli_option options[] = {
-    CLI_OPTION("out", "FOLDER", "where the report is written (default DIR/report)", CLI_TEXT,
-               offsetof(struct values, config.out), .no_default = true),
-    CLI_OPTION("no-figures", NULL, "write the figures' scripts and data, draw nothing", CLI_FLAG,
-               offsetof(struct values, no_figures)),
-    CLI_OPTION("gnuplot", "PROGRAM", "what draws the figures", CLI_TEXT,
-               offsetof(struct values, config.gnuplot)),
+static const struct nvdp_option options[] = {
+    {"out", NVDP_OPTION_TEXT, "FOLDER", "where the report is written (default DIR/report)",
+     NVDP_OPTION_AT(struct values, config.out), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"no-figures", NVDP_OPTION_FLAG, NULL, "write the figures' scripts and data, draw nothing",
+     NVDP_OPTION_AT(struct values, no_figures)},
+    {"gnuplot", NVDP_OPTION_TEXT, "PROGRAM", "what draws the figures",
+     NVDP_OPTION_AT(struct values, config.gnuplot)},
     {0},
 };
 

@@ -5,44 +5,43 @@ struct values {
     struct nvdp_reuse_config config;
 };
 
-#define AT(field) offsetof(struct values, config.field)
+#define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
-static const struct cli_choice pools[] = {
-    {"auto", NVDP_POOL_AUTO},
-    {"first", NVDP_POOL_FIRST},
-    {"mean", NVDP_POOL_MEAN},
-    {"weighted", NVDP_POOL_WEIGHTED},
-    {0},
+static const char *const pools[] = {
+    [NVDP_POOL_AUTO] = "auto",
+    [NVDP_POOL_FIRST] = "first",
+    [NVDP_POOL_MEAN] = "mean",
+    [NVDP_POOL_WEIGHTED] = "weighted",
+    NULL,
 };
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Data:"},
-    CLI_OPTION("labels", "FILE",
-               "one label a line in the file's order of texts (default: the labels in it)",
-               CLI_TEXT, AT(labels)),
-    CLI_OPTION("eval-file", "FILE.h5",
-               "score on this file (default: its dev split, else a held-out tenth)", CLI_TEXT,
-               AT(eval_file)),
-    CLI_OPTION("eval-labels", "FILE", "labels of --eval-file", CLI_TEXT, AT(eval_labels)),
-    CLI_OPTION("regression", NULL, "labels are scores", CLI_FLAG, AT(regression)),
-    {.kind = CLI_HEADING, .help = "Reader:"},
-    CLI_OPTION("init", "DIR", "start from the sender's public model (export --model-out)", CLI_TEXT,
-               AT(init)),
-    CLI_OPTION("heads", "N", "attention heads", CLI_SIZE, AT(heads)),
-    CLI_OPTION("pool", "P", "auto, first, mean or weighted", CLI_CHOICE, AT(pool),
-               .choices = pools),
-    CLI_OPTION("epochs", "N", "passes over the texts", CLI_SIZE, AT(epochs)),
-    CLI_OPTION("batch", "N", "texts a step", CLI_SIZE, AT(batch)),
-    CLI_OPTION("patience", "N", "epochs without improvement before stopping; 0: never", CLI_SIZE,
-               AT(patience)),
-    CLI_OPTION("lr", "X", "largest learning rate; 0: chosen for the width", CLI_REAL, AT(lr)),
-    CLI_OPTION("weight-decay", "X", "decoupled weight decay", CLI_REAL, AT(weight_decay)),
-    CLI_OPTION("warmup", "X", "share of the steps over which the learning rate rises", CLI_REAL,
-               AT(warmup)),
-    CLI_OPTION("seed", "N", "of everything random", CLI_SEED, AT(seed)),
-    {.kind = CLI_HEADING, .help = "Output:"},
-    CLI_OPTION("out", "DIR", "keep the reader in this directory", CLI_TEXT, AT(out)),
-    CLI_OPTION("overwrite", NULL, "empty a non-empty directory first", CLI_FLAG, AT(overwrite)),
+static const struct nvdp_option options[] = {
+
+    {"labels", NVDP_OPTION_TEXT, "FILE",
+     "one label a line in the file's order of texts (default: the labels in it)", AT(labels),
+     .group = "Data:"},
+    {"eval-file", NVDP_OPTION_TEXT, "FILE.h5",
+     "score on this file (default: its dev split, else a held-out tenth)", AT(eval_file)},
+    {"eval-labels", NVDP_OPTION_TEXT, "FILE", "labels of --eval-file", AT(eval_labels)},
+    {"regression", NVDP_OPTION_FLAG, NULL, "labels are scores", AT(regression)},
+
+    {"init", NVDP_OPTION_TEXT, "DIR", "start from the sender's public model (export --model-out)",
+     AT(init), .group = "Reader:"},
+    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads", AT(heads)},
+    {"pool", NVDP_OPTION_CHOICE, "P", "auto, first, mean or weighted", AT(pool), .choices = pools},
+    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the texts", AT(epochs)},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", AT(batch)},
+    {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never",
+     AT(patience)},
+    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate; 0: chosen for the width", AT(lr)},
+    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", AT(weight_decay)},
+    {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",
+     AT(warmup)},
+    {"seed", NVDP_OPTION_SEED, "N", "of everything random", AT(seed)},
+
+    {"out", NVDP_OPTION_TEXT, "DIR", "keep the reader in this directory", AT(out),
+     .group = "Output:"},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "empty a non-empty directory first", AT(overwrite)},
     {0},
 };
 

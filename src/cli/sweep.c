@@ -11,30 +11,27 @@ struct values {
     struct nvdp_sweep_config config;
     bool dry_run;
     bool no_cache;
-    char usual_cache[CLI_PATH_ROOM];
 };
 
-#define AT(field) offsetof(struct values, config.field)
+#define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Sweep:"},
-    CLI_OPTION("out", "DIR", "directory of the sweep; several processes may work on one", CLI_TEXT,
-               AT(out)),
-    CLI_OPTION("jobs", "N", "runs at a time, each with its share of the threads", CLI_INT,
-               AT(jobs)),
-    CLI_OPTION("retry-failed", NULL,
-               "try again what failed before; the states that are there count", CLI_FLAG,
-               AT(retry_failed)),
-    CLI_OPTION("no-wait", NULL,
-               "end when there is nothing to begin, though other processes still work", CLI_FLAG,
-               AT(leave)),
-    CLI_OPTION("stale-after", "X",
-               "seconds of silence after which a process on another machine counts as dead and its "
-               "run is taken over",
-               CLI_REAL, AT(stale_seconds)),
+static const struct nvdp_option options[] = {
+
+    {"out", NVDP_OPTION_TEXT, "DIR", "directory of the sweep; several processes may work on one",
+     AT(out), .group = "Sweep:"},
+    {"jobs", NVDP_OPTION_INTEGER, "N", "runs at a time, each with its share of the threads",
+     AT(jobs)},
+    {"retry-failed", NVDP_OPTION_FLAG, NULL,
+     "try again what failed before; the states that are there count", AT(retry_failed)},
+    {"no-wait", NVDP_OPTION_FLAG, NULL,
+     "end when there is nothing to begin, though other processes still work", AT(leave)},
+    {"stale-after", NVDP_OPTION_REAL, "X",
+     "seconds of silence after which a process on another machine counts as dead and its "
+     "run is taken over",
+     AT(stale_seconds)},
     CLI_CACHE_OPTIONS(struct values),
-    CLI_OPTION("dry-run", NULL, "print the runs, their steps and memory; run nothing", CLI_FLAG,
-               offsetof(struct values, dry_run)),
+    {"dry-run", NVDP_OPTION_FLAG, NULL, "print the runs, their steps and memory; run nothing",
+     NVDP_OPTION_AT(struct values, dry_run)},
     {0},
 };
 
@@ -173,7 +170,7 @@ static int run(struct cli *cli) {
     int code = cli_begin(cli, &values);
     if (code != CLI_SUCCESS) return code;
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
-    code = cli_resolve_cache(cli, values.no_cache, values.usual_cache, &config->cache);
+    code = cli_resolve_cache(cli, values.no_cache);
     if (code != CLI_SUCCESS) return code;
     if (cli->args > 0) config->grid = cli->arg[0];
     if (values.dry_run) return dry_run(cli, &values);

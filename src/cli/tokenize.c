@@ -16,17 +16,16 @@ struct values {
     bool special;
 };
 
-#define AT(field) offsetof(struct values, field)
+#define AT(field) NVDP_OPTION_AT(struct values, field)
 
-static const struct cli_option options[] = {
-    {.kind = CLI_HEADING, .help = "Options:"},
-    CLI_OPTION("model", "DIR", "directory with vocab.txt", CLI_TEXT, AT(model)),
-    CLI_OPTION("jsonl", NULL,
-               "lines are objects with text, pair, max_length; print input_ids and types", CLI_FLAG,
-               AT(jsonl)),
-    CLI_OPTION("max-length", "N", "tokens a text is cut to where its line does not say", CLI_SIZE,
-               AT(max_length)),
-    CLI_OPTION("special", NULL, "show [CLS] and [SEP] among the pieces", CLI_FLAG, AT(special)),
+static const struct nvdp_option options[] = {
+
+    {"model", NVDP_OPTION_TEXT, "DIR", "directory with vocab.txt", AT(model), .group = "Options:"},
+    {"jsonl", NVDP_OPTION_FLAG, NULL,
+     "lines are objects with text, pair, max_length; print input_ids and types", AT(jsonl)},
+    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
+     AT(max_length)},
+    {"special", NVDP_OPTION_FLAG, NULL, "show [CLS] and [SEP] among the pieces", AT(special)},
     {0},
 };
 

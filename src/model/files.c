@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
+#include "mechanism/options.h"
 #include "model/model.h"
 #include "text/task.h"
 
@@ -11,136 +12,6 @@
 #include <string.h>
 
 enum { CONFIG_VERSION = 1, VOCABULARY_LIMIT = 64 << 20 };
-
-static const char *const policy_name[] = {
-    [NVDP_LENGTH_HIDDEN] = "hidden", [NVDP_LENGTH_PUBLIC] = "public", NULL};
-const char *const nvdp__pool_names[] = {[NVDP_POOL_AUTO] = "auto",
-                                        [NVDP_POOL_FIRST] = "first",
-                                        [NVDP_POOL_MEAN] = "mean",
-                                        [NVDP_POOL_WEIGHTED] = "weighted",
-                                        NULL};
-static const char *const query_name[] = {
-    [NVDP_QUERY_SAMPLED] = "sampled", [NVDP_QUERY_CLEAN] = "clean", NULL};
-static const char *const clip_gradient_name[] = {
-    [NVDP_CLIP_GRADIENT_CLAMP] = "clamp", [NVDP_CLIP_GRADIENT_INWARD] = "inward", NULL};
-static const char *const vtdp_pool_name[] = {
-    [NVDP_VTDP_POOL_LAST] = "last", [NVDP_VTDP_POOL_FIRST] = "first", NULL};
-static const char *const regularizer_name[] = {
-    [NVDP_REGULARIZER_PUBLISHED] = "published", [NVDP_REGULARIZER_KL] = "kl", NULL};
-
-json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config) {
-    return json_pack(
-        "{s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:i,s:s,s:I,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:f,s:s}",
-        "latent_dim", (json_int_t)config->latent_dim, "latent_heads",
-        (json_int_t)config->latent_heads, "mu_tau", config->mu_tau, "stdev_tau", config->stdev_tau,
-        "alpha_tau", config->alpha_tau, "prior_alpha", config->prior_alpha, "delta", config->delta,
-        "kappa", config->kappa, "length_policy", policy_name[config->length_policy], "length",
-        (json_int_t)config->length, "pool", nvdp__pool_names[config->pool], "query",
-        query_name[config->query], "regularizer", regularizer_name[config->regularizer],
-        "clip_mu_radius", nvdp__json_number(config->clip.mu_radius), "clip_logvar_min",
-        nvdp__json_number(config->clip.logvar_min), "clip_logvar_max",
-        nvdp__json_number(config->clip.logvar_max), "clip_alpha_min",
-        nvdp__json_number(config->clip.alpha_min), "clip_alpha_max",
-        nvdp__json_number(config->clip.alpha_max), "clip_gradient",
-        clip_gradient_name[config->clip.gradient], "vib_sigma", config->vib.sigma, "vtdp_pool",
-        vtdp_pool_name[config->vib.vtdp_pool]);
-}
-
-/* A word of a NULL-ended list as its index. */
-static nvdp_status read_word(struct nvdp_context *ctx, const char *path, const json_t *object,
-                             const char *key, const char *const *words, int fallback, int *out) {
-    const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, key, words[fallback], &text));
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *out = i;
-            return NVDP_OK;
-        }
-    }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': unknown value '%s'", path, key, text);
-}
-
-/* A number or one of the strings "inf" and "-inf". */
-static nvdp_status read_extended(struct nvdp_context *ctx, const char *path, const json_t *object,
-                                 const char *key, double fallback, double *out) {
-    const json_t *value = json_object_get(object, key);
-    if (json_is_string(value) && strcmp(json_string_value(value), "inf") == 0) {
-        *out = INFINITY;
-        return NVDP_OK;
-    }
-    if (json_is_string(value) && strcmp(json_string_value(value), "-inf") == 0) {
-        *out = -INFINITY;
-        return NVDP_OK;
-    }
-    return nvdp__json_real(ctx, path, object, key, fallback, -1e30, 1e30, out);
-}
-
-static nvdp_status read_words(struct nvdp_context *ctx, const char *path, const json_t *object,
-                              struct nvdp_nvib_config *config) {
-    int word = 0;
-    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "length_policy", policy_name,
-                                    (int)config->length_policy, &word));
-    config->length_policy = (enum nvdp_length_policy)word;
-    NVDP_RETURN_IF_FAILED(
-        read_word(ctx, path, object, "pool", nvdp__pool_names, (int)config->pool, &word));
-    config->pool = (enum nvdp_pool)word;
-    NVDP_RETURN_IF_FAILED(
-        read_word(ctx, path, object, "query", query_name, (int)config->query, &word));
-    config->query = (enum nvdp_query)word;
-    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "regularizer", regularizer_name,
-                                    (int)config->regularizer, &word));
-    config->regularizer = (enum nvdp_regularizer)word;
-    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "vtdp_pool", vtdp_pool_name,
-                                    (int)config->vib.vtdp_pool, &word));
-    config->vib.vtdp_pool = (enum nvdp_vtdp_pool)word;
-    NVDP_RETURN_IF_FAILED(read_word(ctx, path, object, "clip_gradient", clip_gradient_name,
-                                    (int)config->clip.gradient, &word));
-    config->clip.gradient = (enum nvdp_clip_gradient)word;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *path,
-                                        const json_t *object, struct nvdp_nvib_config *out) {
-    struct nvdp_nvib_config config = nvdp_nvib_config_default();
-    struct {
-        const char *key;
-        size_t *to;
-        int64_t max;
-    } const sizes[] = {{"latent_dim", &config.latent_dim, 1 << 20},
-                       {"latent_heads", &config.latent_heads, 1 << 12},
-                       {"length", &config.length, 1 << 16}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        int64_t value = 0;
-        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, object, sizes[i].key, (int64_t)*sizes[i].to,
-                                             0, sizes[i].max, &value));
-        *sizes[i].to = (size_t)value;
-    }
-    struct {
-        const char *key;
-        double *to;
-    } const reals[] = {{"mu_tau", &config.mu_tau},
-                       {"stdev_tau", &config.stdev_tau},
-                       {"alpha_tau", &config.alpha_tau},
-                       {"prior_alpha", &config.prior_alpha},
-                       {"delta", &config.delta},
-                       {"vib_sigma", &config.vib.sigma},
-                       {"clip_mu_radius", &config.clip.mu_radius},
-                       {"clip_logvar_min", &config.clip.logvar_min},
-                       {"clip_logvar_max", &config.clip.logvar_max},
-                       {"clip_alpha_min", &config.clip.alpha_min},
-                       {"clip_alpha_max", &config.clip.alpha_max}};
-    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
-        NVDP_RETURN_IF_FAILED(
-            read_extended(ctx, path, object, reals[i].key, *reals[i].to, reals[i].to));
-    }
-    int64_t kappa = 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, path, object, "kappa", config.kappa, 1, 1000, &kappa));
-    config.kappa = (int)kappa;
-    NVDP_RETURN_IF_FAILED(read_words(ctx, path, object, &config));
-    *out = config;
-    return NVDP_OK;
-}
 
 json_t *nvdp__model_info_json(const struct nvdp_model_info *info) {
     json_t *labels = json_array();
@@ -160,7 +31,7 @@ json_t *nvdp__model_info_json(const struct nvdp_model_info *info) {
                                       info->columns.label_column));
     }
     if (nvdp__method_private(info->method)) {
-        json_object_set_new(object, "nvib", nvdp__nvib_config_json(&info->nvib));
+        json_object_set_new(object, "nvib", nvdp__schema_json(&nvdp__nvib_schema, &info->nvib));
     }
     return object;
 }
@@ -265,8 +136,9 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
     info->columns.regression = info->task.regression;
     NVDP_RETURN_IF_FAILED(fill_task(ctx, path, task, info));
     if (nvdp__method_private(info->method)) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__nvib_config_from_json(ctx, path, json_object_get(object, "nvib"), &info->nvib));
+        info->nvib = nvdp_nvib_config_default();
+        NVDP_RETURN_IF_FAILED(nvdp__schema_read(ctx, path, json_object_get(object, "nvib"),
+                                                &nvdp__nvib_schema, &info->nvib));
         NVDP_RETURN_IF_FAILED(nvdp__method_resolve(ctx, info->method, &info->bert, &info->nvib));
     }
     return read_labels(ctx, path, json_object_get(object, "labels"), pool, &info->task, labels);

@@ -1,5 +1,6 @@
 /* The table of methods: name and mechanism, and the trivial mechanism of methods base and reg.  A new
  * mechanism is one file and one row here. */
+#include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "vib/vib.h"
@@ -133,26 +134,23 @@ static const struct nvdp__mechanism none = {
 
 /* ---- the table ---- */
 
-static const struct {
-    const char *name;
-    const struct nvdp__mechanism *mechanism;
-} table[] = {
-    [NVDP_METHOD_BASE] = {"base", &none},
-    [NVDP_METHOD_REG] = {"reg", &none},
-    [NVDP_METHOD_VIB_FIXED] = {"vib-fixed", &nvdp__mechanisms_vib[NVDP__VIB_FIXED]},
-    [NVDP_METHOD_VIB_LEARNED] = {"vib-learned", &nvdp__mechanisms_vib[NVDP__VIB_LEARNED]},
-    [NVDP_METHOD_VTDP] = {"vtdp", &nvdp__mechanisms_vib[NVDP__VIB_VTDP]},
-    [NVDP_METHOD_NVDP] = {"nvdp", &nvdp__mechanism_nvdp},
+static const struct nvdp__mechanism *const table[] = {
+    [NVDP_METHOD_BASE] = &none,
+    [NVDP_METHOD_REG] = &none,
+    [NVDP_METHOD_VIB_FIXED] = &nvdp__mechanisms_vib[NVDP__VIB_FIXED],
+    [NVDP_METHOD_VIB_LEARNED] = &nvdp__mechanisms_vib[NVDP__VIB_LEARNED],
+    [NVDP_METHOD_VTDP] = &nvdp__mechanisms_vib[NVDP__VIB_VTDP],
+    [NVDP_METHOD_NVDP] = &nvdp__mechanism_nvdp,
 };
 enum { METHODS = sizeof table / sizeof table[0] };
 
 const char *nvdp_method_name(enum nvdp_method method) {
-    return (size_t)method < METHODS ? table[method].name : "unknown";
+    return (size_t)method < METHODS ? nvdp__method_names[method] : "unknown";
 }
 
 nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nvdp_method *out) {
     for (size_t i = 0; i < METHODS; i++) {
-        if (strcmp(name, table[i].name) == 0) {
+        if (strcmp(name, nvdp__method_names[i]) == 0) {
             *out = (enum nvdp_method)i;
             return NVDP_OK;
         }
@@ -163,7 +161,7 @@ nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nv
 }
 
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method) {
-    return (size_t)method < METHODS ? table[method].mechanism : NULL;
+    return (size_t)method < METHODS ? table[method] : NULL;
 }
 
 bool nvdp__method_private(enum nvdp_method method) {

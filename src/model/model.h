@@ -97,12 +97,6 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
                                   struct nvdp_model_info *info, char **owned, const char ***labels);
 /* The "nvdp" object of config.json: method, nvib (every field), task, labels, max_length. */
 json_t *nvdp__model_info_json(const struct nvdp_model_info *info);
-json_t *nvdp__nvib_config_json(const struct nvdp_nvib_config *config);
-nvdp_status nvdp__nvib_config_from_json(struct nvdp_context *ctx, const char *path,
-                                        const json_t *object, struct nvdp_nvib_config *config);
-
-/* "auto", "first", "mean", "weighted", NULL: indexed by enum nvdp_pool. */
-extern const char *const nvdp__pool_names[];
 
 /* The mechanism of a method; NULL for what is none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);

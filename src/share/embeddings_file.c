@@ -1,6 +1,7 @@
 #include "share/embeddings_file.h"
 
 #include "base/f16.h"
+#include "mechanism/options.h"
 #include "model/model.h"
 #include <inttypes.h>
 #include <math.h>

@@ -100,7 +100,7 @@ static nvdp_status check_options(struct nvdp_context *ctx,
 }
 
 static nvdp_status open_run(struct export *export) {
-    struct nvdp_run_config config = {.run = export->options->run};
+    struct nvdp__run_options config = {.run = export->options->run};
     NVDP_RETURN_IF_FAILED(nvdp__run_open(export->ctx, &config, &export->run));
     const struct nvdp_model *model = export->run.model;
     if (!model->bottleneck.mechanism->private_)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
+#include "mechanism/options.h"
 #include "model/model.h"
 #include <math.h>
 #include <nvdp/version.h>

@@ -1,6 +1,7 @@
 #include "share/release.h"
 
 #include "base/f16.h"
+#include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include <math.h>

@@ -5,7 +5,7 @@
 static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_dataset *dataset,
                                struct nvdp__prefix **out) {
     NVDP_RETURN_IF_FAILED(nvdp__prefix_create(t->model, out));
-    if (t->config.cache == NULL || t->config.recompute_prefix) return NVDP_OK;
+    if (t->config.cache == NULL || t->config.no_prefix_cache) return NVDP_OK;
     nvdp_status status = nvdp__prefix_keep(*out, t->config.cache, dataset, t->config.eval_batch);
     if (status != NVDP_ERR_CANCELLED) return status;
     return nvdp__fail(t->ctx, status, "%s; continue with: nvdp train --resume %s",

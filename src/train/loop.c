@@ -10,15 +10,15 @@
 /* Validation noise is numbered by epoch, apart from the test draws. */
 static const uint64_t VALIDATION_SEED_MASK = 0x9e3779b97f4a7c15u;
 
-double nvdp__kl_weight(const struct nvdp_train_config *config, uint64_t step, uint64_t steps) {
+double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps) {
     double done = (double)step / (double)steps;
     switch (config->kl_schedule) {
-    case NVDP_KL_WARMUP:
+    case NVDP__KL_WARMUP:
         if (done < config->kl_delay) return 0;
         return config->kl_ramp > 0 ? fmin(1, (done - config->kl_delay) / config->kl_ramp) : 1;
-    case NVDP_KL_DECAY:
+    case NVDP__KL_DECAY:
         return 1 - done;
-    case NVDP_KL_CONSTANT:
+    case NVDP__KL_CONSTANT:
         break;
     }
     return 1;
@@ -61,7 +61,7 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
                               .epoch = (uint32_t)t->state.epoch};
     float dropout = (float)t->config.classifier_dropout;
     r->weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
-    r->lr = t->config.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.warmup);
+    r->lr = t->config.adamw.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
     r->norm = NAN;
     nvdp__trainer_next_batch(t);
     nvdp__grad_begin(&model->dev, &model->params);
@@ -72,7 +72,7 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
     r->total = r->losses.task + r->weight * (t->config.lambda_g * r->losses.loss_g +
                                              t->config.lambda_d * r->losses.loss_d);
     if (!isfinite(r->total)) return diverged(t, r);
-    double factor = nvdp__lr_factor(t->state.step, t->steps, t->config.warmup);
+    double factor = nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
     nvdp_status status =
         nvdp__optimizer_step(&t->optimizer, &model->dev, &model->params, factor, &r->norm);
     if (status == NVDP_ERR_NUMERIC) return diverged(t, r);
@@ -133,7 +133,7 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
  * meant to: such an epoch is never chosen, unless it is the last. */
 static bool may_be_chosen(const struct nvdp__trainer *t) {
     bool rising = t->model->bottleneck.mechanism->private_ &&
-                  t->config.kl_schedule == NVDP_KL_WARMUP &&
+                  t->config.kl_schedule == NVDP__KL_WARMUP &&
                   nvdp__kl_weight(&t->config, t->state.step, t->steps) < 1;
     return !rising || t->state.epoch + 1 == t->config.epochs;
 }

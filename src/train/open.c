@@ -46,7 +46,7 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
 
 nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
                                        const struct nvdp_bert_config *bert,
-                                       struct nvdp_train_config *config) {
+                                       struct nvdp__train_options *config) {
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -108,7 +108,7 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
     struct nvdp__optimizer *optimizer = &t->optimizer;
     const struct nvdp__params *params = &t->model->params;
     struct nvdp__digest digest;
-    if (t->config.decay_to == NVDP_DECAY_TO_ZERO) return NVDP_OK;
+    if (t->config.decay_to == NVDP__DECAY_TO_ZERO) return NVDP_OK;
     optimizer->anchor = nvdp__calloc(t->ctx, params->total, sizeof *optimizer->anchor);
     if (optimizer->anchor == NULL) return NVDP_ERR_MEMORY;
     NVDP_RETURN_IF_FAILED(
@@ -124,12 +124,12 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t texts = larger(t->config.batch, t->config.eval_batch);
     texts = larger(texts, 32); /* the bottleneck's initial sample */
     t->optimizer = (struct nvdp__optimizer){
-        .lr = t->config.lr,
-        .beta1 = t->config.beta1,
-        .beta2 = t->config.beta2,
-        .eps = t->config.adam_eps,
-        .weight_decay = t->config.weight_decay,
-        .clip_norm = t->config.clip_norm,
+        .lr = t->config.adamw.lr,
+        .beta1 = t->config.adamw.beta1,
+        .beta2 = t->config.adamw.beta2,
+        .eps = t->config.adamw.adam_eps,
+        .weight_decay = t->config.adamw.weight_decay,
+        .clip_norm = t->config.adamw.clip_norm,
     };
     if (training) {
         NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));

@@ -34,15 +34,18 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_run_config *config,
-                         const char *out, char **written) {
+nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
+                         char **written) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run run = {0};
     float *outputs = NULL;
     char *path = NULL;
+    struct nvdp__run_options options, *config = &options;
+    NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
-    path = out != NULL ? nvdp__strdup(ctx, out)
-                       : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
+    path = config->out != NULL
+               ? nvdp__strdup(ctx, config->out)
+               : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
     outputs = nvdp__calloc(ctx, run.dataset->count * run.model->info.outputs, sizeof *outputs);
     if (path == NULL || outputs == NULL) {
         status = NVDP_ERR_MEMORY;

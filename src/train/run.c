@@ -99,7 +99,7 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
     return NVDP_OK;
 }
 
-nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp_run_config *config,
+nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run opened = {0};

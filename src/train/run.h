@@ -3,19 +3,23 @@
 #define NVDP_SRC_TRAIN_RUN_H
 
 #include "model/model.h"
+#include "train/options.h"
 #include <nvdp/evaluate.h>
 
 struct nvdp__run {
-    struct nvdp_train_config config;
+    struct nvdp__train_options config;
     json_t *config_owner;
     struct nvdp_model *model;
     struct nvdp_dataset *dataset; /* NULL where no split was asked for */
 };
 
 /* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. */
-nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp_run_config *config,
+nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
+/* nvdp_run_posteriors() of a plain struct, checked already. */
+nvdp_status nvdp__run_posteriors(struct nvdp_context *ctx, const struct nvdp__run_options *options,
+                                 struct nvdp_posteriors **out);
 /* How the run's texts are read; `data` NULL: from the folder it was trained from.  No limit is set.
  */
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data);

@@ -1,7 +1,6 @@
 /* The run directory: run.json, metrics.jsonl, result.json (docs/formats.md). */
 #include "base/file.h"
 #include "base/json.h"
-#include "train/config.h"
 #include "train/machine.h"
 #include "train/metrics_file.h"
 #include "train/outdir.h"
@@ -35,7 +34,7 @@ nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *t) {
 }
 
 nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *directory,
-                                     struct nvdp_train_config *config, json_t **owner) {
+                                     struct nvdp__train_options *config, json_t **owner) {
     nvdp_status status = NVDP_OK;
     json_t *root = NULL;
     char *path = nvdp__join(ctx, directory, "run.json");
@@ -47,7 +46,8 @@ nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *direc
                             path);
         goto cleanup;
     }
-    NVDP_TRY(nvdp__train_config_from_json(ctx, path, object, config));
+    *config = nvdp__train_defaults();
+    NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
     *owner = root;
     root = NULL;
 cleanup:
@@ -64,10 +64,10 @@ nvdp_status nvdp__rundir_write_run(struct nvdp__trainer *t) {
                   "validation_texts", (json_int_t)t->validation->count, "test_texts",
                   (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
     json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "nvdp_format", "run/1", "config",
-                             nvdp__train_config_json(&t->config), "software", nvdp__software_json(),
-                             "hardware", nvdp__hardware_json(t->ctx), "data", data, "parameters",
-                             (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->steps,
-                             "created", nvdp__now_json());
+                             nvdp__schema_json(&nvdp__train_schema, &t->config), "software",
+                             nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data",
+                             data, "parameters", (json_int_t)t->model->info.parameters, "steps",
+                             (json_int_t)t->steps, "created", nvdp__now_json());
     nvdp_status status = root == NULL ? nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory")
                                       : nvdp__json_write(t->ctx, path, root);
     json_decref(root);
@@ -96,7 +96,7 @@ nvdp_status nvdp__rundir_write_result(struct nvdp__trainer *t, const struct nvdp
     json_t *root = json_pack(
         "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f}", "task", t->all->task.name,
         "method", nvdp_method_name(t->config.method), "protocol",
-        nvdp_protocol_name(t->config.protocol), "metric", nvdp_metric_name(r->test.metric[0]),
+        nvdp__protocol_names[t->config.protocol], "metric", nvdp_metric_name(r->test.metric[0]),
         "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
         (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",

@@ -56,17 +56,19 @@ cleanup:
 
 /* What a run has and a single step lacks is filled in, so that the rest is checked as nvdp_train
  * checks it. */
-static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_train_config *config) {
-    t->config = *config;
+static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config *config,
+                               bool *random) {
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(t->ctx, config, &nvdp__train_schema, &t->config));
+    *random = t->config.data == NULL;
     t->config.out = "none";
     t->config.epochs = 1;
-    t->config.eval_batch = config->batch;
-    if (config->data == NULL) {
+    t->config.eval_batch = t->config.batch;
+    if (*random) {
         t->config.data = "random";
         t->config.task = "sst2";
-        if (config->model == NULL) t->config.model = "random";
+        if (t->config.model == NULL) t->config.model = "random";
     }
-    return nvdp_train_config_check(t->ctx, &t->config);
+    return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
 }
 
 static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
@@ -83,7 +85,7 @@ static void start_epoch(struct nvdp__trainer *t) {
     nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
 }
 
-nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_train_config *config,
+nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp_bert_config *bert, bool training, size_t steps,
                                 struct nvdp_trainer **out) {
     nvdp_status status = NVDP_OK;
@@ -92,8 +94,9 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_trai
     struct nvdp__trainer *t = &trainer->run;
     trainer->training = training;
     t->ctx = ctx;
-    NVDP_TRY(take_config(t, config));
-    if (config->data != NULL) {
+    bool random = false;
+    NVDP_TRY(take_config(t, config, &random));
+    if (!random) {
         NVDP_TRY(open_texts(t, bert));
     } else {
         size_t batches = steps < MOST_BATCHES ? steps : MOST_BATCHES;

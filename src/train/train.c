@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Pretrained weights in, the rest initialised. */
 static nvdp_status start_weights(struct nvdp__trainer *t) {
@@ -17,10 +18,10 @@ static nvdp_status start_weights(struct nvdp__trainer *t) {
 
 static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     bool found = false;
-    if (t->config.resume) NVDP_RETURN_IF_FAILED(nvdp__state_load(t, &found));
+    if (t->config.resume != NULL) NVDP_RETURN_IF_FAILED(nvdp__state_load(t, &found));
     if (!found) NVDP_RETURN_IF_FAILED(start_weights(t));
     /* Nothing is written, and no earlier run removed, before data and weights are known good. */
-    if (!t->config.resume) {
+    if (t->config.resume == NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__rundir_prepare(t));
         NVDP_RETURN_IF_FAILED(nvdp__rundir_write_run(t));
     }
@@ -54,31 +55,38 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     return NVDP_OK;
 }
 
-/* On a resume the configuration is the run's own; only the directory is the caller's. */
-static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_train_config *config) {
-    t->config = *config;
-    if (config->resume) {
-        if (config->out == NULL) {
-            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                              "resume: expected a run directory, found none");
-        }
+/* On a resume the configuration is the run's own; what is given (`given`, NULL: only what the
+ * plain struct says of the call) must not contradict it. */
+static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp__train_options *options,
+                               const struct nvdp_config *given) {
+    const char *run = options->resume;
+    t->config = *options;
+    if (run == NULL) return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
+    NVDP_RETURN_IF_FAILED(nvdp__rundir_read_config(t->ctx, run, &t->config, &t->config_owner));
+    if (given != NULL) {
         NVDP_RETURN_IF_FAILED(
-            nvdp__rundir_read_config(t->ctx, config->out, &t->config, &t->config_owner));
-        t->config.out = config->out;
-        t->config.resume = true;
-        t->config.cache = config->cache;
-        t->config.recompute_prefix = config->recompute_prefix;
+            nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
+        if (options->out != NULL && strcmp(options->out, run) != 0)
+            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                              "option --out: a resumed run keeps its own configuration: %s, found "
+                              "%s",
+                              run, options->out);
     }
-    return nvdp_train_config_check(t->ctx, &t->config);
+    t->config.out = run;
+    t->config.resume = run;
+    t->config.overwrite = options->overwrite;
+    t->config.cache = options->cache;
+    t->config.no_prefix_cache = options->no_prefix_cache;
+    return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
 }
 
-nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config *config,
-                       struct nvdp_train_result *out) {
+static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                         const struct nvdp_config *given, struct nvdp_train_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
-    struct nvdp_train_result result = {0};
-    NVDP_TRY(take_config(&t, config));
-    if (!t.config.resume) NVDP_TRY(nvdp__rundir_check(&t));
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    NVDP_TRY(take_config(&t, options, given));
+    if (t.config.resume == NULL) NVDP_TRY(nvdp__rundir_check(&t));
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(nvdp__trainer_allocate(&t, true));
     NVDP_TRY(start_or_continue(&t));
@@ -91,6 +99,22 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_train_config 
 cleanup:
     nvdp__trainer_close(&t);
     return status;
+}
+
+nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                        struct nvdp_train_result *out) {
+    return train(ctx, options, NULL, out);
+}
+
+nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
+                       struct nvdp_train_result *out) {
+    struct nvdp__train_options options;
+    struct nvdp_train_result result;
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_RETURN_IF_FAILED(train(ctx, &options, config, &result));
+    NVDP__GIVE(out, &result);
+    return NVDP_OK;
 }
 
 static size_t frozen_parameters(const struct nvdp_model *model) {
@@ -109,12 +133,12 @@ static size_t prefix_bytes(const struct nvdp__trainer *t) {
     return t->validation == t->test ? bytes + nvdp__prefix_bytes(bert, t->test) : bytes;
 }
 
-nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_config *config,
-                            struct nvdp_train_plan *out) {
+nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
+                             struct nvdp_train_plan *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
     size_t floats = 0;
-    NVDP_TRY(take_config(&t, config));
+    NVDP_TRY(take_config(&t, options, NULL));
     t.config.cache = NULL; /* a plan writes nothing */
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(
@@ -122,8 +146,10 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
     size_t vectors = 4; /* values, gradients, two moments */
     /* bfloat16 copies of the weights in two layouts: together as large as the values */
     if (t.model->dev.bf16 != NULL) vectors++;
-    if (t.config.decay_to == NVDP_DECAY_TO_PRETRAINED) vectors++;
+    if (t.config.decay_to == NVDP__DECAY_TO_PRETRAINED) vectors++;
+    options->nvib = t.config.nvib;
     *out = (struct nvdp_train_plan){
+        .struct_size = sizeof *out,
         .train_texts = t.train->count,
         .validation_texts = t.validation->count,
         .test_texts = t.test->count,
@@ -132,9 +158,29 @@ nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_train_co
         .prefix_bytes = prefix_bytes(&t),
         .steps = t.steps,
         .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
-        .nvib = t.config.nvib,
     };
 cleanup:
     nvdp__trainer_close(&t);
+    return status;
+}
+
+nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
+                            struct nvdp_config **resolved, struct nvdp_train_plan *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_options options;
+    struct nvdp_train_plan plan;
+    struct nvdp_config *copy = NULL;
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__train_plan(ctx, &options, &plan));
+    if (resolved != NULL) {
+        NVDP_TRY(nvdp_config_copy(config, &copy));
+        NVDP_TRY(nvdp__config_take(copy, &nvdp__train_schema, &options));
+        *resolved = copy;
+        copy = NULL;
+    }
+    NVDP__GIVE(out, &plan);
+cleanup:
+    nvdp_config_free(copy);
     return status;
 }

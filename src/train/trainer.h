@@ -6,7 +6,7 @@
 #include "model/model.h"
 #include "text/batch.h"
 #include "train/optimizer.h"
-#include <nvdp/train.h>
+#include "train/options.h"
 #include <stdio.h>
 
 /* Everything that changes from step to step beyond parameters and moments; saved with them. */
@@ -26,8 +26,8 @@ struct nvdp__train_state {
 
 struct nvdp__trainer {
     struct nvdp_context *ctx;
-    struct nvdp_train_config config; /* resolved */
-    json_t *config_owner;            /* backs the strings after a resume */
+    struct nvdp__train_options config; /* resolved */
+    json_t *config_owner;              /* backs the strings after a resume */
     struct nvdp_tokenizer *tokenizer;
     struct nvdp_dataset *all, *train, *validation,
         *test; /* `train` may be `all`, `validation` `test` */
@@ -57,7 +57,7 @@ void nvdp__trainer_close(struct nvdp__trainer *trainer);
 /* Checks what depends on the model, and resolves config->nvib for it. */
 nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
                                        const struct nvdp_bert_config *bert,
-                                       struct nvdp_train_config *config);
+                                       struct nvdp__train_options *config);
 /* Parts of opening: a split of config.data; the model for the task of `all`, its size checked and
  * config.nvib resolved; the numbers of steps. */
 nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *trainer, enum nvdp_split split,
@@ -82,7 +82,7 @@ void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
 /* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
 nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);
 /* Weight s_t of the regularisers at a step. */
-double nvdp__kl_weight(const struct nvdp_train_config *config, uint64_t step, uint64_t steps);
+double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps);
 
 /* state.c: RUN/state.ckpt. */
 nvdp_status nvdp__state_save(struct nvdp__trainer *trainer);
@@ -93,7 +93,7 @@ nvdp_status nvdp__state_load(struct nvdp__trainer *trainer, bool *found);
 nvdp_status nvdp__rundir_check(const struct nvdp__trainer *trainer); /* may a run go there? */
 nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *trainer);     /* empties, makes it */
 nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *directory,
-                                     struct nvdp_train_config *config, json_t **owner);
+                                     struct nvdp__train_options *config, json_t **owner);
 nvdp_status nvdp__rundir_write_run(struct nvdp__trainer *trainer);
 nvdp_status nvdp__rundir_write_result(struct nvdp__trainer *trainer,
                                       const struct nvdp_train_result *result);

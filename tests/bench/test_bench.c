@@ -10,14 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct nvdp_bench_config tiny(enum nvdp_bench_work work, enum nvdp_method method) {
+/* Training options; nvdp_config_free(). */
+static struct nvdp_config *training(struct nvdp_context *ctx, const char *const (*option)[2],
+                                    size_t options) {
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < options; i++)
+        cr_assert_eq(nvdp_config_set(config, option[i][0], option[i][1]), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+    return config;
+}
+
+static struct nvdp_bench_config tiny(struct nvdp_context *ctx, enum nvdp_bench_work work,
+                                     enum nvdp_method method, struct nvdp_config **train) {
+    const char *const options[][2] = {{"method", nvdp_method_name(method)},
+                                      {"batch", "2"},
+                                      {"max-length", "8"},
+                                      {"dropout", "-1"}};
     struct nvdp_bench_config config = nvdp_bench_config_default();
+    *train = training(ctx, options, 4);
     config.work = work;
     config.arch = "tiny";
     config.steps = 2;
-    config.train.method = method;
-    config.train.batch = 2;
-    config.train.max_length = 8;
+    config.train = *train;
     return config;
 }
 
@@ -50,7 +65,8 @@ Test(bench, counts_what_a_step_multiplies) {
     struct nvdp_context *ctx = support_context();
     for (int method = 0; method < 2; method++) {
         enum nvdp_method which = method == 0 ? NVDP_METHOD_BASE : NVDP_METHOD_NVDP;
-        struct nvdp_bench_config config = tiny(NVDP_BENCH_TRAIN, which);
+        struct nvdp_config *training = NULL;
+        struct nvdp_bench_config config = tiny(ctx, NVDP_BENCH_TRAIN, which, &training);
         struct nvdp_bench_result train = must_bench(ctx, &config);
         consistent(&config, &train);
         cr_assert_eq(train.tokens, 32);
@@ -66,6 +82,7 @@ Test(bench, counts_what_a_step_multiplies) {
         cr_assert_float_eq(encode.flops * seconds / (2 * tiny_flops), 1, 1e-9);
         cr_assert_float_eq(encode.encoder_flops / encode.tokens_per_second, 2 * weights, 1e-3);
         cr_assert_eq(encode.parameters, train.parameters);
+        nvdp_config_free(training);
     }
     nvdp_context_free(ctx);
 }
@@ -103,13 +120,16 @@ Test(bench, real_texts_in_the_order_of_training) {
     const char *path = support_scratch_path("batches.jsonl");
     config.work = NVDP_BENCH_ENCODE;
     config.steps = 16; /* an epoch has 15 batches of 8 */
-    config.train.data = task.data;
-    config.train.task = "sst2";
-    config.train.model = task.model;
-    config.train.batch = 8;
-    config.train.max_length = 10;
+    const char *const options[][2] = {{"data", task.data},
+                                      {"task", "sst2"},
+                                      {"model", task.model},
+                                      {"batch", "8"},
+                                      {"max-length", "10"}};
+    struct nvdp_config *train = training(ctx, options, 5);
+    config.train = train;
     config.batches = path;
     struct nvdp_bench_result result = must_bench(ctx, &config);
+    nvdp_config_free(train);
     consistent(&config, &result);
     cr_assert_eq(result.texts, 128);
     FILE *file = fopen(path, "r");
@@ -137,29 +157,31 @@ Test(bench, real_texts_in_the_order_of_training) {
     nvdp_context_free(ctx);
 }
 
-static void refused(const struct nvdp_bench_config *config, const char *message) {
-    struct nvdp_context *ctx = support_context();
+static void refused(struct nvdp_context *ctx, const struct nvdp_bench_config *config,
+                    const char *message) {
     struct nvdp_bench_result result;
     cr_assert_eq(nvdp_bench(ctx, config, &result), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
 }
 
 Test(bench, refuses_what_cannot_be) {
-    struct nvdp_bench_config config = tiny(NVDP_BENCH_TRAIN, NVDP_METHOD_NVDP);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *train = NULL;
+    struct nvdp_bench_config config = tiny(ctx, NVDP_BENCH_TRAIN, NVDP_METHOD_NVDP, &train);
     config.arch = "medium";
-    refused(&config, "arch 'medium': expected tiny");
+    refused(ctx, &config, "arch 'medium': expected tiny");
     config.arch = NULL;
-    refused(&config, "arch: expected a name, or a model, found none");
+    refused(ctx, &config, "arch: expected a name, or a model, found none");
     config.arch = "tiny";
     config.steps = 0;
-    refused(&config, "steps: expected 1 to 100000, found 0");
+    refused(ctx, &config, "steps: expected 1 to 100000, found 0");
     config.steps = 1;
-    config.train.batch = 0;
-    refused(&config, "batch: expected 1 to 65536, found 0");
-    config.train.batch = 1;
-    config.train.max_length = 513;
-    refused(&config, "max_length: expected at most the model's max_position_embeddings 512");
+    cr_assert_eq(nvdp_config_set(train, "batch", "0"), NVDP_ERR_ARGUMENT);
+    cr_assert_str_eq(nvdp_context_error(ctx), "batch: expected 1 to 65536, found 0");
+    cr_assert_eq(nvdp_config_set(train, "max-length", "513"), NVDP_OK);
+    refused(ctx, &config, "max_length: expected at most the model's max_position_embeddings 512");
+    nvdp_config_free(train);
+    nvdp_context_free(ctx);
 }
 
 Test(bench, rd_counts_ordered_pairs) {

@@ -1,7 +1,6 @@
 /* nvdp sweep as its users meet it. */
 #include "experiments/sweep/options.h"
 #include "program.h"
-#include "train/config.h"
 
 #include <criterion/criterion.h>
 #include <nvdp.h>
@@ -139,8 +138,6 @@ static bool is_of_the_call(const char *name) {
 }
 
 Test(sweep, a_grid_knows_every_option_of_train) {
-    struct nvdp_train_config config = nvdp_train_config_default();
-    json_t *defaults = nvdp__train_config_json(&config);
     struct outcome help = program_expect(0, "train --help");
     int options = 0;
     for (char *at = strstr(help.out, "  --"); at != NULL; at = strstr(at + 1, "  --")) {
@@ -149,10 +146,9 @@ Test(sweep, a_grid_knows_every_option_of_train) {
         snprintf(given, sizeof given, "%.*s", (int)length, at + 4);
         if (length == 0 || is_of_the_call(given)) continue;
         cr_assert(nvdp__option_name(given, name));
-        cr_expect_not_null(nvdp__option_value(defaults, name), "--%s is unknown to grids", given);
+        cr_expect(nvdp__option_exists(name), "--%s is unknown to grids", given);
         options++;
     }
     cr_assert_gt(options, 45, "only %d options in the help", options);
-    json_decref(defaults);
     program_release(&help);
 }

@@ -115,8 +115,12 @@ Test(usage, an_unknown_precision_names_the_known_ones) {
 }
 
 Test(usage, a_resumed_run_takes_no_other_options) {
-    refused("train --resume run --lr 1e-3", "option --lr: a resumed run keeps its own",
-            "try nvdp train --help");
+    const char *run = support_scratch_path("run");
+    char args[600];
+    struct outcome outcome = program_expect(0, "train %s --out %s", program_train_options(), run);
+    program_release(&outcome);
+    snprintf(args, sizeof args, "train --resume %s --lr 1e-3", run);
+    refused(args, "option --lr: a resumed run keeps its own", "try nvdp train --help");
 }
 
 Test(usage, exit_codes_of_the_library_s_errors) {

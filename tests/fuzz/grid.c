@@ -13,9 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check(struct nvdp_context *ctx, const struct nvdp__grid *grid) {
     if (grid->count == 0) abort();
     for (size_t i = 0; i < grid->count; i++) {
-        struct nvdp_train_config config = grid->run[i].config;
+        struct nvdp__train_options config = grid->run[i].config;
         config.out = "runs";
-        if (nvdp_train_config_check(ctx, &config) != NVDP_OK) abort();
+        if (nvdp__schema_check(ctx, &nvdp__train_schema, &config) != NVDP_OK) abort();
         if (i > 0 && grid->run[i].round < grid->run[i - 1].round) abort();
         if (strchr(grid->run[i].name, '/') != NULL) abort();
         for (size_t k = 0; k < i && i < 50; k++) {

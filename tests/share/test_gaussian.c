@@ -112,11 +112,13 @@ Test(gaussian, divergences_are_the_closed_forms) {
         struct nvdp_context *ctx = support_context();
         struct run_choice choice = choices[c];
         choice.epochs = 1;
-        struct nvdp_run_config config = nvdp_run_config_default();
+        struct nvdp_config *config = NULL;
         struct nvdp_posteriors *set = NULL;
-        config.run = task_run(ctx, "run", &choice, NULL);
-        cr_assert_eq(nvdp_run_posteriors(ctx, &config, &set), NVDP_OK, "%s",
+        cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+        cr_assert_eq(nvdp_config_set(config, "run", task_run(ctx, "run", &choice, NULL)), NVDP_OK);
+        cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
+        nvdp_config_free(config);
         cr_assert_eq(set->texts, TASK_DEV);
         cr_assert_eq(set->offset[TASK_DEV], TASK_DEV);
         cr_assert_eq(set->length, 1);
@@ -142,10 +144,12 @@ Test(gaussian, divergences_of_tokens_add_up) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = choices[2];
     choice.epochs = 1;
-    struct nvdp_run_config config = nvdp_run_config_default();
+    struct nvdp_config *config = NULL;
     struct nvdp_posteriors *set = NULL;
-    config.run = task_run(ctx, "run", &choice, NULL);
-    cr_assert_eq(nvdp_run_posteriors(ctx, &config, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "run", task_run(ctx, "run", &choice, NULL)), NVDP_OK);
+    cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
     cr_assert_eq(set->length, TASK_LENGTH);
     for (size_t r = 0; r < set->offset[TASK_DEV] * 16; r++) {
         set->logvar[r] = fmax(set->logvar[r], -2); /* within reach of the padding's variance */

@@ -83,9 +83,9 @@ struct task task_make_wide(struct nvdp_context *ctx) {
 
 /* --- training on it --- */
 
-struct nvdp_train_config task_config(const struct task *task, enum nvdp_method method,
-                                     const char *out) {
-    struct nvdp_train_config config = nvdp_train_config_default();
+struct nvdp__train_options task_config(const struct task *task, enum nvdp_method method,
+                                       const char *out) {
+    struct nvdp__train_options config = nvdp__train_defaults();
     config.task = "sst2";
     config.data = task->data;
     config.model = task->model;
@@ -96,7 +96,7 @@ struct nvdp_train_config task_config(const struct task *task, enum nvdp_method m
     config.lambda_d = 1e-3;
     config.epochs = 10;
     config.batch = 8;
-    config.lr = 1e-2;
+    config.adamw.lr = 1e-2;
     config.max_length = TASK_LENGTH;
     config.patience = 0;
     config.log_every = 5;
@@ -105,21 +105,34 @@ struct nvdp_train_config task_config(const struct task *task, enum nvdp_method m
 }
 
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
-                                    const struct nvdp_train_config *config) {
+                                    const struct nvdp__train_options *config) {
     struct nvdp_train_result result;
-    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     return result;
+}
+
+struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, int draws) {
+    struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
+    struct nvdp_config *config = NULL;
+    char number[16];
+    snprintf(number, sizeof number, "%d", draws);
+    cr_assert_eq(nvdp_evaluate_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "run", run), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "draws", number), NVDP_OK);
+    cr_assert_eq(nvdp_evaluate(ctx, config, &evaluation), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return evaluation;
 }
 
 const char *task_run(struct nvdp_context *ctx, const char *name, const struct run_choice *choice,
                      double *accuracy) {
     struct task task = task_make(ctx);
     const char *run = support_scratch_path(name);
-    struct nvdp_train_config config = task_config(&task, choice->method, run);
+    struct nvdp__train_options config = task_config(&task, choice->method, run);
     config.nvib.latent_dim = choice->latent_dim;
     config.nvib.length_policy = choice->policy;
     config.nvib.query = choice->query;
-    config.nvib.kappa = choice->kappa;
+    config.nvib.kappa = choice->kappa > 0 ? choice->kappa : 1;
     config.nvib.vib.vtdp_pool = choice->vtdp_pool;
     config.epochs = choice->epochs;
     config.overwrite = true;
@@ -137,7 +150,7 @@ static bool stop(void *user) {
     return --after->calls < 0;
 }
 
-void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config config) {
+void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options config) {
     char whole[512], parts[512];
     snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
     snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
@@ -148,15 +161,15 @@ void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config con
     struct stop_after after = {11};
     nvdp_context_set_cancel(ctx, stop, &after);
     config.out = parts;
-    nvdp_status status = nvdp_train(ctx, &config, &result);
-    config.resume = true;
+    nvdp_status status = nvdp__train(ctx, &config, &result);
+    config.resume = config.out;
     int stops = 0;
     while (status == NVDP_ERR_CANCELLED) {
         cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"), "%s",
                            nvdp_context_error(ctx));
         cr_assert_lt(++stops, 100);
         after.calls = 7 + stops;
-        status = nvdp_train(ctx, &config, &result);
+        status = nvdp__train(ctx, &config, &result);
     }
     /* the last stop may fall into the final score, where nothing is left to save */
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));

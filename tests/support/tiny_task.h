@@ -3,6 +3,7 @@
 #define NVDP_TESTS_SUPPORT_TINY_TASK_H
 
 #include "support.h"
+#include "train/options.h"
 #include <nvdp.h>
 
 /* Folders of the data and the model. */
@@ -19,11 +20,14 @@ struct task task_make(struct nvdp_context *ctx);
 /* With heads of 32 dimensions, which bfloat16 products want. */
 struct task task_make_wide(struct nvdp_context *ctx);
 /* A configuration that learns the task; out is in the scratch directory (static text). */
-struct nvdp_train_config task_config(const struct task *task, enum nvdp_method method,
-                                     const char *out);
+struct nvdp__train_options task_config(const struct task *task, enum nvdp_method method,
+                                       const char *out);
 /* Trains, and fails the test where that fails. */
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
-                                    const struct nvdp_train_config *config);
+                                    const struct nvdp__train_options *config);
+
+/* Scores a run on the dev file. */
+struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, int draws);
 
 /* What distinguishes the runs that tests share from. */
 struct run_choice {
@@ -42,5 +46,5 @@ const char *task_run(struct nvdp_context *ctx, const char *name, const struct ru
 
 /* Stopped again and again, at steps and inside validation, three epochs end in the bytes and
  * numbers of a run that was not; under names of their own in the scratch directory. */
-void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp_train_config config);
+void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options config);
 #endif

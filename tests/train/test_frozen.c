@@ -46,8 +46,8 @@ static void open_house(struct house *house) {
                  "%s", nvdp_context_error(house->ctx));
 }
 
-static struct nvdp_train_config config_of(const struct house *house, const char *out) {
-    struct nvdp_train_config config = task_config(&house->task, NVDP_METHOD_NVDP, out);
+static struct nvdp__train_options config_of(const struct house *house, const char *out) {
+    struct nvdp__train_options config = task_config(&house->task, NVDP_METHOD_NVDP, out);
     config.model = house->model;
     config.cache = house->cache;
     config.freeze_layers = 2;
@@ -60,9 +60,9 @@ static char *out_path(const char *name) {
     return strdup(support_scratch_path(name));
 }
 
-static void must_train(struct house *house, const struct nvdp_train_config *config,
+static void must_train(struct house *house, const struct nvdp__train_options *config,
                        struct nvdp_train_result *result) {
-    cr_assert_eq(nvdp_train(house->ctx, config, result), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__train(house->ctx, config, result), NVDP_OK, "%s",
                  nvdp_context_error(house->ctx));
 }
 
@@ -90,7 +90,7 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     char *kept = out_path("kept"), *found = out_path("found"), *computed = out_path("computed"),
          *bare = out_path("bare"), path[1024];
     struct nvdp_train_result first, other;
-    struct nvdp_train_config config = config_of(&house, kept);
+    struct nvdp__train_options config = config_of(&house, kept);
     config.protocol = protocol;
     config.method = method;
     must_train(&house, &config, &first);
@@ -104,7 +104,7 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     cr_assert_eq(after.st_ino, before.st_ino); /* not made again */
     cr_assert_eq(files(&house, "prefix-", NULL), stores);
     config.out = computed;
-    config.recompute_prefix = true;
+    config.no_prefix_cache = true;
     must_train(&house, &config, &other);
     config.out = bare;
     config.cache = NULL;
@@ -116,11 +116,7 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     cr_assert_eq(first.test.mean[0], other.test.mean[0]);
     cr_assert_eq(first.loss_g, other.loss_g);
     /* a loaded model runs whole, and scores the same */
-    struct nvdp_run_config run = nvdp_run_config_default();
-    struct nvdp_evaluation again;
-    run.run = kept;
-    run.draws = 3;
-    cr_assert_eq(nvdp_evaluate(house.ctx, &run, &again), NVDP_OK);
+    struct nvdp_evaluation again = task_evaluate(house.ctx, kept, 3);
     cr_assert_eq(again.scores.mean[0], first.test.mean[0]);
     cr_assert_eq(house.notices, 0);
     free(kept);
@@ -148,7 +144,7 @@ Test(frozen, a_saved_model_is_whole) {
     open_house(&house);
     char *out = out_path("run"), path[1024];
     struct nvdp_train_result result;
-    struct nvdp_train_config config = config_of(&house, out);
+    struct nvdp__train_options config = config_of(&house, out);
     must_train(&house, &config, &result);
     struct nvdp_safetensors *from = NULL, *to = NULL;
     snprintf(path, sizeof path, "%s/model.safetensors", house.model);
@@ -200,21 +196,21 @@ Test(frozen, resumes_exactly) {
     open_house(&house);
     char *whole = out_path("whole"), *parts = out_path("parts");
     struct nvdp_train_result result;
-    struct nvdp_train_config config = config_of(&house, whole);
+    struct nvdp__train_options config = config_of(&house, whole);
     must_train(&house, &config, &result);
     config.out = parts;
     config.cache = support_scratch_path("other");
     struct stop_after after = {1, false};
     nvdp_context_set_cancel(house.ctx, stop, &after);
-    nvdp_status status = nvdp_train(house.ctx, &config, &result);
+    nvdp_status status = nvdp__train(house.ctx, &config, &result);
     cr_assert_eq(status, NVDP_ERR_CANCELLED);
     cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "states were computed; continue with"),
                        "%s", nvdp_context_error(house.ctx));
-    config.resume = true;
+    config.resume = config.out;
     for (int stops = 0; status == NVDP_ERR_CANCELLED; stops++) {
         cr_assert_lt(stops, 100);
         after.calls = 9 + stops;
-        status = nvdp_train(house.ctx, &config, &result);
+        status = nvdp__train(house.ctx, &config, &result);
     }
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(house.ctx));
     same_model(whole, parts);
@@ -228,14 +224,14 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     struct house house;
     open_house(&house);
     char *killed = out_path("killed"), *whole = out_path("whole");
-    struct nvdp_train_config config = config_of(&house, killed);
+    struct nvdp__train_options config = config_of(&house, killed);
     struct nvdp_train_result result;
     nvdp_context_set_threads(house.ctx, 1);
     pid_t child = fork();
     if (child == 0) {
         struct stop_after after = {2, true};
         nvdp_context_set_cancel(house.ctx, stop, &after);
-        (void)nvdp_train(house.ctx, &config, &result);
+        (void)nvdp__train(house.ctx, &config, &result);
         _exit(0);
     }
     int code = 0;
@@ -244,11 +240,11 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     char path[1024];
     cr_assert_eq(files(&house, "prefix-", path), 1);
     cr_assert_not_null(strstr(path, ".partial"));
-    config.resume = true;
+    config.resume = config.out;
     must_train(&house, &config, &result);
     cr_assert_eq(files(&house, "prefix-", path), 1);
     cr_assert_null(strstr(path, ".partial"));
-    config.resume = false;
+    config.resume = NULL;
     config.cache = NULL;
     config.out = whole;
     must_train(&house, &config, &result);
@@ -263,7 +259,7 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
     open_house(&house);
     char *good = out_path("good"), path[1024];
     struct nvdp_train_result result;
-    struct nvdp_train_config config = config_of(&house, good);
+    struct nvdp__train_options config = config_of(&house, good);
     must_train(&house, &config, &result);
     cr_assert_eq(files(&house, "prefix-", path), 1);
     struct stat info;
@@ -316,10 +312,10 @@ Test(frozen, runs_beside_each_other_share_one_file) {
         out[i] = out_path(name);
         child[i] = fork();
         if (child[i] > 0) continue;
-        struct nvdp_train_config config = config_of(&house, out[i]);
+        struct nvdp__train_options config = config_of(&house, out[i]);
         struct nvdp_train_result result;
         config.epochs = 1;
-        _exit(nvdp_train(house.ctx, &config, &result) == NVDP_OK ? 0 : 1);
+        _exit(nvdp__train(house.ctx, &config, &result) == NVDP_OK ? 0 : 1);
     }
     for (int i = 0; i < RUNS; i++) {
         int code = -1;
@@ -338,7 +334,7 @@ Test(frozen, where_nothing_can_be_kept_it_is_computed) {
     open_house(&house);
     char *good = out_path("good"), *other = out_path("other");
     struct nvdp_train_result result;
-    struct nvdp_train_config config = config_of(&house, good);
+    struct nvdp__train_options config = config_of(&house, good);
     must_train(&house, &config, &result);
     config.out = other;
     config.cache = house.task.data; /* a folder's name that is a file's below */
@@ -356,8 +352,8 @@ Test(frozen, a_plan_says_what_it_takes) {
     struct house house;
     open_house(&house);
     struct nvdp_train_plan plan;
-    struct nvdp_train_config config = config_of(&house, support_scratch_path("run"));
-    cr_assert_eq(nvdp_train_plan(house.ctx, &config, &plan), NVDP_OK);
+    struct nvdp__train_options config = config_of(&house, support_scratch_path("run"));
+    cr_assert_eq(nvdp__train_plan(house.ctx, &config, &plan), NVDP_OK);
     size_t vocabulary = 15, d = 16, wide = 32, norm = 2 * d;
     size_t layer = 4 * (d * d + d) + (wide * d + wide) + (d * wide + d) + 2 * norm;
     cr_assert_eq(plan.frozen_parameters, (vocabulary + 16 + 2) * d + norm + 2 * layer);
@@ -365,11 +361,11 @@ Test(frozen, a_plan_says_what_it_takes) {
     cr_assert_eq(files(&house, "", NULL), 0);                     /* nothing was written */
     size_t all = plan.parameters + plan.frozen_parameters;
     config.freeze_layers = 0;
-    cr_assert_eq(nvdp_train_plan(house.ctx, &config, &plan), NVDP_OK);
+    cr_assert_eq(nvdp__train_plan(house.ctx, &config, &plan), NVDP_OK);
     cr_assert_eq(plan.parameters, all);
     cr_assert_eq(plan.prefix_bytes, 0);
     config.freeze_layers = 4;
-    cr_assert_eq(nvdp_train_plan(house.ctx, &config, &plan), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp__train_plan(house.ctx, &config, &plan), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "freeze_layers: expected 1 to"));
     nvdp_context_free(house.ctx);
 }

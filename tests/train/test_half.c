@@ -15,11 +15,11 @@ static void listen(enum nvdp_log_level level, const char *message, void *user) {
     heard->notices += level == NVDP_LOG_NOTICE && strstr(message, "precision bf16") != NULL;
 }
 
-static struct nvdp_train_config config_in(const struct task *task, enum nvdp_precision precision,
-                                          const char *out) {
-    struct nvdp_train_config config = task_config(task, NVDP_METHOD_NVDP, out);
+static struct nvdp__train_options config_in(const struct task *task, enum nvdp_precision precision,
+                                            const char *out) {
+    struct nvdp__train_options config = task_config(task, NVDP_METHOD_NVDP, out);
     config.epochs = 4;
-    config.lr = 3e-3;
+    config.adamw.lr = 3e-3;
     config.dropout = 0.1;
     config.precision = precision;
     return config;
@@ -28,11 +28,11 @@ static struct nvdp_train_config config_in(const struct task *task, enum nvdp_pre
 static struct nvdp_train_result train_in(const struct task *task, enum nvdp_precision precision,
                                          int threads, const char *out, struct heard *heard) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_train_config config = config_in(task, precision, out);
+    struct nvdp__train_options config = config_in(task, precision, out);
     struct nvdp_train_result result;
     cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
     nvdp_context_set_log(ctx, listen, heard);
-    cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
     return result;
 }
@@ -65,12 +65,12 @@ Test(half, gaussian_methods_learn) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        struct nvdp_train_config config =
+        struct nvdp__train_options config =
             config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("gaussian"));
         struct nvdp_train_result result;
         config.method = methods[i];
         config.overwrite = true;
-        cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
         cr_expect_gt(result.test.mean[0], 0.9, "%s: accuracy %g", nvdp_method_name(methods[i]),
                      result.test.mean[0]);
     }

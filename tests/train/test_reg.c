@@ -10,32 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct nvdp_train_config reg_config(const struct task *task, const char *out) {
-    struct nvdp_train_config config = task_config(task, NVDP_METHOD_REG, out);
-    nvdp_train_config_imply(&config);
+static struct nvdp__train_options reg_config(const struct task *task, const char *out) {
+    struct nvdp__train_options config = task_config(task, NVDP_METHOD_REG, out);
+    nvdp__schema_imply(&nvdp__train_schema, &config);
     return config;
 }
 
 Test(reg, implies_dropout_and_decay_towards_the_checkpoint) {
-    struct nvdp_train_config config = nvdp_train_config_default();
-    nvdp_train_config_imply(&config);
+    struct nvdp__train_options config = nvdp__train_defaults();
+    nvdp__schema_imply(&nvdp__train_schema, &config);
     cr_expect_eq(config.dropout, 0);
-    cr_expect_eq(config.decay_to, NVDP_DECAY_TO_ZERO);
-    cr_expect_eq(config.kl_schedule, NVDP_KL_CONSTANT);
+    cr_expect_eq(config.decay_to, NVDP__DECAY_TO_ZERO);
+    cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
     config.method = NVDP_METHOD_REG;
-    config.weight_decay = 0;
-    nvdp_train_config_imply(&config);
+    config.adamw.weight_decay = 0;
+    nvdp__schema_imply(&nvdp__train_schema, &config);
     cr_expect_eq(config.dropout, 0.1);
     cr_expect_eq(config.classifier_dropout, 0.1);
-    cr_expect_eq(config.weight_decay, 0.01);
-    cr_expect_eq(config.decay_to, NVDP_DECAY_TO_PRETRAINED);
-    cr_expect_eq(config.kl_schedule, NVDP_KL_CONSTANT);
+    cr_expect_eq(config.adamw.weight_decay, 0.01);
+    cr_expect_eq(config.decay_to, NVDP__DECAY_TO_PRETRAINED);
+    cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
 }
 
 Test(reg, learns) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_expect_eq(result.test.draws, 1); /* no noise */
@@ -82,7 +82,7 @@ static void plain_begin(struct plain *p, struct nvdp_context *ctx, const struct 
 static void plain_step(struct plain *p, const struct nvdp__trainer *t,
                        const struct nvdp__step_report *report, int step) {
     const struct nvdp__params *params = &t->model->params;
-    const struct nvdp_train_config *c = &t->config;
+    const struct nvdp__adamw_options *c = &t->config.adamw;
     double scale = report->norm > c->clip_norm ? c->clip_norm / (report->norm + 1e-6) : 1;
     for (size_t k = 0; k < params->count; k++) {
         const struct nvdp__param *entry = &params->entry[k];
@@ -126,8 +126,8 @@ Test(reg, steps_are_those_of_a_plain_loop) {
     struct task task = task_make(ctx);
     struct nvdp__trainer t = {.ctx = ctx, .config = reg_config(&task, support_scratch_path("run"))};
     struct plain plain;
-    t.config.weight_decay = 3; /* so that decay is a large part of a step */
-    t.config.warmup = 0;
+    t.config.adamw.weight_decay = 3; /* so that decay is a large part of a step */
+    t.config.adamw.warmup = 0;
     open_trainer(&t);
     plain_begin(&plain, ctx, &t);
     for (int step = 1; step <= STEPS; step++) {
@@ -171,7 +171,7 @@ Test(reg, resumes_exactly_in_bfloat16) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
-    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     config.precision = NVDP_PRECISION_BF16;
     task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
@@ -181,9 +181,9 @@ Test(reg, resumes_exactly_in_bfloat16) {
 Test(reg, nvdp_that_decays_towards_the_checkpoint_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     config.method = NVDP_METHOD_NVDP;
-    config.weight_decay = 0.5;
+    config.adamw.weight_decay = 0.5;
     task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
 }
@@ -208,15 +208,15 @@ static void change_a_weight(const char *directory) {
 Test(reg, another_checkpoint_cannot_be_decayed_to) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     struct nvdp_train_result result;
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop, &calls);
-    cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
     change_a_weight(task.model);
-    config.resume = true;
+    config.resume = config.out;
     nvdp_context_set_cancel(ctx, NULL, NULL);
-    cr_assert_eq(nvdp_train(ctx, &config, &result), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
     const char *message = nvdp_context_error(ctx);
     cr_expect_not_null(strstr(message, "state.ckpt: expected the weights"), "%s", message);
     cr_expect_not_null(strstr(message, task.model), "%s", message);
@@ -264,17 +264,17 @@ static const char norm[] = "bert.encoder.layer.0.output.LayerNorm.weight";
 
 /* Rate times decay is 1 in the first step, and gradients are clipped to nothing (1e-6, over Adam's
  * epsilon of 1, at a rate of 0.1 in 14 steps): weights are where decay pulls them to. */
-static void pulls(enum nvdp_decay_to to, size_t freeze_layers) {
+static void pulls(enum nvdp__decay_to to, size_t freeze_layers) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    const double rest = 2e-6, kept = to == NVDP_DECAY_TO_PRETRAINED ? 1 : 0;
-    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    const double rest = 2e-6, kept = to == NVDP__DECAY_TO_PRETRAINED ? 1 : 0;
+    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     config.decay_to = to;
-    config.weight_decay = 10;
-    config.lr = 0.1;
-    config.clip_norm = 1e-6;
-    config.adam_eps = 1;
-    config.warmup = 0;
+    config.adamw.weight_decay = 10;
+    config.adamw.lr = 0.1;
+    config.adamw.clip_norm = 1e-6;
+    config.adamw.adam_eps = 1;
+    config.adamw.warmup = 0;
     config.epochs = 1;
     config.freeze_layers = freeze_layers;
     task_train(ctx, &config);
@@ -288,25 +288,25 @@ static void pulls(enum nvdp_decay_to to, size_t freeze_layers) {
 }
 
 Test(reg, decay_pulls_to_the_checkpoint_and_the_classifier_to_zero) {
-    pulls(NVDP_DECAY_TO_PRETRAINED, 0);
+    pulls(NVDP__DECAY_TO_PRETRAINED, 0);
 }
 
 Test(reg, decay_pulls_to_zero_where_it_is_told_to) {
-    pulls(NVDP_DECAY_TO_ZERO, 0);
+    pulls(NVDP__DECAY_TO_ZERO, 0);
 }
 
 Test(reg, frozen_layers_stay) {
-    pulls(NVDP_DECAY_TO_PRETRAINED, 1);
+    pulls(NVDP__DECAY_TO_PRETRAINED, 1);
 }
 
 Test(reg, a_plan_counts_the_anchor) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = reg_config(&task, support_scratch_path("run"));
+    struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     struct nvdp_train_plan plan[2];
     for (int to = 0; to < 2; to++) {
-        config.decay_to = to == 0 ? NVDP_DECAY_TO_ZERO : NVDP_DECAY_TO_PRETRAINED;
-        cr_assert_eq(nvdp_train_plan(ctx, &config, &plan[to]), NVDP_OK, "%s",
+        config.decay_to = to == 0 ? NVDP__DECAY_TO_ZERO : NVDP__DECAY_TO_PRETRAINED;
+        cr_assert_eq(nvdp__train_plan(ctx, &config, &plan[to]), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
     }
     cr_expect_geq(plan[1].memory_bytes - plan[0].memory_bytes, 4 * plan[0].parameters);

@@ -21,8 +21,8 @@ Test(schedule, learning_rate_rises_then_falls_to_zero) {
 /* 20 steps, delay a fifth, ramp half: 0 up to step 4, then a tenth more each step, 1 from step 14.
  */
 Test(schedule, warmup_waits_then_rises_then_stays) {
-    struct nvdp_train_config config = nvdp_train_config_default();
-    config.kl_schedule = NVDP_KL_WARMUP;
+    struct nvdp__train_options config = nvdp__train_defaults();
+    config.kl_schedule = NVDP__KL_WARMUP;
     config.kl_delay = 0.2;
     config.kl_ramp = 0.5;
     for (uint64_t step = 0; step < 20; step++) {
@@ -38,8 +38,8 @@ Test(schedule, warmup_waits_then_rises_then_stays) {
 }
 
 Test(schedule, warmup_without_ramp_delay_or_end) {
-    struct nvdp_train_config config = nvdp_train_config_default();
-    config.kl_schedule = NVDP_KL_WARMUP;
+    struct nvdp__train_options config = nvdp__train_defaults();
+    config.kl_schedule = NVDP__KL_WARMUP;
     config.kl_delay = 0.25;
     config.kl_ramp = 0; /* a jump */
     cr_expect_eq(nvdp__kl_weight(&config, 4, 20), 0);
@@ -56,21 +56,21 @@ Test(schedule, warmup_without_ramp_delay_or_end) {
 }
 
 Test(schedule, constant_and_decay) {
-    struct nvdp_train_config config = nvdp_train_config_default();
+    struct nvdp__train_options config = nvdp__train_defaults();
     for (uint64_t step = 0; step < 20; step++) {
-        config.kl_schedule = NVDP_KL_CONSTANT;
+        config.kl_schedule = NVDP__KL_CONSTANT;
         cr_expect_eq(nvdp__kl_weight(&config, step, 20), 1);
-        config.kl_schedule = NVDP_KL_DECAY;
+        config.kl_schedule = NVDP__KL_DECAY;
         cr_expect_float_eq(nvdp__kl_weight(&config, step, 20), (double)(20 - step) / 20, 1e-15);
     }
 }
 
 /* A run's lines of steps, with the weight the schedule says and the loss that follows from it. */
-static void check_run(enum nvdp_kl_schedule schedule) {
+static void check_run(enum nvdp__kl_schedule schedule) {
     enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.epochs = 2;
     config.log_every = 1;
@@ -105,23 +105,23 @@ static void check_run(enum nvdp_kl_schedule schedule) {
 }
 
 Test(schedule, a_run_follows_it) {
-    check_run(NVDP_KL_WARMUP);
+    check_run(NVDP__KL_WARMUP);
 }
 
 Test(schedule, a_run_follows_its_decay) {
-    check_run(NVDP_KL_DECAY);
+    check_run(NVDP__KL_DECAY);
 }
 
 /* Full weight where it is the published losses' default, a late rise where it is the exact one's.
  */
 Test(schedule, the_regularizer_implies_it) {
-    struct nvdp_train_config config = nvdp_train_config_default();
-    nvdp_train_config_imply(&config);
+    struct nvdp__train_options config = nvdp__train_defaults();
+    nvdp__schema_imply(&nvdp__train_schema, &config);
     cr_expect_eq(config.nvib.regularizer, NVDP_REGULARIZER_PUBLISHED);
-    cr_expect_eq(config.kl_schedule, NVDP_KL_CONSTANT);
+    cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
     config.nvib.regularizer = NVDP_REGULARIZER_KL;
-    nvdp_train_config_imply(&config);
-    cr_expect_eq(config.kl_schedule, NVDP_KL_WARMUP);
+    nvdp__schema_imply(&nvdp__train_schema, &config);
+    cr_expect_eq(config.kl_schedule, NVDP__KL_WARMUP);
     cr_expect_eq(config.kl_delay, 0.2);
     cr_expect_eq(config.kl_ramp, 0.5);
 }

@@ -13,17 +13,13 @@
 static void learns(enum nvdp_method method) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = task_config(&task, method, support_scratch_path("run"));
+    struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
     struct nvdp_train_result result = task_train(ctx, &config);
     /* one word decides: far above the majority class, .5 */
     cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
     cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
     cr_assert_eq(result.steps, 10 * 14); /* 108 texts in batches of 8 */
-    struct nvdp_run_config run = nvdp_run_config_default();
-    struct nvdp_evaluation again;
-    run.run = config.out;
-    run.draws = 3;
-    cr_assert_eq(nvdp_evaluate(ctx, &run, &again), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 3);
     cr_assert_eq(again.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
     nvdp_context_free(ctx);
 }
@@ -51,14 +47,14 @@ Test(train, vtdp_learns) {
 Test(train, exact_kl_in_a_narrow_latent_learns) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     config.nvib.regularizer = NVDP_REGULARIZER_KL;
     config.nvib.latent_dim = 4;
     config.nvib.stdev_tau = 0.3;
     config.nvib.alpha_tau = -2;
     config.nvib.delta = 1;
-    config.kl_schedule = NVDP_KL_WARMUP;
+    config.kl_schedule = NVDP__KL_WARMUP;
     config.epochs = 20;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_assert_gt(result.test.mean[0], 0.8, "accuracy %g", result.test.mean[0]);
@@ -68,7 +64,7 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
 static void resumes_exactly(enum nvdp_method method, bool dropout) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = task_config(&task, method, support_scratch_path("run"));
+    struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
     config.dropout = dropout ? 0.1 : 0;
     task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
@@ -93,7 +89,7 @@ Test(train, seeds_differ_and_repeat) {
     snprintf(a, sizeof a, "%s", support_scratch_path("a"));
     snprintf(b, sizeof b, "%s", support_scratch_path("b"));
     snprintf(c, sizeof c, "%s", support_scratch_path("c"));
-    struct nvdp_train_config config = task_config(&task, NVDP_METHOD_NVDP, a);
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_NVDP, a);
     config.epochs = 1;
     task_train(ctx, &config);
     config.out = b;
@@ -109,9 +105,9 @@ Test(train, seeds_differ_and_repeat) {
 Test(train, early_stopping_counts_epochs_without_improvement) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    config.lr = 0; /* nothing improves */
+    config.adamw.lr = 0; /* nothing improves */
     config.patience = 2;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_assert(result.early_stopped);
@@ -120,21 +116,21 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
     nvdp_context_free(ctx);
 }
 
-static void refuses(const struct nvdp_train_config *config, struct nvdp_context *ctx,
+static void refuses(const struct nvdp__train_options *config, struct nvdp_context *ctx,
                     nvdp_status expected, const char *words) {
     struct nvdp_train_result result;
-    cr_assert_eq(nvdp_train(ctx, config, &result), expected, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__train(ctx, config, &result), expected, "%s", nvdp_context_error(ctx));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
 }
 
 Test(train, divergence_stops_with_a_clear_message) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    config.lr = 10;
-    config.clip_norm = 0;
-    config.weight_decay = 10; /* x -= 100 x a step: overflows soon */
+    config.adamw.lr = 10;
+    config.adamw.clip_norm = 0;
+    config.adamw.weight_decay = 10; /* x -= 100 x a step: overflows soon */
     config.epochs = 40;
     refuses(&config, ctx, NVDP_ERR_NUMERIC, "diverged");
     nvdp_context_free(ctx);
@@ -143,7 +139,7 @@ Test(train, divergence_stops_with_a_clear_message) {
 Test(train, a_directory_in_use_is_refused_then_overwritten) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     config.epochs = 1;
     task_train(ctx, &config);
@@ -156,13 +152,13 @@ Test(train, a_directory_in_use_is_refused_then_overwritten) {
 Test(train, bad_configurations_name_field_value_and_range) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config good =
+    struct nvdp__train_options good =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    struct nvdp_train_config config = good;
+    struct nvdp__train_options config = good;
     config.batch = 0;
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "batch: expected 1");
     config = good;
-    config.lr = NAN;
+    config.adamw.lr = NAN;
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "lr: expected 0");
     config = good;
     config.max_length = 64;
@@ -187,7 +183,7 @@ Test(train, bad_configurations_name_field_value_and_range) {
 Test(train, an_unwritable_output_is_an_io_error) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config = task_config(&task, NVDP_METHOD_BASE, "/dev/null/run");
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, "/dev/null/run");
     refuses(&config, ctx, NVDP_ERR_IO, "/dev/null");
     nvdp_context_free(ctx);
 }
@@ -200,7 +196,7 @@ Test(train, vocabulary_of_another_size_is_refused) {
     FILE *file = fopen(path, "a");
     fprintf(file, "extra\n");
     fclose(file);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     refuses(&config, ctx, NVDP_ERR_INPUT, "vocab");
     nvdp_context_free(ctx);
@@ -209,20 +205,20 @@ Test(train, vocabulary_of_another_size_is_refused) {
 Test(train, plan_counts_without_writing) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options resolved = config;
     struct nvdp_train_plan plan;
-    cr_assert_eq(nvdp_train_plan(ctx, &config, &plan), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__train_plan(ctx, &resolved, &plan), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(plan.train_texts, 108);
     cr_assert_eq(plan.validation_texts, 12);
     cr_assert_eq(plan.test_texts, 40);
     cr_assert_eq(plan.steps, 10 * 14);
     cr_assert_gt(plan.memory_bytes, 4 * 4 * plan.parameters);
-    cr_assert_eq(config.nvib.length, 0);
-    cr_assert_eq(plan.nvib.length, config.max_length);
-    cr_assert_gt(plan.nvib.latent_dim, 0);
-    cr_assert_gt(plan.nvib.latent_heads, 0);
-    cr_assert_neq(plan.nvib.pool, NVDP_POOL_AUTO);
+    cr_assert_eq(resolved.nvib.length, config.max_length);
+    cr_assert_gt(resolved.nvib.latent_dim, 0);
+    cr_assert_gt(resolved.nvib.latent_heads, 0);
+    cr_assert_neq(resolved.nvib.pool, NVDP_POOL_AUTO);
     cr_assert_neq(access(config.out, F_OK), 0);
     nvdp_context_free(ctx);
 }
@@ -230,16 +226,16 @@ Test(train, plan_counts_without_writing) {
 Test(train, every_failed_allocation_is_reported) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_config config =
+    struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     struct nvdp_train_result result;
     config.epochs = 1;
-    config.decay_to = NVDP_DECAY_TO_PRETRAINED;
+    config.decay_to = NVDP__DECAY_TO_PRETRAINED;
     config.overwrite = true;
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 4000; k += 1 + k / 16) {
         nvdp__fail_allocation(ctx, k);
-        status = nvdp_train(ctx, &config, &result);
+        status = nvdp__train(ctx, &config, &result);
     }
     nvdp__fail_allocation(ctx, 0);
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));

@@ -1,0 +1,271 @@
+/* The options of training: one row each, from which defaults, checks, help, files, the grids of
+ * sweeps, the differences in reports, and the comparison on --resume follow (base/schema.h). */
+#include "train/options.h"
+
+#include "mechanism/options.h"
+#include <nvdp/evaluate.h>
+#include <string.h>
+
+const char *const nvdp__protocol_names[] = {
+    [NVDP_PROTOCOL_HOLDOUT] = "holdout", [NVDP_PROTOCOL_DEV] = "dev", NULL};
+static const char *const precisions[] = {
+    [NVDP_PRECISION_F32] = "f32", [NVDP_PRECISION_BF16] = "bf16", NULL};
+static const char *const schedules[] = {[NVDP__KL_CONSTANT] = "constant",
+                                        [NVDP__KL_WARMUP] = "warmup",
+                                        [NVDP__KL_DECAY] = "decay",
+                                        NULL};
+static const char *const anchors[] = {
+    [NVDP__DECAY_TO_ZERO] = "zero", [NVDP__DECAY_TO_PRETRAINED] = "pretrained", NULL};
+
+#define AT(member) NVDP_OPTION_AT(struct nvdp__train_options, member)
+
+static const struct nvdp_option task_options[] = {
+    {"task", NVDP_OPTION_TEXT, "TASK",
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (a file of your own)", NULL, AT(task),
+     .group = "Task and data:", .traits = NVDP_TRAIT_REQUIRED},
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv", NULL, AT(data),
+     .traits = NVDP_TRAIT_REQUIRED},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
+     AT(columns.text_column), .parent = "columns", .key = "text"},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
+     AT(columns.text_pair_column), .parent = "columns", .key = "pair"},
+    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column", NULL,
+     AT(columns.label_column), .parent = "columns", .key = "label"},
+    {"regression", NVDP_OPTION_FLAG, NULL, "tsv: labels are scores", NULL, AT(columns.regression),
+     .parent = "columns"},
+    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to", "128", AT(max_length),
+     .unit = "tokens", .min = 3, .max = 4096},
+    {"limit-train", NVDP_OPTION_INTEGER, "N", "train on a seeded sample of N rows; 0: all", "0",
+     AT(limit_train), .unit = "texts"},
+    {"skip-bad-rows", NVDP_OPTION_FLAG, NULL,
+     "count malformed rows instead of stopping at the first", NULL, AT(skip_bad_rows)},
+    {"protocol", NVDP_OPTION_CHOICE, "P",
+     "select the epoch on a part of train (holdout) or on the dev file (dev)", "holdout",
+     AT(protocol), .choices = nvdp__protocol_names},
+    {"holdout", NVDP_OPTION_REAL, "X", "share of train kept for validation", "0.1", AT(holdout),
+     .min = 1e-4, .max = 0.9},
+    {0},
+};
+
+static const struct nvdp_option model_options[] = {
+    {"model", NVDP_OPTION_TEXT, "DIR", "BERT to start from, a directory in Hugging Face layout",
+     NULL, AT(model), .group = "Model:", .traits = NVDP_TRAIT_REQUIRED},
+    {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
+     AT(method), .choices = nvdp__method_names},
+    {"dropout", NVDP_OPTION_REAL, "X",
+     "hidden and attention dropout; negative: the checkpoint's; reg implies 0.1", "0", AT(dropout),
+     .max = 0.99, .traits = NVDP_TRAIT_NEGATIVE},
+    {"classifier-dropout", NVDP_OPTION_REAL, "X", "dropout before the classifier; reg implies 0.1",
+     "0", AT(classifier_dropout), .max = 0.99},
+    {"freeze-layers", NVDP_OPTION_INTEGER, "K",
+     "the embeddings and the first K layers keep the checkpoint's weights and run without "
+     "dropout; what they make of the texts is computed once; 0: train all",
+     "0", AT(freeze_layers), .unit = "layers", .max = 1024},
+    {"precision", NVDP_OPTION_CHOICE, "P", "f32 or bf16", "f32", AT(precision),
+     .choices = precisions},
+    {0},
+};
+
+static const struct nvdp_option lambda_options[] = {
+    {"lambda-g", NVDP_OPTION_REAL, "X", "weight of the Gaussian regulariser", "0.01", AT(lambda_g),
+     .max = 1e6, .group = "Privacy's weight in the loss:", .traits = NVDP_TRAIT_BOTTLENECK},
+    {"lambda-d", NVDP_OPTION_REAL, "X", "weight of the Dirichlet regulariser", "0.01", AT(lambda_d),
+     .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"lambda", NVDP_OPTION_REAL, "X", "sets --lambda-g and --lambda-d",
+     .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NO_DEFAULT,
+     .sets = (const char *const[]){"lambda-g", "lambda-d", NULL}},
+    {0},
+};
+
+static const struct nvdp_option schedule_options[] = {
+    {"kl-schedule", NVDP_OPTION_CHOICE, "S",
+     "constant, warmup or decay; regularizer kl implies warmup, delay 0.2, ramp 0.5", "constant",
+     AT(kl_schedule), .choices = schedules, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"kl-delay", NVDP_OPTION_REAL, "X", "warmup: share of the steps with weight 0", "0.2",
+     AT(kl_delay), .max = 1, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"kl-ramp", NVDP_OPTION_REAL, "X",
+     "warmup: share of the steps over which the weight rises to 1", "0.5", AT(kl_ramp), .max = 1,
+     .traits = NVDP_TRAIT_BOTTLENECK},
+    {0},
+};
+
+static const struct nvdp_option epoch_options[] = {
+    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the training texts", "10", AT(epochs),
+     .min = 1, .max = 10000, .group = "Optimiser:"},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", "32", AT(batch), .unit = "texts", .min = 1,
+     .max = 65536},
+    {0},
+};
+
+#define ADAMW(member) NVDP_OPTION_AT(struct nvdp__adamw_options, member)
+const struct nvdp_option nvdp__adamw_options[] = {
+    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate", "2e-05", ADAMW(lr), .max = 10},
+    {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",
+     "0.1", ADAMW(warmup), .max = 1},
+    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", ADAMW(weight_decay),
+     .max = 10},
+    {"clip-norm", NVDP_OPTION_REAL, "X", "largest norm of the gradient; 0: no clipping", "1",
+     ADAMW(clip_norm), .max = 1e9},
+    {"beta1", NVDP_OPTION_REAL, "X", "Adam's first-moment decay", "0.9", ADAMW(beta1),
+     .max = 0.999999},
+    {"beta2", NVDP_OPTION_REAL, "X", "Adam's second-moment decay", "0.999", ADAMW(beta2),
+     .max = 0.999999999},
+    {"adam-eps", NVDP_OPTION_REAL, "X", "Adam's epsilon", "1e-08", ADAMW(adam_eps), .min = 1e-30,
+     .max = 1},
+    {0},
+};
+
+static const struct nvdp_option end_options[] = {
+    {"decay-to", NVDP_OPTION_CHOICE, "W",
+     "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it lacks, as "
+     "the classifier, towards 0); reg implies pretrained and weight decay 0.01",
+     "zero", AT(decay_to), .choices = anchors},
+    {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never",
+     "3", AT(patience), .unit = "epochs"},
+    {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
+
+    {"out", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, AT(out),
+     .group = "Output:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    {"resume", NVDP_OPTION_TEXT, "RUN",
+     "continue the run in this directory with its own configuration", NULL, AT(resume),
+     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "empty a non-empty run directory first", NULL,
+     AT(overwrite), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"cache", NVDP_OPTION_TEXT, "DIR",
+     "folder that keeps tokens and frozen layers' states between runs (default "
+     "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
+     NULL, AT(cache), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED | NVDP_TRAIT_NO_DEFAULT},
+    {"no-prefix-cache", NVDP_OPTION_FLAG, NULL,
+     "compute frozen layers' states in each step, keep none", NULL, AT(no_prefix_cache),
+     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"eval-batch", NVDP_OPTION_INTEGER, "N", "texts a batch of evaluation", "32", AT(eval_batch),
+     .unit = "texts", .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
+    {"eval-draws", NVDP_OPTION_INTEGER, "N", "noise draws of the final score", "5", AT(eval_draws),
+     .unit = "draws", .min = 1, .max = 10000},
+    {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", "50",
+     AT(log_every), .unit = "steps", .min = 1, .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    {"checkpoint-seconds", NVDP_OPTION_REAL, "X", "seconds between saved states within an epoch",
+     "300", AT(checkpoint_seconds), .unit = "s", .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    {0},
+};
+
+#define IN(member) offsetof(struct nvdp__train_options, member)
+static const struct nvdp__section sections[] = {
+    {task_options, 0, NULL},
+    {model_options, 0, NULL},
+    {nvdp__bottleneck_options, IN(nvib), "nvib"},
+    {lambda_options, 0, NULL},
+    {nvdp__regularizer_options, IN(nvib), "nvib"},
+    {schedule_options, 0, NULL},
+    {epoch_options, 0, NULL},
+    {nvdp__adamw_options, IN(adamw), NULL},
+    {end_options, 0, NULL},
+};
+
+/* At full weight from the first step the exact regulariser overwhelms an untrained classifier, and
+ * the posterior collapses to the prior. */
+static const struct nvdp__implied implied[] = {
+    {"method", "reg", "dropout", "0.1"},
+    {"method", "reg", "classifier-dropout", "0.1"},
+    {"method", "reg", "weight-decay", "0.01"},
+    {"method", "reg", "decay-to", "pretrained"},
+    {"regularizer", "kl", "kl-schedule", "warmup"},
+    {"regularizer", "kl", "kl-delay", "0.2"},
+    {"regularizer", "kl", "kl-ramp", "0.5"},
+};
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__train_options *options = values;
+    if (options->resume != NULL && options->overwrite)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
+    if (strcmp(options->task, "tsv") != 0) return NVDP_OK;
+    if (options->columns.text_column == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --text-column is needed for --task tsv");
+    if (options->columns.label_column == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --label-column is needed for --task tsv");
+    return NVDP_OK;
+}
+
+const struct nvdp__schema nvdp__train_schema = {.kind = "training",
+                                                .size = sizeof(struct nvdp__train_options),
+                                                .section = sections,
+                                                .sections = sizeof sections / sizeof *sections,
+                                                .implied = implied,
+                                                .implications = sizeof implied / sizeof *implied,
+                                                .check = check};
+
+struct nvdp__train_options nvdp__train_defaults(void) {
+    struct nvdp__train_options options;
+    nvdp__schema_default(&nvdp__train_schema, &options);
+    return options;
+}
+
+nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__train_schema, out);
+}
+
+/* --- a split of a finished run --- */
+
+#define RUN(member) NVDP_OPTION_AT(struct nvdp__run_options, member)
+#define SPLITS "train, validation, dev, test, dev-mismatched or test-mismatched"
+
+static const struct nvdp_option run_options[] = {
+    {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, RUN(run),
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+    {0},
+};
+static const struct nvdp_option split_options[] = {
+    {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "dev", RUN(split)}, {0}};
+static const struct nvdp_option test_split_options[] = {
+    {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "test", RUN(split)}, {0}};
+static const struct nvdp_option texts_options[] = {
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, where it has moved since training", NULL,
+     RUN(data)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0", RUN(limit),
+     .unit = "texts"},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", RUN(batch), .unit = "texts",
+     .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
+    {"seed", NVDP_OPTION_SEED, "N", "of noise and samples", "1", RUN(seed)},
+    {0},
+};
+static const struct nvdp_option draws_options[] = {
+    {"draws", NVDP_OPTION_INTEGER, "N", "noise draws to average over", "5", RUN(draws),
+     .unit = "draws", .min = 1, .max = 10000},
+    {0},
+};
+static const struct nvdp_option prediction_options[] = {
+    {"out", NVDP_OPTION_TEXT, "FILE", "file to write (default RUN/predictions_SPLIT.tsv)", NULL,
+     RUN(out), .traits = NVDP_TRAIT_NO_EFFECT},
+    {0},
+};
+
+static const struct nvdp__section run_sections[] = {
+    {run_options, 0, NULL}, {split_options, 0, NULL}, {texts_options, 0, NULL}};
+static const struct nvdp__section evaluate_sections[] = {{run_options, 0, NULL},
+                                                         {split_options, 0, NULL},
+                                                         {texts_options, 0, NULL},
+                                                         {draws_options, 0, NULL}};
+static const struct nvdp__section predict_sections[] = {{run_options, 0, NULL},
+                                                        {test_split_options, 0, NULL},
+                                                        {texts_options, 0, NULL},
+                                                        {prediction_options, 0, NULL}};
+#define RUN_SCHEMA(kind_, sections_)                                                               \
+    {                                                                                              \
+        .kind = (kind_), .size = sizeof(struct nvdp__run_options), .section = (sections_),         \
+        .sections = sizeof(sections_) / sizeof *(sections_)                                        \
+    }
+const struct nvdp__schema nvdp__run_schema = RUN_SCHEMA("a run's posteriors", run_sections);
+const struct nvdp__schema nvdp__evaluate_schema = RUN_SCHEMA("evaluation", evaluate_sections);
+const struct nvdp__schema nvdp__predict_schema = RUN_SCHEMA("prediction", predict_sections);
+
+nvdp_status nvdp_run_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__run_schema, out);
+}
+
+nvdp_status nvdp_evaluate_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__evaluate_schema, out);
+}
+
+nvdp_status nvdp_predict_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__predict_schema, out);
+}

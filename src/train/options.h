@@ -1,0 +1,83 @@
+/* The options of training: the plain struct that the one table of options.c fills. */
+#ifndef NVDP_SRC_TRAIN_OPTIONS_H
+#define NVDP_SRC_TRAIN_OPTIONS_H
+
+#include "base/schema.h"
+#include <nvdp/train.h>
+
+enum nvdp_protocol {
+    NVDP_PROTOCOL_HOLDOUT, /* select on a fixed tenth of train; test = the dev file */
+    NVDP_PROTOCOL_DEV      /* select on the dev file itself (optimistic; said in every report) */
+};
+extern const char *const nvdp__protocol_names[];
+
+/* Weight s_t of the regularisers over training. */
+enum nvdp__kl_schedule { NVDP__KL_CONSTANT, NVDP__KL_WARMUP, NVDP__KL_DECAY };
+
+/* What weight decay pulls towards. */
+enum nvdp__decay_to {
+    NVDP__DECAY_TO_ZERO,
+    NVDP__DECAY_TO_PRETRAINED /* the checkpoint's value; 0 for what the checkpoint lacks, such as
+                                 the classifier */
+};
+
+/* AdamW and its schedule.  Decay is apart from the gradient: a step at rate lr moves the weights w
+ * of matrices and embeddings, not biases and LayerNorm, by -lr weight_decay (w - w0).  That is a
+ * step down the penalty lambda |w - w0|^2 with lambda = weight_decay / 2, for each weight alike: in
+ * the gradient, Adam would divide it by the size of the weight's gradients, and clipping would
+ * shrink it with them. */
+struct nvdp__adamw_options {
+    double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;
+};
+extern const struct nvdp_option nvdp__adamw_options[];
+
+struct nvdp__train_options {
+    const char *task; /* "sst2", ..., "tsv" */
+    const char *data, *model, *out;
+    struct nvdp_task_options columns;
+    enum nvdp_method method;
+    struct nvdp_nvib_config nvib; /* length 0: max_length */
+    double lambda_g, lambda_d;
+    enum nvdp__kl_schedule kl_schedule;
+    double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */
+    size_t epochs, batch, max_length;
+    struct nvdp__adamw_options adamw;
+    enum nvdp__decay_to decay_to;
+    double dropout; /* negative: the checkpoint's */
+    double classifier_dropout;
+    size_t freeze_layers;
+    /* Folder that keeps tokenized files and the frozen layers' states between runs
+     * (docs/formats.md, Cache); NULL: none.  In float32, on one kind of processor, no result
+     * depends on it. */
+    const char *cache;
+    bool no_prefix_cache;
+    size_t patience;
+    enum nvdp_protocol protocol;
+    double holdout;
+    size_t eval_batch, eval_draws, limit_train;
+    bool skip_bad_rows;
+    enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
+    uint64_t seed;
+    size_t log_every;
+    double checkpoint_seconds;
+    const char *resume; /* run directory to continue */
+    bool overwrite;     /* empty a non-empty `out` first */
+};
+extern const struct nvdp__schema nvdp__train_schema;
+struct nvdp__train_options nvdp__train_defaults(void);
+
+/* A split of a finished run. */
+struct nvdp__run_options {
+    const char *run, *split, *data, *out;
+    size_t limit, batch, draws;
+    uint64_t seed;
+};
+extern const struct nvdp__schema nvdp__run_schema, nvdp__evaluate_schema, nvdp__predict_schema;
+
+/* nvdp_train() and nvdp_train_plan() of a plain struct, which the plan resolves. */
+nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                        struct nvdp_train_result *out);
+nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
+                             struct nvdp_train_plan *out);
+
+#endif
