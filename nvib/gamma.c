@@ -4,6 +4,8 @@
  * computed from and to log g. */
 #include "nvib/nvib.h"
 
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_sf_psi.h>
 #include <math.h>
 
 /* ---- special functions ---- */
@@ -13,50 +15,19 @@ double nvdp__log_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-/* For x > 0, by the recurrence up to x >= 10 and there by the asymptotic series, whose first term left
- * out is below 1e-15 (Abramowitz & Stegun 6.3.5, 6.3.18, 6.4.6, 6.4.12):
- *
- *     psi(x)  = psi(x+1)  - 1/x,      psi(x)  ~ log x - 1/(2x) - sum_k B_2k / (2k x^2k)
- *     psi'(x) = psi'(x+1) + 1/x^2,    psi'(x) ~ 1/x + 1/(2x^2) + sum_k B_2k / x^(2k+1)
- *
- * Near the zero of psi at 1.46 the error is absolute, about 1e-15.  GSL's are as good, but take 3
- * times (psi) and 10 times (psi') as long, and run once per token and step. */
-enum { ASYMPTOTIC = 10 };
-
+/* GSL calls its error handler, which ends the program, also from the functions that return a status:
+ * outside of the domain, and where psi' overflows or underflows.  Neither argument reaches it. */
 double nvdp__digamma(double x) {
-    if (!(x > 0)) return NAN;
-    double sum = 0;
-    for (; x < ASYMPTOTIC; x++) {
-        sum -= 1 / x;
-    }
-    double r = 1 / x;
-    double q = r * r;
-    double tail = 1.0 / 12;
-    tail = 691.0 / 32760 - q * tail;
-    tail = 1.0 / 132 - q * tail;
-    tail = 1.0 / 240 - q * tail;
-    tail = 1.0 / 252 - q * tail;
-    tail = 1.0 / 120 - q * tail;
-    tail = 1.0 / 12 - q * tail;
-    return sum + log(x) - 0.5 * r - q * tail;
+    gsl_sf_result psi;
+    return x > 0 && gsl_sf_psi_e(x, &psi) == GSL_SUCCESS ? psi.val : NAN;
 }
 
+/* psi'(x) = 1/x^2 + O(1) for x -> 0,  1/x + O(1/x^2) for x -> infinity */
 double nvdp__trigamma(double x) {
-    if (!(x > 0)) return NAN;
-    double sum = 0;
-    for (; x < ASYMPTOTIC; x++) {
-        sum += 1 / (x * x);
-    }
-    double r = 1 / x;
-    double q = r * r;
-    double tail = 7.0 / 6;
-    tail = 691.0 / 2730 - q * tail;
-    tail = 5.0 / 66 - q * tail;
-    tail = 1.0 / 30 - q * tail;
-    tail = 1.0 / 42 - q * tail;
-    tail = 1.0 / 30 - q * tail;
-    tail = 1.0 / 6 - q * tail;
-    return sum + r + 0.5 * q + r * q * tail;
+    gsl_sf_result psi;
+    if (x > 0 && x < 1e-100) return 1 / (x * x);
+    if (x > 1e100) return 1 / x;
+    return x > 0 && gsl_sf_psi_1_e(x, &psi) == GSL_SUCCESS ? psi.val : NAN;
 }
 
 /* Differences of the asymptotic series of log Gamma, psi and psi' (Abramowitz & Stegun 6.1.41, 6.3.18,

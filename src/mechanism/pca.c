@@ -1,116 +1,53 @@
-/* An orthonormal map from D to p dimensions: principal directions, or random ones. */
+/* The initial map of the means, from D to p dimensions: principal component analysis of the encoder's
+ * outputs (PCA), or a random orthonormal map; in double, products by BLAS.
+ *
+ *     C = 1/n sum_r (x_r - m)(x_r - m)^T,   m the mean of the n rows
+ *     map = the p leading eigenvectors of C, each signed so that its largest entry is positive */
 #include "mechanism/mechanism.h"
-#include "tensor/vector.h"
 
 #include <gsl/gsl_eigen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static double dot(size_t n, const double *x, const double *y) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += x[i] * y[i];
-    }
-    return sum;
-}
-
 /* Gram-Schmidt, twice: what rounding leaves of the earlier rows goes with the second pass.  A row
  * that depends on the earlier ones (fewer varying directions than rows) is replaced by an axis. */
-static void orthonormalise(size_t p, size_t dim, double *row) {
+static void orthonormalise(int p, int dim, double *row) {
     size_t axis = 0;
-    for (size_t i = 0; i < p;) {
-        double *r = row + i * dim;
-        double before = sqrt(dot(dim, r, r));
-        for (size_t j = 0; j < 2 * i; j++) {
-            const double *other = row + (j % i) * dim;
-            double along = dot(dim, r, other);
-            for (size_t k = 0; k < dim; k++) {
-                r[k] -= along * other[k];
-            }
+    for (int i = 0; i < p;) {
+        double *r = row + (size_t)i * (size_t)dim;
+        double before = cblas_dnrm2(dim, r, 1);
+        for (int j = 0; j < 2 * i; j++) {
+            const double *other = row + (size_t)(j % i) * (size_t)dim;
+            cblas_daxpy(dim, -cblas_ddot(dim, r, 1, other, 1), other, 1, r, 1);
         }
-        double norm = sqrt(dot(dim, r, r));
+        double norm = cblas_dnrm2(dim, r, 1);
         if (norm > 1e-12 * before) {
-            for (size_t k = 0; k < dim; k++) {
-                r[k] /= norm;
-            }
+            cblas_dscal(dim, 1 / norm, r, 1);
             i++;
             continue;
         }
-        memset(r, 0, dim * sizeof *r); /* then as any row */
+        memset(r, 0, (size_t)dim * sizeof *r); /* then as any row */
         r[axis++] = 1;
     }
 }
 
-static nvdp_status random_map(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
-                              float *map) {
-    double *row = nvdp__calloc(ctx, p * dim, sizeof *row);
-    if (row == NULL) return NVDP_ERR_MEMORY;
+/* count [rows of it, dim] normals of the stream of this p, orthonormal. */
+static void random_rows(uint64_t seed, size_t p, size_t rows, size_t dim, double *out) {
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, p);
-    nvdp__stream_normals_f64(&stream, p * dim, row);
-    orthonormalise(p, dim, row);
-    for (size_t i = 0; i < p * dim; i++) {
-        map[i] = (float)row[i];
-    }
-    free(row);
-    return NVDP_OK;
+    nvdp__stream_normals_f64(&stream, rows * dim, out);
+    orthonormalise((int)rows, (int)dim, out);
 }
 
-/* Rows [first, end) of the covariance of centred rows x, up to column end. */
-NVDP__CLONES static void covariance_strip(size_t rows, size_t dim, size_t first, size_t end,
-                                          const double *restrict x, double *restrict cov) {
-    for (size_t r = 0; r < rows; r++) {
-        const double *row = x + r * dim;
-        for (size_t i = first; i < end; i++) {
-            double c = row[i] / (double)rows;
-            for (size_t j = 0; j < end; j++) {
-                cov[i * dim + j] += c * row[j];
-            }
-        }
-    }
-}
-
-/* Covariance about the mean, both triangles; x [rows, dim] is centred in place. */
-static void covariance(int threads, size_t rows, size_t dim, double *x, double *mean, double *cov) {
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t i = 0; i < dim; i++) {
-            mean[i] += x[r * dim + i] / (double)rows;
-        }
-    }
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t i = 0; i < dim; i++) {
-            x[r * dim + i] -= mean[i];
-        }
-    }
-    enum { STRIP = 8 }; /* rows of cov that stay in cache while x passes by */
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (size_t first = 0; first < dim; first += STRIP) {
-        size_t end = first + STRIP < dim ? first + STRIP : dim;
-        covariance_strip(rows, dim, first, end, x, cov);
-    }
-    for (size_t i = 0; i < dim; i++) {
-        for (size_t j = i + 1; j < dim; j++) {
-            cov[i * dim + j] = cov[j * dim + i];
-        }
-    }
-}
-
-/* out [q, dim] = basis [q, dim] cov. */
-static void apply(int threads, size_t dim, size_t q, const double *basis, const double *cov,
-                  double *out) {
-#pragma omp parallel for num_threads(threads)
-    for (size_t k = 0; k < q; k++) {
-        for (size_t i = 0; i < dim; i++) {
-            out[k * dim + i] = 0;
-        }
-        for (size_t j = 0; j < dim; j++) {
-            double b = basis[k * dim + j];
-            for (size_t i = 0; i < dim; i++) {
-                out[k * dim + i] += b * cov[j * dim + i];
-            }
-        }
-    }
+/* C [dim, dim], both triangles; x [rows, dim] is centred in place. */
+static void covariance(int rows, int dim, double *x, double *mean, double *cov) {
+    for (int r = 0; r < rows; r++)
+        cblas_daxpy(dim, 1.0 / rows, x + (size_t)r * (size_t)dim, 1, mean, 1);
+    for (int r = 0; r < rows; r++)
+        cblas_daxpy(dim, -1, mean, 1, x + (size_t)r * (size_t)dim, 1);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, dim, rows, 1.0 / rows, x, dim, x, dim,
+                0, cov, dim);
 }
 
 /* Eigenvectors of the symmetric a [n, n] (overwritten) by falling eigenvalue into columns of
@@ -126,96 +63,81 @@ static void eigenvectors(size_t n, double *a, double *vectors, double *line) {
     gsl_eigen_symmv_sort(&values.vector, &columns.matrix, GSL_EIGEN_SORT_VAL_DESC);
 }
 
-/* map's row k = sum_i vectors[i, k] basis[i] (basis NULL: the axes), signed so that its largest
- * entry is positive. */
-static void take_leading(size_t dim, size_t p, size_t q, const double *basis, const double *vectors,
-                         double *row, float *map) {
-    for (size_t k = 0; k < p; k++) {
-        double top = 0;
-        for (size_t j = 0; j < dim; j++) {
-            row[j] = basis == NULL ? vectors[j * q + k] : 0;
-            for (size_t i = 0; basis != NULL && i < q; i++) {
-                row[j] += vectors[i * q + k] * basis[i * dim + j];
-            }
-            if (fabs(row[j]) > fabs(top)) top = row[j];
-        }
-        for (size_t j = 0; j < dim; j++) {
-            map[k * dim + j] = (float)(copysign(1, top) * row[j]);
-        }
+/* map's row k = sum_i vectors[i, k] basis[i]; room [p, dim]. */
+static void take_leading(int dim, int p, int q, const double *basis, const double *vectors,
+                         double *room, float *map) {
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, dim, q, 1, vectors, q, basis, dim, 0,
+                room, dim);
+    for (int k = 0; k < p; k++) {
+        const double *row = room + (size_t)k * (size_t)dim;
+        double sign = copysign(1, row[cblas_idamax(dim, row, 1)]);
+        for (int j = 0; j < dim; j++)
+            map[(size_t)k * (size_t)dim + (size_t)j] = (float)(sign * row[j]);
     }
 }
 
-/* All of the spectrum: O(dim^3). */
-static nvdp_status by_full_spectrum(struct nvdp_context *ctx, size_t dim, size_t p, double *cov,
-                                    float *map) {
-    double *room = nvdp__calloc(ctx, dim * dim + 6 * dim, sizeof *room);
-    if (room == NULL) return NVDP_ERR_MEMORY;
-    double *line = room + dim * dim;
-    eigenvectors(dim, cov, room, line);
-    take_leading(dim, p, dim, NULL, room, line + 5 * dim, map);
-    free(room);
-    return NVDP_OK;
-}
-
-/* Few of many directions: subspace iteration from a random start (Halko, Martinsson & Tropp 2011,
- * algorithm 4.4), then the small problem in the subspace.  A direction's error falls as
- * (variance outside the q / its own variance)^PASSES. */
+/* By subspace iteration from a random start (Halko, Martinsson & Tropp 2011, algorithm 4.4) for few
+ * of many directions, then the small problem in the subspace: a direction's error falls as
+ * (variance outside the q / its own variance)^PASSES.  For many directions q = dim, where the
+ * subspace is the whole and nothing is iterated: O(dim^3). */
 enum { SPARE = 8, PASSES = 30 };
 
-static nvdp_status by_iteration(struct nvdp_context *ctx, size_t dim, size_t p, size_t q,
-                                uint64_t seed, const double *cov, float *map) {
-    double *room = nvdp__calloc(ctx, 2 * q * dim + 2 * q * q + 5 * q + dim, sizeof *room);
-    if (room == NULL) return NVDP_ERR_MEMORY;
-    double *basis = room;
+static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
+                            const double *cov, float *map) {
+    size_t q = 2 * (p + SPARE) < dim ? p + SPARE : dim;
+    double *basis = nvdp__calloc(ctx, 2 * q * dim + 2 * q * q + 5 * q, sizeof *basis);
+    if (basis == NULL) return NVDP_ERR_MEMORY;
     double *image = basis + q * dim;
     double *small = image + q * dim;
     double *vectors = small + q * q;
-    double *line = vectors + q * q;
-    int threads = nvdp_context_threads(ctx);
-    struct nvdp__noise noise = {.seed = seed};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, p);
-    nvdp__stream_normals_f64(&stream, q * dim, basis);
-    orthonormalise(q, dim, basis);
-    for (int pass = 0; pass < PASSES; pass++) {
-        apply(threads, dim, q, basis, cov, image);
-        double *swapped = basis;
-        basis = image;
-        image = swapped;
-        orthonormalise(q, dim, basis);
-    }
-    apply(threads, dim, q, basis, cov, image);
-    for (size_t i = 0; i < q; i++) {
-        for (size_t j = 0; j < q; j++) {
-            small[i * q + j] = dot(dim, basis + i * dim, image + j * dim);
+    int d = (int)dim, n = (int)q;
+    if (q < dim) {
+        random_rows(seed, p, q, dim, basis);
+        for (int pass = 0; pass <= PASSES; pass++) {
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, basis, d, cov, d, 0,
+                        image, d);
+            if (pass == PASSES) break;
+            memcpy(basis, image, q * dim * sizeof *basis);
+            orthonormalise(n, d, basis);
         }
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1, basis, d, image, d, 0,
+                    small, n);
+    } else {
+        for (size_t i = 0; i < dim; i++)
+            basis[i * dim + i] = 1;
+        memcpy(small, cov, dim * dim * sizeof *small);
     }
-    eigenvectors(q, small, vectors, line);
-    take_leading(dim, p, q, basis, vectors, line + 5 * q, map);
-    free(room);
+    eigenvectors(q, small, vectors, vectors + q * q);
+    take_leading(d, (int)p, n, basis, vectors, image, map);
+    free(basis);
     return NVDP_OK;
 }
 
 static nvdp_status principal(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
                              const float *hidden, uint64_t seed, float *map) {
-    nvdp_status status = NVDP_OK;
-    int threads = nvdp_context_threads(ctx);
+    nvdp_status status = NVDP_ERR_MEMORY;
     double *x = nvdp__calloc(ctx, rows * dim, sizeof *x);
     double *cov = nvdp__calloc(ctx, (dim + 1) * dim, sizeof *cov);
-    if (x == NULL || cov == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
-    for (size_t i = 0; i < rows * dim; i++) {
+    if (x == NULL || cov == NULL) goto cleanup;
+    for (size_t i = 0; i < rows * dim; i++)
         x[i] = hidden[i];
-    }
-    covariance(threads, rows, dim, x, cov + dim * dim, cov);
-    size_t q = p + SPARE;
-    status = 2 * q < dim ? by_iteration(ctx, dim, p, q, seed, cov, map)
-                         : by_full_spectrum(ctx, dim, p, cov, map);
+    covariance((int)rows, (int)dim, x, cov + dim * dim, cov);
+    status = eigenmap(ctx, dim, p, seed, cov, map);
 cleanup:
     free(x);
     free(cov);
     return status;
+}
+
+static nvdp_status random_map(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
+                              float *map) {
+    double *row = nvdp__calloc(ctx, p * dim, sizeof *row);
+    if (row == NULL) return NVDP_ERR_MEMORY;
+    random_rows(seed, p, p, dim, row);
+    for (size_t i = 0; i < p * dim; i++)
+        map[i] = (float)row[i];
+    free(row);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,

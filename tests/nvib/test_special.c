@@ -35,3 +35,17 @@ Test(special, excess) {
     cr_expect_float_eq(nvdp__log_gamma_excess(below), nvdp__log_gamma_excess(20), 1e-13);
     cr_expect_float_eq(nvdp__trigamma_excess(below), nvdp__trigamma_excess(20), 1e-15);
 }
+
+/* Arguments at which GSL would call its error handler, which ends the program. */
+Test(special, ends_of_the_range) {
+    const double tiny[] = {5e-324, 1e-310, 1e-200, 1e-154};
+    for (size_t i = 0; i < sizeof tiny / sizeof tiny[0]; i++) {
+        cr_expect_lt(support_relative(nvdp__trigamma(tiny[i]), 1 / (tiny[i] * tiny[i]), 0), 1e-13);
+        cr_expect_lt(nvdp__digamma(tiny[i]), -1e150);
+    }
+    cr_expect_eq(nvdp__trigamma(1e200), 1e-200);
+    cr_expect_eq(nvdp__trigamma(INFINITY), 0);
+    cr_expect_lt(support_relative(nvdp__digamma(1e300), log(1e300), 0), 1e-13);
+    cr_expect(isnan(nvdp__trigamma(-1)) && isnan(nvdp__digamma(-INFINITY)));
+    cr_expect_not(isfinite(nvdp__digamma(INFINITY)));
+}
