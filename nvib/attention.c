@@ -1,12 +1,22 @@
-/* Denoising attention (Henderson & Fehr 2023, section 3.2, without its residual) and a
- * feed-forward layer, over the query rows that the pool consumes:
- *     s_ij = (W_q z_i + b_q).(W_k z_j + b_k)/sqrt(h) + log pi_j - |z_j|^2/(2 sqrt(h))
- *     y_i = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)
- *     u_i = LN(W_2 gelu(W_1 y_i + b_1) + b_2 + y_i) */
+/* The sealed block: denoising attention (Henderson & Fehr 2023, section 3.2, without its residual),
+ * a feed-forward layer, and pooling (NVDP, section 4), over the query rows i that the pool consumes:
+ *
+ *     s_ij   = (W_q z_i + b_q).(W_k z_j + b_k)/sqrt(h) + log pi_j - |z_j|^2/(2 sqrt(h))
+ *     y_i    = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)
+ *     u_i    = LN(W_2 gelu(W_1 y_i + b_1) + b_2 + y_i)
+ *     pooled = u of the first token's first row | mean_i u_i, the prior's rows left out | sum_i pi_i u_i
+ *
+ * h is the heads' width; |z_j|^2 runs over all p dimensions and is the same for every head.  Nothing
+ * but the sample (pi, z) enters. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
 #include <stdlib.h>
+
+/* ---- the key bias b_r = log pi_r - |z_r|^2/(2 sqrt(h)), in double; weights ----
+ *
+ *     dlog pi_r  = db_r
+ *     dz_r      -= db_r z_r / sqrt(h) */
 
 void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim, size_t head_dim,
                         const float *log_pi, const float *z, float *bias) {
@@ -52,30 +62,31 @@ void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y) {
     }
 }
 
+/* ---- the layer's parameters and activations ---- */
+
+/* Tensors of the largest batch; a pass uses their first rows. */
 struct nvdp__block_cache {
-    bool training;
-    size_t max_rows, max_texts, max_queries, longest;
+    size_t max_rows, max_texts, longest;
     size_t index_capacity, offset_capacity;
     int32_t *index;    /* [Q] sample row of a query row (host) */
     int32_t *q_offset; /* [texts+1] query rows of a text (host) */
     size_t queries;    /* of the last forward */
 
-    float *input;                   /* [Q,p] what queries come from; NULL where it is z itself */
-    const float *query_input;       /* input, or the sample's z */
-    float *query, *key, *value;     /* [Q,p], [R,p], [R,p] */
-    float *bias, *lse, *scratch;    /* [R], [Q,heads] */
-    float *context;                 /* [Q,p] */
-    float *attended, *attended_out; /* [Q,p] before and after the first LayerNorm */
-    float *mean, *rstd;             /* [Q] */
-    float *inner, *activated;       /* [Q,inner] */
-    float *sum, *out;               /* [Q,p] before and after the second LayerNorm */
-    float *out_mean, *out_rstd;     /* [Q] */
-    float *weight;                  /* [R] pi, for the weighted pool */
-    float *pooled;                  /* [texts,p], for mean and weighted */
+    struct nvdp__tensor input;                  /* [Q,p] gathered queries; none where all are */
+    struct nvdp__tensor query_input;            /* input, or the sample's z */
+    struct nvdp__tensor query, key, value;      /* [Q,p], [R,p], [R,p] */
+    struct nvdp__tensor context;                /* [Q,p] */
+    struct nvdp__tensor attended, attended_out; /* [Q,p] before and after the first LayerNorm */
+    struct nvdp__tensor inner, activated;       /* [Q,inner] */
+    struct nvdp__tensor sum, out;               /* [Q,p] before and after the second LayerNorm */
+    float *bias, *lse, *scratch;                /* [R], [Q,heads], of attention */
+    float *mean, *rstd, *out_mean, *out_rstd;   /* [Q] */
+    float *weight;                              /* [R] pi, for the weighted pool */
+    float *pooled;                              /* [texts,p], for mean and weighted */
 
-    float *d_row, *d_other, *d_wide; /* [Q,p], [Q,p], [Q,inner] */
-    float *d_key, *d_value;          /* [R,p] */
-    float *d_bias, *d_weight;        /* [R] */
+    struct nvdp__tensor d_row, d_other, d_wide; /* [Q,p], [Q,p], [Q,inner] */
+    struct nvdp__tensor d_key, d_value;         /* [R,p] */
+    float *d_bias, *d_weight;                   /* [R] */
 };
 
 nvdp_status nvdp__block_declare(struct nvdp__block *block, struct nvdp__params *params) {
@@ -133,69 +144,66 @@ static bool gathers(const struct nvdp__block *block) {
     return block->pool != NVDP_POOL_WEIGHTED;
 }
 
-static void plan_forward(const struct nvdp__block *block, const struct nvdp__device *dev,
-                         struct nvdp__arena *arena) {
-    struct nvdp__block_cache *c = block->cache;
-    size_t q = c->max_queries;
-    size_t longest_q = block->pool == NVDP_POOL_FIRST ? 1 : c->longest;
-    c->input = gathers(block) ? nvdp__arena_take(arena, q * block->dim) : NULL;
-    c->query = nvdp__arena_take(arena, q * block->dim);
-    c->key = nvdp__arena_take(arena, c->max_rows * block->dim);
-    c->value = nvdp__arena_take(arena, c->max_rows * block->dim);
-    c->bias = nvdp__arena_take(arena, c->max_rows);
-    c->lse = nvdp__arena_take(arena, q * block->heads);
-    c->scratch = nvdp__arena_take(
-        arena, nvdp__attention_scratch(dev, longest_q, c->longest, block->dim / block->heads));
-    c->context = nvdp__arena_take(arena, q * block->dim);
-    c->attended = nvdp__arena_take(arena, q * block->dim);
-    c->attended_out = nvdp__arena_take(arena, q * block->dim);
-    c->mean = nvdp__arena_take(arena, q);
-    c->rstd = nvdp__arena_take(arena, q);
-    c->inner = nvdp__arena_take(arena, q * block->inner);
-    c->activated = nvdp__arena_take(arena, q * block->inner);
-    c->sum = nvdp__arena_take(arena, q * block->dim);
-    c->out = nvdp__arena_take(arena, q * block->dim);
-    c->out_mean = nvdp__arena_take(arena, q);
-    c->out_rstd = nvdp__arena_take(arena, q);
-    if (block->pool == NVDP_POOL_WEIGHTED) c->weight = nvdp__arena_take(arena, c->max_rows);
-    if (block->pool != NVDP_POOL_FIRST)
-        c->pooled = nvdp__arena_take(arena, c->max_texts * block->dim);
-}
-
-static void plan_backward(const struct nvdp__block *block, struct nvdp__arena *arena) {
-    struct nvdp__block_cache *c = block->cache;
-    c->d_row = nvdp__arena_take(arena, c->max_queries * block->dim);
-    c->d_other = nvdp__arena_take(arena, c->max_queries * block->dim);
-    c->d_wide = nvdp__arena_take(arena, c->max_queries * block->inner);
-    c->d_key = nvdp__arena_take(arena, c->max_rows * block->dim);
-    c->d_value = nvdp__arena_take(arena, c->max_rows * block->dim);
-    c->d_bias = nvdp__arena_take(arena, c->max_rows);
-    if (block->pool == NVDP_POOL_WEIGHTED) c->d_weight = nvdp__arena_take(arena, c->max_rows);
-}
-
-size_t nvdp__block_queries(const struct nvdp__block *block, const struct nvdp__device *dev,
-                           size_t max_rows, size_t max_texts) {
-    return nvdp__operand_rows(dev, block->pool == NVDP_POOL_FIRST ? max_texts : max_rows);
-}
-
 nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena) {
     struct nvdp__block_cache *c = block->cache;
-    size_t queries = nvdp__block_queries(block, dev, max_rows, max_texts);
+    bool first = block->pool == NVDP_POOL_FIRST, weighted = block->pool == NVDP_POOL_WEIGHTED;
+    size_t p = block->dim, q = first ? max_texts : max_rows;
     NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(dev->ctx, &c->index, &c->index_capacity, queries, sizeof *c->index));
+        nvdp__reserve(dev->ctx, &c->index, &c->index_capacity, q, sizeof *c->index));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(dev->ctx, &c->q_offset, &c->offset_capacity, max_texts + 1,
                                         sizeof *c->q_offset));
-    c->training = training;
     c->max_rows = max_rows;
     c->max_texts = max_texts;
-    c->max_queries = queries;
     c->longest = longest;
-    plan_forward(block, dev, arena);
-    if (training) plan_backward(block, arena);
+    nvdp__dense_plan(dev, arena, max_rows, p, p);
+    nvdp__dense_plan(dev, arena, q, p, block->inner);
+    nvdp__dense_plan(dev, arena, q, block->inner, p);
+    struct {
+        struct nvdp__tensor *tensor;
+        size_t rows, cols;
+        bool wanted;
+    } const tensors[] = {
+        {&c->input, q, p, gathers(block)},
+        {&c->query, q, p, true},
+        {&c->key, max_rows, p, true},
+        {&c->value, max_rows, p, true},
+        {&c->context, q, p, true},
+        {&c->attended, q, p, true},
+        {&c->attended_out, q, p, true},
+        {&c->inner, q, block->inner, true},
+        {&c->activated, q, block->inner, true},
+        {&c->sum, q, p, true},
+        {&c->out, q, p, true},
+        {&c->d_row, q, p, training},
+        {&c->d_other, q, p, training},
+        {&c->d_wide, q, block->inner, training},
+        {&c->d_key, max_rows, p, training},
+        {&c->d_value, max_rows, p, training},
+    };
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+        *tensors[i].tensor = NVDP__NO_TENSOR;
+        if (tensors[i].wanted)
+            *tensors[i].tensor =
+                nvdp__arena_tensor(arena, dev, NVDP__F32, tensors[i].rows, tensors[i].cols);
+    }
+    c->bias = nvdp__arena_take(arena, max_rows);
+    c->lse = nvdp__arena_take(arena, q * block->heads);
+    c->scratch = nvdp__arena_take(arena, nvdp__attend_scratch(dev, NVDP__F32, first ? 1 : longest,
+                                                              longest, p / block->heads));
+    c->mean = nvdp__arena_take(arena, q);
+    c->rstd = nvdp__arena_take(arena, q);
+    c->out_mean = nvdp__arena_take(arena, q);
+    c->out_rstd = nvdp__arena_take(arena, q);
+    if (weighted) c->weight = nvdp__arena_take(arena, max_rows);
+    if (!first) c->pooled = nvdp__arena_take(arena, max_texts * p);
+    if (training) c->d_bias = nvdp__arena_take(arena, max_rows);
+    if (training && weighted) c->d_weight = nvdp__arena_take(arena, max_rows);
     return NVDP_OK;
 }
+
+/* ---- forward ---- */
 
 static nvdp_status check_sample(const struct nvdp__block *block, const struct nvdp__device *dev,
                                 const struct nvdp__sample *sample) {
@@ -242,191 +250,161 @@ static void choose_queries(const struct nvdp__block *block, const struct nvdp__s
     c->queries = q;
 }
 
+/* Its views of the cache for this sample. */
 static struct nvdp__attention attention_of(const struct nvdp__block *block,
                                            const struct nvdp__sample *sample) {
-    size_t head_dim = block->dim / block->heads;
-    return (struct nvdp__attention){.groups = sample->texts,
-                                    .heads = block->heads,
-                                    .head_dim = head_dim,
-                                    .scale = (float)(1 / __builtin_sqrt((double)head_dim)),
-                                    .q_offset = block->cache->q_offset,
-                                    .k_offset = sample->offset,
-                                    .q_stride = block->dim,
-                                    .kv_stride = block->dim,
-                                    .out_stride = block->dim};
+    const struct nvdp__block_cache *c = block->cache;
+    return (struct nvdp__attention){
+        .groups = sample->texts,
+        .heads = block->heads,
+        .scale = (float)(1 / sqrt((double)(block->dim / block->heads))),
+        .q_offset = c->q_offset,
+        .k_offset = sample->offset,
+        .q = nvdp__with_rows(c->query, c->queries),
+        .k = nvdp__with_rows(c->key, sample->rows),
+        .v = nvdp__with_rows(c->value, sample->rows),
+        .out = nvdp__with_rows(c->context, c->queries),
+        .bias = c->bias,
+        .lse = c->lse,
+        .scratch = c->scratch,
+    };
 }
 
-/* A tensor as products read it; the next one takes its place. */
-static nvdp__operand *operand(const struct nvdp__block *block, const struct nvdp__device *dev,
-                              size_t rows, size_t width, const float *x) {
-    return nvdp__rounded(dev, rows * width, x, block->x_room);
-}
-
-static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,
-                  const struct nvdp__dense *index, size_t rows, const nvdp__operand *x, float *y) {
-    struct nvdp__linear layer = nvdp__dense_linear(params, index, rows);
-    nvdp__linear_to_float(dev, &layer, x, y);
-}
-
-/* z, log pi -> context [Q, p]. */
-static void attend(struct nvdp__block *block, const struct nvdp__device *dev,
-                   const struct nvdp__params *params, const struct nvdp__sample *sample,
-                   const float *clean_query) {
-    struct nvdp__block_cache *c = block->cache;
-    size_t p = block->dim;
-    const float *from = clean_query != NULL ? clean_query : sample->z;
-    c->query_input = from;
-    if (gathers(block)) {
-        nvdp__rows_gather(dev, c->queries, p, c->index, from, c->input);
-        c->query_input = c->input;
+static struct nvdp__norm norm_of(const struct nvdp__block *block, const struct nvdp__params *params,
+                                 const struct nvdp__dense *norm, float *mean, float *rstd) {
+    struct nvdp__norm made = {.eps = block->eps,
+                              .gamma = nvdp__value(params, norm->weight),
+                              .beta = nvdp__value(params, norm->bias),
+                              .mean = mean,
+                              .rstd = rstd};
+    if (params->grad != NULL) {
+        made.dgamma = nvdp__grad(params, norm->weight);
+        made.dbeta = nvdp__grad(params, norm->bias);
     }
-    dense(dev, params, &block->query, c->queries,
-          operand(block, dev, c->queries, p, c->query_input), c->query);
-    const nvdp__operand *z = operand(block, dev, sample->rows, p, sample->z);
-    dense(dev, params, &block->key, sample->rows, z, c->key);
-    dense(dev, params, &block->value, sample->rows, z, c->value);
-    nvdp__denoise_bias(dev, sample->rows, p, p / block->heads, sample->log_pi, sample->z, c->bias);
-    struct nvdp__attention att = attention_of(block, sample);
-    nvdp__attention_forward(dev, &att, c->query, c->key, c->value, c->bias, c->context, c->lse,
-                            c->scratch);
+    return made;
 }
 
 static enum nvdp__act act_of(const struct nvdp__block *block) {
     return block->act == NVDP_GELU_NEW ? NVDP__ACT_GELU_NEW : NVDP__ACT_GELU;
 }
 
-/* context -> out [Q, p]. */
-static void transform(struct nvdp__block *block, const struct nvdp__device *dev,
-                      const struct nvdp__params *params) {
-    struct nvdp__block_cache *c = block->cache;
-    size_t q = c->queries;
-    size_t p = block->dim;
-    dense(dev, params, &block->attention_output, q, operand(block, dev, q, p, c->context),
-          c->attended);
-    nvdp__layernorm_forward(
-        dev, q, p, block->eps, c->attended, NULL, nvdp__value(params, block->attention_norm.weight),
-        nvdp__value(params, block->attention_norm.bias), NULL, c->attended_out, c->mean, c->rstd);
-    dense(dev, params, &block->intermediate, q, operand(block, dev, q, p, c->attended_out),
-          c->inner);
-    nvdp__act_forward(dev, act_of(block), q * block->inner, c->inner, c->activated);
-    dense(dev, params, &block->output, q, operand(block, dev, q, block->inner, c->activated),
-          c->sum);
-    nvdp__layernorm_forward(dev, q, p, block->eps, c->sum, c->attended_out,
-                            nvdp__value(params, block->output_norm.weight),
-                            nvdp__value(params, block->output_norm.bias), c->sum, c->out,
-                            c->out_mean, c->out_rstd);
-}
-
-static float *pool(struct nvdp__block *block, const struct nvdp__device *dev,
-                   const struct nvdp__sample *sample) {
-    struct nvdp__block_cache *c = block->cache;
-    if (block->pool == NVDP_POOL_FIRST) return c->out;
-    bool weighted = block->pool == NVDP_POOL_WEIGHTED;
-    if (weighted) nvdp__exp(sample->rows, sample->log_pi, c->weight);
-    nvdp__pool_forward(dev, sample->texts, block->dim, c->q_offset, weighted ? c->weight : NULL,
-                       c->out, c->pooled);
-    return c->pooled;
+static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,
+                  const struct nvdp__dense *index, struct nvdp__tensor x, struct nvdp__tensor y) {
+    struct nvdp__linear layer = nvdp__dense_linear(params, index, x.rows);
+    nvdp__dense_forward(dev, &layer, x, nvdp__with_rows(y, x.rows));
 }
 
 nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__device *dev,
                                 const struct nvdp__params *params,
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled) {
+    struct nvdp__block_cache *c = block->cache;
+    size_t p = block->dim;
     NVDP_RETURN_IF_FAILED(check_sample(block, dev, sample));
     choose_queries(block, sample);
-    attend(block, dev, params, sample, clean_query);
-    transform(block, dev, params);
-    *pooled = pool(block, dev, sample);
+    size_t q = c->queries;
+    struct nvdp__tensor z = nvdp__f32(sample->rows, p, sample->z);
+    c->query_input = nvdp__f32(sample->rows, p, clean_query != NULL ? clean_query : sample->z);
+    if (gathers(block)) {
+        nvdp__rows_gather(dev, q, p, c->index, c->query_input.data, c->input.data);
+        c->query_input = nvdp__with_rows(c->input, q);
+    }
+    dense(dev, params, &block->query, c->query_input, c->query);
+    dense(dev, params, &block->key, z, c->key);
+    dense(dev, params, &block->value, z, c->value);
+    nvdp__denoise_bias(dev, sample->rows, p, p / block->heads, sample->log_pi, sample->z, c->bias);
+    struct nvdp__attention att = attention_of(block, sample);
+    nvdp__attend_forward(dev, &att);
+
+    struct nvdp__norm norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
+    struct nvdp__tensor y = nvdp__with_rows(c->attended_out, q);
+    dense(dev, params, &block->attention_output, att.out, c->attended);
+    nvdp__norm_forward(dev, &norm, nvdp__with_rows(c->attended, q), NVDP__NO_TENSOR,
+                       NVDP__NO_TENSOR, y, NVDP__NO_TENSOR);
+    dense(dev, params, &block->intermediate, y, c->inner);
+    nvdp__activation_forward(dev, act_of(block), nvdp__with_rows(c->inner, q),
+                             nvdp__with_rows(c->activated, q));
+    dense(dev, params, &block->output, nvdp__with_rows(c->activated, q), c->sum);
+    norm = norm_of(block, params, &block->output_norm, c->out_mean, c->out_rstd);
+    struct nvdp__tensor sum = nvdp__with_rows(c->sum, q);
+    nvdp__norm_forward(dev, &norm, sum, y, sum, nvdp__with_rows(c->out, q), NVDP__NO_TENSOR);
+
+    *pooled = c->out.data;
+    if (block->pool == NVDP_POOL_FIRST) return NVDP_OK;
+    bool weighted = block->pool == NVDP_POOL_WEIGHTED;
+    if (weighted) nvdp__exp(sample->rows, sample->log_pi, c->weight);
+    nvdp__pool_forward(dev, sample->texts, p, c->q_offset, weighted ? c->weight : NULL, c->out.data,
+                       c->pooled);
+    *pooled = c->pooled;
     return NVDP_OK;
 }
 
-/* dx (NULL: skip) set, or added to; the parameters' gradients added to. */
-static void dense_backward(const struct nvdp__block *block, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const struct nvdp__dense *index,
-                           size_t rows, nvdp__operand *x, const float *dy, float *dx,
-                           bool accumulate) {
-    struct nvdp__linear layer = nvdp__dense_linear(params, index, rows);
-    nvdp__operand *from = nvdp__rounded(dev, rows * layer.out, dy, block->dy_room);
-    nvdp__linear_params_backward(dev, &layer, x, from);
-    if (dx != NULL) nvdp__linear_back_to_float(dev, &layer, from, accumulate, dx);
+/* ---- backward ---- */
+
+/* dx (none: skip) set, or added to; the parameters' gradients added to. */
+static void dense_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
+                           const struct nvdp__dense *index, struct nvdp__tensor x,
+                           struct nvdp__tensor dy, struct nvdp__tensor dx, bool add) {
+    struct nvdp__linear layer = nvdp__dense_linear(params, index, x.rows);
+    nvdp__dense_backward(dev, &layer, x, nvdp__with_rows(dy, x.rows), nvdp__with_rows(dx, x.rows),
+                         add);
 }
 
-static void norm_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
-                          const struct nvdp__dense *index, size_t rows, size_t dim,
-                          const float *sum, const float *mean, const float *rstd, float *d) {
-    nvdp__layernorm_backward(dev, rows, dim, sum, nvdp__value(params, index->weight), mean, rstd, d,
-                             d, nvdp__grad(params, index->weight), nvdp__grad(params, index->bias));
-}
-
-/* d_pooled -> d_row, the gradient of out [Q, p], and d_weight. */
-static void pool_backward(struct nvdp__block *block, const struct nvdp__device *dev,
-                          const struct nvdp__sample *sample, const float *d_pooled) {
-    struct nvdp__block_cache *c = block->cache;
-    if (block->pool == NVDP_POOL_FIRST) {
-        nvdp__copy(dev, c->queries * block->dim, d_pooled, c->d_row);
-        return;
-    }
-    bool weighted = block->pool == NVDP_POOL_WEIGHTED;
-    nvdp__pool_backward(dev, sample->texts, block->dim, c->q_offset, weighted ? c->weight : NULL,
-                        c->out, d_pooled, c->d_row, weighted ? c->d_weight : NULL);
-}
-
-/* d_row: from the gradient of out to that of context. */
-static void transform_backward(struct nvdp__block *block, const struct nvdp__device *dev,
-                               const struct nvdp__params *params) {
-    struct nvdp__block_cache *c = block->cache;
-    size_t q = c->queries;
-    size_t p = block->dim;
-    norm_backward(dev, params, &block->output_norm, q, p, c->sum, c->out_mean, c->out_rstd,
-                  c->d_row);
-    dense_backward(block, dev, params, &block->output, q,
-                   operand(block, dev, q, block->inner, c->activated), c->d_row, c->d_wide, false);
-    nvdp__act_backward(dev, act_of(block), q * block->inner, c->inner, c->d_wide, c->d_wide);
-    dense_backward(block, dev, params, &block->intermediate, q,
-                   operand(block, dev, q, p, c->attended_out), c->d_wide, c->d_row,
-                   true); /* d_row already is the residual's gradient */
-    norm_backward(dev, params, &block->attention_norm, q, p, c->attended, c->mean, c->rstd,
-                  c->d_row);
-    dense_backward(block, dev, params, &block->attention_output, q,
-                   operand(block, dev, q, p, c->context), c->d_row, c->d_other, false);
-}
-
-/* The queries' gradient goes to their rows of z, or to the clean queries. */
+/* The queries' gradient goes to their rows of z, or to the clean queries: d_clean is set, dz [R, p]
+ * (none: skip) is added to. */
 static void query_backward(struct nvdp__block *block, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const struct nvdp__sample *sample,
-                           const float *d_query, float *dz) {
+                           const struct nvdp__params *params, struct nvdp__tensor dz) {
     struct nvdp__block_cache *c = block->cache;
-    size_t p = block->dim;
-    float *to = block->clean_query ? block->d_clean : dz;
-    nvdp__operand *x = operand(block, dev, c->queries, p, c->query_input);
-    bool fresh = block->clean_query && to != NULL; /* d_clean is set, dz added to */
-    if (to == NULL || gathers(block)) {
-        dense_backward(block, dev, params, &block->query, c->queries, x, d_query,
-                       to != NULL ? c->d_other : NULL, false);
-        if (fresh) nvdp__zero(dev, sample->rows * p, to);
-        if (to != NULL) nvdp__rows_scatter_add(dev, c->queries, p, c->index, c->d_other, to);
+    struct nvdp__tensor x = c->query_input, to = dz;
+    if (block->clean_query) to = nvdp__f32(dz.rows, block->dim, block->d_clean);
+    bool wanted = nvdp__is_tensor(to);
+    if (wanted && !gathers(block)) {
+        dense_backward(dev, params, &block->query, x, c->d_row, to, !block->clean_query);
         return;
     }
-    dense_backward(block, dev, params, &block->query, c->queries, x, d_query, to, !fresh);
+    dense_backward(dev, params, &block->query, x, c->d_row, wanted ? c->d_other : to, false);
+    if (!wanted) return;
+    if (block->clean_query) nvdp__zero(dev, to.rows * block->dim, to.data);
+    nvdp__rows_scatter_add(dev, c->queries, block->dim, c->index, c->d_other.data, to.data);
 }
 
 void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
                           const float *d_pooled, float *dz, float *dlog_pi) {
     struct nvdp__block_cache *c = block->cache;
-    size_t p = block->dim;
-    pool_backward(block, dev, sample, d_pooled);
-    transform_backward(block, dev, params);
+    size_t p = block->dim, q = c->queries;
+    bool weighted = block->pool == NVDP_POOL_WEIGHTED;
+    struct nvdp__tensor d = nvdp__with_rows(c->d_row, q), d_wide = nvdp__with_rows(c->d_wide, q);
+    if (block->pool == NVDP_POOL_FIRST)
+        nvdp__copy(dev, q * p, d_pooled, d.data);
+    else
+        nvdp__pool_backward(dev, sample->texts, p, c->q_offset, weighted ? c->weight : NULL,
+                            c->out.data, d_pooled, d.data, weighted ? c->d_weight : NULL);
+
+    struct nvdp__norm norm = norm_of(block, params, &block->output_norm, c->out_mean, c->out_rstd);
+    nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->sum, q), d, NVDP__NO_TENSOR);
+    dense_backward(dev, params, &block->output, nvdp__with_rows(c->activated, q), d, d_wide, false);
+    nvdp__activation_backward(dev, act_of(block), nvdp__with_rows(c->inner, q), d_wide, d_wide,
+                              NVDP__NO_TENSOR);
+    dense_backward(dev, params, &block->intermediate, nvdp__with_rows(c->attended_out, q), d_wide,
+                   d, true); /* d already is the residual's gradient */
+    norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
+    nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->attended, q), d, NVDP__NO_TENSOR);
+    dense_backward(dev, params, &block->attention_output, nvdp__with_rows(c->context, q), d,
+                   c->d_other, false);
+
     struct nvdp__attention att = attention_of(block, sample);
-    nvdp__attention_backward(dev, &att, c->query, c->key, c->value, c->bias, c->context, c->lse,
-                             c->d_other, c->d_row, c->d_key, c->d_value, c->d_bias, c->scratch);
-    nvdp__operand *z = operand(block, dev, sample->rows, p, sample->z);
-    dense_backward(block, dev, params, &block->key, sample->rows, z, c->d_key, dz, false);
-    dense_backward(block, dev, params, &block->value, sample->rows, z, c->d_value, dz, true);
-    query_backward(block, dev, params, sample, c->d_row, dz);
+    struct nvdp__tensor z = nvdp__f32(sample->rows, p, sample->z);
+    struct nvdp__tensor d_z = nvdp__f32(sample->rows, p, dz);
+    const struct nvdp__attention_gradient gradient = {
+        nvdp__with_rows(c->d_other, q), d, nvdp__with_rows(c->d_key, sample->rows),
+        nvdp__with_rows(c->d_value, sample->rows), c->d_bias};
+    nvdp__attend_backward(dev, &att, &gradient);
+    dense_backward(dev, params, &block->key, z, c->d_key, d_z, false);
+    dense_backward(dev, params, &block->value, z, c->d_value, d_z, true);
+    query_backward(block, dev, params, d_z);
     if (dz == NULL) return;
     nvdp__denoise_bias_backward(dev, sample->rows, p, p / block->heads, sample->z, c->d_bias, dz,
                                 dlog_pi);
-    if (block->pool == NVDP_POOL_WEIGHTED)
-        nvdp__multiply_add(sample->rows, c->weight, c->d_weight, dlog_pi);
+    if (weighted) nvdp__multiply_add(sample->rows, c->weight, c->d_weight, dlog_pi);
 }

@@ -94,10 +94,6 @@ static struct nvdp__posterior take_posterior(struct nvdp__arena *arena, size_t r
                                     .log_alpha = nvdp__arena_take(arena, rows)};
 }
 
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
                         size_t max_texts, size_t longest, bool training,
                         struct nvdp__arena *arena) {
@@ -106,15 +102,9 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     bool clean = nvib->block.clean_query;
     NVDP_RETURN_IF_FAILED(
         nvdp__sample_rows_plan(nvib->ctx, &nvib->form, max_tokens, max_texts, &nvib->rows));
-    size_t tokens = nvdp__operand_rows(dev, max_tokens);
-    size_t rows = nvdp__operand_rows(dev, nvib->rows.max_rows);
-    size_t queries = nvdp__block_queries(&nvib->block, dev, rows, max_texts);
-    size_t room = larger(tokens * larger(nvib->hidden_size, p),
-                         larger(rows * p, queries * nvib->block.inner));
-    nvib->x_room = nvdp__arena_take_copy(arena, dev, room, 1, NULL);
-    nvib->dy_room = nvdp__arena_take_copy(arena, dev, room, 1, NULL);
-    nvib->block.x_room = nvib->x_room;
-    nvib->block.dy_room = nvib->dy_room;
+    size_t tokens = nvdp__padded_rows(dev, max_tokens);
+    size_t rows = nvdp__padded_rows(dev, nvib->rows.max_rows);
+    nvdp__dense_plan(dev, arena, max_tokens, nvib->hidden_size, p);
     nvib->posterior = take_posterior(arena, tokens, p);
     if (nvib->clips) nvib->before = nvdp__unclipped_plan(arena, tokens, p, true);
     nvib->z = nvdp__arena_take(arena, rows * p);
@@ -129,7 +119,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
         if (clean) nvib->d_clean = nvdp__arena_take(arena, rows * p);
     }
     nvib->block.d_clean = nvib->d_clean;
-    return nvdp__block_plan(&nvib->block, dev, rows, max_texts,
+    return nvdp__block_plan(&nvib->block, dev, nvib->rows.max_rows, max_texts,
                             nvdp__form_rows(&nvib->form, longest), training, arena);
 }
 

@@ -155,7 +155,6 @@ struct nvdp__block {
     float *d_clean;   /* [R, p] where backward sets their gradient, or NULL */
     struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
         output_norm;
-    nvdp__operand *x_room, *dy_room; /* for what products read, rounded: any of its tensors */
     /* activations, index tables: see attention.c */
     struct nvdp__block_cache *cache;
 };
@@ -166,9 +165,6 @@ void nvdp__block_release(struct nvdp__block *block);
 /* Normal(0, sd); LayerNorm 1 / 0. */
 void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__device *dev,
                             struct nvdp__params *params, double sd, uint64_t seed);
-/* Room for so many query rows is planned. */
-size_t nvdp__block_queries(const struct nvdp__block *block, const struct nvdp__device *dev,
-                           size_t max_rows, size_t max_texts);
 /* For at most max_rows sample rows of max_texts texts. */
 nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
@@ -202,7 +198,6 @@ struct nvdp__nvib {
     bool clips;
 
     struct nvdp__sample_rows rows;
-    nvdp__operand *x_room, *dy_room;  /* what products read, rounded: any [T,D], [T,p], [R,p] */
     struct nvdp__posterior posterior; /* [T,p], clipped */
     struct nvdp__unclipped before;    /* where clipped */
     float *z, *log_pi, *dlogg;        /* [R,p], [R], [R] */

@@ -112,9 +112,9 @@ void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__en
     posterior->rows = rows;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
     struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
-    const nvdp__operand *x = nvdp__rounded(dev, rows * nvib->hidden_size, in->hidden, nvib->x_room);
-    nvdp__linear_to_float(dev, &mu, x, posterior->mu);
-    nvdp__linear_to_float(dev, &logvar, x, posterior->logvar);
+    struct nvdp__tensor x = nvdp__f32(rows, nvib->hidden_size, in->hidden);
+    nvdp__dense_forward(dev, &mu, x, nvdp__f32(rows, nvib->dim, posterior->mu));
+    nvdp__dense_forward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, posterior->logvar));
     struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
     nvdp__quadratic_forward(dev, rows, nvib->hidden_size, in->hidden, &alpha, posterior->log_alpha);
     if (nvib->clips) nvdp__clip_forward(dev, &nvib->clip, posterior, &nvib->before);
@@ -128,13 +128,10 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
     if (nvib->clips) nvdp__clip_backward(dev, &nvib->clip, &nvib->posterior, &nvib->before, d);
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
     struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
-    nvdp__operand *x = nvdp__rounded(dev, rows * nvib->hidden_size, in->hidden, nvib->x_room);
-    nvdp__operand *dy = nvdp__rounded(dev, rows * nvib->dim, d->mu, nvib->dy_room);
-    nvdp__linear_params_backward(dev, &mu, x, dy);
-    nvdp__linear_back_to_float(dev, &mu, dy, false, d_hidden);
-    dy = nvdp__rounded(dev, rows * nvib->dim, d->logvar, nvib->dy_room);
-    nvdp__linear_params_backward(dev, &logvar, x, dy);
-    nvdp__linear_back_to_float(dev, &logvar, dy, true, d_hidden);
+    struct nvdp__tensor x = nvdp__f32(rows, nvib->hidden_size, in->hidden);
+    struct nvdp__tensor dx = nvdp__f32(rows, nvib->hidden_size, d_hidden);
+    nvdp__dense_backward(dev, &mu, x, nvdp__f32(rows, nvib->dim, d->mu), dx, false);
+    nvdp__dense_backward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, d->logvar), dx, true);
     struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
     const struct nvdp__quadratic d_alpha = {nvdp__grad(in->params, nvib->alpha_quadratic),
                                             nvdp__grad(in->params, nvib->alpha_weight),

@@ -176,11 +176,10 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     NVDP_RETURN_IF_FAILED(
         nvdp__sample_rows_plan(vib->ctx, &vib->form, max_tokens, max_texts, &vib->rows));
     size_t rows = vib->rows.max_rows;
-    size_t sources = nvdp__operand_rows(dev, vib->rows.max_sources);
+    size_t sources = nvdp__padded_rows(dev, vib->rows.max_sources);
     if (vib->which == NVDP__VIB_VTDP)
         nvdp__extra_plan(&vib->extra, dev, max_tokens, max_texts, longest, training, arena);
-    vib->x_room = nvdp__arena_take_copy(arena, dev, sources, d, NULL);
-    vib->dy_room = nvdp__arena_take_copy(arena, dev, sources, p, NULL);
+    nvdp__dense_plan(dev, arena, sources, d, p);
     if (single) vib->pooled_states = nvdp__arena_take(arena, sources * d);
     vib->posterior = (struct nvdp__posterior){.dim = p,
                                               .mu = nvdp__arena_take(arena, sources * p),
@@ -229,12 +228,12 @@ static bool reads_first(const struct nvdp__vib *vib) {
 
 /* logvar [S, p] of the sources, not yet clipped. */
 static void logvar_forward(struct nvdp__vib *vib, const struct nvdp__device *dev,
-                           const struct nvdp__params *params, const nvdp__operand *x) {
+                           const struct nvdp__params *params, struct nvdp__tensor x) {
     size_t sources = vib->rows.sources, p = vib->dim;
     float *logvar = vib->posterior.logvar;
     if (vib->which == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
-        nvdp__linear_to_float(dev, &rho, x, vib->rho_out);
+        nvdp__dense_forward(dev, &rho, x, nvdp__f32(sources, p, vib->rho_out));
         nvdp__softplus_logvar(dev, sources * p, vib->rho_out, logvar);
         return;
     }
@@ -261,8 +260,8 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
                   vib->states, vib->pooled_states);
     vib->posterior.rows = vib->rows.sources;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, vib->rows.sources);
-    const nvdp__operand *x = nvdp__rounded(dev, vib->rows.sources * d, vib->x, vib->x_room);
-    nvdp__linear_to_float(dev, &mu, x, vib->posterior.mu);
+    struct nvdp__tensor x = nvdp__f32(vib->rows.sources, d, vib->x);
+    nvdp__dense_forward(dev, &mu, x, nvdp__f32(x.rows, vib->dim, vib->posterior.mu));
     logvar_forward(vib, dev, in->params, x);
     if (vib->clips) nvdp__clip_forward(dev, &vib->clip, &vib->posterior, &vib->before);
     return NVDP_OK;
@@ -325,17 +324,16 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
 
 /* ---- backward ---- */
 
-/* d.logvar [S, p] (overwritten) to the parameters; d_x [S, D] is added to. */
+/* d.logvar [S, p] (overwritten) to the parameters; dx [S, D] is added to. */
 static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *dev,
-                            const struct nvdp__params *params, nvdp__operand *x, float *d_x) {
+                            const struct nvdp__params *params, struct nvdp__tensor x,
+                            struct nvdp__tensor dx) {
     size_t sources = vib->rows.sources, p = vib->dim;
     float *d_logvar = vib->d.logvar;
     if (vib->which == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
         nvdp__softplus_logvar_backward(dev, sources * p, vib->rho_out, d_logvar, d_logvar);
-        nvdp__operand *dy = nvdp__rounded(dev, sources * p, d_logvar, vib->dy_room);
-        nvdp__linear_params_backward(dev, &rho, x, dy);
-        nvdp__linear_back_to_float(dev, &rho, dy, true, d_x);
+        nvdp__dense_backward(dev, &rho, x, nvdp__f32(sources, p, d_logvar), dx, true);
     }
     if (vib->which == NVDP__VIB_LEARNED) {
         float *d_rho = vib->rho_out;
@@ -370,11 +368,9 @@ static void backward(void *self, const struct nvdp__encoded *in,
     if (vib->clips) nvdp__clip_backward(dev, &vib->clip, &vib->posterior, &vib->before, &vib->d);
     float *d_x = vib->form.single ? vib->d_x : d_hidden;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, sources);
-    nvdp__operand *x = nvdp__rounded(dev, sources * d, vib->x, vib->x_room);
-    nvdp__operand *dy = nvdp__rounded(dev, sources * p, vib->d.mu, vib->dy_room);
-    nvdp__linear_params_backward(dev, &mu, x, dy);
-    nvdp__linear_back_to_float(dev, &mu, dy, false, d_x);
-    logvar_backward(vib, dev, in->params, x, d_x);
+    struct nvdp__tensor x = nvdp__f32(sources, d, vib->x), dx = nvdp__f32(sources, d, d_x);
+    nvdp__dense_backward(dev, &mu, x, nvdp__f32(sources, p, vib->d.mu), dx, false);
+    logvar_backward(vib, dev, in->params, x, dx);
     if (vib->form.single)
         pool_rows_backward(dev, vib->config.pool == NVDP_POOL_FIRST, batch->texts, d, batch->offset,
                            vib->states, d_x, d_hidden);

@@ -31,7 +31,6 @@ struct nvdp__vib {
     bool clips;
 
     struct nvdp__sample_rows rows;
-    nvdp__operand *x_room, *dy_room;  /* what products read, rounded: [S,D] or [S,p] */
     float *pooled_states;             /* [S,D] single */
     struct nvdp__posterior posterior; /* [S,p], clipped */
     struct nvdp__unclipped before;    /* where clipped */

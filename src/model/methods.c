@@ -54,6 +54,13 @@ static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t 
     return NVDP_OK;
 }
 
+static struct nvdp__linear pooler_of(const struct none *none, const struct nvdp__encoded *in) {
+    struct nvdp__linear pooler =
+        nvdp__dense_linear(in->params, &none->bert->pooler, in->batch->texts);
+    pooler.f32 = true;
+    return pooler;
+}
+
 /* tanh(W h_first + b); a text's first row is where its offset points. */
 static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
                                 const struct nvdp__draw *draw, float **pooled) {
@@ -63,11 +70,11 @@ static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
     if (texts > none->max_texts)
         return nvdp__fail(none->ctx, NVDP_ERR_STATE, "a batch of %zu texts exceeds the plan of %zu",
                           texts, none->max_texts);
+    struct nvdp__linear pooler = pooler_of(none, in);
+    struct nvdp__tensor y = nvdp__f32(texts, d, none->pooled);
     nvdp__rows_gather(in->dev, texts, d, in->batch->offset, in->hidden, none->first);
-    nvdp__linear_forward(in->dev, texts, d, d, none->first,
-                         nvdp__value(in->params, none->bert->pooler.weight),
-                         nvdp__value(in->params, none->bert->pooler.bias), none->pooled);
-    nvdp__act_forward(in->dev, NVDP__ACT_TANH, texts * d, none->pooled, none->pooled);
+    nvdp__dense_forward(in->dev, &pooler, nvdp__f32(texts, d, none->first), y);
+    nvdp__activation_forward(in->dev, NVDP__ACT_TANH, y, y);
     *pooled = none->pooled;
     return NVDP_OK;
 }
@@ -76,16 +83,17 @@ static void none_backward(void *self, const struct nvdp__encoded *in,
                           const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct none *none = self;
     const struct nvdp__batch *batch = in->batch;
-    size_t d = none_width(self);
-    for (size_t i = 0; i < batch->texts; i++)
+    size_t d = none_width(self), texts = batch->texts;
+    for (size_t i = 0; i < texts; i++)
         penalty->loss_g[i] = penalty->loss_d[i] = 0;
-    nvdp__act_backward(in->dev, NVDP__ACT_TANH, batch->texts * d, none->pooled, d_pooled, d_pooled);
-    nvdp__linear_backward(in->dev, batch->texts, d, d, none->first,
-                          nvdp__value(in->params, none->bert->pooler.weight), d_pooled,
-                          none->d_first, false, nvdp__grad(in->params, none->bert->pooler.weight),
-                          nvdp__grad(in->params, none->bert->pooler.bias));
+    struct nvdp__linear pooler = pooler_of(none, in);
+    struct nvdp__tensor dy = nvdp__f32(texts, d, d_pooled);
+    nvdp__activation_backward(in->dev, NVDP__ACT_TANH, nvdp__f32(texts, d, none->pooled), dy, dy,
+                              NVDP__NO_TENSOR);
+    nvdp__dense_backward(in->dev, &pooler, nvdp__f32(texts, d, none->first), dy,
+                         nvdp__f32(texts, d, none->d_first), false);
     nvdp__zero(in->dev, batch->tokens * d, d_hidden);
-    nvdp__rows_scatter_add(in->dev, batch->texts, d, batch->offset, none->d_first, d_hidden);
+    nvdp__rows_scatter_add(in->dev, texts, d, batch->offset, none->d_first, d_hidden);
 }
 
 static nvdp_status none_infer(void *self, const struct nvdp__encoded *in) {

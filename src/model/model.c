@@ -173,7 +173,7 @@ static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     if (model->training) {
         model->d_logits = nvdp__arena_take(arena, model->max_texts * info->outputs);
         model->d_pooled = nvdp__arena_take(arena, model->max_texts * width);
-        size_t rows = nvdp__operand_rows(&model->dev, model->max_tokens);
+        size_t rows = nvdp__padded_rows(&model->dev, model->max_tokens);
         model->d_hidden = nvdp__arena_take(arena, rows * info->bert.hidden_size);
     }
     return NVDP_OK;
@@ -241,6 +241,13 @@ static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp
                       batch->texts, batch->longest, model->max_texts, model->longest);
 }
 
+/* In float32 on every device. */
+static struct nvdp__linear classifier_of(const struct nvdp_model *model, size_t texts) {
+    struct nvdp__linear layer = nvdp__dense_linear(&model->params, &model->classifier, texts);
+    layer.f32 = true;
+    return layer;
+}
+
 static float *last_hidden(const struct nvdp_model *model) {
     return model->cache.hidden[model->info.bert.num_hidden_layers];
 }
@@ -273,9 +280,9 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
     nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->head_input);
-    nvdp__linear_forward(&model->dev, batch->texts, width, model->info.outputs, model->head_input,
-                         nvdp__value(&model->params, model->classifier.weight),
-                         nvdp__value(&model->params, model->classifier.bias), model->logits);
+    struct nvdp__linear classifier = classifier_of(model, batch->texts);
+    nvdp__dense_forward(&model->dev, &classifier, nvdp__f32(batch->texts, width, model->head_input),
+                        nvdp__f32(batch->texts, model->info.outputs, model->logits));
     return nvdp__device_status(&model->dev);
 }
 
@@ -295,11 +302,11 @@ nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__ba
     size_t width = mechanism->width(model->bottleneck.self);
     double texts = (double)batch->texts;
     losses->task = task_loss(model, batch);
-    nvdp__linear_backward(&model->dev, batch->texts, width, model->info.outputs, model->head_input,
-                          nvdp__value(&model->params, model->classifier.weight), model->d_logits,
-                          model->d_pooled, false,
-                          nvdp__grad(&model->params, model->classifier.weight),
-                          nvdp__grad(&model->params, model->classifier.bias));
+    struct nvdp__linear classifier = classifier_of(model, batch->texts);
+    nvdp__dense_backward(&model->dev, &classifier,
+                         nvdp__f32(batch->texts, width, model->head_input),
+                         nvdp__f32(batch->texts, model->info.outputs, model->d_logits),
+                         nvdp__f32(batch->texts, width, model->d_pooled), false);
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
     nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->d_pooled);
     struct nvdp__encoded in = encoded(model, batch);
