@@ -2,10 +2,10 @@
  *
  * Texts are taken in tiles, and both directions of a pair at once.  Within a tile the Gaussian part
  * walks over blocks of dimensions (struct nvdp__pairs), so that the blocks of a tile's texts serve
- * all its pairs from the cache: the rows of a text lie one after the other, hence component c of one
- * text faces component c of the other in two flat arrays, whatever the width.  Components that only
- * one text has face padding, which is the same for everyone: those divergences are summed once per
- * text.  Padding against padding is 0. */
+ * all its pairs from the cache: the rows of a text lie one after the other, hence component c of
+ * one text faces component c of the other in two flat arrays, whatever the width.  Components that
+ * only one text has face padding, which is the same for everyone: those divergences are summed once
+ * per text.  Padding against padding is 0. */
 #include "rdp/pairs.h"
 #include <stdlib.h>
 
@@ -267,8 +267,11 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
         size_t n = collect(set, adjacency, unit, matrix, values, part, &made.infinite);
         size_t place = 0;
         for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+            /* Samples of one size: dividing keeps the order. */
             part->quantile[level] =
-                nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
+                unit != NVDP__SUM && set->policy == NVDP_LENGTH_HIDDEN
+                    ? made.sum.quantile[level] / nvdp__divisor(set, unit, 0)
+                    : nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
         }
     }
     free(values);

@@ -31,8 +31,9 @@
  *
  *     sup over the simplex of log p/q  =  lnB(a_q) - lnB(a_p) + sup sum delta_i log x_i,
  *
- * finite iff every delta_i >= 0, attained at x_i = delta_i / sum delta.  It is the limit of the form
- * above: (A_c/A_p) phi(y1) / s -> K phi(d_i/K), and the second difference of w -> w(a_q) - w(a_p). */
+ * finite iff every delta_i >= 0, attained at x_i = delta_i / sum delta.  It is the limit of the
+ * form above: (A_c/A_p) phi(y1) / s -> K phi(d_i/K), and the second difference of w becomes
+ * w(a_q) - w(a_p). */
 #include "rdp/pairs.h"
 #include <float.h>
 #include <gsl/gsl_sf_psi.h>
@@ -223,7 +224,7 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
     return line_end(&line);
 }
 
-/* Components 0 (prior), 1..longest (tokens, or padding in one of them), the rest padding in both. */
+/* Components 0 (prior), 1..longest (tokens, or padding in one of them), then padding in both. */
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
     size_t longest = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
     double padding = 0;
@@ -258,8 +259,8 @@ double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, si
  *     lnB(q) - lnB(p) + sum (p - q) psi(p) - (P - Q) psi(P),    P and Q the totals;
  *
  * the digammas are computed once as well.  Components with the same pseudo-count in both texts
- * (prior, padding against padding) cancel and are left out.  Where the rounding is not small against
- * the whole divergence, and near the edge where a c is 0, the plain form answers. */
+ * (prior, padding against padding) cancel and are left out.  Where the rounding is not small
+ * against the whole divergence, and near the edge where a c is 0, the plain form answers. */
 
 enum { BLOCK = 64 };
 

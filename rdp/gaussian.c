@@ -3,7 +3,8 @@
  *
  * van Erven & Harremoes 2014, Eq. 10, per dimension, with v = (1-l) var_p + l var_q:
  *
- *     D_l = l (mu_p - mu_q)^2 / (2 v)  +  [ 1/2 log v - (1-l)/2 log var_p - l/2 log var_q ] / (1-l),
+ *     D_l = l (mu_p - mu_q)^2 / (2 v)
+ *           + [ 1/2 log v - (1-l)/2 log var_p - l/2 log var_q ] / (1-l),
  *
  * +inf where v <= 0, which is where the integral diverges. */
 #include "rdp/pairs.h"
@@ -11,8 +12,8 @@
 
 /* --- The plain form --- */
 
-/* One dimension, finite order l = 1 + s.  With u = var_p/var_q - 1 and v/var_q = 1 - s u the bracket
- * above is half of
+/* One dimension, finite order l = 1 + s.  With u = var_p/var_q - 1 and v/var_q = 1 - s u the
+ * bracket above is half of
  *
  *     log(v/var_q) / -s  -  log(var_p/var_q)  =  nvdp__log_second_difference(s, -u, ...),
  *
@@ -174,7 +175,8 @@ bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__che
  *
  * A divergence over n dimensions with v = var_q - s (var_p - var_q) is
  *
- *     1/2 { l sum d^2/v  -  [log prod v - log prod var_q] / s  -  [log prod var_p - log prod var_q] },
+ *     1/2 { l sum d^2/v  -  [log prod v - log prod var_q] / s
+ *                        -  [log prod var_p - log prod var_q] },
  *
  * so products take the place of n logarithms: a mantissa and an integer exponent for each product,
  * one logarithm at the end, and those of the texts' own variances are known.  Order 1:

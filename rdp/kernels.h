@@ -58,7 +58,7 @@ struct nvdp__kernels {
     /* n a multiple of 8. */
     void (*log_gammas)(double s, size_t n, const double *p, const double *q,
                        struct nvdp__log_gammas *out);
-    /* sum over r < shift of the second difference of -log(p + r), every |delta|, |s delta| < p/4. */
+    /* sum over r < shift of the second difference of -log(p + r); |delta|, |s delta| < p/4. */
     double (*shifted_logs)(double s, double p, double delta, int shift);
     /* Whether some p + s (p - q) is clearly below 0. */
     bool (*any_below)(double s, size_t n, const double *p, const double *q);

@@ -1,8 +1,8 @@
 /* The largest divergence of a group of texts, by branch and bound over its pairs.
  *
- * A pair that is infinite shows in the extremes of single dimensions and pseudo-counts.  Where there
- * is none, every divergence is bounded by a number of the one text plus a number of the other: a
- * pair whose bound is below the largest value found so far needs no sum. */
+ * A pair that is infinite shows in the extremes of single dimensions and pseudo-counts.  Where
+ * there is none, every divergence is bounded by a number of the one text plus a number of the
+ * other: a pair whose bound is below the largest value found so far needs no sum. */
 #include "rdp/pairs.h"
 #include <stdlib.h>
 #ifdef _OPENMP
@@ -143,10 +143,11 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
  * mean        l (mu_p - mu_q)^2 / v.  x^2/v is convex and of degree one in (x, v), so for any m and
  *             any tau with s var_p < tau < l var_q (Cauchy-Schwarz)
  *
- *                 (mu_p - mu_q)^2/v  <=  (mu_p - m)^2/(tau - s var_p) + (mu_q - m)^2/(l var_q - tau).
+ *                 (mu_p - mu_q)^2/v  <=  (mu_p - m)^2/(tau - s var_p)
+ *                                        + (mu_q - m)^2/(l var_q - tau).
  *
- * difference  G(e) = -log(l - s exp e)/s - e is convex (G'' = l exp e/(l - s exp e)^2), so for any c
- *             and 0 < w < 1, with a = log var_p - c, b = log var_q - c
+ * difference  G(e) = -log(l - s exp e)/s - e is convex (G'' = l exp e/(l - s exp e)^2), so for any
+ *             c and 0 < w < 1, with a = log var_p - c, b = log var_q - c
  *
  *                 G(a - b)  <=  w G(a/w) + (1-w) G(-b/(1-w)).
  *

@@ -71,8 +71,9 @@ static void prepare_text(struct nvdp__pairs *pairs, size_t i) {
     double top = -INFINITY;
     for (size_t k = first * set->dim; k < set->offset[i + 1] * set->dim; k++) {
         pairs->var[k] = exp(set->logvar[k]);
-        spread = fmax(spread, fabs(set->logvar[k]));
-        top = fmax(top, set->logvar[k]);
+        double size = fabs(set->logvar[k]);
+        spread = size > spread ? size : spread;
+        top = set->logvar[k] > top ? set->logvar[k] : top;
     }
     pairs->spread[i] = spread;
     pairs->most[i] = exp(top);

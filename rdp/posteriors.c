@@ -202,7 +202,7 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
     return NVDP_OK;
 }
 
-/* --- What posteriors look like: effective number of vectors, pseudo-counts, means, deviations --- */
+/* --- What posteriors look like --- */
 
 const double nvdp_spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
 const double nvdp_alpha_first = -8;

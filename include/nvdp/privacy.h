@@ -1,5 +1,8 @@
-/* Data-set measures on top of divergences: Bayesian DP (Triastcyn & Faltings 2020, Theorem 2) and
- * the full report of a set of posteriors. */
+/** @file privacy.h
+ * Data-set measures on top of divergences: Bayesian DP (Triastcyn & Faltings 2020), and the full
+ * report of a set of posteriors.
+ *
+ * Everything here is measured on the given texts; nothing is a bound over all texts. */
 #ifndef NVDP_PRIVACY_H
 #define NVDP_PRIVACY_H
 
@@ -9,111 +12,172 @@
 
 NVDP_BEGIN_DECLS
 
+/** What a statement of Bayesian DP is about. */
 struct nvdp_bdp_config {
-    double delta;            /* delta_mu, default 1e-5 */
-    double gamma;            /* failure mass of the Student-t bound, default 1e-6 */
-    int releases;            /* T: samples given away of the same text, default 1 */
-    double published_moment; /* k of the published column, default 1.1 (its order is k+1) */
+    double delta; /**< delta_mu, the failure probability of the statement; default 1e-5 */
+    double gamma; /**< failure mass of its estimate by Student's t; default 1e-6 */
+    int releases; /**< T: samples given away of the same text; default 1 */
+    double published_moment; /**< k of the published column, whose order is k+1; default 1.1 */
 };
+
+/** The defaults.
+ * @return a configuration to be changed */
 struct nvdp_bdp_config nvdp_bdp_config_default(void);
 
-/* The cost of one text at one moment, with everything that enters it. */
+/** The cost of one text at one moment, with everything that enters it. */
 struct nvdp_bdp_cost {
-    double moment;   /* k */
-    double cost;     /* c(k), +inf where any divergence is */
-    double epsilon;  /* [T cost - log(delta - spent)] / k */
-    size_t m;        /* population */
-    double t;        /* Student's t quantile */
-    double log_mean; /* log M */
-    double log_sd;   /* log S, -inf where all are equal */
-    double max;      /* max X */
+    double moment;   /**< k */
+    double cost;     /**< c(k) in nats, +inf where any divergence is */
+    double epsilon;  /**< [T cost - log(delta - spent)] / k in nats, spent = 1 - (1-gamma)^T */
+    size_t m;        /**< texts in the population */
+    double t;        /**< upper gamma-quantile of Student's t with m-1 degrees of freedom */
+    double log_mean; /**< log M */
+    double log_sd;   /**< log S, -inf where all are equal */
+    double max;      /**< max X */
 };
 
-/* Cost and epsilon from the m symmetrised divergences d[j] = max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P))
- * of one text; m >= 2. spec: X_j = T k d_j.  NVDP_ERR_ARGUMENT where delta <= 1-(1-gamma)^T. */
+/** Bayesian DP of one text: Triastcyn & Faltings 2020, Theorem 2, from a finite population.  With
+ * X_j = T k d_j,
+ *
+ *     cost(k) = 1/T log[ M + t S / sqrt(m-1) ],
+ *
+ * M the mean of e^X, S their population standard deviation.  O(m), nothing overflows.
+ * @param ctx    records messages; may be NULL
+ * @param config delta, gamma and the number of releases
+ * @param moment k, in (0, 1e6]
+ * @param m      texts in the population, >= 2; below 64 the estimate is not to be trusted
+ * @param d      [m] nats: max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)), >= 0 or +inf
+ * @param out    cost and epsilon
+ * @return NVDP_ERR_ARGUMENT for a value out of its range, or delta <= 1 - (1-gamma)^T */
 nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *config, double moment,
                      size_t m, const double *d, struct nvdp_bdp_cost *out);
-/* Poisson-subsampled form for integer moments k: cost = log E_x E_{j ~ Binomial(k+1, q)} e^{(j-1)
- * D_j} with the same confidence bound; d is [k+2][m]: row j holds the divergences of order j (rows
- * 0 and 1 are not read). */
+
+/** The same where every text is in the sample with probability q only (Poisson subsampling), for
+ * integer moments:
+ *
+ *     cost = log E_x E_{j ~ Binomial(k+1, q)} e^{(j-1) D_j}
+ *
+ * with the same bound of the estimate (Triastcyn & Faltings 2020).  O(k m).
+ * @param ctx    records messages; may be NULL
+ * @param config delta, gamma and the number of releases
+ * @param moment k, an integer >= 1
+ * @param rate   q, in (0, 1]
+ * @param m      texts in the population, >= 2
+ * @param d      [k+2][m] nats: row j holds the divergences of order j; rows 0 and 1 are not read
+ * @param out    cost and epsilon
+ * @return NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
 nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, const struct nvdp_bdp_config *config,
                                 int moment, double rate, size_t m, const double *const *d,
                                 struct nvdp_bdp_cost *out);
 
+/** What a report measures. */
 struct nvdp_privacy_config {
-    struct nvdp_pairs_config pairs;
-    struct nvdp_bdp_config bdp;
-    const double *moments; /* grid of k for the `best` column; NULL: the default grid */
-    size_t moment_count;
+    struct nvdp_pairs_config pairs; /**< the divergences */
+    struct nvdp_bdp_config bdp;     /**< Bayesian DP */
+    const double *moments; /**< [moment_count] grid of k for the `best` column, each in (0, 1e6];
+                                NULL: the default grid, .05 to 64 */
+    size_t moment_count;   /**< moments in the grid; not read where it is NULL */
 };
+
+/** The defaults.
+ * @return a configuration to be changed */
 struct nvdp_privacy_config nvdp_privacy_config_default(void);
 
+/** Bayesian DP over a data set. */
 struct nvdp_bdp_column {
-    struct nvdp_bdp_cost worst; /* of the text with the largest epsilon */
-    double mean_epsilon;        /* over texts; +inf where any is */
-    size_t worst_text;
-    double floor; /* log(1/delta)/k at the worst text's k: what the best data would print */
-    size_t infinite_texts;
+    struct nvdp_bdp_cost worst; /**< of the text with the largest epsilon */
+    double mean_epsilon;        /**< over texts, in nats; +inf where any is */
+    size_t worst_text;          /**< its number, from 0 */
+    double floor;               /**< log(1/delta)/k at its k: what the best data would print */
+    size_t infinite_texts;      /**< texts whose epsilon is +inf */
 };
 
-/* Quantiles at these levels are in a spread. */
+/** How many quantiles a spread has. */
 #define NVDP_SPREAD_QUANTILES 5
-extern const double nvdp_spread_level[NVDP_SPREAD_QUANTILES]; /* .05 .25 .5 .75 .95 */
+/** Their levels: .05 .25 .5 .75 .95 */
+extern const double nvdp_spread_level[NVDP_SPREAD_QUANTILES];
 
-/* Of a number that every text has; NaN where there is none. */
+/** A number that every text has, over texts; NaN where there is none. */
 struct nvdp_spread {
-    double mean;
-    double quantile[NVDP_SPREAD_QUANTILES]; /* nearest rank */
+    double mean;                            /**< over texts */
+    double quantile[NVDP_SPREAD_QUANTILES]; /**< nearest rank */
 };
 
-/* Bins of log10 of the tokens' pseudo-counts, 0.25 wide; bin b begins at -8 + b/4. */
+/** Bins of log10 of the tokens' pseudo-counts. */
 #define NVDP_ALPHA_BINS 48
-extern const double nvdp_alpha_first; /* -8 */
-extern const double nvdp_alpha_width; /* .25 */
+/** Where bin 0 begins: -8 */
+extern const double nvdp_alpha_first;
+/** How wide a bin is: .25 */
+extern const double nvdp_alpha_width;
 
-/* What posteriors look like, for people who train them: it promises nothing.  A sample has the
+/** What posteriors look like, for people who train them: it promises nothing.  A sample has the
  * vectors r = 1..R of all its components (prior, tokens, padding; kappa each) with the expected
  * weights p_r = (alpha_i/kappa) / sum of all alpha. */
 struct nvdp_posterior_summary {
-    size_t texts, tokens;
-    bool weighted;              /* false: a Gaussian mechanism; what rests on alpha is NaN or 0 */
-    struct nvdp_spread vectors; /* exp(-sum p_r log p_r): 1 (one vector has all) to R (all alike) */
-    struct nvdp_spread vectors_l2;  /* 1 / sum p_r^2, the same bounds, at most `vectors` */
-    struct nvdp_spread token_share; /* the tokens' part of all alpha */
-    double mean_abs_mu;             /* over all entries of the tokens' means; NaN without tokens */
-    double mean_sigma;              /* likewise, of the standard deviations */
-    size_t alpha_bin[NVDP_ALPHA_BINS];
-    size_t alpha_below, alpha_above; /* tokens outside the bins */
+    size_t texts;               /**< N */
+    size_t tokens;              /**< T */
+    bool weighted;              /**< false: a Gaussian mechanism; what rests on alpha is NaN or 0 */
+    struct nvdp_spread vectors; /**< exp(-sum p_r log p_r): 1 (one has all) to R (all alike); Hill
+                                     1973, order 1 */
+    struct nvdp_spread
+        vectors_l2; /**< 1 / sum p_r^2, order 2: the same bounds, at most `vectors` */
+    struct nvdp_spread token_share; /**< the tokens' part of all alpha */
+    double mean_abs_mu; /**< over all entries of the tokens' means; NaN without tokens */
+    double mean_sigma;  /**< likewise, of the standard deviations */
+    size_t alpha_bin[NVDP_ALPHA_BINS]; /**< tokens per bin */
+    size_t alpha_below;                /**< tokens below the first bin */
+    size_t alpha_above;                /**< tokens above the last */
 };
-/* O(rows x dim). Invalid posteriors give what they give: check them first. */
+
+/** Describes a set of posteriors.  O(T p).
+ * @param ctx        records messages; may be NULL
+ * @param posteriors a set that passes nvdp_posteriors_check(); others give what they give
+ * @param out        the description
+ * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
                                       const struct nvdp_posteriors *posteriors,
                                       struct nvdp_posterior_summary *out);
 
+/** Everything that is measured of a set of posteriors. */
 struct nvdp_privacy_report {
-    struct nvdp_pairs_summary pairs;
-    struct nvdp_posterior_summary posterior;
-    struct nvdp_bdp_config bdp;
-    struct nvdp_bdp_column published;
-    struct nvdp_bdp_column best;
-    size_t bdp_texts;      /* fewer than pairs.texts where pairs were drawn: drawn as well */
-    bool small_population; /* m < 64: the bound is not to be trusted */
-    size_t components;     /* of the longest sample */
-    size_t dim;
-    int kappa;
-    enum nvdp_length_policy policy;
-    char method[32];
+    struct nvdp_pairs_summary pairs;         /**< divergences over all pairs */
+    struct nvdp_posterior_summary posterior; /**< what the posteriors look like */
+    struct nvdp_bdp_config bdp;              /**< what the columns are about */
+    struct nvdp_bdp_column published;        /**< at the published moment */
+    struct nvdp_bdp_column best;             /**< at every text's best moment of the grid */
+    size_t bdp_texts; /**< fewer than pairs.texts where pairs were drawn: drawn as well */
+    bool
+        small_population; /**< some text has fewer than 64 others: the bound is not to be trusted */
+    size_t components;    /**< of the longest sample */
+    size_t dim;           /**< p */
+    int kappa;            /**< vectors per component */
+    enum nvdp_length_policy policy; /**< whether lengths are hidden */
+    char method[32];                /**< the posteriors' */
 };
 
-/* The whole report.  One pass over all pairs an order of the grid.  With pairs.max_pairs Bayesian
- * DP is that of drawn texts, as many as have so many pairs among themselves. */
+/** Measures everything: one pass over all pairs at the order of the divergences, and one per order
+ * k+1 of the moments.  With pairs.max_pairs Bayesian DP is that of drawn texts, as many as have so
+ * many pairs among themselves.
+ * @param ctx        records messages, reports progress, is asked to cancel
+ * @param posteriors 2 or more texts; checked
+ * @param config     what is measured
+ * @param out        the report
+ * @return as nvdp_renyi_pairs() and nvdp_bdp() */
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  const struct nvdp_privacy_config *config,
                                  struct nvdp_privacy_report *out);
-/* The report as one JSON object (docs/formats.md); free() the text. */
+
+/** The report as one JSON object (docs/formats.md).
+ * @param ctx    records messages; may be NULL
+ * @param report the report
+ * @param out    the text; free()
+ * @return NVDP_ERR_NUMERIC where the method's name is not UTF-8, NVDP_ERR_MEMORY */
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out);
-/* The report for people: aligned table, units and scope said. */
+
+/** The report for people: aligned tables, units and scope said.
+ * @param report the report
+ * @param to     where it is written */
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to);
 
 NVDP_END_DECLS

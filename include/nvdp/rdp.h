@@ -1,7 +1,13 @@
-/* Renyi divergences between what two texts share.  Natural logarithms: nats.  Order l > 0, l != 1:
- * D_l(P||Q) = 1/(l-1) log int P^l Q^(1-l);  l == 1 is Kullback-Leibler, l == INFINITY the
- * max-divergence (orders >= 1e100 count as INFINITY).  +inf is a value, returned as it is.  Invalid
- * parameters (variance or pseudo-count not > 0, anything not finite, order <= 0) give NaN. */
+/** @file rdp.h
+ * Renyi divergences between what two texts share, and over all pairs of a data set.
+ *
+ * Natural logarithms throughout: the unit is the nat.  Of order l > 0, l != 1,
+ *
+ *     D_l(P || Q) = 1/(l-1) log int P^l Q^(1-l);
+ *
+ * l = 1 is the Kullback-Leibler divergence, l = INFINITY the max-divergence sup log P/Q (orders
+ * from 1e100 on count as INFINITY).  The divergence does not decrease in l.  +inf is a value: it is
+ * returned, counted and kept in every statistic.  docs/privacy.md tells what the numbers mean. */
 #ifndef NVDP_RDP_H
 #define NVDP_RDP_H
 
@@ -10,93 +16,148 @@
 
 NVDP_BEGIN_DECLS
 
-/* Diagonal Gaussians N(mu, var) of dimension n (van Erven & Harremoes 2014, Eq. 10). O(n).
- * Order infinity is finite only where every var_p < var_q (or both are equal in a dimension). */
+/** D_l between Gaussians with diagonal covariance: van Erven & Harremoes 2014, Eq. 10.  With
+ * v = (1-l) var_p + l var_q in each dimension, the sum over dimensions of
+ *
+ *     l (mu_p - mu_q)^2 / (2 v)  +  [ 1/2 log v - (1-l)/2 log var_p - l/2 log var_q ] / (1-l);
+ *
+ * +inf where a v <= 0.  Order infinity is finite only where var_p < var_q in every dimension in
+ * which the two are not equal.  O(n).
+ * @param order l > 0
+ * @param n     dimensions
+ * @param mu_p  [n] means of P
+ * @param var_p [n] variances of P, > 0
+ * @param mu_q  [n] means of Q
+ * @param var_q [n] variances of Q, > 0
+ * @return nats, >= 0 or +inf; NaN for an order <= 0, a variance <= 0, anything not finite */
 double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const double *var_p,
                            const double *mu_q, const double *var_q);
-/* Dirichlets over m weights. O(m).  m < 2 gives 0.  Order infinity is finite only where every
- * alpha_p >= alpha_q. */
+
+/** D_l between Dirichlets: Gil, Alajaji & Linder 2013.  With c = l alpha_p + (1-l) alpha_q and
+ * lnB(a) = sum lnGamma(a_i) - lnGamma(sum a),
+ *
+ *     [ lnB(c) - l lnB(alpha_p) ] / (l-1)  +  lnB(alpha_q);
+ *
+ * +inf where a c_i <= 0.  Order infinity is finite only where every alpha_p >= alpha_q.  O(m).
+ * @param order   l > 0
+ * @param m       weights; fewer than 2 give 0
+ * @param alpha_p [m] pseudo-counts of P, > 0
+ * @param alpha_q [m] pseudo-counts of Q, > 0
+ * @return nats, >= 0 or +inf; NaN for an order <= 0, a pseudo-count <= 0 or not finite */
 double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const double *alpha_q);
-/* Samples of two texts of a set of posteriors (i, j), summed over everything that is shared: NVDP
- * paper Eq. 7 in its correct direction.  O(components x dim). */
+
+/** D_l between the samples of two texts, summed over everything that one release shares: the
+ * Dirichlet's part plus kappa times every Gaussian's (NVDP paper, Eq. 7, in its correct direction:
+ * as printed the two variances inside sigma' are exchanged).  O(components x p).
+ * @param order      l > 0
+ * @param posteriors a set that passes nvdp_posteriors_check()
+ * @param i          the text of P, below posteriors->texts
+ * @param j          the text of Q
+ * @return nats, >= 0 or +inf (public lengths that differ among them); NaN for an order <= 0 */
 double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, size_t i, size_t j);
-/* Components of the sample of text i (prior and padding included). */
+
+/** Components of a text's sample, prior and padding included.
+ * @param posteriors the set
+ * @param i          the text
+ * @return components; each has kappa vectors */
 size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i);
 
-/* Over all ordered pairs (i, j), i != j, of a data set. */
-enum nvdp_adjacency { NVDP_ADJACENT_ALL, NVDP_ADJACENT_SAME_LENGTH };
+/** Which ordered pairs (i, j), i != j, of a data set count. */
+enum nvdp_adjacency {
+    NVDP_ADJACENT_ALL,        /**< every text is every other's neighbour, as in the paper */
+    NVDP_ADJACENT_SAME_LENGTH /**< texts of one length */
+};
 
-/* How accurate each divergence is; infinities are the same in both. */
+/** How accurate each divergence is, relatively; infinities are the same in both. */
 enum nvdp_pairs_arithmetic {
-    NVDP_PAIRS_FAST, /* within 1e-6 of its value, the reported maxima within 1e-12 */
-    NVDP_PAIRS_EXACT /* within 1e-12 */
+    NVDP_PAIRS_FAST, /**< within 1e-6 of its value, the reported maxima within 1e-12 */
+    NVDP_PAIRS_EXACT /**< within 1e-12 */
 };
 
+/** What is measured over pairs. */
 struct nvdp_pairs_config {
-    double order;                          /* default 1.1 */
-    enum nvdp_adjacency adjacency;         /* default all */
-    enum nvdp_pairs_arithmetic arithmetic; /* default fast */
-    /* 0: every pair.  Where there are more ordered pairs than this (at least 2): the largest is
-     * found by bounds, exactly, and mean, quantiles and the share of infinite pairs are estimated
-     * from so many pairs, drawn uniformly.  No N x N memory, N beyond 20000; matrix must be NULL.
-     */
+    double order;                          /**< l > 0; default 1.1 */
+    enum nvdp_adjacency adjacency;         /**< default all */
+    enum nvdp_pairs_arithmetic arithmetic; /**< default fast */
+    /** 0, the default: every pair.  Where there are more ordered pairs than this (at least 2): the
+     * largest is found by bounds, exactly, and mean, quantiles and the share of infinite pairs are
+     * estimated from so many pairs, drawn uniformly.  No N x N memory, N beyond 20000; `matrix`
+     * must be NULL. */
     size_t max_pairs;
-    uint64_t seed;  /* of the drawn pairs, default 1 */
-    double *matrix; /* [N, N] row P, column Q, diagonal 0, NaN where two texts are not
-                       adjacent; NULL: not kept */
+    uint64_t seed;  /**< of the drawn pairs; default 1 */
+    double *matrix; /**< [N, N] nats, row P, column Q, diagonal 0, NaN where two texts are not
+                         adjacent; NULL, the default: not kept */
 };
+
+/** The defaults.
+ * @return a configuration to be changed */
 struct nvdp_pairs_config nvdp_pairs_config_default(void);
 
-/* Quantiles at these levels are in the summary (of all pairs, infinite ones included). */
+/** How many quantiles a summary has. */
 #define NVDP_PAIR_QUANTILES 5
-extern const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES]; /* .5 .9 .95 .99 .999 */
+/** Their levels: .5 .9 .95 .99 .999 */
+extern const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES];
 
+/** Statistics of divergences, in nats. */
 struct nvdp_divergence_summary {
-    double max;        /* +inf where any pair is infinite */
-    double mean;       /* +inf where any pair is infinite */
-    double max_finite; /* over the finite pairs; NaN where none, and where pairs were drawn and some
-                          is infinite: for comparison, not a privacy statement */
-    double mean_finite;
-    double quantile[NVDP_PAIR_QUANTILES];
-    size_t max_p, max_q; /* the pair that attains max */
+    double max;         /**< +inf where any pair is infinite */
+    double mean;        /**< +inf where any pair is infinite */
+    double max_finite;  /**< over the finite pairs, for comparison, not a privacy statement; NaN
+                             where none is, and where pairs were drawn and some is infinite */
+    double mean_finite; /**< over the finite pairs; NaN where none is */
+    double quantile[NVDP_PAIR_QUANTILES]; /**< nearest rank, infinite pairs included */
+    size_t max_p;                         /**< the text P of the pair that attains max */
+    size_t max_q;                         /**< its text Q */
 };
 
+/** An interval. */
 struct nvdp_interval {
-    double low, high;
+    double low;  /**< its lower end */
+    double high; /**< its upper end */
 };
 
-/* What stands on drawn pairs, and how well.  The intervals are of the sum; the other units' are
+/** What stands on drawn pairs, and how well.  The intervals are of the sum; the other units' are
  * theirs divided likewise. */
 struct nvdp_pairs_sample {
-    size_t drawn;      /* ordered pairs, uniformly, with replacement; 0: every pair was computed */
-    size_t summed;     /* pairs whose full sum the search for the largest computed */
-    double confidence; /* .95, of each interval by itself */
-    struct nvdp_interval mean;       /* of mean_finite, Student's t: trusts a near normal mean */
-    struct nvdp_interval mean_bound; /* the same, empirical Bernstein: holds for any distribution
-                                        up to the exact maximum; NaN where some pair is infinite */
-    struct nvdp_interval quantile[NVDP_PAIR_QUANTILES]; /* by order statistics */
-    struct nvdp_interval infinite_share;                /* Clopper-Pearson */
+    size_t drawn;      /**< ordered pairs, uniformly, with replacement; 0: all were computed */
+    size_t summed;     /**< pairs whose full sum the search for the largest computed */
+    double confidence; /**< .95, of each interval by itself */
+    struct nvdp_interval mean; /**< of mean_finite, Student's t: trusts a near normal mean */
+    /** The same by the empirical Bernstein bound (Maurer & Pontil 2009, Theorem 4): holds for any
+     * distribution up to the exact maximum; NaN where some pair is infinite. */
+    struct nvdp_interval mean_bound;
+    struct nvdp_interval quantile[NVDP_PAIR_QUANTILES]; /**< by order statistics */
+    struct nvdp_interval infinite_share;                /**< Clopper & Pearson 1934 */
 };
 
+/** The divergences over all pairs of a data set. */
 struct nvdp_pairs_summary {
-    double order;
-    enum nvdp_adjacency adjacency;
-    enum nvdp_pairs_arithmetic arithmetic;
-    size_t texts;
-    size_t pairs;
-    size_t infinite; /* pairs whose divergence is +inf; of the drawn ones where pairs were drawn */
-    struct nvdp_pairs_sample sample;
-    struct nvdp_divergence_summary sum;               /* what is shared: the privacy statement */
-    struct nvdp_divergence_summary per_component;     /* sum / components of the pair's samples */
-    struct nvdp_divergence_summary per_component_dim; /* as in the published tables; no guarantee */
+    double order;                          /**< l */
+    enum nvdp_adjacency adjacency;         /**< which pairs */
+    enum nvdp_pairs_arithmetic arithmetic; /**< how accurate */
+    size_t texts;                          /**< N */
+    size_t pairs;                          /**< ordered pairs of adjacent texts */
+    size_t infinite; /**< those that are +inf; where pairs were drawn, of the drawn */
+    struct nvdp_pairs_sample sample;              /**< what rests on drawn pairs */
+    struct nvdp_divergence_summary sum;           /**< of what is shared: the privacy statement */
+    struct nvdp_divergence_summary per_component; /**< sum / (components x kappa) */
+    /** sum / (components x kappa x p): as in the published tables; not a privacy guarantee. */
+    struct nvdp_divergence_summary per_component_dim;
 };
 
-/* All ordered pairs on the context's threads; reports progress, honours cancel.
- * O(N^2 x components x dim), both directions of a pair at once; identical components (padding
- * against padding) are skipped exactly.  The same bits on any number of threads.  Memory: 2 N^2
- * doubles and one a stored mean; 2 <= N <= 20000, else an argument error.  With max_pairs: O(N^2)
- * additions, and O(components x dim) for every drawn pair and every pair no bound rules out;
- * memory O(N + max_pairs). */
+/** Measures all ordered pairs, on the context's threads, with the same bits on any number of them.
+ *
+ * Every pair: O(N^2 x components x p), both directions at once; components that are padding in both
+ * texts are skipped exactly.  Memory: 2 N^2 doubles and one per stored mean; N up to 20000.
+ * With max_pairs: O(N^2) additions, and O(components x p) for every drawn pair and every pair that
+ * no bound rules out; memory O(N + max_pairs).
+ * @param ctx        records messages, reports progress, is asked to cancel
+ * @param posteriors 2 or more texts; checked
+ * @param config     what is measured
+ * @param out        the statistics, in nats
+ * @return NVDP_ERR_ARGUMENT for an option or a number of texts out of its range, NVDP_ERR_INPUT for
+ *     posteriors that nvdp_posteriors_check() refuses or without adjacent texts,
+ *     NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              const struct nvdp_pairs_config *config,
                              struct nvdp_pairs_summary *out);
