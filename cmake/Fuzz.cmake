@@ -16,6 +16,4 @@ foreach(source ${nvdp_fuzz})
   endif()
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(fuzz_${name} PRIVATE nvdp_experiments nvdp_static nvdp_flags ${NVDP_DEPENDENCIES})
-  # libFuzzer's entry has no prototype of ours.
-  target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
 endforeach()

@@ -1,13 +1,7 @@
 /* Any bytes as the input of encode.  Lines with texts stop at the tokenizer, which has an entry of
  * its own. */
+#include "fuzz.h"
 #include "share/encode.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Everything that was let through is within the encoder's tables. */
 static void check(const struct nvdp__encode_input *input, const struct nvdp_bert_config *config) {
@@ -23,18 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct nvdp_bert_config config = {
         .vocab_size = 97, .max_position_embeddings = 8, .type_vocab_size = 2};
     const struct nvdp__encode_limits limits = {&config, 8, "/nonexistent"};
-    struct nvdp_context *ctx = NULL;
     struct nvdp__encode_input input = {0};
-    char path[64];
-    int fd = memfd_create("lines", 0);
-    if (fd < 0 || nvdp_context_create(&ctx) != NVDP_OK) return 0;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (write(fd, data, size) == (ssize_t)size &&
-        nvdp__encode_input_read(ctx, path, &limits, &input) == NVDP_OK) {
+    struct fuzz_file file = fuzz_open(data, size);
+    if (nvdp__encode_input_read(file.ctx, file.path, &limits, &input) == NVDP_OK)
         check(&input, &config);
-    }
     nvdp__encode_input_release(&input);
-    nvdp_context_free(ctx);
-    close(fd);
+    fuzz_close(&file);
     return 0;
 }

@@ -1,14 +1,9 @@
 /* Any bytes as a grid.json: what is read names runs of its own, each with options in their ranges.
  */
 #include "experiments/sweep/internal.h"
+#include "fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(struct nvdp_context *ctx, const struct nvdp__grid *grid) {
     if (grid->count == 0) abort();
@@ -25,21 +20,15 @@ static void check(struct nvdp_context *ctx, const struct nvdp__grid *grid) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char path[64];
-    struct nvdp_context *ctx = NULL;
     struct nvdp__grid grid;
-    int fd = memfd_create("input", MFD_CLOEXEC);
-    if (fd < 0 || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    if (write(fd, data, size) != (ssize_t)size) abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    nvdp_status status = nvdp__grid_read(ctx, path, &grid);
+    struct fuzz_file file = fuzz_open(data, size);
+    nvdp_status status = nvdp__grid_read(file.ctx, file.path, &grid);
     if (status == NVDP_OK) {
-        check(ctx, &grid);
+        check(file.ctx, &grid);
         nvdp__grid_release(&grid);
-    } else if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') {
-        abort();
+    } else {
+        fuzz_refused(file.ctx, status);
     }
-    nvdp_context_free(ctx);
-    close(fd);
+    fuzz_close(&file);
     return 0;
 }

@@ -1,13 +1,10 @@
 /* Replays a corpus without libFuzzer: every file of every folder or file named on the command line,
  * and first the inputs that no corpus needs to hold: nothing, and every single byte. */
+#include "fuzz.h"
+
 #include <dirent.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t replayed;
 

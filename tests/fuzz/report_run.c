@@ -1,13 +1,9 @@
 /* Any bytes as the files of a run directory, a NUL between one and the next: what is reported of
  * them is a table, a JSON object, a set of scripts. */
 #include "experiments/report/parts.h"
+#include "fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const names[] = {"run.json", "result.json", "privacy.json", "metrics.jsonl",
                                     "sweep.json"};
@@ -60,8 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     nvdp_status status = nvdp_report_create(ctx, &config, &report);
     if (status == NVDP_OK) {
         check(ctx, report);
-    } else if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') {
-        abort();
+    } else {
+        fuzz_refused(ctx, status);
     }
     nvdp_report_free(report);
     nvdp_context_free(ctx);

@@ -1,13 +1,7 @@
 /* Any bytes as a safetensors file: opened or refused; what is opened is read to its last element.
  */
+#include "fuzz.h"
 #include <nvdp/safetensors.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_all(const struct nvdp_safetensors *file, size_t size) {
     for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
@@ -23,21 +17,15 @@ static void read_all(const struct nvdp_safetensors *file, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char path[64];
-    struct nvdp_context *ctx = NULL;
-    struct nvdp_safetensors *file = NULL;
-    int fd = memfd_create("input", MFD_CLOEXEC);
-    if (fd < 0 || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    if (write(fd, data, size) != (ssize_t)size) abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    nvdp_status status = nvdp_safetensors_open(ctx, path, &file);
+    struct nvdp_safetensors *opened = NULL;
+    struct fuzz_file file = fuzz_open(data, size);
+    nvdp_status status = nvdp_safetensors_open(file.ctx, file.path, &opened);
     if (status == NVDP_OK) {
-        read_all(file, size);
-    } else if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') {
-        abort();
+        read_all(opened, size);
+    } else {
+        fuzz_refused(file.ctx, status);
     }
-    nvdp_safetensors_close(file);
-    nvdp_context_free(ctx);
-    close(fd);
+    nvdp_safetensors_close(opened);
+    fuzz_close(&file);
     return 0;
 }

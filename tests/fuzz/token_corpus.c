@@ -1,14 +1,9 @@
 /* Any bytes as a corpus file: opened or refused; what is opened is cut into windows and pairs, and
  * masked, to its last token.  The digests are mended first, or nothing would get past them. */
+#include "fuzz.h"
 #include "pretrain/examples.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { LENGTH = 12, TEXTS = 4 };
 static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nc\n";
@@ -44,33 +39,28 @@ static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct nvdp__normalization rules = {true, true, true};
-    char path[64];
-    struct nvdp_context *ctx = NULL;
     struct nvdp_tokenizer *tokenizer = NULL;
     struct nvdp__pieces pieces = {0};
     struct nvdp__corpus corpus;
     uint8_t *bytes = malloc(size + 1);
-    int fd = memfd_create("input", MFD_CLOEXEC);
-    if (bytes == NULL || fd < 0 || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    if (nvdp__tokenizer_create(ctx, "v", vocabulary, sizeof vocabulary - 1, nvdp__special_names,
-                               &rules, &tokenizer) != NVDP_OK ||
-        nvdp__pieces_create(ctx, tokenizer, &pieces) != NVDP_OK)
-        abort();
+    if (bytes == NULL) abort();
     memcpy(bytes, data, size);
     mend(bytes, size);
-    if (write(fd, bytes, size) != (ssize_t)size) abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    nvdp_status status = nvdp__corpus_open(ctx, path, NULL, pieces.count, &corpus);
-    if (status == NVDP_OK) {
-        use(ctx, &corpus, &pieces);
-        nvdp__corpus_close(&corpus);
-    } else if (status != NVDP_ERR_INPUT || nvdp_context_error(ctx)[0] == '\0') {
+    struct fuzz_file file = fuzz_open(bytes, size);
+    if (nvdp__tokenizer_create(file.ctx, "v", vocabulary, sizeof vocabulary - 1,
+                               nvdp__special_names, &rules, &tokenizer) != NVDP_OK ||
+        nvdp__pieces_create(file.ctx, tokenizer, &pieces) != NVDP_OK)
         abort();
+    nvdp_status status = nvdp__corpus_open(file.ctx, file.path, NULL, pieces.count, &corpus);
+    if (status == NVDP_OK) {
+        use(file.ctx, &corpus, &pieces);
+        nvdp__corpus_close(&corpus);
+    } else {
+        fuzz_refused(file.ctx, status);
     }
     nvdp__pieces_release(&pieces);
     nvdp_tokenizer_free(tokenizer);
-    nvdp_context_free(ctx);
+    fuzz_close(&file);
     free(bytes);
-    close(fd);
     return 0;
 }

@@ -1,10 +1,8 @@
 /* Vocabularies and texts from bytes: the input is options (one byte), vocabulary lines up to an
  * empty line, then a text and, behind a tab, its pair. */
 #include "text/tokenizer.h"
-#include <stdlib.h>
+#include "fuzz.h"
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { LOWER_CASE = 1, STRIP_ACCENTS = 2, CHINESE = 4, HAS_PAIR = 8, LENGTH_SHIFT = 4 };
 

@@ -1,8 +1,6 @@
 /* Bytes as a cached data set: the first is the task, the rest is the file without its header. */
+#include "fuzz.h"
 #include "text/dataset.h"
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { VOCABULARY = 100 };
 

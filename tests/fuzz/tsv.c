@@ -1,10 +1,8 @@
 /* Data sets from bytes: the first byte is the task, the second how labels are used and whether bad
  * rows are skipped; the rest is the file. */
+#include "fuzz.h"
 #include "text/task.h"
 #include <math.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { USES = 3, SKIP = 4, REGRESSION = 8, PAIR = 16, LABELS_FROM = 32 };
 

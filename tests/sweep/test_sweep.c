@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <jansson.h>
+#include <math.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -152,6 +153,7 @@ Test(sweep, makes_every_run_with_its_results) {
         cr_assert(exists(run, "model/model.safetensors"));
         cr_assert_not(exists(run, "state.ckpt"), "dropped: keep is \"model\"");
         cr_assert(exists(run, "log.txt"));
+        cr_assert_not(exists(run, "progress.json"));
         json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
         cr_assert_str_eq(json_string_value(json_object_get(label, "label")),
                          exists(run, "privacy.json") ? "nvdp" : "base");
@@ -535,6 +537,101 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
         cr_expect_not_null(strstr(nvdp_context_error(ctx), wrong[i].message), "%s: %s",
                            wrong[i].members, nvdp_context_error(ctx));
         cr_expect_not(exists(out, "runs"));
+    }
+    nvdp_context_free(ctx);
+}
+
+/* --- what is seen while it works --- */
+
+#define LONG "\"methods\": [\"base\"], \"seeds\": [1, 2, 3], \"epochs\": 2000, \"patience\": 0"
+
+struct seen {
+    bool step, eta;
+    size_t done;
+    double after; /* seconds until there was an ETA */
+};
+
+static void watch(const struct nvdp_sweep_state *state, void *user) {
+    struct seen *seen = user;
+    for (size_t k = 0; k < state->jobs; k++) {
+        const struct nvdp_sweep_job *job = &state->job[k];
+        if (strcmp(job->phase, "train") != 0) continue;
+        cr_assert_not(job->elsewhere);
+        cr_assert_eq(job->total, 2000 * 14); /* 108 texts in batches of 8 */
+        seen->step = strcmp(job->unit, "step") == 0 && job->rate > 0 && job->eta_seconds > 0;
+    }
+    if (isnan(state->eta_seconds) || seen->eta) return;
+    seen->eta = true;
+    seen->after = state->elapsed_seconds;
+    seen->done = state->done;
+}
+
+/* Stops the parent alone. */
+static bool has_seen(void *user) {
+    const struct seen *seen = *(struct seen **)user;
+    return seen->step && seen->eta;
+}
+
+Test(sweep, steps_and_an_eta_are_told_before_any_run_is_done) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct seen seen = {0}, *shown = &seen;
+    struct nvdp_sweep_config config =
+        config_of(write_grid(&task, LONG), support_scratch_path("sweep"));
+    struct nvdp_sweep_result result;
+    config.report = watch;
+    config.user = &seen;
+    config.jobs = 2;
+    nvdp_context_set_cancel(ctx, has_seen, &shown);
+    cr_assert_eq(nvdp_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    cr_assert_eq(seen.done, 0);
+    cr_assert_lt(seen.after, 10);
+    nvdp_context_free(ctx);
+}
+
+static void watch_others(const struct nvdp_sweep_state *state, void *user) {
+    bool *seen = user;
+    *seen = state->jobs == 1 && state->job[0].elsewhere && state->job[0].phase[0] != '\0' &&
+            state->job[0].seconds > 0 && !isnan(state->eta_seconds);
+}
+
+Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp_sweep_config config =
+        config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 2000, \"patience\": 0"),
+                  support_scratch_path("sweep"));
+    struct nvdp_sweep_plan *plan = NULL;
+    struct nvdp__run_progress progress = {.phase = ""};
+    bool seen = false;
+    cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+    pid_t other = start_sweep(&config);
+    for (int i = 0; i < 1000 && strcmp(progress.phase, "train") != 0; i++) {
+        rest(10);
+        progress = nvdp__progress_read(ctx, config.out, plan->run[0].name);
+    }
+    rest(600); /* the next word: some steps are done */
+    struct nvdp_sweep_config guest = config;
+    guest.leave = true;
+    guest.report = watch_others;
+    guest.user = &seen;
+    cr_assert_eq(must_sweep(ctx, &guest).made, 0);
+    cr_assert(seen);
+    cr_assert_eq(kill(other, SIGKILL), 0);
+    waitpid(other, NULL, 0);
+    progress = nvdp__progress_read(ctx, config.out, plan->run[0].name);
+    cr_assert_str_neq(progress.phase, "");
+    cr_assert_gt(progress.training_seconds, 0);
+    nvdp_sweep_plan_free(plan);
+    /* it is a record of the dead: nothing is running, and nothing is known to go by */
+    for (int i = 0; i < 500; i++) {
+        cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
+        bool waiting = plan->run[0].state == NVDP_SWEEP_WAITING;
+        if (waiting) cr_assert(isnan(plan->seconds));
+        nvdp_sweep_plan_free(plan);
+        if (waiting) break;
+        cr_assert_lt(i, 499, "the worker still lives");
+        rest(10);
     }
     nvdp_context_free(ctx);
 }
