@@ -6,8 +6,7 @@
 #include <string.h>
 
 enum {
-    FIRST_STRINGS = 1 << 10, /* slots of a hash table at first, and of one of pairs */
-    FIRST_PAIRS = 1 << 12,
+    FIRST_SLOTS = 1 << 10, /* of a hash table */
     LINES_A_REPORT = 256,
     MERGES_A_REPORT = 16,
     MOST_PIECES = 1 << 24,
@@ -45,7 +44,7 @@ static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool
 static nvdp_status reserve_slots(struct nvdp__strings *strings) {
     if (2 * (strings->count + 1) <= strings->slots) return NVDP_OK;
     struct nvdp__strings wider = *strings;
-    wider.slots = strings->slots == 0 ? FIRST_STRINGS : 2 * strings->slots;
+    wider.slots = strings->slots == 0 ? FIRST_SLOTS : 2 * strings->slots;
     wider.slot = nvdp__calloc(strings->ctx, wider.slots, sizeof *wider.slot);
     if (wider.slot == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < strings->count; i++) {
@@ -70,7 +69,8 @@ nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, 
         return NVDP_OK;
     }
     if (strings->count >= UINT32_MAX - 1)
-        return nvdp__fail(strings->ctx, NVDP_ERR_UNSUPPORTED, "more than 2^32 distinct words");
+        return nvdp__fail(strings->ctx, NVDP_ERR_UNSUPPORTED,
+                          "more than 2^32 distinct words or pairs");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(strings->ctx, &strings->start, &strings->start_capacity,
                                         strings->count + 2, sizeof *strings->start));
     size_t end = strings->start[strings->count];
@@ -241,9 +241,8 @@ struct trainer {
     uint32_t *length; /* [words] */
     struct pair *pair;
     size_t pairs, pair_capacity;
-    uint32_t *slot; /* index of a pair + 1; 0: free */
-    size_t slots;
-    struct node *node; /* node 0 is none */
+    struct nvdp__strings keys; /* of the pairs */
+    struct node *node;         /* node 0 is none */
     size_t nodes, node_capacity;
     struct candidate *heap;
     size_t heaped, heap_capacity;
@@ -252,48 +251,23 @@ struct trainer {
     uint32_t merge; /* number of the running merge, from 1 */
 };
 
-static size_t pair_slot(const struct trainer *t, int32_t left, int32_t right) {
-    uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
-    size_t mask = t->slots - 1;
-    size_t at = (hash >> 20) & mask;
-    while (t->slot[at] != 0 &&
-           (t->pair[t->slot[at] - 1].left != left || t->pair[t->slot[at] - 1].right != right)) {
-        at = (at + 1) & mask;
-    }
-    return at;
-}
+struct key {
+    int32_t left, right;
+};
 
-static nvdp_status reserve_pair(struct trainer *t) {
+static nvdp_status find_pair(struct trainer *t, struct key key, size_t *index) {
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->keys, (const char *)&key, sizeof key, index));
+    if (*index < t->pairs) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->pair, &t->pair_capacity, t->pairs + 1, sizeof *t->pair));
-    if (2 * (t->pairs + 1) <= t->slots) return NVDP_OK;
-    size_t slots = t->slots == 0 ? FIRST_PAIRS : 2 * t->slots;
-    uint32_t *slot = nvdp__calloc(t->ctx, slots, sizeof *slot);
-    if (slot == NULL) return NVDP_ERR_MEMORY;
-    free(t->slot);
-    t->slot = slot;
-    t->slots = slots;
-    for (size_t i = 0; i < t->pairs; i++) {
-        slot[pair_slot(t, t->pair[i].left, t->pair[i].right)] = (uint32_t)(i + 1);
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status find_pair(struct trainer *t, int32_t left, int32_t right, size_t *index) {
-    NVDP_RETURN_IF_FAILED(reserve_pair(t));
-    size_t at = pair_slot(t, left, right);
-    if (t->slot[at] == 0) {
-        t->pair[t->pairs] = (struct pair){.left = left, .right = right, .node = NO_NODE};
-        t->slot[at] = (uint32_t)++t->pairs;
-    }
-    *index = t->slot[at] - 1;
+    t->pair[t->pairs++] = (struct pair){.left = key.left, .right = key.right, .node = NO_NODE};
     return NVDP_OK;
 }
 
 /* Another place where the pair stands. */
 static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
     size_t index = 0;
-    NVDP_RETURN_IF_FAILED(find_pair(t, left, right, &index));
+    NVDP_RETURN_IF_FAILED(find_pair(t, (struct key){left, right}, &index));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->enlarged, &t->enlarged_capacity,
@@ -312,8 +286,9 @@ static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uin
 }
 
 static void remove_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
-    size_t at = pair_slot(t, left, right);
-    t->pair[t->slot[at] - 1].times -= (int64_t)t->counts->times[word];
+    const struct key key = {left, right};
+    size_t index = nvdp__strings_find(&t->keys, (const char *)&key, sizeof key);
+    t->pair[index].times -= (int64_t)t->counts->times[word];
 }
 
 /* ---- the queue: most frequent first, then by left and right piece ---- */
@@ -603,7 +578,6 @@ static nvdp_status begin(struct trainer *t, struct alphabet *alphabet) {
     NVDP_RETURN_IF_FAILED(limit_alphabet(t, alphabet));
     measure_words(t, alphabet);
     NVDP_RETURN_IF_FAILED(first_pieces(t, alphabet));
-    NVDP_RETURN_IF_FAILED(reserve_pair(t));
     return split_words(t);
 }
 
@@ -613,7 +587,7 @@ static void release(struct trainer *t) {
     free(t->start);
     free(t->length);
     free(t->pair);
-    free(t->slot);
+    nvdp__strings_release(&t->keys);
     free(t->node);
     free(t->heap);
     free(t->enlarged);
@@ -635,7 +609,11 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
                                    const struct nvdp__vocabulary_options *options, char **text,
                                    size_t *pieces) {
     nvdp_status status = NVDP_OK;
-    struct trainer t = {.ctx = ctx, .counts = counts, .options = options, .pieces = {.ctx = ctx}};
+    struct trainer t = {.ctx = ctx,
+                        .counts = counts,
+                        .options = options,
+                        .pieces = {.ctx = ctx},
+                        .keys = {.ctx = ctx}};
     struct alphabet alphabet = {.index = {.ctx = ctx}};
     if (options->size > MOST_PIECES)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "vocab_size: expected at most %d, found %zu",
