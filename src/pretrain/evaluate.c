@@ -3,12 +3,11 @@
 #include "base/base.h"
 #include "base/file.h"
 #include <math.h>
+#include <nvdp/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct nvdp_mlm_config nvdp_mlm_config_default(void) {
-    return (struct nvdp_mlm_config){.length = 128, .batch = 32, .mask_prob = 0.15, .seed = 1};
-}
+enum { SPECIALS = 2 }; /* [CLS] window [SEP] */
 
 /* ---- windows ---- */
 
@@ -25,7 +24,7 @@ static nvdp_status choose(struct nvdp__mlm_evaluator *e, size_t limit) {
 
 nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
                                        const struct nvdp__pieces *pieces,
-                                       const struct nvdp_mlm_config *config,
+                                       const struct nvdp__mlm_options *config,
                                        struct nvdp__mlm_evaluator *evaluator) {
     nvdp_status status = NVDP_OK;
     struct nvdp__mlm_evaluator made = {
@@ -48,11 +47,85 @@ void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator) {
     *evaluator = (struct nvdp__mlm_evaluator){0};
 }
 
+/* ---- a file of what was predicted ---- */
+
+struct nvdp__positions {
+    int64_t *offset, *row;
+    int32_t *id, *label, *best;
+    double *nll;
+    size_t windows, tokens, masked;
+};
+
+/* Memory for all windows that are scored. */
+static nvdp_status create_positions(const struct nvdp__mlm_evaluator *e, double mask_prob,
+                                    struct nvdp__positions *p) {
+    size_t tokens = 0;
+    size_t masked = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        size_t length = e->windows.at[e->order[i]].first_length;
+        tokens += length + SPECIALS;
+        masked += nvdp__mask_most(mask_prob, length);
+    }
+    p->offset = nvdp__calloc(e->ctx, e->count + 1, sizeof *p->offset);
+    p->id = nvdp__calloc(e->ctx, tokens, sizeof *p->id);
+    p->row = nvdp__calloc(e->ctx, masked, sizeof *p->row);
+    p->label = nvdp__calloc(e->ctx, masked, sizeof *p->label);
+    p->best = nvdp__calloc(e->ctx, masked, sizeof *p->best);
+    p->nll = nvdp__calloc(e->ctx, masked, sizeof *p->nll);
+    return p->offset == NULL || p->id == NULL || p->row == NULL || p->label == NULL ||
+                   p->best == NULL || p->nll == NULL
+               ? NVDP_ERR_MEMORY
+               : NVDP_OK;
+}
+
+static void add_positions(struct nvdp__positions *p, const struct nvdp__batcher *batcher,
+                          const double *nll, const int32_t *best) {
+    const struct nvdp__batch *batch = batcher->batch;
+    const struct nvdp__masked *masked = &batcher->masked;
+    memcpy(p->id + p->tokens, batch->ids, batch->tokens * sizeof *p->id);
+    for (size_t i = 0; i < masked->count; i++) {
+        p->row[p->masked + i] = (int64_t)p->tokens + masked->row[i];
+        p->label[p->masked + i] = masked->label[i];
+        p->best[p->masked + i] = best[i];
+        p->nll[p->masked + i] = nll[i];
+    }
+    for (size_t i = 0; i < batch->texts; i++)
+        p->offset[p->windows + i + 1] = (int64_t)p->tokens + batch->offset[i + 1];
+    p->windows += batch->texts;
+    p->tokens += batch->tokens;
+    p->masked += masked->count;
+}
+
+static nvdp_status write_positions(struct nvdp_context *ctx, const struct nvdp__positions *p,
+                                   const char *path) {
+    const struct nvdp_tensor_source tensors[] = {
+        {"offset", NVDP_I64, 1, {p->windows + 1}, p->offset},
+        {"input_ids", NVDP_I32, 1, {p->tokens}, p->id},
+        {"row", NVDP_I64, 1, {p->masked}, p->row},
+        {"label", NVDP_I32, 1, {p->masked}, p->label},
+        {"predicted", NVDP_I32, 1, {p->masked}, p->best},
+        {"nll", NVDP_F64, 1, {p->masked}, p->nll},
+    };
+    static const char *const metadata[] = {"nvdp_format", "mlm-positions/1", "unit", "nats", NULL};
+    return nvdp_safetensors_write(ctx, path, sizeof tensors / sizeof tensors[0], tensors, metadata);
+}
+
+static void release_positions(struct nvdp__positions *p) {
+    free(p->offset);
+    free(p->id);
+    free(p->row);
+    free(p->label);
+    free(p->best);
+    free(p->nll);
+}
+
+/* ---- scores ---- */
+
 nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain_model *model,
-                            nvdp__mlm_visit visit, void *user, struct nvdp_mlm_scores *scores) {
+                            struct nvdp__positions *positions, struct nvdp_mlm_scores *scores) {
     const struct nvdp__pass pass = {0};
     const struct nvdp__mask_key key = {.seed = e->seed, .purpose = NVDP__PURPOSE_EVAL_MASK};
-    struct nvdp_mlm_scores sum = {.windows = e->count};
+    struct nvdp_mlm_scores sum = {.struct_size = sizeof sum, .windows = e->count};
     struct nvdp__meter meter;
     double nll = 0;
     uint64_t right = 0;
@@ -67,7 +140,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
         sum.masked += e->batcher.masked.count;
         nll += losses.nll;
         right += losses.right;
-        if (visit != NULL) NVDP_RETURN_IF_FAILED(visit(&e->batcher, model->nll, model->best, user));
+        if (positions != NULL) add_positions(positions, &e->batcher, model->nll, model->best);
         nvdp__meter_update(&meter, first + n, (double)sum.tokens, "tok", NAN);
         if (nvdp__cancelled(e->ctx))
             return nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted while evaluating");
@@ -96,114 +169,32 @@ struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
                                   .pieces_per_word = (double)corpus->tokens / each};
 }
 
-/* ---- a file of what was predicted ---- */
-
-struct positions {
-    struct nvdp_context *ctx;
-    int64_t *offset, *row;
-    int32_t *id, *label, *best;
-    double *nll;
-    size_t windows, tokens, masked;
-    size_t offset_room, row_room, id_room, label_room, best_room, nll_room;
-};
-
-static nvdp_status reserve_positions(struct positions *p, size_t windows, size_t tokens,
-                                     size_t masked) {
-    struct nvdp_context *ctx = p->ctx;
-    const struct {
-        void *array;
-        size_t *room;
-        size_t need, size;
-    } arrays[] = {{&p->offset, &p->offset_room, p->windows + windows + 1, sizeof *p->offset},
-                  {&p->id, &p->id_room, p->tokens + tokens, sizeof *p->id},
-                  {&p->row, &p->row_room, p->masked + masked, sizeof *p->row},
-                  {&p->label, &p->label_room, p->masked + masked, sizeof *p->label},
-                  {&p->best, &p->best_room, p->masked + masked, sizeof *p->best},
-                  {&p->nll, &p->nll_room, p->masked + masked, sizeof *p->nll}};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__reserve(ctx, arrays[i].array, arrays[i].room, arrays[i].need, arrays[i].size));
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status add_positions(const struct nvdp__batcher *batcher, const double *nll,
-                                 const int32_t *best, void *user) {
-    struct positions *p = user;
-    const struct nvdp__batch *batch = batcher->batch;
-    const struct nvdp__masked *masked = &batcher->masked;
-    NVDP_RETURN_IF_FAILED(reserve_positions(p, batch->texts, batch->tokens, masked->count));
-    memcpy(p->id + p->tokens, batch->ids, batch->tokens * sizeof *p->id);
-    for (size_t i = 0; i < masked->count; i++) {
-        p->row[p->masked + i] = (int64_t)p->tokens + masked->row[i];
-        p->label[p->masked + i] = masked->label[i];
-        p->best[p->masked + i] = best[i];
-        p->nll[p->masked + i] = nll[i];
-    }
-    for (size_t i = 0; i < batch->texts; i++) {
-        p->offset[p->windows + i + 1] = (int64_t)p->tokens + batch->offset[i + 1];
-    }
-    p->windows += batch->texts;
-    p->tokens += batch->tokens;
-    p->masked += masked->count;
-    return NVDP_OK;
-}
-
-static nvdp_status write_positions(const struct positions *p, const char *path) {
-    const struct nvdp_tensor_source tensors[] = {
-        {"offset", NVDP_I64, 1, {p->windows + 1}, p->offset},
-        {"input_ids", NVDP_I32, 1, {p->tokens}, p->id},
-        {"row", NVDP_I64, 1, {p->masked}, p->row},
-        {"label", NVDP_I32, 1, {p->masked}, p->label},
-        {"predicted", NVDP_I32, 1, {p->masked}, p->best},
-        {"nll", NVDP_F64, 1, {p->masked}, p->nll},
-    };
-    static const char *const metadata[] = {"nvdp_format", "mlm-positions/1", "unit", "nats", NULL};
-    return nvdp_safetensors_write(p->ctx, path, sizeof tensors / sizeof tensors[0], tensors,
-                                  metadata);
-}
-
-static void release_positions(struct positions *p) {
-    free(p->offset);
-    free(p->id);
-    free(p->row);
-    free(p->label);
-    free(p->best);
-    free(p->nll);
-}
-
 /* ---- nvdp_mlm_evaluate ---- */
 
 struct evaluation {
     struct nvdp_context *ctx;
-    const struct nvdp_mlm_config *config;
+    const struct nvdp__mlm_options *config;
     char (*digest)[NVDP__DIGEST_HEX];
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pieces pieces;
     struct nvdp__corpus corpus;
     struct nvdp__pretrain_model model;
     struct nvdp__mlm_evaluator evaluator;
-    struct positions positions;
+    struct nvdp__positions positions;
 };
 
-static nvdp_status check_config(struct nvdp_context *ctx, const struct nvdp_mlm_config *c,
+static nvdp_status check_config(struct nvdp_context *ctx, const struct nvdp__mlm_options *c,
                                 const struct nvdp_bert_config *bert) {
     if (c->length < 4 || c->length > bert->max_position_embeddings)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "length: expected 4 to the model's max_position_embeddings %zu, found "
                           "%zu",
                           bert->max_position_embeddings, c->length);
-    if (c->batch < 1 || c->batch > 65536)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected 1 to 65536, found %zu",
-                          c->batch);
-    if (!(c->mask_prob >= 0.001 && c->mask_prob <= 0.9))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9, found %g",
-                          c->mask_prob);
     return NVDP_OK;
 }
 
 static nvdp_status open_text(struct evaluation *e) {
-    const struct nvdp_mlm_config *c = e->config;
+    const struct nvdp__mlm_options *c = e->config;
     e->digest = nvdp__calloc(e->ctx, c->texts, sizeof *e->digest);
     if (e->digest == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < c->texts; i++) {
@@ -215,7 +206,7 @@ static nvdp_status open_text(struct evaluation *e) {
 }
 
 static nvdp_status open_model(struct evaluation *e) {
-    const struct nvdp_mlm_config *c = e->config;
+    const struct nvdp__mlm_options *c = e->config;
     struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(e->ctx, c->model, &bert));
     NVDP_RETURN_IF_FAILED(check_config(e->ctx, c, &bert));
@@ -224,26 +215,27 @@ static nvdp_status open_model(struct evaluation *e) {
         nvdp_bert_check_vocabulary(e->ctx, c->model, &bert, nvdp_tokenizer_size(e->tokenizer)));
     NVDP_RETURN_IF_FAILED(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
     NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_create(e->ctx, &bert, NVDP_OBJECTIVE_MLM, false, &e->model));
+        nvdp__pretrain_model_create(e->ctx, &bert, NVDP__OBJECTIVE_MLM, false, &e->model));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&e->model, c->model, true));
     return nvdp__pretrain_model_plan(&e->model, c->batch, c->length,
                                      nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL);
 }
 
-nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_mlm_config *config,
-                              struct nvdp_mlm_scores *out) {
+nvdp_status nvdp__mlm_evaluate(struct nvdp_context *ctx, const struct nvdp__mlm_options *config,
+                               struct nvdp_mlm_scores *out) {
     nvdp_status status = NVDP_OK;
-    struct evaluation e = {.ctx = ctx, .config = config, .positions = {.ctx = ctx}};
+    struct evaluation e = {.ctx = ctx, .config = config};
     if (config->model == NULL || config->texts == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected a model and a text, found none"));
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__mlm_schema, config));
     NVDP_TRY(open_model(&e));
     NVDP_TRY(open_text(&e));
     NVDP_TRY(nvdp__mlm_evaluator_create(ctx, &e.corpus, &e.pieces, config, &e.evaluator));
     bool keep = config->positions != NULL;
     struct nvdp_mlm_scores scores;
-    NVDP_TRY(nvdp__mlm_score(&e.evaluator, &e.model, keep ? add_positions : NULL, &e.positions,
-                             &scores));
-    if (keep) NVDP_TRY(write_positions(&e.positions, config->positions));
+    if (keep) NVDP_TRY(create_positions(&e.evaluator, config->mask_prob, &e.positions));
+    NVDP_TRY(nvdp__mlm_score(&e.evaluator, &e.model, keep ? &e.positions : NULL, &scores));
+    if (keep) NVDP_TRY(write_positions(ctx, &e.positions, config->positions));
     *out = scores;
 cleanup:
     release_positions(&e.positions);
@@ -253,5 +245,22 @@ cleanup:
     nvdp__pieces_release(&e.pieces);
     nvdp_tokenizer_free(e.tokenizer);
     free(e.digest);
+    return status;
+}
+
+nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              struct nvdp_mlm_scores *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__mlm_options options;
+    struct nvdp_mlm_scores scores;
+    const char **list = NULL;
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__mlm_schema, &options));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__list_split(ctx, options.text_list, &list, &options.texts));
+    options.text = list;
+    NVDP_TRY(nvdp__mlm_evaluate(ctx, &options, &scores));
+    NVDP__GIVE(out, &scores);
+cleanup:
+    free(list);
     return status;
 }

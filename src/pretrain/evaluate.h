@@ -3,8 +3,29 @@
 #ifndef NVDP_SRC_PRETRAIN_EVALUATE_H
 #define NVDP_SRC_PRETRAIN_EVALUATE_H
 
+#include "base/schema.h"
 #include "pretrain/examples.h"
 #include "pretrain/model.h"
+#include <nvdp/pretrain.h>
+
+struct nvdp__mlm_options {
+    const char *model;       /* directory with the masked-LM head */
+    const char *text_list;   /* as given; what is read are */
+    const char *const *text; /* [texts] */
+    size_t texts;
+    size_t length, batch;
+    double mask_prob;
+    bool whole_word;
+    uint64_t seed;         /* of the masks */
+    size_t limit;          /* windows; 0: all */
+    const char *cache;     /* folder for tokenised texts; NULL: they are not kept */
+    const char *positions; /* file of what was predicted; NULL: none */
+};
+extern const struct nvdp__schema nvdp__mlm_schema;
+/* options.c: the items of a list that are joined by commas; a comma within one is written "\,".
+ * One block for free(). */
+nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
+                             size_t *count);
 
 struct nvdp__mlm_evaluator {
     struct nvdp_context *ctx;
@@ -16,23 +37,24 @@ struct nvdp__mlm_evaluator {
     uint64_t seed;
 };
 
-/* What a batch of windows gave. */
-typedef nvdp_status (*nvdp__mlm_visit)(const struct nvdp__batcher *batcher, const double *nll,
-                                       const int32_t *best, void *user);
-
 nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
                                        const struct nvdp__pieces *pieces,
-                                       const struct nvdp_mlm_config *config,
+                                       const struct nvdp__mlm_options *config,
                                        struct nvdp__mlm_evaluator *evaluator);
 void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator);
-/* The model is planned for batches of config->batch windows of config->length tokens.  `visit`
- * (NULL allowed) sees every batch. */
+/* The model is planned for batches of config->batch windows of config->length tokens.  `positions`
+ * (NULL: nowhere) gets what was predicted. */
+struct nvdp__positions;
 nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *evaluator,
-                            struct nvdp__pretrain_model *model, nvdp__mlm_visit visit, void *user,
+                            struct nvdp__pretrain_model *model, struct nvdp__positions *positions,
                             struct nvdp_mlm_scores *scores);
 
 /* A corpus's words, unknown words and tokens. */
 struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
                                            const struct nvdp__pieces *pieces, int32_t unknown);
+
+/* nvdp_mlm_evaluate of a plain struct. */
+nvdp_status nvdp__mlm_evaluate(struct nvdp_context *ctx, const struct nvdp__mlm_options *options,
+                               struct nvdp_mlm_scores *out);
 
 #endif

@@ -31,7 +31,7 @@ static void next_tensors(const struct nvdp__pretrain_model *model, size_t tensor
 
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
-                                        enum nvdp_objective objective, bool training,
+                                        enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model) {
     nvdp_status status = NVDP_OK;
     size_t next[NEXT_TENSORS];
@@ -42,7 +42,7 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
     NVDP_TRY(declare_heads(&model->heads, config, &model->params));
     next_tensors(model, next);
-    for (int i = 0; objective == NVDP_OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
+    for (int i = 0; objective == NVDP__OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
         model->params.entry[next[i]].flags |= NVDP__PARAM_FROZEN;
     NVDP_TRY(nvdp__params_allocate(&model->params, training));
 cleanup:
@@ -88,7 +88,7 @@ nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const 
             params->entry[i].flags |= NVDP__PARAM_OPTIONAL;
     }
     next_tensors(model, next);
-    for (int i = 0; model->objective == NVDP_OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
+    for (int i = 0; model->objective == NVDP__OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
         params->entry[next[i]].flags |= NVDP__PARAM_OPTIONAL;
     return nvdp__checkpoint_load(&model->dev, directory, params);
 }
@@ -277,7 +277,7 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
         nvdp__grad_rows(&model->params, 0, NULL); /* the decoder reads every row of the table */
     }
     nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
-    if (training && model->objective == NVDP_OBJECTIVE_MLM_NSP) {
+    if (training && model->objective == NVDP__OBJECTIVE_MLM_NSP) {
         next_loss(model, batch, d_last, losses);
     } else if (training) {
         nvdp__zero(dev, batch->tokens * model->bert.config.hidden_size, d_last);

@@ -12,7 +12,11 @@
 
 #include "bert/encoder.h"
 #include "pretrain/examples.h"
-#include <nvdp/pretrain.h>
+
+enum nvdp__objective {
+    NVDP__OBJECTIVE_MLM,    /* masked tokens of single windows */
+    NVDP__OBJECTIVE_MLM_NSP /* and whether a second segment follows the first */
+};
 
 struct nvdp__heads {
     struct nvdp__dense transform, norm;
@@ -33,7 +37,7 @@ struct nvdp__pretrain_model {
     struct nvdp__heads heads;
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
-    enum nvdp_objective objective;
+    enum nvdp__objective objective;
     float *d_last; /* [tokens, D] */
     double *nll;   /* host [masked], nats */
     int32_t *best; /* host [masked], the predictions */
@@ -41,11 +45,11 @@ struct nvdp__pretrain_model {
 };
 
 /* Declares and allocates the parameters, for a device in the context's precision.  Under
- * NVDP_OBJECTIVE_MLM the pooler and the next-sentence head are frozen: they are written as they
+ * NVDP__OBJECTIVE_MLM the pooler and the next-sentence head are frozen: they are written as they
  * were initialised or read. */
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
-                                        enum nvdp_objective objective, bool training,
+                                        enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model);
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
 /* Everything normal, as BERT's own start. */

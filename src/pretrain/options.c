@@ -1,11 +1,8 @@
-/* Pretraining options: defaults, sizes by name, ranges, and their form on disk (pretrain.json's
- * "config"). */
+/* The options of pretraining and of scoring a masked language model: one row each, from which
+ * defaults, checks, help and files follow (base/schema.h). */
 #include "base/json.h"
 #include "pretrain/trainer.h"
-#include "train/members.h"
-#include "train/ranges.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,72 +11,139 @@ enum {
     WIDENING = 4,
     LEAST_POSITIONS = 128,
     LEAST_ALPHABET = 100,
-    ALPHABET_PART = 64
+    ALPHABET_PART = 64,
+    LEAST_PAIR = 8,
+    LONGEST = 4096
 };
 
 static const double MUON_LR = 3e-3, ADAMW_LR = 5e-4;
 
-const char *nvdp_objective_name(enum nvdp_objective objective) {
-    return objective == NVDP_OBJECTIVE_MLM_NSP ? "mlm+nsp" : "mlm";
-}
+const char *const nvdp__objective_names[] = {
+    [NVDP__OBJECTIVE_MLM] = "mlm", [NVDP__OBJECTIVE_MLM_NSP] = "mlm+nsp", NULL};
+const char *const nvdp__start_names[] = {
+    [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBOURS] = "neighbours", NULL};
+const char *const nvdp__optimizer_names[] = {
+    [NVDP__OPTIMIZER_ADAMW] = "adamw", [NVDP__OPTIMIZER_MUON] = "muon", NULL};
+static const char *const precisions[] = {
+    [NVDP_PRECISION_F32] = "f32", [NVDP_PRECISION_BF16] = "bf16", NULL};
+/* Of the weights that are written: on the command line, and in files. */
+static const char *const dtypes[] = {
+    [NVDP__WEIGHTS_F32] = "f32", [NVDP__WEIGHTS_F16] = "f16", [NVDP__WEIGHTS_BF16] = "bf16", NULL};
+static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_F32,
+                                           [NVDP__WEIGHTS_F16] = NVDP_F16,
+                                           [NVDP__WEIGHTS_BF16] = NVDP_BF16};
 
-const char *nvdp_optimizer_name(enum nvdp_optimizer optimizer) {
-    return optimizer == NVDP_OPTIMIZER_MUON ? "muon" : "adamw";
-}
+#define AT(member) NVDP_OPTION_AT(struct nvdp__pretrain_options, member)
+/* Lists of files, and what says how one call works, are written to files by hand or not at all. */
+#define OF_THE_CALL (NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED)
 
-const char *nvdp_start_name(enum nvdp_start start) {
-    return start == NVDP_START_NEIGHBOURS ? "neighbours" : "normal";
-}
+static const struct nvdp_option pretrain_options[] = {
+    {"text", NVDP_OPTION_LIST, "FILE",
+     "text to train on, plain or .xz; documents between blank lines, or between <doc ...> "
+     "and </doc>; more files may follow, or more --text",
+     NULL, AT(text_list), .group = "Text:", .traits = NVDP_TRAIT_UNSAVED},
+    {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text, more than one by repeating the option",
+     NULL, AT(eval_text_list), .traits = NVDP_TRAIT_UNSAVED},
+    {"cache", NVDP_OPTION_TEXT, "DIR",
+     "folder for tokenised texts, shared between runs (default: $XDG_CACHE_HOME/nvdp or "
+     "~/.cache/nvdp); the texts can be read off it",
+     NULL, AT(cache), .traits = OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT},
 
-struct nvdp_pretrain_config nvdp_pretrain_config_default(void) {
-    return (struct nvdp_pretrain_config){
-        .vocab_size = 8192,
-        .hidden = 256,
-        .layers = 4,
-        .objective = NVDP_OBJECTIVE_MLM,
-        .mask_prob = 0.15,
-        .steps = 10000,
-        .batch = 64,
-        .length = 128,
-        .start = NVDP_START_NEIGHBOURS,
-        .optimizer = NVDP_OPTIMIZER_MUON,
-        .warmup = 0.05,
-        .weight_decay = 0.01,
-        .clip_norm = 1,
-        .beta1 = 0.9,
-        .beta2 = 0.999,
-        .adam_eps = 1e-6,
-        .momentum = 0.95,
-        .dropout = 0,
-        .dtype = NVDP_F32,
-        .seed = 1,
-        .log_every = 50,
-        .eval_limit = 2000,
-        .checkpoint_seconds = 300,
-    };
-}
+    {"vocab-size", NVDP_OPTION_INTEGER, "N",
+     "word pieces of a vocabulary that is trained on the text", "8192", AT(vocab_size),
+     .group = "Vocabulary:", .unit = "pieces", .min = 6, .max = 1 << 24},
+    {"alphabet", NVDP_OPTION_INTEGER, "N",
+     "most characters it knows; words with others are unknown; 0: a 64th of its pieces, "
+     "at least 100",
+     "0", AT(alphabet), .unit = "characters", .max = 1 << 20},
+    {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead", NULL, AT(vocab)},
+    {"cased", NVDP_OPTION_FLAG, NULL, "keep capitals and accents", NULL, AT(cased)},
 
-nvdp_status nvdp_pretrain_arch(struct nvdp_context *ctx, const char *name,
-                               struct nvdp_pretrain_config *config) {
-    static const struct {
-        const char *name;
-        size_t layers, hidden;
-    } arch[] = {{"tiny", 2, 128}, {"mini", 4, 256}, {"small", 4, 512}, {"base", 12, 768}};
-    for (size_t i = 0; i < sizeof arch / sizeof arch[0]; i++) {
-        if (strcmp(name, arch[i].name) != 0) continue;
-        config->layers = arch[i].layers;
-        config->hidden = arch[i].hidden;
-        config->heads = arch[i].hidden / HEAD_SIZE;
-        config->intermediate = WIDENING * arch[i].hidden;
-        return NVDP_OK;
-    }
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "arch: expected tiny, mini, small or base, found '%s'", name);
-}
+    {"init", NVDP_OPTION_TEXT, "DIR",
+     "start from this model: its vocabulary, sizes and weights (heads where it has them)", NULL,
+     AT(init), .group = "Model:"},
+    {"arch", NVDP_OPTION_TEXT, "NAME",
+     "tiny (2 layers, 128 wide), mini (4, 256), small (4, 512) or base (12, 768)", NULL, AT(arch),
+     .traits = NVDP_TRAIT_UNSAVED},
+    {"hidden", NVDP_OPTION_INTEGER, "N", "width", "256", AT(hidden)},
+    {"layers", NVDP_OPTION_INTEGER, "N", "layers", "4", AT(layers)},
+    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads; 0: one for each 64 of the width", "0",
+     AT(heads)},
+    {"intermediate", NVDP_OPTION_INTEGER, "N",
+     "inner width of the feed-forward parts; 0: 4 times the width", "0", AT(intermediate)},
+    {"max-positions", NVDP_OPTION_INTEGER, "N",
+     "longest text the model will take; 0: --length, at least 128", "0", AT(max_positions),
+     .unit = "tokens"},
+    {"start", NVDP_OPTION_CHOICE, "S",
+     "initial weights: normal, or neighbours: heads of the first two layers attend to "
+     "neighbouring tokens",
+     "neighbours", AT(start), .choices = nvdp__start_names},
+    {"dropout", NVDP_OPTION_REAL, "X", "hidden and attention dropout", "0", AT(dropout),
+     .max = 0.99},
 
-void nvdp__pretrain_config_resolve(struct nvdp_pretrain_config *c) {
+    {"objective", NVDP_OPTION_CHOICE, "O",
+     "mlm (masked tokens) or mlm+nsp (and next-sentence prediction)", "mlm", AT(objective),
+     .group = "Objective:", .choices = nvdp__objective_names},
+    {"length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included", "128",
+     AT(length), .unit = "tokens", .min = 4, .max = LONGEST},
+    {"mask-prob", NVDP_OPTION_REAL, "X", "share of the tokens to predict", "0.15", AT(mask_prob),
+     .min = 0.001, .max = 0.9},
+    {"whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)},
+
+    {"steps", NVDP_OPTION_SEED, "N", "optimiser steps; 0: write vocabulary and initial weights",
+     "10000", AT(steps), .group = "Optimiser:", .unit = "steps", .max = 4e9},
+    {"stop-after", NVDP_OPTION_SEED, "N",
+     "end after so many steps of a schedule that is laid out for --steps; 0: after all", "0",
+     AT(stop_after), .unit = "steps", .max = 4e9},
+    {"batch", NVDP_OPTION_INTEGER, "N", "windows or pairs a step", "64", AT(batch), .min = 1,
+     .max = 65536},
+    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16", "f32", AT(precision),
+     .choices = precisions},
+    {"optimizer", NVDP_OPTION_CHOICE, "O",
+     "adamw, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
+     "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw",
+     "muon", AT(optimizer), .choices = nvdp__optimizer_names},
+    NVDP__ADAMW_ROWS(struct nvdp__pretrain_options, "0", "0.05", "1e-06"),
+    {"momentum", NVDP_OPTION_REAL, "X", "Muon's momentum", "0.95", AT(momentum), .max = 0.999999},
+    {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
+
+    {"out", NVDP_OPTION_TEXT, "DIR",
+     "model directory (with --eval: file of the predicted positions, safetensors)", NULL, AT(out),
+     .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"dtype", NVDP_OPTION_CHOICE, "T", "f32, f16 or bf16: how the weights are written", "f32",
+     AT(dtype), .choices = dtypes, .traits = NVDP_TRAIT_UNSAVED},
+    {"resume", NVDP_OPTION_TEXT, "DIR",
+     "continue the run in this directory with its own configuration", NULL, AT(resume),
+     .traits = OF_THE_CALL},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace what an earlier run wrote there", NULL,
+     AT(overwrite), .traits = OF_THE_CALL},
+    {"log-every", NVDP_OPTION_INTEGER, "N", "steps between lines in metrics.jsonl", "50",
+     AT(log_every), .unit = "steps", .min = 1, .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    {"eval-every", NVDP_OPTION_INTEGER, "N",
+     "steps between evaluations on --eval-text; 0: at the end only", "0", AT(eval_every),
+     .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"eval-limit", NVDP_OPTION_INTEGER, "N", "windows of such an evaluation, evenly spread; 0: all",
+     "2000", AT(eval_limit), .unit = "windows", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"save-every", NVDP_OPTION_INTEGER, "N",
+     "steps between models written on the way; 0: at the end only", "0", AT(save_every),
+     .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"checkpoint-seconds", NVDP_OPTION_REAL, "X", "seconds between saved states", "300",
+     AT(checkpoint_seconds), .unit = "s", .max = 1e9, .traits = NVDP_TRAIT_NO_EFFECT},
+    {0},
+};
+
+/* Sizes by name (Turc et al. 2019); heads and inner widths follow from them. */
+static const struct nvdp__implied implied[] = {
+    {"arch", "tiny", "layers", "2"},  {"arch", "tiny", "hidden", "128"},
+    {"arch", "mini", "layers", "4"},  {"arch", "mini", "hidden", "256"},
+    {"arch", "small", "layers", "4"}, {"arch", "small", "hidden", "512"},
+    {"arch", "base", "layers", "12"}, {"arch", "base", "hidden", "768"},
+};
+enum { IMPLICATIONS = sizeof implied / sizeof *implied };
+
+void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
     if (c->heads == 0) c->heads = c->hidden > HEAD_SIZE ? c->hidden / HEAD_SIZE : 1;
-    if (c->lr == 0) c->lr = c->optimizer == NVDP_OPTIMIZER_MUON ? MUON_LR : ADAMW_LR;
+    if (c->lr == 0) c->lr = c->optimizer == NVDP__OPTIMIZER_MUON ? MUON_LR : ADAMW_LR;
     if (c->stop_after == 0 || c->stop_after > c->steps) c->stop_after = c->steps;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
     if (c->max_positions == 0)
@@ -90,19 +154,21 @@ void nvdp__pretrain_config_resolve(struct nvdp_pretrain_config *c) {
     }
 }
 
-struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp_pretrain_config *config,
+struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp__pretrain_options *options,
                                             size_t pieces) {
     struct nvdp_bert_config bert = nvdp_bert_config_default();
-    bert.hidden_size = config->hidden;
-    bert.num_hidden_layers = config->layers;
-    bert.num_attention_heads = config->heads;
-    bert.intermediate_size = config->intermediate;
-    bert.max_position_embeddings = config->max_positions;
+    bert.hidden_size = options->hidden;
+    bert.num_hidden_layers = options->layers;
+    bert.num_attention_heads = options->heads;
+    bert.intermediate_size = options->intermediate;
+    bert.max_position_embeddings = options->max_positions;
     bert.vocab_size = pieces;
     return bert;
 }
 
-static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp_pretrain_config *c) {
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__pretrain_options *c = values;
+    size_t known = 0;
     if (c->texts == 0 || c->text == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text: expected one file or more, found none");
     if (c->out == NULL || c->out[0] == '\0')
@@ -110,41 +176,18 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp_pre
     if (c->init != NULL && c->vocab != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "init and vocab exclude each other: a model comes with its vocabulary");
-    if (c->resume && c->overwrite)
+    if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
-    if (c->dtype != NVDP_F32 && c->dtype != NVDP_F16 && c->dtype != NVDP_BF16)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "dtype: expected F32, F16 or BF16");
-    if (c->objective != NVDP_OBJECTIVE_MLM && c->objective != NVDP_OBJECTIVE_MLM_NSP)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "objective: expected mlm or mlm+nsp");
-    if (c->optimizer != NVDP_OPTIMIZER_ADAMW && c->optimizer != NVDP_OPTIMIZER_MUON)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "optimizer: expected adamw or muon");
-    if (c->start != NVDP_START_NORMAL && c->start != NVDP_START_NEIGHBOURS)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "start: expected normal or neighbours");
-    return NVDP_OK;
-}
-
-nvdp_status nvdp_pretrain_config_check(struct nvdp_context *ctx,
-                                       const struct nvdp_pretrain_config *config) {
-    const struct nvdp_pretrain_config *c = config;
-    const double least_length = c->objective == NVDP_OBJECTIVE_MLM_NSP ? 8 : 4;
-    const struct nvdp__range ranges[] = {
-        {"vocab_size", (double)c->vocab_size, 6, 1 << 24},
-        {"alphabet", (double)c->alphabet, 0, 1 << 20},
-        {"mask_prob", c->mask_prob, 0.001, 0.9},
-        {"steps", (double)c->steps, 0, 4e9},
-        {"stop_after", (double)c->stop_after, 0, 4e9},
-        {"batch", (double)c->batch, 1, 65536},
-        {"length", (double)c->length, least_length, 4096},
-        NVDP__ADAMW_RANGES(c),
-        {"momentum", c->momentum, 0, 0.999999},
-        {"dropout", c->dropout, 0, 0.99},
-        {"log_every", (double)c->log_every, 1, 1e9},
-        {"checkpoint_seconds", c->checkpoint_seconds, 0, 1e9},
-    };
-    NVDP_RETURN_IF_FAILED(check_choices(ctx, c));
-    NVDP_RETURN_IF_FAILED(nvdp__check_ranges(ctx, sizeof ranges / sizeof ranges[0], ranges));
-    struct nvdp_pretrain_config resolved = *c;
-    nvdp__pretrain_config_resolve(&resolved);
+    if (c->objective == NVDP__OBJECTIVE_MLM_NSP && c->length < LEAST_PAIR)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu",
+                          LEAST_PAIR, LONGEST, c->length);
+    while (c->arch != NULL && known < IMPLICATIONS && strcmp(implied[known].is, c->arch) != 0)
+        known++;
+    if (known == IMPLICATIONS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "arch: expected tiny, mini, small or base, found '%s'", c->arch);
+    struct nvdp__pretrain_options resolved = *c;
+    nvdp__pretrain_resolve(&resolved);
     struct nvdp_bert_config bert = nvdp__pretrain_bert(&resolved, resolved.vocab_size);
     if (c->init == NULL) NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(ctx, &bert));
     if (c->init == NULL && c->length > resolved.max_positions)
@@ -154,67 +197,83 @@ nvdp_status nvdp_pretrain_config_check(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* ---- on disk ---- */
+static const struct nvdp__section pretrain_section = {pretrain_options, 0, NULL};
+const struct nvdp__schema nvdp__pretrain_schema = {.kind = "pretraining",
+                                                   .size = sizeof(struct nvdp__pretrain_options),
+                                                   .section = &pretrain_section,
+                                                   .sections = 1,
+                                                   .implied = implied,
+                                                   .implications = IMPLICATIONS,
+                                                   .check = check};
 
-#define MEMBER(name, kind) NVDP__MEMBER(struct nvdp_pretrain_config, name, kind)
-static const struct nvdp__member members[] = {
-    MEMBER(out, TEXT),          MEMBER(init, TEXT),
-    MEMBER(vocab, TEXT),        MEMBER(vocab_size, SIZE),
-    MEMBER(alphabet, SIZE),     MEMBER(hidden, SIZE),
-    MEMBER(layers, SIZE),       MEMBER(heads, SIZE),
-    MEMBER(intermediate, SIZE), MEMBER(max_positions, SIZE),
-    MEMBER(batch, SIZE),        MEMBER(length, SIZE),
-    MEMBER(log_every, SIZE),    MEMBER(save_every, SIZE),
-    MEMBER(eval_every, SIZE),   MEMBER(eval_limit, SIZE),
-    MEMBER(steps, WHOLE),       MEMBER(seed, WHOLE),
-    MEMBER(mask_prob, REAL),    MEMBER(lr, REAL),
-    MEMBER(warmup, REAL),       MEMBER(weight_decay, REAL),
-    MEMBER(clip_norm, REAL),    MEMBER(beta1, REAL),
-    MEMBER(beta2, REAL),        MEMBER(adam_eps, REAL),
-    MEMBER(dropout, REAL),      MEMBER(checkpoint_seconds, REAL),
-    MEMBER(momentum, REAL),     MEMBER(stop_after, WHOLE),
-    MEMBER(cased, FLAG),        MEMBER(whole_word, FLAG)};
-enum { MEMBERS = sizeof members / sizeof members[0] };
+enum nvdp_dtype nvdp__pretrain_dtype(const struct nvdp__pretrain_options *options) {
+    return dtype_of[options->dtype];
+}
+
+nvdp_status nvdp_pretrain_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__pretrain_schema, out);
+}
+
+/* ---- scoring ---- */
+
+#undef AT
+#define AT(member) NVDP_OPTION_AT(struct nvdp__mlm_options, member)
+
+static const struct nvdp_option mlm_options[] = {
+    {"model", NVDP_OPTION_TEXT, "DIR", "directory with the masked-LM head", NULL, AT(model)},
+    {"text", NVDP_OPTION_LIST, "FILE", "held-out text, plain or .xz", NULL, AT(text_list)},
+    {"length", NVDP_OPTION_INTEGER, "N", "tokens of a window", "128", AT(length), .unit = "tokens"},
+    {"batch", NVDP_OPTION_INTEGER, "N", "windows scored together", "32", AT(batch),
+     .unit = "windows", .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
+    {"mask-prob", NVDP_OPTION_REAL, "X", "share of the tokens to predict", "0.15", AT(mask_prob),
+     .min = 0.001, .max = 0.9},
+    {"whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)},
+    {"seed", NVDP_OPTION_SEED, "N", "of the masks", "1", AT(seed)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all", "0",
+     AT(limit), .unit = "windows"},
+    {"cache", NVDP_OPTION_TEXT, "DIR", "folder for tokenised texts; none: they are not kept", NULL,
+     AT(cache), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"positions", NVDP_OPTION_TEXT, "FILE", "file of what was predicted, safetensors; none: none",
+     NULL, AT(positions), .traits = NVDP_TRAIT_NO_EFFECT},
+    {0},
+};
+static const struct nvdp__section mlm_section = {mlm_options, 0, NULL};
+const struct nvdp__schema nvdp__mlm_schema = {.kind = "masked-LM scores",
+                                              .size = sizeof(struct nvdp__mlm_options),
+                                              .section = &mlm_section,
+                                              .sections = 1};
+
+nvdp_status nvdp_mlm_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__mlm_schema, out);
+}
+
+/* ---- lists of files ---- */
+
+nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
+                             size_t *count) {
+    size_t most = 1;
+    size_t size = strlen(text != NULL ? text : "");
+    for (size_t i = 0; i < size; i++)
+        most += text[i] == ',';
+    const char **items = nvdp__calloc(ctx, most * sizeof *items + size + 1, 1);
+    if (items == NULL) return NVDP_ERR_MEMORY;
+    char *to = (char *)(items + most);
+    *count = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (i == 0 || to[-1] == '\0') items[(*count)++] = to;
+        bool quoted = text[i] == '\\' && text[i + 1] == ',';
+        i += quoted;
+        *to++ = (char)(text[i] == ',' && !quoted ? '\0' : text[i]);
+    }
+    *list = items;
+    return NVDP_OK;
+}
 
 static json_t *list_json(const char *const *text, size_t count) {
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         json_array_append_new(list, json_string(text[i]));
-    }
     return list;
-}
-
-json_t *nvdp__pretrain_config_json(const struct nvdp_pretrain_config *config) {
-    json_t *object = json_object();
-    json_object_set_new(object, "text", list_json(config->text, config->texts));
-    json_object_set_new(object, "eval_text", list_json(config->eval_text, config->eval_texts));
-    json_object_set_new(object, "objective", json_string(nvdp_objective_name(config->objective)));
-    json_object_set_new(object, "start", json_string(nvdp_start_name(config->start)));
-    json_object_set_new(object, "optimizer", json_string(nvdp_optimizer_name(config->optimizer)));
-    json_object_set_new(object, "dtype", json_string(nvdp_dtype_name(config->dtype)));
-    json_object_set_new(object, "precision", json_string(nvdp_precision_name(config->precision)));
-    nvdp__members_write(object, config, MEMBERS, members);
-    return object;
-}
-
-static nvdp_status read_names(struct nvdp_context *ctx, const char *path, const json_t *object,
-                              struct nvdp_pretrain_config *config) {
-    const char *objective = NULL, *dtype = NULL, *precision = NULL, *optimizer = NULL,
-               *start = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "objective", "mlm", &objective));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "dtype", "F32", &dtype));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "precision", "f32", &precision));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "optimizer", "adamw", &optimizer));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "start", "normal", &start));
-    config->start = strcmp(start, "neighbours") == 0 ? NVDP_START_NEIGHBOURS : NVDP_START_NORMAL;
-    config->optimizer = strcmp(optimizer, "muon") == 0 ? NVDP_OPTIMIZER_MUON : NVDP_OPTIMIZER_ADAMW;
-    config->precision = strcmp(precision, "bf16") == 0 ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32;
-    config->objective =
-        strcmp(objective, "mlm+nsp") == 0 ? NVDP_OBJECTIVE_MLM_NSP : NVDP_OBJECTIVE_MLM;
-    config->dtype = strcmp(dtype, "F16") == 0    ? NVDP_F16
-                    : strcmp(dtype, "BF16") == 0 ? NVDP_BF16
-                                                 : NVDP_F32;
-    return NVDP_OK;
 }
 
 /* The texts of a list, if there is one. */
@@ -231,39 +290,42 @@ static nvdp_status read_list(struct nvdp_context *ctx, const char *path, const j
     return NVDP_OK;
 }
 
-nvdp_status nvdp__pretrain_config_from_json(struct nvdp_context *ctx, const char *path,
-                                            const json_t *object,
-                                            struct nvdp_pretrain_config *config,
-                                            const char ***lists) {
+/* ---- on disk ---- */
+
+json_t *nvdp__pretrain_options_json(const struct nvdp__pretrain_options *options) {
+    json_t *object = nvdp__schema_json(&nvdp__pretrain_schema, options);
+    json_object_set_new(object, "text", list_json(options->text, options->texts));
+    json_object_set_new(object, "eval_text", list_json(options->eval_text, options->eval_texts));
+    json_object_set_new(object, "dtype", json_string(nvdp_dtype_name(dtype_of[options->dtype])));
+    return object;
+}
+
+nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *path,
+                                        const json_t *object,
+                                        struct nvdp__pretrain_options *options,
+                                        const char ***lists) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_pretrain_config read = nvdp_pretrain_config_default();
-    size_t room = json_array_size(json_object_get(object, "text")) +
+    struct nvdp__pretrain_options read;
+    const char *dtype = NULL;
+    size_t most = json_array_size(json_object_get(object, "text")) +
                   json_array_size(json_object_get(object, "eval_text"));
-    const char **list = nvdp__calloc(ctx, room, sizeof *list);
+    const char **list = nvdp__calloc(ctx, most, sizeof *list);
     if (list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    nvdp__schema_default(&nvdp__pretrain_schema, &read);
+    read.start = NVDP__START_NORMAL; /* of runs before there was a choice */
+    read.optimizer = NVDP__OPTIMIZER_ADAMW;
+    NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__pretrain_schema, &read));
     NVDP_TRY(read_list(ctx, path, object, "text", list, &read.texts));
     NVDP_TRY(read_list(ctx, path, object, "eval_text", list + read.texts, &read.eval_texts));
     read.text = list;
     read.eval_text = list + read.texts;
-    NVDP_TRY(read_names(ctx, path, object, &read));
-    NVDP_TRY(nvdp__members_read(ctx, path, object, &read, MEMBERS, members));
-    *config = read;
+    NVDP_TRY(nvdp__json_string(ctx, path, object, "dtype", "F32", &dtype));
+    for (int i = 0; dtypes[i] != NULL; i++)
+        if (strcmp(dtype, nvdp_dtype_name(dtype_of[i])) == 0) read.dtype = (enum nvdp__weights)i;
+    *options = read;
     *lists = list;
     list = NULL;
 cleanup:
     free(list);
     return status;
-}
-
-nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx,
-                                      const struct nvdp_pretrain_config *config, char **out) {
-    struct nvdp_pretrain_config resolved = *config;
-    nvdp__pretrain_config_resolve(&resolved);
-    json_t *object = nvdp__pretrain_config_json(&resolved);
-    char *text =
-        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    *out = text;
-    return NVDP_OK;
 }

@@ -26,14 +26,14 @@ cleanup:
 
 enum { VOCABULARY_LIMIT = 1 << 28, MIN_COUNT = 2 };
 
-static struct nvdp__normalization rules_of(const struct nvdp_pretrain_config *config) {
+static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *config) {
     return (struct nvdp__normalization){
         .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
 }
 
 static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp__normalization normalization = rules_of(c);
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
     struct nvdp__word_counts counts = {.ctx = t->ctx};
@@ -83,8 +83,8 @@ static nvdp_status make_config(struct nvdp__pretrainer *t) {
 }
 
 nvdp_status nvdp__pretrain_vocabulary(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
-    const char *from = c->resume ? c->out : c->init;
+    const struct nvdp__pretrain_options *c = &t->config;
+    const char *from = c->resume != NULL ? c->out : c->init;
     if (from != NULL) {
         NVDP_RETURN_IF_FAILED(copy_from(t, from));
     } else {
@@ -160,17 +160,17 @@ json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores) {
 
 /* Where a model comes from, for config.json. */
 static json_t *provenance(const struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     json_t *object = json_pack(
         "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:s, s:f, s:f, s:f, s:f, s:I, "
         "s:o}",
-        "version", 1, "objective", nvdp_objective_name(c->objective), "text", run_texts_json(t),
+        "version", 1, "objective", nvdp__objective_names[c->objective], "text", run_texts_json(t),
         "steps", (json_int_t)t->state.step, "tokens", (json_int_t)t->state.tokens, "masked",
         (json_int_t)t->state.masked, "batch", (json_int_t)c->batch, "length", (json_int_t)c->length,
-        "mask_prob", c->mask_prob, "whole_word", c->whole_word, "start", nvdp_start_name(c->start),
-        "optimizer", nvdp_optimizer_name(c->optimizer), "lr", c->lr, "warmup", c->warmup,
-        "weight_decay", c->weight_decay, "dropout", c->dropout, "seed", (json_int_t)c->seed,
-        "software", nvdp__software_json());
+        "mask_prob", c->mask_prob, "whole_word", c->whole_word, "start",
+        nvdp__start_names[c->start], "optimizer", nvdp__optimizer_names[c->optimizer], "lr", c->lr,
+        "warmup", c->warmup, "weight_decay", c->weight_decay, "dropout", c->dropout, "seed",
+        (json_int_t)c->seed, "software", nvdp__software_json());
     if (c->init != NULL)
         json_object_set_new(
             object, "init",
@@ -186,8 +186,9 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
 }
 
 nvdp_status nvdp__pretrain_config_save(const struct nvdp__pretrainer *t) {
-    json_t *extra = json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(t->config.dtype),
-                              "nvdp_pretraining", provenance(t));
+    json_t *extra =
+        json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(nvdp__pretrain_dtype(&t->config)),
+                  "nvdp_pretraining", provenance(t));
     if (extra == NULL) return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
     nvdp_status status = nvdp__bert_config_write(t->ctx, t->config.out, &t->model.bert.config,
                                                  "BertForPreTraining", extra);
@@ -196,8 +197,8 @@ nvdp_status nvdp__pretrain_config_save(const struct nvdp__pretrainer *t) {
 }
 
 nvdp_status nvdp__pretrain_model_save(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params, t->config.dtype));
+    NVDP_RETURN_IF_FAILED(nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,
+                                                   nvdp__pretrain_dtype(&t->config)));
     return nvdp__pretrain_config_save(t);
 }
 
@@ -205,7 +206,7 @@ nvdp_status nvdp__pretrain_write_run(const struct nvdp__pretrainer *t) {
     return write_json(
         t, "pretrain.json",
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
-                  "nvdp_format", "pretrain/1", "config", nvdp__pretrain_config_json(&t->config),
+                  "nvdp_format", "pretrain/1", "config", nvdp__pretrain_options_json(&t->config),
                   "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
                   nvdp__hardware_json(t->ctx), "corpus", "documents",
                   (json_int_t)t->corpus.documents, "sentences", (json_int_t)t->corpus.sentences,
@@ -223,7 +224,7 @@ nvdp_status nvdp__pretrain_read_run(struct nvdp__pretrainer *t, const char *dire
     if (!json_is_object(object))
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: no 'config' object: not a run of nvdp pretrain", path));
-    NVDP_TRY(nvdp__pretrain_config_from_json(t->ctx, path, object, &t->config, &t->lists));
+    NVDP_TRY(nvdp__pretrain_options_read(t->ctx, path, object, &t->config, &t->lists));
     const json_t *record = json_object_get(t->config_owner, "init_pretraining");
     if (json_is_object(record)) t->init_record = json_incref((json_t *)record);
 cleanup:

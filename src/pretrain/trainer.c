@@ -89,7 +89,7 @@ static const char *const files[] = {"pretrain.json", "metrics.jsonl",        "re
 /* ---- opening: texts, vocabulary, model, directory, memory ---- */
 
 static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     t->digest = nvdp__calloc(t->ctx, c->texts + c->eval_texts, sizeof *t->digest);
     if (t->digest == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
@@ -100,7 +100,7 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
 }
 
 static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
     int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_TOKEN_UNK);
     NVDP_RETURN_IF_FAILED(
@@ -121,7 +121,7 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
 
 static nvdp_status pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
                                    struct nvdp_bert_config *bert) {
-    struct nvdp_pretrain_config *c = &t->config;
+    struct nvdp__pretrain_options *c = &t->config;
     *bert = nvdp__pretrain_bert(c, pieces);
     if (c->init == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->init, bert));
@@ -150,20 +150,20 @@ static nvdp_status pretrainer_model(struct nvdp__pretrainer *t,
 
 /* A resumed run's weights come from its state, its sizes from its own config.json. */
 static nvdp_status open_model(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
-    if (c->resume) {
+    if (c->resume != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->out, &bert));
         NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
     } else {
         NVDP_RETURN_IF_FAILED(pretrainer_bert(t, pieces, &bert));
     }
     NVDP_RETURN_IF_FAILED(pretrainer_model(t, &bert));
-    if (c->resume) return NVDP_OK;
+    if (c->resume != NULL) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
     if (c->init == NULL)
-        return c->start == NVDP_START_NEIGHBOURS
+        return c->start == NVDP__START_NEIGHBOURS
                    ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
                                                  c->seed)
                    : NVDP_OK;
@@ -172,7 +172,7 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
 }
 
 static nvdp_status allocate(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     t->optimizer = (struct nvdp__optimizer){
         .lr = c->lr,
         .beta1 = c->beta1,
@@ -180,7 +180,7 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
         .eps = c->adam_eps,
         .weight_decay = c->weight_decay,
         .clip_norm = c->clip_norm,
-        .muon = c->optimizer == NVDP_OPTIMIZER_MUON,
+        .muon = c->optimizer == NVDP__OPTIMIZER_MUON,
         .momentum = c->momentum,
     };
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));
@@ -191,12 +191,12 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
                                                c->mask_prob, c->whole_word, &t->batcher));
     t->examples.ctx = t->ctx;
     if (c->eval_texts == 0) return NVDP_OK;
-    const struct nvdp_mlm_config eval = {.length = c->length,
-                                         .batch = c->batch,
-                                         .mask_prob = c->mask_prob,
-                                         .whole_word = c->whole_word,
-                                         .seed = c->seed,
-                                         .limit = c->eval_limit};
+    const struct nvdp__mlm_options eval = {.length = c->length,
+                                           .batch = c->batch,
+                                           .mask_prob = c->mask_prob,
+                                           .whole_word = c->whole_word,
+                                           .seed = c->seed,
+                                           .limit = c->eval_limit};
     return nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator);
 }
 
@@ -209,16 +209,9 @@ static nvdp_status prepare(struct nvdp__pretrainer *t) {
     return nvdp__pretrain_write_vocabulary(t);
 }
 
-/* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
-static nvdp_status begin(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_config_save(t));
-    NVDP_RETURN_IF_FAILED(state_save(t));
-    return nvdp__pretrain_write_run(t);
-}
-
 /* Where a run is to start from itself, its weights would be gone. */
 static nvdp_status check_init(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     char *init = c->init == NULL ? NULL : realpath(c->init, NULL);
     char *out = realpath(c->out, NULL);
     bool same = init != NULL && out != NULL && strcmp(init, out) == 0;
@@ -229,23 +222,27 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
                       "%s: expected another directory than the model to start from", c->out);
 }
 
-static nvdp_status check_place(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
-    return check_init(t);
-}
-
 static nvdp_status pretrainer_open(struct nvdp__pretrainer *t) {
-    bool resume = t->config.resume;
-    if (!resume) NVDP_RETURN_IF_FAILED(check_place(t));
+    const struct nvdp__pretrain_options *c = &t->config;
+    if (c->resume == NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, c->out, c->overwrite));
+        NVDP_RETURN_IF_FAILED(check_init(t));
+    }
     NVDP_RETURN_IF_FAILED(hash_texts(t));
-    if (resume) NVDP_RETURN_IF_FAILED(nvdp__pretrain_check_texts(t));
+    if (c->resume != NULL) NVDP_RETURN_IF_FAILED(nvdp__pretrain_check_texts(t));
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_vocabulary(t));
     NVDP_RETURN_IF_FAILED(open_model(t));
-    if (!resume) NVDP_RETURN_IF_FAILED(prepare(t));
+    if (c->resume == NULL) NVDP_RETURN_IF_FAILED(prepare(t));
     NVDP_RETURN_IF_FAILED(open_corpora(t));
     NVDP_RETURN_IF_FAILED(allocate(t));
-    NVDP_RETURN_IF_FAILED(resume ? state_load(t) : begin(t));
-    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+    if (c->resume != NULL) {
+        NVDP_RETURN_IF_FAILED(state_load(t));
+    } else { /* what a resume needs, from step 0 on; pretrain.json, which it looks for, comes last */
+        NVDP_RETURN_IF_FAILED(nvdp__pretrain_config_save(t));
+        NVDP_RETURN_IF_FAILED(state_save(t));
+        NVDP_RETURN_IF_FAILED(nvdp__pretrain_write_run(t));
+    }
+    return nvdp__metrics_file_open(t->ctx, c->out, t->state.metrics_bytes, &t->metrics);
 }
 
 static void pretrainer_close(struct nvdp__pretrainer *t) {
@@ -285,10 +282,10 @@ struct step_report {
 
 /* The epoch's examples in their order. */
 static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+    const struct nvdp__pretrain_options *c = &t->config;
     uint32_t epoch = (uint32_t)t->state.epoch;
     NVDP_RETURN_IF_FAILED(
-        c->objective == NVDP_OBJECTIVE_MLM_NSP
+        c->objective == NVDP__OBJECTIVE_MLM_NSP
             ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
                                      epoch));
@@ -305,25 +302,20 @@ static nvdp_status diverged(struct nvdp__pretrainer *t, const struct step_report
                       t->state.step + 1, r->total, r->norm, r->lr);
 }
 
-static void fill_batch(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
+/* One optimiser step on the epoch's next examples. */
+static nvdp_status train_step(struct nvdp__pretrainer *t, struct step_report *r) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    const struct nvdp__pass pass = {.training = true,
+                                    .hidden_dropout = (float)c->dropout,
+                                    .attention_dropout = (float)c->dropout,
+                                    .seed = c->seed,
+                                    .step = (uint32_t)t->state.step};
     size_t first = t->state.epoch_row;
     size_t left = t->examples.count - first;
     const struct nvdp__mask_key key = {
         .seed = c->seed, .purpose = NVDP__PURPOSE_MASK, .number = (uint32_t)t->state.step};
     nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first, 0,
                        left < c->batch ? left : c->batch, &key);
-}
-
-/* One optimiser step on the epoch's next examples. */
-static nvdp_status train_step(struct nvdp__pretrainer *t, struct step_report *r) {
-    const struct nvdp_pretrain_config *c = &t->config;
-    const struct nvdp__pass pass = {.training = true,
-                                    .hidden_dropout = (float)c->dropout,
-                                    .attention_dropout = (float)c->dropout,
-                                    .seed = c->seed,
-                                    .step = (uint32_t)t->state.step};
-    fill_batch(t);
     double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
     r->lr = c->lr * factor;
     r->norm = NAN;
@@ -364,7 +356,7 @@ static nvdp_status log_step(struct nvdp__pretrainer *t, const struct step_report
                              "tokens", (json_int_t)s->tokens, "loss", s->loss, "accuracy",
                              s->accuracy, "lr", r->lr, "grad_norm", r->norm, "tokens_per_second",
                              (double)s->tokens / fmax(s->seconds, 1e-9));
-    if (t->config.objective == NVDP_OBJECTIVE_MLM_NSP) {
+    if (t->config.objective == NVDP__OBJECTIVE_MLM_NSP) {
         json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
         json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
     }
@@ -373,8 +365,19 @@ static nvdp_status log_step(struct nvdp__pretrainer *t, const struct step_report
     return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line, &s->metrics_bytes);
 }
 
+static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(state_save(t));
+    return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
+                      "interrupted after step %" PRIu64 " of %" PRIu64
+                      "; continue with: nvdp pretrain --resume %s",
+                      t->state.step, t->config.stop_after, t->config.out);
+}
+
 static nvdp_status evaluate(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_score(&t->evaluator, &t->model, NULL, NULL, &t->eval));
+    if (t->config.eval_texts == 0) return NVDP_OK;
+    nvdp_status status = nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval);
+    if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
+    NVDP_RETURN_IF_FAILED(status);
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
               "(%.4f nats) after %.1f M tokens",
@@ -392,21 +395,9 @@ static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
     return every > 0 && t->state.step % every == 0 && t->state.step < t->config.stop_after;
 }
 
-static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(state_save(t));
-    return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
-                      "interrupted after step %" PRIu64 " of %" PRIu64
-                      "; continue with: nvdp pretrain --resume %s",
-                      t->state.step, t->config.stop_after, t->config.out);
-}
-
 /* Between steps: what is due, and stop when asked. */
 static nvdp_status pause_point(struct nvdp__pretrainer *t) {
-    if (t->config.eval_texts > 0 && is_due(t, t->config.eval_every)) {
-        nvdp_status status = evaluate(t);
-        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
-        NVDP_RETURN_IF_FAILED(status);
-    }
+    if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
     if (is_due(t, t->config.save_every)) NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_save(t));
     if (nvdp__cancelled(t->ctx)) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
@@ -452,45 +443,35 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-static nvdp_status pretrainer_run(struct nvdp__pretrainer *t) {
-    t->saved_at = nvdp__now();
-    NVDP_RETURN_IF_FAILED(train(t));
-    NVDP_RETURN_IF_FAILED(state_save(t));
-    if (t->config.eval_texts > 0) {
-        nvdp_status status = evaluate(t);
-        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
-        NVDP_RETURN_IF_FAILED(status);
-    }
-    return nvdp__pretrain_model_save(t);
-}
-
 /* ---- nvdp_pretrain and its plan ---- */
 
-static nvdp_status take_config(struct nvdp__pretrainer *t,
-                               const struct nvdp_pretrain_config *config) {
-    t->config = *config;
-    if (config->resume) {
-        if (config->out == NULL)
-            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                              "resume: expected a directory, found none");
-        NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_run(t, config->out));
-        t->config.out = config->out;
-        t->config.resume = true;
-        t->config.overwrite = config->overwrite;
-        t->config.cache = config->cache;
+/* A resumed run keeps its own configuration but for what says how this call works. */
+static nvdp_status take_options(struct nvdp__pretrainer *t,
+                                const struct nvdp__pretrain_options *options) {
+    t->config = *options;
+    if (options->resume != NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_run(t, options->resume));
+        t->config.out = t->config.resume = options->resume;
+        t->config.overwrite = options->overwrite;
+        t->config.cache = options->cache;
     }
-    nvdp__pretrain_config_resolve(&t->config);
-    return nvdp_pretrain_config_check(t->ctx, &t->config);
+    nvdp__pretrain_resolve(&t->config);
+    return nvdp__schema_check(t->ctx, &nvdp__pretrain_schema, &t->config);
 }
 
-nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_pretrain_config *config,
-                          struct nvdp_pretrain_result *out) {
+nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain_options *options,
+                           struct nvdp_pretrain_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrainer t = {.ctx = ctx};
-    NVDP_TRY(take_config(&t, config));
+    NVDP_TRY(take_options(&t, options));
     NVDP_TRY(pretrainer_open(&t));
-    NVDP_TRY(pretrainer_run(&t));
+    t.saved_at = nvdp__now();
+    NVDP_TRY(train(&t));
+    NVDP_TRY(state_save(&t));
+    NVDP_TRY(evaluate(&t));
+    NVDP_TRY(nvdp__pretrain_model_save(&t));
     struct nvdp_pretrain_result result = {
+        .struct_size = sizeof result,
         .steps = t.state.step,
         .tokens = t.state.tokens,
         .masked = t.state.masked,
@@ -511,48 +492,93 @@ cleanup:
     return status;
 }
 
-/* Pieces that the vocabulary will have. */
-static nvdp_status count_pieces(struct nvdp__pretrainer *t, size_t *pieces) {
-    const struct nvdp_pretrain_config *c = &t->config;
-    *pieces = c->vocab_size; /* at most, where one is trained */
-    if (c->vocab == NULL && c->init == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_vocabulary(t));
-    *pieces = nvdp_tokenizer_size(t->tokenizer);
+/* A configuration as a plain struct; *list, for free(), has its lists of files. */
+static nvdp_status open_config(struct nvdp_context *ctx, const struct nvdp_config *config,
+                               struct nvdp__pretrain_options *options, const char **list[2]) {
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__pretrain_schema, options));
+    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->text_list, &list[0], &options->texts));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__list_split(ctx, options->eval_text_list, &list[1], &options->eval_texts));
+    options->text = list[0];
+    options->eval_text = list[1];
     return NVDP_OK;
 }
 
-static nvdp_status check_files(struct nvdp__pretrainer *t) {
-    const struct nvdp_pretrain_config *c = &t->config;
-    for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
-        const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
-        if (!nvdp__exists(path) || nvdp__is_directory(path))
-            return nvdp__fail(t->ctx, NVDP_ERR_IO, "%s: no such file", path);
-    }
-    return NVDP_OK;
+nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_config *config,
+                          struct nvdp_pretrain_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__pretrain_options options;
+    struct nvdp_pretrain_result result;
+    const char **list[2] = {NULL, NULL};
+    NVDP_TRY(open_config(ctx, config, &options, list));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__pretrain(ctx, &options, &result));
+    NVDP__GIVE(out, &result);
+cleanup:
+    free(list[0]);
+    free(list[1]);
+    return status;
 }
 
-nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_pretrain_config *config,
+nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                      char **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__pretrain_options options;
+    const char **list[2] = {NULL, NULL};
+    json_t *object = NULL;
+    NVDP_TRY(open_config(ctx, config, &options, list));
+    nvdp__pretrain_resolve(&options);
+    object = nvdp__pretrain_options_json(&options);
+    char *text =
+        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (text == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    *out = text;
+cleanup:
+    json_decref(object);
+    free(list[0]);
+    free(list[1]);
+    return status;
+}
+
+nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp_pretrain_plan *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrainer t = {.ctx = ctx};
-    struct nvdp_pretrain_plan plan = {0};
+    struct nvdp__pretrain_options options;
+    struct nvdp_bert_config bert;
+    const char **list[2] = {NULL, NULL};
     size_t floats = 0;
-    size_t pieces = 0;
-    NVDP_TRY(take_config(&t, config));
-    const struct nvdp_pretrain_config *c = &t.config;
-    NVDP_TRY(check_files(&t));
-    NVDP_TRY(count_pieces(&t, &pieces));
-    NVDP_TRY(pretrainer_bert(&t, pieces, &plan.bert));
-    NVDP_TRY(pretrainer_model(&t, &plan.bert));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(open_config(ctx, config, &options, list));
+    NVDP_TRY(take_options(&t, &options));
+    const struct nvdp__pretrain_options *c = &t.config;
+    for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
+        const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
+        if (!nvdp__exists(path) || nvdp__is_directory(path))
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such file", path));
+    }
+    size_t pieces = c->vocab_size; /* at most, where a vocabulary is trained */
+    if (c->vocab != NULL || c->init != NULL) {
+        NVDP_TRY(nvdp__pretrain_vocabulary(&t));
+        pieces = nvdp_tokenizer_size(t.tokenizer);
+    }
+    NVDP_TRY(pretrainer_bert(&t, pieces, &bert));
+    NVDP_TRY(pretrainer_model(&t, &bert));
     NVDP_TRY(nvdp__pretrain_model_plan(&t.model, c->batch, c->length,
                                        nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
                                        &floats));
-    plan.parameters = nvdp__params_trainable(&t.model.params);
-    plan.tokens = c->stop_after * c->batch * c->length;
     size_t vectors = 4; /* values, gradients, two moments */
-    plan.memory_bytes = (vectors * t.model.params.total + floats) * sizeof(float);
-    *out = plan;
+    const struct nvdp_pretrain_plan plan = {
+        .struct_size = sizeof plan,
+        .vocab_size = bert.vocab_size,
+        .parameters = nvdp__params_trainable(&t.model.params),
+        .tokens = c->stop_after * c->batch * c->length,
+        .memory_bytes = (vectors * t.model.params.total + floats) * sizeof(float),
+    };
+    NVDP__GIVE(out, &plan);
 cleanup:
     pretrainer_close(&t);
+    free(list[0]);
+    free(list[1]);
     return status;
 }

@@ -52,17 +52,31 @@ static const struct nvdp__layout layouts[] = {
 /* clang-format on */
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
+/* Names after one another, "a, b, ...", cut where the list is full.  Zero it. */
+struct list {
+    char text[512];
+    size_t used;
+    bool full;
+};
+
+static void list_add(struct list *list, size_t most, const char *name) {
+    const char *comma = list->used > 0 ? ", " : "";
+    if (list->full) return;
+    list->full = list->used + strlen(name) + sizeof ", , ..." > most;
+    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
+                                   comma, list->full ? "..." : name);
+}
+
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out) {
-    char known[128] = "";
+    struct list known = {0};
     for (size_t i = 0; i < LAYOUTS; i++) {
         if (strcmp(name, layouts[i].task.name) == 0) {
             *out = layouts[i].task.id;
             return NVDP_OK;
         }
-        if (i > 0) strcat(known, ", ");
-        strcat(known, layouts[i].task.name);
+        list_add(&known, sizeof known.text, layouts[i].task.name);
     }
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task '%s': expected one of %s", name, known);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task '%s': expected one of %s", name, known.text);
 }
 
 const struct nvdp__layout *nvdp__task_layout(enum nvdp_task_id id) {
@@ -179,21 +193,6 @@ nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size
     }
     *column = found;
     return NVDP_OK;
-}
-
-/* Names after one another, "a, b, ...", cut where the list is full.  Zero it. */
-struct list {
-    char text[512];
-    size_t used;
-    bool full;
-};
-
-static void list_add(struct list *list, size_t most, const char *name) {
-    const char *comma = list->used > 0 ? ", " : "";
-    if (list->full) return;
-    list->full = list->used + strlen(name) + sizeof ", , ..." > most;
-    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
-                                   comma, list->full ? "..." : name);
 }
 
 nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name) {

@@ -1,4 +1,5 @@
 /* The model that ships, models/compact. */
+#include "pretrain/evaluate.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -26,7 +27,8 @@ Test(compact, is_as_small_as_promised) {
 Test(compact, guesses_masked_words) {
     struct nvdp_context *ctx = support_context();
     const char *const text[] = {NVDP_SOURCE_DIR "/tests/pretrain/compact.txt"};
-    struct nvdp_mlm_config config = nvdp_mlm_config_default();
+    struct nvdp__mlm_options config;
+    nvdp__schema_default(&nvdp__mlm_schema, &config);
     struct nvdp_mlm_scores scores;
     config.model = MODEL;
     config.text = text;
@@ -36,7 +38,7 @@ Test(compact, guesses_masked_words) {
     size_t masked = 0;
     double right = 0;
     for (config.seed = 1; config.seed <= 5; config.seed++) {
-        cr_assert_eq(nvdp_mlm_evaluate(ctx, &config, &scores), NVDP_OK, "%s",
+        cr_assert_eq(nvdp__mlm_evaluate(ctx, &config, &scores), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
         masked += scores.masked;
         right += scores.accuracy * (double)scores.masked;

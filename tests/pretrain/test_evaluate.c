@@ -10,12 +10,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static struct nvdp_mlm_config trained(struct nvdp_context *ctx, const char *const *text) {
+static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *const *text) {
     nvdp_context_set_threads(ctx, 1);
-    struct nvdp_pretrain_config config = toy_config(text, support_scratch_path("model"));
+    struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("model"));
     struct nvdp_pretrain_result result;
-    cr_assert_eq(nvdp_pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    struct nvdp_mlm_config eval = nvdp_mlm_config_default();
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct nvdp__mlm_options eval;
+    nvdp__schema_default(&nvdp__mlm_schema, &eval);
     eval.model = support_scratch_path("model");
     eval.text = text;
     eval.texts = 1;
@@ -24,9 +25,10 @@ static struct nvdp_mlm_config trained(struct nvdp_context *ctx, const char *cons
     return eval;
 }
 
-static struct nvdp_mlm_scores score(struct nvdp_context *ctx, const struct nvdp_mlm_config *eval) {
+static struct nvdp_mlm_scores score(struct nvdp_context *ctx,
+                                    const struct nvdp__mlm_options *eval) {
     struct nvdp_mlm_scores scores;
-    cr_assert_eq(nvdp_mlm_evaluate(ctx, eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__mlm_evaluate(ctx, eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
     return scores;
 }
 
@@ -48,7 +50,7 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     static int64_t all[ROOM], again[ROOM], few[ROOM], offset[ROOM], few_offset[ROOM];
     struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 40, 3);
-    struct nvdp_mlm_config eval = trained(ctx, &text);
+    struct nvdp__mlm_options eval = trained(ctx, &text);
     struct nvdp_mlm_scores whole = score(ctx, &eval);
     size_t tokens = read_ids(ctx, eval.positions, "input_ids", all, ROOM);
     size_t windows = read_ids(ctx, eval.positions, "offset", offset, ROOM) - 1;
@@ -80,10 +82,10 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
 Test(evaluate, bad_input_is_refused) {
     struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 10, 3);
-    struct nvdp_mlm_config eval = trained(ctx, &text);
+    struct nvdp__mlm_options eval = trained(ctx, &text);
     struct nvdp_mlm_scores scores;
     eval.length = 500;
-    cr_assert_eq(nvdp_mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "max_position_embeddings 128, found 500"));
     /* A model without the masked-LM head. */
     struct nvdp_bert_config bert;
@@ -93,7 +95,7 @@ Test(evaluate, bad_input_is_refused) {
     eval.model = support_scratch_path("headless");
     eval.length = 24;
     cr_assert_eq(nvdp_bert_create_random(ctx, &bert, 1, vocabulary, eval.model), NVDP_OK);
-    cr_assert_eq(nvdp_mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "cls.predictions.transform.dense.weight"));
     nvdp_context_free(ctx);
 }
@@ -114,7 +116,7 @@ static void check_with_torch(const char *model, const char *positions, int windo
 Test(evaluate, agrees_with_pytorch) {
     struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 40, 3);
-    struct nvdp_mlm_config eval = trained(ctx, &text);
+    struct nvdp__mlm_options eval = trained(ctx, &text);
     score(ctx, &eval);
     check_with_torch(eval.model, eval.positions, 40);
     nvdp_context_free(ctx);
@@ -124,7 +126,8 @@ Test(evaluate, agrees_with_pytorch_on_the_shared_model) {
     const char *model = support_shared("data/bert/mini");
     const char *text = support_shared("data/text/wikitext-2/valid.txt");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_mlm_config eval = nvdp_mlm_config_default();
+    struct nvdp__mlm_options eval;
+    nvdp__schema_default(&nvdp__mlm_schema, &eval);
     eval.model = model;
     eval.text = &text;
     eval.texts = 1;

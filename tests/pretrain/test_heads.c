@@ -74,7 +74,7 @@ static void fill_batch(struct bench *b) {
     b->masked.count = MASKED;
 }
 
-static struct bench open_bench(enum nvdp_objective objective, enum nvdp_activation act,
+static struct bench open_bench(enum nvdp__objective objective, enum nvdp_activation act,
                                bool plain) {
     struct bench b = {.ctx = support_context(), .pass = {.training = true}, .plain = plain};
     struct nvdp_bert_config config = small(act);
@@ -167,7 +167,7 @@ static double tensor_error(struct bench *b, size_t index, const float *gradient)
     return worst;
 }
 
-static void check_gradients(enum nvdp_objective objective, enum nvdp_activation act) {
+static void check_gradients(enum nvdp__objective objective, enum nvdp_activation act) {
     struct bench b = open_bench(objective, act, false);
     const struct nvdp__params *params = &b.model.params;
     loss_of(&b);
@@ -181,18 +181,18 @@ static void check_gradients(enum nvdp_objective objective, enum nvdp_activation 
 }
 
 Test(heads, gradients_of_both_losses) {
-    check_gradients(NVDP_OBJECTIVE_MLM_NSP, NVDP_GELU);
+    check_gradients(NVDP__OBJECTIVE_MLM_NSP, NVDP_GELU);
 }
 
 Test(heads, gradients_of_the_masked_loss_with_gelu_new) {
-    check_gradients(NVDP_OBJECTIVE_MLM, NVDP_GELU_NEW);
+    check_gradients(NVDP__OBJECTIVE_MLM, NVDP_GELU_NEW);
 }
 
 /* ---- against the plain kernels, which sum in double ---- */
 
 Test(heads, agree_with_the_plain_kernels) {
-    struct bench fast = open_bench(NVDP_OBJECTIVE_MLM_NSP, NVDP_GELU, false);
-    struct bench plain = open_bench(NVDP_OBJECTIVE_MLM_NSP, NVDP_GELU, true);
+    struct bench fast = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_GELU, false);
+    struct bench plain = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_GELU, true);
     size_t total = fast.model.params.total;
     cr_expect_float_eq(loss_of(&fast), loss_of(&plain), 1e-5);
     for (size_t i = 0; i < MASKED; i++) {
@@ -223,7 +223,7 @@ Test(heads, agree_in_bf16) {
         struct bench b = {.ctx = support_context(), .pass = {.training = true}};
         nvdp_context_set_precision(b.ctx, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16);
         cr_assert_eq(
-            nvdp__pretrain_model_create(b.ctx, &config, NVDP_OBJECTIVE_MLM_NSP, true, &b.model),
+            nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM_NSP, true, &b.model),
             NVDP_OK);
         cr_assert_eq(b.model.dev.bf16 != NULL, i == 1);
         nvdp__pretrain_model_initialise(&b.model, 3);
@@ -250,7 +250,7 @@ Test(heads, agree_in_bf16) {
 
 /* Blocks of logits change nothing but the order in which the decoder's gradient is summed. */
 Test(heads, blocks_change_nothing) {
-    struct bench b = open_bench(NVDP_OBJECTIVE_MLM, NVDP_GELU, false);
+    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_GELU, false);
     size_t total = b.model.params.total;
     double loss = loss_of(&b);
     double *want = malloc(total * sizeof *want);
@@ -268,7 +268,7 @@ Test(heads, blocks_change_nothing) {
 
 /* Without a training pass nothing but the losses is computed, and they are the same. */
 Test(heads, evaluation_gives_the_same_losses) {
-    struct bench b = open_bench(NVDP_OBJECTIVE_MLM, NVDP_GELU, false);
+    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_GELU, false);
     double loss = loss_of(&b);
     float *gradient = copy_of(b.model.params.total, b.model.params.grad);
     b.pass.training = false;
@@ -285,7 +285,7 @@ Test(heads, evaluation_gives_the_same_losses) {
 /* Under the masked objective alone the pooler and the next-sentence head get no gradient and no
  * decay. */
 Test(heads, what_is_not_trained_is_frozen) {
-    struct bench b = open_bench(NVDP_OBJECTIVE_MLM, NVDP_GELU, false);
+    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_GELU, false);
     static const char *const names[] = {"bert.pooler.dense.weight", "bert.pooler.dense.bias",
                                         "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -20,9 +20,9 @@ static struct nvdp_context *one_thread(void) {
 }
 
 static struct nvdp_pretrain_result run(struct nvdp_context *ctx,
-                                       const struct nvdp_pretrain_config *config) {
+                                       const struct nvdp__pretrain_options *config) {
     struct nvdp_pretrain_result result;
-    cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     return result;
 }
 
@@ -32,7 +32,7 @@ Test(pretrain, learns_masked_tokens) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 300, 1);
     const char *held = toy_text("held.txt", 60, 2);
-    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("learn"));
+    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("learn"));
     config.hidden = 32;
     config.steps = 400;
     config.batch = 32;
@@ -48,14 +48,15 @@ Test(pretrain, learns_masked_tokens) {
     cr_assert_eq(result.coverage.unknown, 0);
     cr_assert(result.coverage.pieces_per_word >= 1 && result.coverage.pieces_per_word < 1.2);
     /* The same windows and masks from the directory that was written. */
-    struct nvdp_mlm_config eval = nvdp_mlm_config_default();
+    struct nvdp__mlm_options eval;
+    nvdp__schema_default(&nvdp__mlm_schema, &eval);
     struct nvdp_mlm_scores scores;
     eval.model = config.out;
     eval.text = &held;
     eval.texts = 1;
     eval.length = config.length;
     eval.batch = 7;
-    cr_assert_eq(nvdp_mlm_evaluate(ctx, &eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(scores.masked, result.eval.masked);
     cr_assert_float_eq(scores.nll, result.eval.nll, 1e-5); /* other batches, other roundings */
     cr_assert_float_eq(scores.accuracy, result.eval.accuracy, 2e-3);
@@ -67,8 +68,8 @@ Test(pretrain, learns_masked_tokens) {
 Test(pretrain, learns_what_follows) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_topics("train.txt", 300, 1);
-    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("next"));
-    config.objective = NVDP_OBJECTIVE_MLM_NSP;
+    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("next"));
+    config.objective = NVDP__OBJECTIVE_MLM_NSP;
     config.hidden = 32;
     config.layers = 2;
     config.steps = 400;
@@ -105,14 +106,14 @@ static bool stop(void *user) {
 
 /* Stopped and continued, to the same bits: weights, and every line of metrics.jsonl but the speed.
  */
-static void check_resume(enum nvdp_objective objective, enum nvdp_precision precision) {
+static void check_resume(enum nvdp__objective objective, enum nvdp_precision precision) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1);
     char whole[512];
     char parts[512];
     snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
     snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
-    struct nvdp_pretrain_config config = toy_config(&text, whole);
+    struct nvdp__pretrain_options config = toy_config(&text, whole);
     config.objective = objective;
     config.precision = precision;
     config.hidden = 64; /* heads of 32, which bf16 wants */
@@ -127,12 +128,12 @@ static void check_resume(enum nvdp_objective objective, enum nvdp_precision prec
     nvdp_context_set_cancel(ctx, stop, &stopper);
     int stops = 0;
     while (status == NVDP_ERR_CANCELLED) {
-        status = nvdp_pretrain(ctx, &config, &result);
+        status = nvdp__pretrain(ctx, &config, &result);
         stopper.stop_at = stopper.step + 13;
         if (status == NVDP_ERR_CANCELLED)
             cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"));
         stops += status == NVDP_ERR_CANCELLED;
-        config = (struct nvdp_pretrain_config){.out = parts, .resume = true};
+        config = (struct nvdp__pretrain_options){.resume = parts};
         usleep(110000); /* progress is reported ten times a second */
     }
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -145,16 +146,16 @@ static void check_resume(enum nvdp_objective objective, enum nvdp_precision prec
 }
 
 Test(pretrain, resumes_to_the_same_bits) {
-    check_resume(NVDP_OBJECTIVE_MLM, NVDP_PRECISION_F32);
+    check_resume(NVDP__OBJECTIVE_MLM, NVDP_PRECISION_F32);
 }
 
 Test(pretrain, resumes_pairs_to_the_same_bits) {
-    check_resume(NVDP_OBJECTIVE_MLM_NSP, NVDP_PRECISION_F32);
+    check_resume(NVDP__OBJECTIVE_MLM_NSP, NVDP_PRECISION_F32);
 }
 
 Test(pretrain, resumes_in_bf16_to_the_same_bits) {
     if (nvdp_bf16_missing() != NULL) cr_skip_test("%s", nvdp_bf16_missing());
-    check_resume(NVDP_OBJECTIVE_MLM, NVDP_PRECISION_BF16);
+    check_resume(NVDP__OBJECTIVE_MLM, NVDP_PRECISION_BF16);
 }
 
 /* Precision changes the rounding, not what is learned: after the same steps on the same masks the
@@ -165,7 +166,7 @@ Test(pretrain, learns_the_same_in_bf16) {
     const char *text = toy_text("train.txt", 100, 1);
     struct nvdp_pretrain_result result[2];
     for (int i = 0; i < 2; i++) {
-        struct nvdp_pretrain_config config =
+        struct nvdp__pretrain_options config =
             toy_config(&text, support_scratch_path(i == 0 ? "f32" : "bf16"));
         config.precision = i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16;
         config.hidden = 64;
@@ -184,13 +185,13 @@ Test(pretrain, learns_the_same_in_bf16) {
 Test(pretrain, a_changed_text_cannot_be_resumed) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1);
-    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("changed"));
+    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("changed"));
     config.steps = 1;
     run(ctx, &config);
     toy_text("train.txt", 30, 2);
-    config.resume = true;
+    config.resume = config.out;
     struct nvdp_pretrain_result result;
-    cr_assert_eq(nvdp_pretrain(ctx, &config, &result), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "expected the text that the run began with"),
                        "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
@@ -202,7 +203,7 @@ Test(pretrain, starts_from_a_model) {
     const char *text = toy_text("train.txt", 200, 1);
     char first[512];
     snprintf(first, sizeof first, "%s", support_scratch_path("first"));
-    struct nvdp_pretrain_config config = toy_config(&text, first);
+    struct nvdp__pretrain_options config = toy_config(&text, first);
     config.steps = 300;
     config.batch = 32;
     struct nvdp_pretrain_result before = run(ctx, &config);
@@ -211,7 +212,7 @@ Test(pretrain, starts_from_a_model) {
     config.length = 40;
     config.steps = 10;
     config.lr = 1e-5;
-    config.dtype = NVDP_F16;
+    config.dtype = NVDP__WEIGHTS_F16;
     struct nvdp_pretrain_result after = run(ctx, &config);
     cr_assert_eq(after.vocab_size, before.vocab_size);
     cr_assert_eq(after.parameters, before.parameters);
@@ -226,7 +227,7 @@ Test(pretrain, starts_from_a_model) {
         const json_t *record = json_object_get(init, "pretraining");
         cr_assert_eq(json_integer_value(json_object_get(record, "steps")), 300);
         json_decref(json);
-        config.resume = true;
+        config.resume = config.out;
         run(ctx, &config);
     }
     nvdp_context_free(ctx);
@@ -236,9 +237,9 @@ Test(pretrain, starts_from_a_model) {
 Test(pretrain, writes_a_hugging_face_directory) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1);
-    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("hf"));
+    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("hf"));
     config.steps = 2;
-    config.dtype = NVDP_F16;
+    config.dtype = NVDP__WEIGHTS_F16;
     run(ctx, &config);
     struct nvdp_safetensors *file = NULL;
     cr_assert_eq(nvdp_safetensors_open(ctx, support_scratch_path("hf/model.safetensors"), &file),
@@ -288,7 +289,7 @@ Test(pretrain, draws_the_same_on_one_thread_and_two) {
     const char *text = toy_text("train.txt", 100, 1);
     struct nvdp_pretrain_result result[2];
     for (int i = 0; i < 2; i++) {
-        struct nvdp_pretrain_config config =
+        struct nvdp__pretrain_options config =
             toy_config(&text, support_scratch_path(i == 0 ? "one" : "two"));
         config.steps = 5;
         nvdp_context_set_threads(ctx, i + 1);
@@ -300,18 +301,18 @@ Test(pretrain, draws_the_same_on_one_thread_and_two) {
     nvdp_context_free(ctx);
 }
 
-static void refused(struct nvdp_context *ctx, const struct nvdp_pretrain_config *config,
+static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
                     nvdp_status status, const char *message) {
     struct nvdp_pretrain_result result;
-    cr_assert_eq(nvdp_pretrain(ctx, config, &result), status, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__pretrain(ctx, config, &result), status, "%s", nvdp_context_error(ctx));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
 }
 
 Test(pretrain, bad_configurations_are_refused) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1);
-    const struct nvdp_pretrain_config good = toy_config(&text, support_scratch_path("bad"));
-    struct nvdp_pretrain_config c = good;
+    const struct nvdp__pretrain_options good = toy_config(&text, support_scratch_path("bad"));
+    struct nvdp__pretrain_options c = good;
     c.mask_prob = NAN;
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9");
     c = good;
@@ -354,7 +355,7 @@ Test(pretrain, bad_configurations_are_refused) {
 Test(pretrain, without_memory) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 4, 1);
-    struct nvdp_pretrain_config config = toy_config(&text, support_scratch_path("memory"));
+    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("memory"));
     nvdp_status status = NVDP_ERR_MEMORY;
     config.overwrite = true;
     config.steps = 1;
@@ -363,7 +364,7 @@ Test(pretrain, without_memory) {
     for (; status != NVDP_OK && k < 4000; k += 1 + k / 24) {
         struct nvdp_pretrain_result result;
         nvdp__fail_allocation(ctx, k);
-        status = nvdp_pretrain(ctx, &config, &result);
+        status = nvdp__pretrain(ctx, &config, &result);
         nvdp__fail_allocation(ctx, 0);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "%d: %s", (int)status,
                   nvdp_context_error(ctx));
@@ -397,7 +398,7 @@ Test(pretrain, ends_early_where_asked) {
     char early[512], late[512];
     snprintf(early, sizeof early, "%s", support_scratch_path("early"));
     snprintf(late, sizeof late, "%s", support_scratch_path("late"));
-    struct nvdp_pretrain_config config = toy_config(&text, late);
+    struct nvdp__pretrain_options config = toy_config(&text, late);
     config.steps = 40;
     cr_assert_eq(run(ctx, &config).steps, 40);
     config.out = early;

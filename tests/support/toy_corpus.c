@@ -78,8 +78,9 @@ void toy_close(struct toy *toy) {
     nvdp_context_free(toy->ctx);
 }
 
-struct nvdp_pretrain_config toy_config(const char *const *text, const char *out) {
-    struct nvdp_pretrain_config config = nvdp_pretrain_config_default();
+struct nvdp__pretrain_options toy_config(const char *const *text, const char *out) {
+    struct nvdp__pretrain_options config;
+    nvdp__schema_default(&nvdp__pretrain_schema, &config);
     config.text = text;
     config.texts = 1;
     config.out = out;

@@ -2,8 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 #define NVDP_TESTS_SUPPORT_TOY_CORPUS_H
 
-#include "pretrain/corpus.h"
-#include "pretrain/evaluate.h"
+#include "pretrain/trainer.h"
 
 struct toy {
     struct nvdp_context *ctx;
@@ -25,6 +24,6 @@ struct toy toy_open(size_t documents);
 void toy_close(struct toy *toy);
 
 /* A small configuration that learns the text; out in the scratch directory. */
-struct nvdp_pretrain_config toy_config(const char *const *text, const char *out);
+struct nvdp__pretrain_options toy_config(const char *const *text, const char *out);
 
 #endif
