@@ -411,3 +411,64 @@ Test(pretrain, ends_early_where_asked) {
     cr_assert_gt(logged(early, 1, "lr"), config.lr / 3);
     nvdp_context_free(ctx);
 }
+
+/* By name, as programs reach the options: a list with a comma in a file's name, sizes by name, what
+ * zeros stand for. */
+Test(pretrain, options_by_name) {
+    struct nvdp_context *ctx = one_thread();
+    const char *text = toy_text("with,comma.txt", 30, 1);
+    const char *held = toy_text("held.txt", 30, 2);
+    char list[1024];
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_pretrain_config_create(ctx, &config), NVDP_OK);
+    snprintf(list, sizeof list, "%.*s\\,comma.txt,%s", (int)(strchr(text, ',') - text), text, held);
+    const char *const options[][2] = {{"text", list},    {"vocab", toy_vocabulary()},
+                                      {"arch", "tiny"},  {"length", "24"},
+                                      {"batch", "4"},    {"steps", "2"},
+                                      {"seed", "3"},     {"eval-text", held},
+                                      {"dtype", "bf16"}, {"out", support_scratch_path("by-name")}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        cr_assert_eq(nvdp_config_set(config, options[i][0], options[i][1]), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+    cr_assert_str_eq(nvdp_config_get(config, "hidden"), "128");
+    char *json = NULL;
+    cr_assert_eq(nvdp_pretrain_config_json(ctx, config, &json), NVDP_OK);
+    json_t *object = json_loads(json, 0, NULL);
+    cr_assert_eq(json_array_size(json_object_get(object, "text")), 2);
+    cr_assert_str_eq(json_string_value(json_array_get(json_object_get(object, "text"), 0)), text);
+    cr_assert_str_eq(json_string_value(json_object_get(object, "dtype")), "BF16");
+    cr_assert_eq(json_integer_value(json_object_get(object, "heads")), 2);
+    cr_assert_eq(json_number_value(json_object_get(object, "lr")), 3e-3);
+    json_decref(object);
+    free(json);
+    struct nvdp_pretrain_plan plan = NVDP_RESULT(struct nvdp_pretrain_plan);
+    cr_assert_eq(nvdp_pretrain_plan(ctx, config, &plan), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.parameters, plan.parameters);
+    cr_assert_eq(result.vocab_size, plan.vocab_size);
+    cr_assert_eq(plan.tokens, 2 * 4 * 24);
+    /* The same scores by name. */
+    struct nvdp_config *eval = NULL;
+    struct nvdp_mlm_scores scores = NVDP_RESULT(struct nvdp_mlm_scores);
+    cr_assert_eq(nvdp_mlm_config_create(ctx, &eval), NVDP_OK);
+    nvdp_config_set(eval, "model", nvdp_config_get(config, "out"));
+    nvdp_config_set(eval, "text", held);
+    nvdp_config_set(eval, "length", "24");
+    nvdp_config_set(eval, "seed", "3");
+    cr_assert_eq(nvdp_mlm_evaluate(ctx, eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(scores.masked, result.eval.masked);
+    cr_assert_float_eq(scores.nll, result.eval.nll, 0.02); /* written in bfloat16 */
+    nvdp_config_free(eval);
+    /* A result without its size, a name that is no size. */
+    result.struct_size = 0;
+    cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "struct_size"));
+    nvdp_config_set(config, "arch", "huge");
+    result = (struct nvdp_pretrain_result)NVDP_RESULT(struct nvdp_pretrain_result);
+    cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "arch: expected tiny"), "%s",
+                       nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
