@@ -435,7 +435,7 @@ struct character {
     char bytes[4];
     uint32_t size;
     uint64_t times;
-    bool first, later; /* whether it begins words, goes on in them */
+    bool form[2]; /* whether it begins words, goes on in them */
 };
 struct alphabet {
     struct nvdp__strings index; /* to `at` */
@@ -510,32 +510,26 @@ static void measure_words(struct trainer *t, struct alphabet *alphabet) {
         for (at = 0; t->length[w] > 0 && at < size; at += character_size(word + at)) {
             size_t index =
                 nvdp__strings_find(&alphabet->index, word + at, character_size(word + at));
-            if (at == 0) alphabet->at[index].first = true;
-            if (at > 0) alphabet->at[index].later = true;
+            alphabet->at[index].form[at > 0] = true;
         }
     }
 }
 
-static nvdp_status add_piece(struct trainer *t, const char *text, size_t size) {
-    size_t index = 0;
-    return nvdp__strings_add(&t->pieces, text, size, &index);
-}
-
 /* Special tokens, then the characters in both forms. */
 static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphabet) {
+    size_t index = 0;
     for (int i = 0; i < NVDP__SPECIALS; i++) {
-        NVDP_RETURN_IF_FAILED(add_piece(t, nvdp__special_names[i], strlen(nvdp__special_names[i])));
+        const char *name = nvdp__special_names[i];
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, name, strlen(name), &index));
     }
-    for (size_t i = 0; i < alphabet->index.count; i++) {
-        const struct character *character = &alphabet->at[i];
-        if (character->first)
-            NVDP_RETURN_IF_FAILED(add_piece(t, character->bytes, character->size));
-    }
-    for (size_t i = 0; i < alphabet->index.count; i++) {
-        const struct character *character = &alphabet->at[i];
+    for (size_t i = 0; i < 2 * alphabet->index.count; i++) {
+        const struct character *character = &alphabet->at[i % alphabet->index.count];
+        const size_t form = i / alphabet->index.count;
         char marked[2 + sizeof character->bytes] = "##";
         memcpy(marked + 2, character->bytes, sizeof character->bytes);
-        if (character->later) NVDP_RETURN_IF_FAILED(add_piece(t, marked, 2 + character->size));
+        if (character->form[form])
+            NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, marked + 2 - 2 * form,
+                                                    2 * form + character->size, &index));
     }
     if (t->pieces.count <= t->options->size) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
