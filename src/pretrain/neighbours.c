@@ -2,11 +2,28 @@
  *
  * From small normal weights masked-LM training first learns how frequent pieces are and then stands
  * still, until some heads have found out about positions, one pair of positions at a time.  Here
- * they begin there: position embeddings are sinusoids in the last 2K dimensions, in which word
- * embeddings begin at 0; there a shift by d positions is a rotation (Vaswani et al. 2017, section
- * 3.5), which queries and keys of a head carry out, so that the head attends to the token d places
- * on (initialising by imitation: Trockman & Kolter 2023).  Only initial values differ: the model is
- * an ordinary BERT, and everything is trained.  What it gains: docs/pretraining.md. */
+ * they begin there (initialising by imitation: Trockman & Kolter 2023).  Position embeddings are
+ * sinusoids in the last 2K dimensions, in which word embeddings begin at 0; in the dimensions of
+ * wave k
+ *
+ *     p_t = a (cos w_k t, sin w_k t),   k < K,
+ *
+ * so that a shift by d positions is a rotation by w_k d (Vaswani et al. 2017, section 3.5).  Where a
+ * head's query turns the waves by d and its key leaves them, both g times as long, the score of
+ * token u for token t is
+ *
+ *     s(t, u) = g^2 a'^2 / sqrt(D_h)  sum_k cos w_k (t + d - u)
+ *            <= g^2 a'^2 K / sqrt(D_h),                 with equality at u = t + d,
+ *
+ * and about 0 elsewhere, as the frequencies have no common period: the head attends to the token d
+ * places on.  a' is the amplitude behind the embeddings' LayerNorm; with words of standard deviation
+ * sd in the other dimensions and r = 2K / D
+ *
+ *     a'  = a / sqrt((1 - r) sd^2 + r a^2 / 2),
+ *     g^2 = SCORE sqrt(D_h) / (K a'^2).
+ *
+ * Only initial values differ: the model is an ordinary BERT, and everything is trained.  What it
+ * gains: docs/pretraining.md. */
 #include "pretrain/model.h"
 
 #include <math.h>
@@ -120,7 +137,6 @@ nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
     if (s.stage == NULL) return NVDP_ERR_MEMORY;
     double sd = config->initializer_range, amplitude = AMPLITUDE * sd;
     double share = 2 * (double)s.waves / (double)s.dim;
-    /* A wave's amplitude behind the embeddings' LayerNorm, and what makes its product the score. */
     double normed = amplitude / sqrt((1 - share) * sd * sd + share * amplitude * amplitude / 2);
     double gain = sqrt(SCORE * sqrt((double)s.head) / ((double)s.waves * normed * normed));
     place_words(&s, bert->word);
