@@ -44,7 +44,8 @@ enum nvdp_option_type {
     NVDP_OPTION_SEED,    /**< a whole number from 0 to 2^64-1; uint64_t */
     NVDP_OPTION_REAL,    /**< a number, "inf" or "-inf"; double */
     NVDP_OPTION_TEXT,    /**< any text, or none; const char * */
-    NVDP_OPTION_LIST,    /**< texts joined by commas, or none; const char * */
+    NVDP_OPTION_LIST,    /**< texts joined by commas, or none; a comma within a text is
+                              written "\,"; const char * */
     NVDP_OPTION_CHOICE   /**< one of `choices`; an enum, the choice's place in the list */
 };
 

@@ -294,19 +294,41 @@ static char *text_of(const json_t *value) {
     if (json_is_string(value)) return strdup(json_string_value(value));
     if (!json_is_array(value))
         return json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
-    char *all = strdup("");
-    size_t i;
+    char *all = NULL;
+    size_t size = 0, i;
     const json_t *item;
+    FILE *list = open_memstream(&all, &size);
+    if (list == NULL) return NULL;
     json_array_foreach(value, i, item) {
-        char *text = text_of(item), *longer = NULL;
-        if (all == NULL || text == NULL ||
-            asprintf(&longer, "%s%s%s", all, i > 0 ? "," : "", text) < 0)
-            longer = NULL;
+        char *text = text_of(item);
+        if (i > 0) fputc(',', list);
+        for (const char *at = text; at != NULL && *at != '\0'; at++)
+            fprintf(list, *at == ',' ? "\\%c" : "%c", *at);
         free(text);
-        free(all);
-        all = longer;
     }
-    return all;
+    if (fclose(list) == 0) return all;
+    free(all);
+    return NULL;
+}
+
+nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
+                             size_t *count) {
+    size_t most = 1;
+    size_t size = strlen(text != NULL ? text : "");
+    for (size_t i = 0; i < size; i++)
+        most += text[i] == ',';
+    const char **items = nvdp__calloc(ctx, most * sizeof *items + size + 1, 1);
+    if (items == NULL) return NVDP_ERR_MEMORY;
+    char *to = (char *)(items + most);
+    *count = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (i == 0 || to[-1] == '\0') items[(*count)++] = to;
+        bool quoted = text[i] == '\\' && text[i + 1] == ',';
+        i += quoted;
+        *to++ = (char)(text[i] == ',' && !quoted ? '\0' : text[i]);
+    }
+    *list = items;
+    return NVDP_OK;
 }
 
 /* Whether a file's value can be one of the row's; `status` is for messages. */

@@ -2,24 +2,6 @@
 #ifndef NVDP_CLI_RUN_OPTIONS_H
 #define NVDP_CLI_RUN_OPTIONS_H
 
-/* The optimiser's rows of a table; `type` is the subcommand's struct, whose member `config` has the
- * values. */
-#define CLI_ADAMW_OPTIONS(type)                                                                    \
-    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate", NVDP_OPTION_AT(type, config.lr)},       \
-        {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises", \
-         NVDP_OPTION_AT(type, config.warmup)},                                                     \
-        {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay",                          \
-         NVDP_OPTION_AT(type, config.weight_decay)},                                               \
-        {"clip-norm", NVDP_OPTION_REAL, "X", "largest norm of the gradient; 0: no clipping",       \
-         NVDP_OPTION_AT(type, config.clip_norm)},                                                  \
-        {"beta1", NVDP_OPTION_REAL, "X", "Adam's first-moment decay",                              \
-         NVDP_OPTION_AT(type, config.beta1)},                                                      \
-        {"beta2", NVDP_OPTION_REAL, "X", "Adam's second-moment decay",                             \
-         NVDP_OPTION_AT(type, config.beta2)},                                                      \
-    {                                                                                              \
-        "adam-eps", NVDP_OPTION_REAL, "X", "Adam's epsilon", NVDP_OPTION_AT(type, config.adam_eps) \
-    }
-
 /* Where runs keep what others can use; `type` has the members config.cache and no_cache. */
 #define CLI_CACHE_OPTIONS(type)                                                                    \
     {"cache",                                                                                      \

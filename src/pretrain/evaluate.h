@@ -22,10 +22,6 @@ struct nvdp__mlm_options {
     const char *positions; /* file of what was predicted; NULL: none */
 };
 extern const struct nvdp__schema nvdp__mlm_schema;
-/* options.c: the items of a list that are joined by commas; a comma within one is written "\,".
- * One block for free(). */
-nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
-                             size_t *count);
 
 struct nvdp__mlm_evaluator {
     struct nvdp_context *ctx;

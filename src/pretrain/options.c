@@ -1,5 +1,6 @@
 /* The options of pretraining and of scoring a masked language model: one row each, from which
  * defaults, checks, help and files follow (base/schema.h). */
+#include "train/options.h"
 #include "base/json.h"
 #include "pretrain/trainer.h"
 
@@ -248,26 +249,6 @@ nvdp_status nvdp_mlm_config_create(struct nvdp_context *ctx, struct nvdp_config 
 }
 
 /* ---- lists of files ---- */
-
-nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const char ***list,
-                             size_t *count) {
-    size_t most = 1;
-    size_t size = strlen(text != NULL ? text : "");
-    for (size_t i = 0; i < size; i++)
-        most += text[i] == ',';
-    const char **items = nvdp__calloc(ctx, most * sizeof *items + size + 1, 1);
-    if (items == NULL) return NVDP_ERR_MEMORY;
-    char *to = (char *)(items + most);
-    *count = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (i == 0 || to[-1] == '\0') items[(*count)++] = to;
-        bool quoted = text[i] == '\\' && text[i + 1] == ',';
-        i += quoted;
-        *to++ = (char)(text[i] == ',' && !quoted ? '\0' : text[i]);
-    }
-    *list = items;
-    return NVDP_OK;
-}
 
 static json_t *list_json(const char *const *text, size_t count) {
     json_t *list = json_array();

@@ -97,21 +97,8 @@ static const struct nvdp_option epoch_options[] = {
     {0},
 };
 
-#define ADAMW(member) NVDP_OPTION_AT(struct nvdp__adamw_options, member)
-const struct nvdp_option nvdp__adamw_options[] = {
-    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate", "2e-05", ADAMW(lr), .max = 10},
-    {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",
-     "0.1", ADAMW(warmup), .max = 1},
-    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", ADAMW(weight_decay),
-     .max = 10},
-    {"clip-norm", NVDP_OPTION_REAL, "X", "largest norm of the gradient; 0: no clipping", "1",
-     ADAMW(clip_norm), .max = 1e9},
-    {"beta1", NVDP_OPTION_REAL, "X", "Adam's first-moment decay", "0.9", ADAMW(beta1),
-     .max = 0.999999},
-    {"beta2", NVDP_OPTION_REAL, "X", "Adam's second-moment decay", "0.999", ADAMW(beta2),
-     .max = 0.999999999},
-    {"adam-eps", NVDP_OPTION_REAL, "X", "Adam's epsilon", "1e-08", ADAMW(adam_eps), .min = 1e-30,
-     .max = 1},
+static const struct nvdp_option adamw_options[] = {
+    NVDP__ADAMW_ROWS(struct nvdp__adamw_options, "2e-05", "0.1", "1e-08"),
     {0},
 };
 
@@ -158,7 +145,7 @@ static const struct nvdp__section sections[] = {
     {nvdp__regularizer_options, IN(nvib), "nvib"},
     {schedule_options, 0, NULL},
     {epoch_options, 0, NULL},
-    {nvdp__adamw_options, IN(adamw), NULL},
+    {adamw_options, IN(adamw), NULL},
     {end_options, 0, NULL},
 };
 
