@@ -89,21 +89,37 @@ static nvdp_status train(struct nvdp_context *ctx, const struct paths *p,
     return status;
 }
 
+static nvdp_status give_away(struct nvdp_context *ctx, const struct paths *p,
+                             struct nvdp_export_result *result) {
+    struct nvdp_config *config = NULL;
+    nvdp_status status = nvdp_export_config_create(ctx, &config);
+    if (status == NVDP_OK) status = nvdp_config_set(config, "run", p->run);
+    if (status == NVDP_OK) status = nvdp_config_set(config, "split", "train,dev");
+    if (status == NVDP_OK) status = nvdp_config_set(config, "with-labels", "true");
+    if (status == NVDP_OK) status = nvdp_config_set(config, "out", p->shared);
+    if (status == NVDP_OK) status = nvdp_export(ctx, config, result);
+    nvdp_config_free(config);
+    return status;
+}
+
+static nvdp_status read_it(struct nvdp_context *ctx, const struct paths *p,
+                           struct nvdp_reuse_result *result) {
+    struct nvdp_config *config = NULL;
+    nvdp_status status = nvdp_reuse_config_create(ctx, &config);
+    if (status == NVDP_OK) status = nvdp_config_set(config, "file", p->shared);
+    if (status == NVDP_OK) status = nvdp_reuse(ctx, config, result);
+    nvdp_config_free(config);
+    return status;
+}
+
 static nvdp_status go(struct nvdp_context *ctx, const struct paths *p, double *accuracy) {
     struct nvdp_train_result trained = NVDP_RESULT(struct nvdp_train_result);
-    struct nvdp_export_config export = nvdp_export_config_default();
-    struct nvdp_export_result exported;
-    struct nvdp_reuse_config reuse = nvdp_reuse_config_default();
-    struct nvdp_reuse_result reused;
+    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_reuse_result reused = NVDP_RESULT(struct nvdp_reuse_result);
     nvdp_status status = random_bert(ctx, p);
     if (status == NVDP_OK) status = train(ctx, p, &trained);
-    export.run = p->run;
-    export.splits = "train,dev";
-    export.out = p->shared;
-    export.with_labels = true;
-    if (status == NVDP_OK) status = nvdp_export(ctx, &export, &exported);
-    reuse.file = p->shared;
-    if (status == NVDP_OK) status = nvdp_reuse(ctx, &reuse, &reused);
+    if (status == NVDP_OK) status = give_away(ctx, p, &exported);
+    if (status == NVDP_OK) status = read_it(ctx, p, &reused);
     if (status != NVDP_OK) return status;
     printf("sender   accuracy %.3f +- %.3f over noise draws\n", trained.test.mean[0],
            trained.test.sd[0]);

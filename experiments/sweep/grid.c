@@ -259,13 +259,29 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
     return NVDP_OK;
 }
 
+/* Gives an option the value of a key, where the object has it. */
+static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *object,
+                              const char *key, struct nvdp_config *config, const char *name) {
+    const json_t *value = json_object_get(object, key);
+    if (value == NULL || json_is_null(value)) return NVDP_OK;
+    char *text = json_is_string(value)
+                     ? nvdp__strdup(ctx, json_string_value(value))
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp_config_set(config, name, text);
+    free(text);
+    return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
+}
+
 static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *value,
                               struct nvdp__grid *grid) {
+    static const char *const of_reader[] = {"epochs", "patience", "heads", "lr", "seed"};
+    static const char *const of_release[] = {"samples", "limit", "measure_texts"};
     char where[WHERE_SIZE];
     snprintf(where, sizeof where, "%s: share", path);
-    grid->exported.splits = "train,dev";
-    grid->exported.with_labels = true;
-    grid->exported.overwrite = true;
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(grid->exported, "split", "train,dev"));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(grid->exported, "with-labels", "true"));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(grid->exported, "overwrite", "true"));
     grid->share = json_is_true(value) || json_is_object(value);
     if (value != NULL && !json_is_boolean(value) && !json_is_object(value))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -274,19 +290,16 @@ static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const 
                           path);
     if (!json_is_object(value)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_keys(ctx, where, value, share_keys));
-    struct nvdp_export_config *exported = &grid->exported;
-    struct nvdp_reuse_config *reuse = &grid->reuse;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(ctx, where, value, "splits", exported->splits, &exported->splits));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "samples", &exported->samples));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "limit", &exported->limit));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "measure_texts", &exported->measure_texts));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "epochs", &reuse->epochs));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "patience", &reuse->patience));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, value, "heads", &reuse->heads));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, where, value, "lr", reuse->lr, -1e30, 1e30, &reuse->lr));
-    return read_seed(ctx, where, value, &reuse->seed);
+    NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, "splits", grid->exported, "split"));
+    for (size_t i = 0; i < sizeof of_release / sizeof of_release[0]; i++) {
+        NVDP_RETURN_IF_FAILED(
+            set_option(ctx, where, value, of_release[i], grid->exported, of_release[i]));
+    }
+    for (size_t i = 0; i < sizeof of_reader / sizeof of_reader[0]; i++) {
+        NVDP_RETURN_IF_FAILED(
+            set_option(ctx, where, value, of_reader[i], grid->reuse, of_reader[i]));
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
@@ -348,10 +361,10 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
 
 nvdp_status nvdp__grid_read(struct nvdp_context *ctx, const char *path, struct nvdp__grid *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__grid grid = {.privacy = nvdp_privacy_config_default(),
-                              .exported = nvdp_export_config_default(),
-                              .reuse = nvdp_reuse_config_default()};
+    struct nvdp__grid grid = {.privacy = nvdp_privacy_config_default()};
     nvdp__schema_default(&nvdp__run_schema, &grid.measured);
+    NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
+    NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
     NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));
     NVDP_TRY(check_file(ctx, path, &grid));
     NVDP_TRY(expand(ctx, path, &grid));
@@ -374,6 +387,8 @@ void nvdp__grid_release(struct nvdp__grid *grid) {
         nvdp__sweep_run_release(&grid->run[i]);
     }
     free(grid->run);
+    nvdp_config_free(grid->exported);
+    nvdp_config_free(grid->reuse);
     json_decref(grid->root);
 }
 

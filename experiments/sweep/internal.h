@@ -45,8 +45,8 @@ struct nvdp__grid {
     struct nvdp__run_options measured; /* texts whose posteriors are measured */
     struct nvdp_privacy_config privacy;
     bool share;
-    struct nvdp_export_config exported;
-    struct nvdp_reuse_config reuse;
+    struct nvdp_config *exported; /* of nvdp_export, but for run and out */
+    struct nvdp_config *reuse;    /* of nvdp_reuse, but for file and labels */
 };
 
 /* Reads, checks and expands `path`; what it says wrong is named, with what was expected.  No other

@@ -77,12 +77,12 @@ cleanup:
 /* A reader of the shared file, for the labels in it or for others. */
 static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
                                const char *file) {
-    struct nvdp_reuse_result result;
-    struct nvdp_reuse_config config = at->grid->reuse;
+    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    struct nvdp_config *config = at->grid->reuse;
     if (has(at, file)) return NVDP_OK;
-    config.file = shared;
-    config.labels = labels;
-    NVDP_RETURN_IF_FAILED(nvdp_reuse(at->ctx, &config, &result));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "file", shared));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "labels", labels));
+    NVDP_RETURN_IF_FAILED(nvdp_reuse(at->ctx, config, &result));
     json_t *object = nvdp__scores_json(&result.scores);
     char *path = path_to(at, file);
     nvdp_status status = NVDP_ERR_MEMORY;
@@ -98,8 +98,7 @@ static nvdp_status read_shared(const struct stage *at, const char *shared, const
 
 static nvdp_status share(const struct stage *at) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_export_result result;
-    struct nvdp_export_config config = at->grid->exported;
+    struct nvdp_config *config = at->grid->exported;
     const char *attack = at->run->attack;
     bool wanted =
         at->grid->share && at->run->private_ && at->run->config.nvib.query == NVDP_QUERY_SAMPLED;
@@ -107,9 +106,9 @@ static nvdp_status share(const struct stage *at) {
         return NVDP_OK;
     char *shared = path_to(at, "shared.h5");
     if (shared == NULL) return NVDP_ERR_MEMORY;
-    config.run = at->out;
-    config.out = shared;
-    if (!nvdp__exists(shared)) NVDP_TRY(nvdp_export(at->ctx, &config, &result));
+    NVDP_TRY(nvdp_config_set(config, "run", at->out));
+    NVDP_TRY(nvdp_config_set(config, "out", shared));
+    if (!nvdp__exists(shared)) NVDP_TRY(nvdp_export(at->ctx, config, NULL));
     NVDP_TRY(read_shared(at, shared, NULL, "reuse.json"));
     if (attack != NULL) NVDP_TRY(read_shared(at, shared, attack, "attack.json"));
 cleanup:

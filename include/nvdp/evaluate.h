@@ -64,19 +64,25 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
 
-struct nvdp_encode_config {
-    const char *model; /* Hugging Face directory, or RUN/model of a base run */
-    const char
-        *input; /* JSON lines {"text", "pair", "max_length"} or {"input_ids", "token_type_ids"} */
-    const char
-        *out; /* HDF5: offset, hidden | hidden_0..L, pooled, logits where there is a classifier */
-    bool all_layers;
-    size_t max_length, batch;
-};
-struct nvdp_encode_config nvdp_encode_config_default(void);
-/* Plain hidden states: not private, for analysis.  *texts (may be NULL) counts what was written. */
-nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_encode_config *config,
-                        size_t *texts);
+/** The options of nvdp_encode(): model, jsonl, out, all-layers, max-length, batch.
+ * @param ctx outlives the configuration.
+ * @param out nvdp_config_free().
+ * @return NVDP_ERR_MEMORY. */
+nvdp_status nvdp_encode_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Writes BERT's hidden states of texts, without noise: not private, for analysis.
+ *
+ * A line of "jsonl" is {"text", "pair", "max_length"} or {"input_ids", "token_type_ids"}; "out" is
+ * an HDF5 file of kind encoding/1: `offset` [N+1], `hidden` [T, d] or with all-layers `hidden_0` to
+ * `hidden_L`, `pooled` [N, d] where the model has a pooler, `logits` [N, outputs] where it has a
+ * classifier.
+ * @param ctx progress and the wish to stop pass through its callbacks.
+ * @param config of nvdp_encode_config_create().
+ * @param texts N, what was written; NULL: not wanted.
+ * @return NVDP_ERR_ARGUMENT for options out of range and for models with a bottleneck;
+ *     NVDP_ERR_INPUT, naming the line, for what is no such text; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
+ *     NVDP_ERR_MEMORY. */
+nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config, size_t *texts);
 
 NVDP_END_DECLS
 #endif

@@ -1,86 +1,112 @@
-/* Sharing: files of noisy embeddings to give away, and readers that see nothing else. */
+/** @file share.h
+ * Sharing: files of noisy embeddings to give away, and readers that see nothing else.
+ *
+ * The formats are described in docs/formats.md. */
 #ifndef NVDP_SHARE_H
 #define NVDP_SHARE_H
 
 #include <nvdp/evaluate.h>
-#include <nvdp/export.h>
 #include <nvdp/privacy.h>
 
 NVDP_BEGIN_DECLS
 
-struct nvdp_export_config {
-    const char *run;    /* run directory */
-    const char *input;  /* a TSV with the task's text columns; NULL: `splits` of the task's data */
-    const char *splits; /* comma-separated: "train,dev" */
-    const char *data;   /* NULL: the folder it was trained from */
-    const char *out;    /* embeddings/1 file */
-    const char *model_out; /* also write the public part of the model (sealed block, head) there;
-                              NULL: no */
-    size_t samples;        /* S, releases a text, default 1 */
-    size_t limit;          /* per split; 0: all */
-    size_t batch;
-    bool with_labels;
-    bool overwrite;
-    bool insecure_seed; /* seeded noise, for tests only; the file says so */
-    uint64_t seed;
-    double order;         /* of the divergence summary, 1.1 */
-    double delta;         /* of the BDP summary, 1e-5 */
-    size_t measure_texts; /* pairs of at most this many texts enter the summary (seeded sample),
-                             default 1000 */
-};
-struct nvdp_export_config nvdp_export_config_default(void);
+/** Bytes of a release's statement, its NUL included. */
+#define NVDP_STATEMENT_SIZE 2048
 
-enum { NVDP_STATEMENT_SIZE = 2048 };
-
+/** What was exported. */
 struct nvdp_export_result {
-    size_t texts, samples, components, dim;
-    uint64_t bytes;
-    bool measured; /* false where fewer than 2 texts */
-    struct nvdp_privacy_report privacy;
-    char statement[NVDP_STATEMENT_SIZE];
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t texts;       /**< N */
+    size_t samples;     /**< S per text */
+    size_t components;  /**< of the longest sample, the prior's included */
+    size_t dim;         /**< p, the width of a vector */
+    uint64_t bytes;     /**< of the file */
+    bool measured;      /**< `privacy` is there; false where there are fewer than 2 texts */
+    char statement[NVDP_STATEMENT_SIZE]; /**< what the file says about itself, in plain English */
+    struct nvdp_privacy_report privacy;  /**< divergences in nats of one sample per text, over pairs
+                                              of the texts; its Bayesian DP is of all samples */
 };
-/* Draws every text's sample from the operating system's randomness in double, rounds it to the
- * file's grid (float16), writes embeddings/1.  Models with query clean and methods without noise
- * are refused. */
-nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_export_config *config,
+
+/** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples,
+ * with-labels, overwrite, batch, insecure-seed, order, delta, measure-texts.
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Draws the samples of every text and writes them, and nothing else derived from the texts, to a
+ * file of kind embeddings/1.
+ *
+ * Per text the model's posterior is inferred; from it each sample is drawn in double with
+ * randomness of the operating system (pi of a Dirichlet distribution, z = mu + sigma eps; Henderson &
+ * Fehr 2023), rounded once to f16 (Mironov, CCS 2012, tells why) and forgotten with its noise.  The file
+ * says what its samples reveal: divergences over all ordered pairs of at most measure-texts texts.
+ * It appears under its name when it is complete.
+ * @param ctx    progress and the wish to stop pass through its callbacks
+ * @param config of nvdp_export_config_create().  "insecure-seed", where it is set, takes the noise
+ *               from that seed: for tests, and the file says so
+ * @param[out] out what was written; untouched on error; NULL: not wanted
+ * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a
+ *         method without noise or a model with query clean; NVDP_ERR_UNSUPPORTED for "model-out" of
+ *         a method without a sealed block; NVDP_ERR_INPUT for texts that cannot be read, or have no
+ *         labels where "with-labels" asks for them; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
+ *         NVDP_ERR_MEMORY
+ *
+ * One pass of the encoder over the texts, and one over those that are measured; O(n^2 k p) for the
+ * pairs of n measured texts with k components. */
+nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out);
 
-struct nvdp_reuse_config {
-    const char *file;      /* embeddings/1 */
-    const char *labels;    /* text file, one label a line in the file's order of texts; NULL: the
-                              file's `label` */
-    const char *eval_file; /* another embeddings/1 to score on; NULL: the file's split `eval_split`,
-                              else a tenth held out */
-    const char *eval_labels;
-    const char *init; /* public model directory of the sender to start from; NULL: random */
-    const char *out;  /* directory for the reader; NULL: not kept */
-    bool overwrite;
-    bool regression; /* labels are scores */
-    size_t heads, epochs, batch, patience;
-    double lr; /* 0: from the vectors' width */
-    double weight_decay, warmup;
-    enum nvdp_pool pool;
-    uint64_t seed;
-};
-struct nvdp_reuse_config nvdp_reuse_config_default(void);
-
+/** What a reader learned. */
 struct nvdp_reuse_result {
-    struct nvdp_scores scores; /* on texts the reader was not trained on */
-    size_t train_texts, classes;
-    size_t best_epoch;
-    double seconds;
+    size_t struct_size;        /**< NVDP_RESULT() sets it */
+    size_t train_texts;        /**< texts it was trained on */
+    size_t classes;            /**< of the labels; 1 for scores */
+    size_t best_epoch;         /**< the one that is kept, from 1 */
+    double seconds;            /**< of the whole call */
+    struct nvdp_scores scores; /**< on texts it was not trained on, over all samples of a text */
 };
-/* Trains a reader (denoising attention, feed-forward, head) from the file alone and scores it. */
-nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_reuse_config *config,
+
+/** The options of nvdp_reuse(): file, labels, eval-file, eval-labels, regression, init, heads,
+ * pool, epochs, batch, patience, lr, weight-decay, warmup, seed, out, overwrite.
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Trains a reader (denoising attention of Henderson & Fehr 2023, feed-forward layer, classifier)
+ * from a file of embeddings alone, and scores it on texts it was not trained on: those of another file,
+ * those of the file's dev split, or a tenth that is held out.  A tenth of the training texts
+ * chooses the epoch.
+ * @param ctx    progress and the wish to stop pass through its callbacks
+ * @param config of nvdp_reuse_config_create()
+ * @param[out] out scores; untouched on error
+ * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without
+ *         "overwrite"; NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few
+ *         labelled texts; NVDP_ERR_NUMERIC where the loss is no number; NVDP_ERR_IO;
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out);
 
-/* Writes a matrix of divergences [n, n] of order `order` (row P, column Q, diagonal 0; as
- * nvdp_pairs_config.matrix) to a file of kind pairs/1: dataset `rd`, attribute `order`. */
+/** Writes divergences of all ordered pairs of texts to a file of kind pairs/1: dataset `rd`,
+ * attribute `order`.
+ * @param ctx    context
+ * @param path   the file; it appears when it is complete
+ * @param n      number of texts, at least 1
+ * @param order  of the Renyi divergence
+ * @param matrix [n, n] in nats: row P, column Q, as nvdp_pairs_config.matrix; infinities are kept
+ * @return NVDP_ERR_ARGUMENT without texts or matrix; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
                              const double *matrix);
 
-/* What a file or directory is, in a few lines for people, or one JSON object: safetensors, HDF5 of
- * any kind, vocabulary, model directory, run directory. */
+/** Says what a file or directory is: safetensors, HDF5 of any kind, vocabulary; model, reader or
+ * run directory.
+ * @param ctx  context
+ * @param path the file or directory
+ * @param json one JSON object, else lines for people
+ * @param to   an open stream that is written to
+ * @return NVDP_ERR_IO where it cannot be read or written; NVDP_ERR_INPUT for what is none of
+ *         these; NVDP_ERR_MEMORY */
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to);
 
 NVDP_END_DECLS

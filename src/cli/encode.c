@@ -2,48 +2,25 @@
 #include "common.h"
 
 struct values {
-    struct nvdp_encode_config config;
     enum nvdp_precision precision;
 };
 
-#define AT(field) NVDP_OPTION_AT(struct values, config.field)
-
-static const struct nvdp_option options[] = {
-
-    {"model", NVDP_OPTION_TEXT, "DIR",
-     "directory in Hugging Face layout, or RUN/model of a base run", AT(model),
-     .group = "Options:"},
-    {"jsonl", NVDP_OPTION_TEXT, "F.jsonl",
-     "JSON lines with text, pair, max_length, or with input_ids, token_type_ids", AT(input)},
-    {"input", NVDP_OPTION_TEXT, "F.jsonl", "the same as --jsonl",
-     .sets = (const char *const[]){"jsonl", NULL}, .traits = NVDP_TRAIT_HIDDEN},
-    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", AT(out)},
-    {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer",
-     AT(all_layers)},
-    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
-     AT(max_length)},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", AT(batch)},
-    CLI_PRECISION(struct values),
-    {0},
-};
+static const struct nvdp_option options[] = {CLI_PRECISION(struct values), {0}};
 
 static int run(struct cli *cli) {
-    struct values values = {.config = nvdp_encode_config_default()};
+    struct values values = {0};
     int code = cli_begin(cli, &values);
+    if (code == CLI_SUCCESS) code = cli_need(cli);
     if (code != CLI_SUCCESS) return code;
-    const struct nvdp_encode_config *config = &values.config;
-    if (config->model == NULL) return cli_usage(cli, "option --model is needed");
-    if (config->input == NULL) return cli_usage(cli, "option --jsonl is needed");
-    if (config->out == NULL) return cli_usage(cli, "option --out is needed");
     size_t texts = 0;
     nvdp_context_set_precision(cli->ctx, values.precision);
-    nvdp_status status = nvdp_encode(cli->ctx, config, &texts);
+    nvdp_status status = nvdp_encode(cli->ctx, cli->config, &texts);
     if (status != NVDP_OK) return cli_fail(cli, status);
+    const char *out = nvdp_config_get(cli->config, "out");
     if (cli->json)
-        return cli_print_json(
-            cli, json_pack("{s:s, s:I}", "out", config->out, "texts", (json_int_t)texts));
+        return cli_print_json(cli, json_pack("{s:s, s:I}", "out", out, "texts", (json_int_t)texts));
     cli_row(stdout, "texts", "%zu", texts);
-    cli_row(stdout, "file", "%s", config->out);
+    cli_row(stdout, "file", "%s", out);
     return CLI_SUCCESS;
 }
 
@@ -55,6 +32,8 @@ const struct cli_command cli_command_encode = {
     .examples = "Examples:\n"
                 "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5\n"
                 "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5 --all-layers\n",
+    .create = nvdp_encode_config_create,
+    .heading = "Options:",
     .options = options,
     .takes = CLI_TAKES_JSON,
     .run = run,

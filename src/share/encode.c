@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "base/json.h"
+#include "base/schema.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
 #include "text/batch.h"
@@ -19,8 +20,6 @@
 #include <string.h>
 
 enum {
-    DEFAULT_BATCH = 32,
-    MAX_BATCH = 65536,
     NAME_SIZE = 32,
     LINE_LIMIT = 1 << 26,
     SHORTEST_SINGLE = 2, /* with the special tokens */
@@ -28,8 +27,44 @@ enum {
     SHORTEST = SHORTEST_PAIR /* what fits every text */
 };
 
-struct nvdp_encode_config nvdp_encode_config_default(void) {
-    return (struct nvdp_encode_config){.batch = DEFAULT_BATCH};
+/* --- options --- */
+
+struct options {
+    const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
+    const char *input; /* JSON lines */
+    const char *out;
+    bool all_layers;
+    size_t max_length; /* of texts that do not say; 0: the model's most */
+    size_t batch;
+};
+
+#define AT(member) NVDP_OPTION_AT(struct options, member)
+
+static const struct nvdp_option option_rows[] = {
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "directory in Hugging Face layout, or RUN/model of a base run", NULL, AT(model),
+     .traits = NVDP_TRAIT_REQUIRED},
+    {"jsonl", NVDP_OPTION_TEXT, "F.jsonl",
+     "JSON lines with text, pair, max_length, or with input_ids, token_type_ids", NULL, AT(input),
+     .traits = NVDP_TRAIT_REQUIRED},
+    {"input", NVDP_OPTION_TEXT, "F.jsonl", "the same as --jsonl",
+     .sets = (const char *const[]){"jsonl", NULL}, .traits = NVDP_TRAIT_HIDDEN},
+    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
+     AT(all_layers)},
+    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
+     "0", AT(max_length), .unit = "tokens"},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
+     .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
+    {0},
+};
+static const struct nvdp__section section = {.row = option_rows};
+static const struct nvdp__schema schema = {
+    .kind = "encoding", .size = sizeof(struct options), .section = &section, .sections = 1};
+
+nvdp_status nvdp_encode_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &schema, out);
 }
 
 /* --- the texts: JSON lines --- */
@@ -250,7 +285,7 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
 /* The encoder, what its checkpoint has above it, and one batch's memory. */
 struct encode {
     struct nvdp_context *ctx;
-    const struct nvdp_encode_config *options;
+    const struct options *options;
     struct nvdp__device dev;
     struct nvdp_bert_config config;
     char fingerprint[65];
@@ -476,36 +511,23 @@ static nvdp_status encode_all(struct encode *encode) {
 
 /* --- all of it --- */
 
-static nvdp_status check_options(struct nvdp_context *ctx,
-                                 const struct nvdp_encode_config *options) {
-    if (options->model == NULL || options->input == NULL || options->out == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a path, found none",
-                          options->model == NULL   ? "model"
-                          : options->input == NULL ? "input"
-                                                   : "out");
-    if (options->batch < 1 || options->batch > MAX_BATCH)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected 1 to %d, found %zu", MAX_BATCH,
-                          options->batch);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_encode_config *config,
-                        size_t *texts) {
-    NVDP_RETURN_IF_FAILED(check_options(ctx, config));
+nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config, size_t *texts) {
     nvdp_status status = NVDP_OK;
+    struct options options;
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &schema, &options));
     struct encode encode = {
         .ctx = ctx,
-        .options = config,
+        .options = &options,
     };
     nvdp__params_init(&encode.params, ctx);
     NVDP_TRY(load_model(&encode));
     size_t most = encode.config.max_position_embeddings;
-    struct nvdp__encode_limits limits = {&encode.config, config->max_length, config->model};
+    struct nvdp__encode_limits limits = {&encode.config, options.max_length, options.model};
     if (limits.max_length == 0) limits.max_length = most;
     if (limits.max_length < SHORTEST || limits.max_length > most)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %d to %zu, found %zu",
                             SHORTEST, most, limits.max_length));
-    NVDP_TRY(nvdp__encode_input_read(ctx, config->input, &limits, &encode.input));
+    NVDP_TRY(nvdp__encode_input_read(ctx, options.input, &limits, &encode.input));
     NVDP_TRY(allocate(&encode));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));

@@ -3,10 +3,12 @@
  * The order of the file: the options and the run, the texts, the shape of the file, what is
  * measured of them, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
+#include "base/schema.h"
 #include "share/embeddings_file.h"
 #include "share/reader.h"
 #include "share/release.h"
 #include "text/batch.h"
+#include "train/options.h"
 #include "train/run.h"
 #include <math.h>
 #include <omp.h>
@@ -15,12 +17,24 @@
 #include <sys/stat.h>
 
 enum {
-    DEFAULT_BATCH = 32,
-    DEFAULT_MEASURED = 1000,
-    MAX_SAMPLES = 1 << 16,
-    MAX_BATCH = 65536,
     SPLITS = 5,
     BATCH_VALUES = 1 << 22 /* of all samples of one batch, unless one text has more */
+};
+
+struct options {
+    const char *run;
+    const char *input;  /* a TSV with the task's text columns; NULL: `splits` of the task's data */
+    const char *splits; /* "train,dev" */
+    const char *data;   /* NULL: the folder it was trained from */
+    const char *out, *model_out;
+    size_t samples; /* S per text */
+    size_t limit;   /* texts per split; 0: all */
+    size_t batch;
+    bool with_labels, overwrite;
+    bool insecure; /* noise from the seed, which else only chooses texts */
+    uint64_t seed;
+    double order, delta; /* of the privacy summary */
+    size_t measure_texts;
 };
 
 /* The texts of one source: a split, or the input file. */
@@ -31,7 +45,7 @@ struct part {
 
 struct export {
     struct nvdp_context *ctx;
-    const struct nvdp_export_config *options;
+    const struct options *options;
     struct nvdp__run run;
     struct part part[SPLITS];
     size_t parts;
@@ -55,44 +69,81 @@ struct export {
     size_t *first_row;   /* [batch + 1] rows of the batch's texts, all samples */
 };
 
-struct nvdp_export_config nvdp_export_config_default(void) {
-    return (struct nvdp_export_config){
-        .samples = 1,
-        .batch = DEFAULT_BATCH,
-        .seed = 1,
-        .order = 1.1,
-        .delta = 1e-5,
-        .measure_texts = DEFAULT_MEASURED,
-    };
-}
+    /* --- what is asked for --- */
 
-/* --- what is asked for --- */
+#define AT(member) NVDP_OPTION_AT(struct options, member)
 
-static nvdp_status check_options(struct nvdp_context *ctx,
-                                 const struct nvdp_export_config *options) {
-    if (options->run == NULL || options->out == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a path, found none",
-                          options->run == NULL ? "run" : "out");
+static const struct nvdp_option option_rows[] = {
+    {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL, AT(run),
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+
+    {"input", NVDP_OPTION_TEXT, "F.tsv", "a file with the task's text columns", NULL, AT(input),
+     .group = "Texts:"},
+    {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data, such as train,dev", NULL,
+     AT(splits)},
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, where it has moved since training", NULL,
+     AT(data)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "at most N texts a split; 0: all", "0", AT(limit),
+     .unit = "texts"},
+
+    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),
+     .group = "Release:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    {"model-out", NVDP_OPTION_TEXT, "DIR",
+     "also write the public part of the model, to start readers from", NULL, AT(model_out),
+     .traits = NVDP_TRAIT_NO_EFFECT},
+    {"samples", NVDP_OPTION_INTEGER, "S",
+     "samples a text; each is a release and adds to the divergence", "1", AT(samples), .min = 1,
+     .max = 65536},
+    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
+     AT(with_labels)},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
+     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
+     .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
+    {"insecure-seed", NVDP_OPTION_SEED, "N",
+     "noise from a seed instead of the operating system: for tests only, the file says so", "1",
+     AT(seed), .traits = NVDP_TRAIT_NO_DEFAULT},
+
+    {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", "1.1", AT(order),
+     .group = "Privacy summary:"},
+    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05",
+     AT(delta)},
+    {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
+     "1000", AT(measure_texts), .unit = "texts"},
+    {0},
+};
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct options *options = values;
     if (options->input == NULL && options->splits == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "input or splits: expected one, found neither");
-    if (options->samples < 1 || options->samples > MAX_SAMPLES)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: expected 1 to %d, found %zu",
-                          MAX_SAMPLES, options->samples);
-    if (options->batch < 1 || options->batch > MAX_BATCH)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected 1 to %d, found %zu", MAX_BATCH,
-                          options->batch);
     if (!(options->order > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected more than 0, found %g",
                           options->order);
     if (!(options->delta > 0 && options->delta < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected 0 to 1, found %g",
                           options->delta);
+    return NVDP_OK;
+}
+
+static const struct nvdp__section section = {.row = option_rows};
+static const struct nvdp__schema schema = {.kind = "export",
+                                           .size = sizeof(struct options),
+                                           .section = &section,
+                                           .sections = 1,
+                                           .check = check};
+
+nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &schema, out);
+}
+
+static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
     struct stat info;
-    if (!options->overwrite && stat(options->out, &info) == 0 && info.st_size > 0)
+    if (options->overwrite) return NVDP_OK;
+    if (stat(options->out, &info) == 0 && info.st_size > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
                           options->out);
-    if (options->model_out != NULL && !options->overwrite &&
-        !nvdp__directory_empty(options->model_out))
+    if (options->model_out != NULL && !nvdp__directory_empty(options->model_out))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: the output directory is not empty; use --overwrite",
                           options->model_out);
@@ -150,7 +201,7 @@ static nvdp_status load_split(struct export *export, const struct nvdp_dataset_c
 
 static nvdp_status load_texts(struct export *export) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp_export_config *options = export->options;
+    const struct options *options = export->options;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->run, options->data);
     config.limit = options->limit;
     config.limit_seed = options->seed;
@@ -298,7 +349,7 @@ static int by_value(const void *a, const void *b) {
  * nothing where there are fewer than two texts. */
 static nvdp_status measure(struct export *export) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp_export_config *options = export->options;
+    const struct options *options = export->options;
     struct nvdp_posteriors *posteriors = NULL;
     const struct nvdp__noise seeded = {.seed = options->seed};
     struct nvdp__release_facts *facts = &export->facts;
@@ -310,7 +361,7 @@ static nvdp_status measure(struct export *export) {
         .texts = export->texts,
         .samples = options->samples,
         .labels = options->with_labels,
-        .insecure_seed = options->insecure_seed,
+        .insecure_seed = options->insecure,
         .delta = options->delta,
     };
     nvdp__creation_date(facts->created);
@@ -464,7 +515,7 @@ static nvdp_status release_all(struct export *export) {
     size_t done = 0;
     size_t batch = export->batch_texts;
     export->noise = (struct nvdp__noise){.seed = export->options->seed};
-    if (!export->options->insecure_seed) {
+    if (!export->options->insecure) {
         NVDP_RETURN_IF_FAILED(nvdp__release_key_create(export->ctx, &export->key));
         export->noise.release = &export->key;
     }
@@ -524,11 +575,15 @@ cleanup:
 
 /* --- all of it --- */
 
-nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_export_config *config,
+nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out) {
     nvdp_status status = NVDP_OK;
-    struct export export = {.ctx = ctx, .options = config};
-    NVDP_TRY(check_options(ctx, config));
+    struct options options;
+    struct export export = {.ctx = ctx, .options = &options};
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
+    options.insecure = nvdp_config_is_set(config, "insecure-seed");
+    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check_outputs(ctx, &options));
     NVDP_TRY(open_run(&export));
     NVDP_TRY(load_texts(&export));
     NVDP_TRY(plan(&export));
@@ -536,21 +591,22 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_export_confi
     NVDP_TRY(allocate(&export));
     NVDP_TRY(create_file(&export));
     NVDP_TRY(release_all(&export));
-    if (config->model_out != NULL)
-        NVDP_TRY(write_public_model(export.run.model, config->model_out));
+    if (options.model_out != NULL)
+        NVDP_TRY(write_public_model(export.run.model, options.model_out));
     NVDP_TRY(nvdp__embeddings_commit(&export.writer));
     if (out != NULL) {
         struct stat info = {0};
-        *out = (struct nvdp_export_result){
+        struct nvdp_export_result result = {
             .texts = export.texts,
             .samples = export.shape.samples,
             .components = export.longest_rows / (size_t) export.shape.kappa,
             .dim = export.shape.dim,
-            .bytes = stat(config->out, &info) == 0 ? (uint64_t)info.st_size : 0,
+            .bytes = stat(options.out, &info) == 0 ? (uint64_t)info.st_size : 0,
             .measured = export.facts.measured,
             .privacy = export.facts.privacy,
         };
-        nvdp__statement(&export.facts, sizeof out->statement, out->statement);
+        nvdp__statement(&export.facts, sizeof result.statement, result.statement);
+        NVDP__GIVE(out, &result);
     }
 cleanup:
     nvdp__release_key_wipe(&export.key);

@@ -3,6 +3,8 @@
  * The order of the file: the options and the files, which texts are for what, the reader and its
  * memory, scores, epochs. */
 #include "base/file.h"
+#include "base/schema.h"
+#include "mechanism/options.h"
 #include "share/reader.h"
 #include "text/batch.h"
 #include "text/task.h"
@@ -22,6 +24,22 @@ enum {
     DEV = 1
 };
 
+struct options {
+    const char *file;        /* embeddings/1 */
+    const char *labels;      /* NULL: the file's own */
+    const char *eval_file;   /* another to score on; NULL: part of the file */
+    const char *eval_labels; /* NULL: its own */
+    const char *init;        /* public model to start from; NULL: random */
+    const char *out;         /* directory for the reader; NULL: not kept */
+    bool overwrite;
+    bool regression; /* labels are scores */
+    size_t heads, epochs, batch, patience;
+    double lr; /* 0: from the vectors' width */
+    double weight_decay, warmup;
+    enum nvdp_pool pool;
+    uint64_t seed;
+};
+
 /* Texts of a file by their numbers. */
 struct texts {
     const struct nvdp__embeddings *file;
@@ -32,7 +50,7 @@ struct texts {
 
 struct reuse {
     struct nvdp_context *ctx;
-    const struct nvdp_reuse_config *options;
+    const struct options *options;
     struct nvdp__embeddings *file, *eval_file; /* eval_file NULL: the same */
     struct nvdp__labels labels, eval_labels;
     struct nvdp_task task; /* metrics */
@@ -48,43 +66,64 @@ struct reuse {
     size_t best_epoch;
 };
 
-struct nvdp_reuse_config nvdp_reuse_config_default(void) {
-    return (struct nvdp_reuse_config){
-        .epochs = 20,
-        .batch = 32,
-        .patience = 10,
-        .weight_decay = 0.01,
-        .warmup = 0.1,
-        .pool = NVDP_POOL_AUTO,
-        .seed = 1,
-    };
-}
-
 /* --- options and files --- */
 
-static nvdp_status check_options(struct nvdp_context *ctx,
-                                 const struct nvdp_reuse_config *options) {
-    const struct {
-        const char *name;
-        double value, min, max;
-    } ranges[] = {{"epochs", (double)options->epochs, 1, 10000},
-                  {"batch", (double)options->batch, 1, 65536},
-                  {"lr", options->lr, 0, 10},
-                  {"weight_decay", options->weight_decay, 0, 10},
-                  {"warmup", options->warmup, 0, 1}};
-    if (options->file == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "file: expected a path, found none");
+#define AT(member) NVDP_OPTION_AT(struct options, member)
+
+static const struct nvdp_option option_rows[] = {
+    {"file", NVDP_OPTION_TEXT, "SHARED.h5", "file of embeddings", NULL, AT(file),
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+
+    {"labels", NVDP_OPTION_TEXT, "FILE",
+     "one label a line in the file's order of texts (default: the labels in it)", NULL, AT(labels),
+     .group = "Data:"},
+    {"eval-file", NVDP_OPTION_TEXT, "FILE.h5",
+     "score on this file (default: its dev split, else a held-out tenth)", NULL, AT(eval_file)},
+    {"eval-labels", NVDP_OPTION_TEXT, "FILE", "labels of --eval-file", NULL, AT(eval_labels)},
+    {"regression", NVDP_OPTION_FLAG, NULL, "labels are scores", NULL, AT(regression)},
+
+    {"init", NVDP_OPTION_TEXT, "DIR", "start from the sender's public model (export --model-out)",
+     NULL, AT(init), .group = "Reader:"},
+    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads", "0", AT(heads)},
+    {"pool", NVDP_OPTION_CHOICE, "P", "auto, first, mean or weighted", "auto", AT(pool),
+     .choices = nvdp__pool_names},
+    {"epochs", NVDP_OPTION_INTEGER, "N", "passes over the texts", "20", AT(epochs), .min = 1,
+     .max = 10000},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", "32", AT(batch), .unit = "texts", .min = 1,
+     .max = 65536},
+    {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never",
+     "10", AT(patience), .unit = "epochs"},
+    {"lr", NVDP_OPTION_REAL, "X", "largest learning rate; 0: chosen for the width", "0", AT(lr),
+     .max = 10},
+    {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", AT(weight_decay),
+     .max = 10},
+    {"warmup", NVDP_OPTION_REAL, "X", "share of the steps over which the learning rate rises",
+     "0.1", AT(warmup), .max = 1},
+    {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
+
+    {"out", NVDP_OPTION_TEXT, "DIR", "keep the reader in this directory", NULL, AT(out),
+     .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "empty a non-empty directory first", NULL, AT(overwrite),
+     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {0},
+};
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct options *options = values;
     if (options->eval_labels != NULL && options->eval_file == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "eval_labels: expected with eval_file only");
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max) continue;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %g to %g, found %g", ranges[i].name,
-                          ranges[i].min, ranges[i].max, ranges[i].value);
-    }
-    if (options->out != NULL && !options->overwrite && !nvdp__directory_empty(options->out))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: the output directory is not empty; use --overwrite", options->out);
     return NVDP_OK;
+}
+
+static const struct nvdp__section section = {.row = option_rows};
+static const struct nvdp__schema schema = {.kind = "reuse",
+                                           .size = sizeof(struct options),
+                                           .section = &section,
+                                           .sections = 1,
+                                           .check = check};
+
+nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &schema, out);
 }
 
 /* A file may name the task it was made for: its metrics then apply. */
@@ -107,7 +146,7 @@ static void find_task(struct reuse *reuse) {
 }
 
 static nvdp_status open_files(struct reuse *reuse) {
-    const struct nvdp_reuse_config *options = reuse->options;
+    const struct options *options = reuse->options;
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(reuse->ctx, options->file, &reuse->file));
     find_task(reuse);
     NVDP_RETURN_IF_FAILED(nvdp__labels_read(reuse->ctx, options->labels, options->file, reuse->file,
@@ -252,7 +291,7 @@ static size_t automatic_heads(size_t dim) {
 }
 
 static nvdp_status create_reader(struct reuse *reuse) {
-    const struct nvdp_reuse_config *options = reuse->options;
+    const struct options *options = reuse->options;
     const struct nvdp__embeddings *file = reuse->file;
     size_t dim = file->shape.dim;
     enum nvdp_pool pool = options->pool;
@@ -425,7 +464,7 @@ static nvdp_status judge(struct reuse *reuse, size_t epoch) {
 }
 
 static nvdp_status train(struct reuse *reuse) {
-    const struct nvdp_reuse_config *options = reuse->options;
+    const struct options *options = reuse->options;
     struct nvdp__params *params = &reuse->reader->params;
     size_t steps = (reuse->train.count + reuse->batch - 1) / reuse->batch;
     uint64_t total = (uint64_t)steps * options->epochs;
@@ -444,32 +483,37 @@ static nvdp_status train(struct reuse *reuse) {
 
 /* --- all of it --- */
 
-nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_reuse_config *config,
+nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out) {
     nvdp_status status = NVDP_OK;
     double started = nvdp__now();
-    struct reuse reuse = {.ctx = ctx, .options = config};
-    struct nvdp_reuse_result result = {0};
-    NVDP_TRY(check_options(ctx, config));
+    struct options options;
+    struct reuse reuse = {.ctx = ctx, .options = &options};
+    struct nvdp_reuse_result result = {.scores = NVDP_RESULT(struct nvdp_scores)};
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (options.out != NULL && !options.overwrite && !nvdp__directory_empty(options.out))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "%s: the output directory is not empty; use --overwrite", options.out));
     NVDP_TRY(open_files(&reuse));
     NVDP_TRY(divide(&reuse));
     NVDP_TRY(create_reader(&reuse));
     NVDP_TRY(allocate(&reuse));
     NVDP_TRY(train(&reuse));
     NVDP_TRY(score(&reuse, &reuse.test, &result.scores));
-    if (config->out != NULL) {
+    if (options.out != NULL) {
         struct nvdp__reader_story story = {
             .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
             .labels = (const char *const *)reuse.labels.name,
             .statement = "A reader trained on noisy embeddings and the labels given with them.",
         };
-        NVDP_TRY(nvdp__reader_save(reuse.reader, &story, config->out));
+        NVDP_TRY(nvdp__reader_save(reuse.reader, &story, options.out));
     }
     result.train_texts = reuse.train.count;
     result.classes = reuse.labels.classes;
     result.best_epoch = reuse.best_epoch;
     result.seconds = nvdp__now() - started;
-    *out = result;
+    NVDP__GIVE(out, &result);
 cleanup:
     free(reuse.train.row);
     free(reuse.validation.row);

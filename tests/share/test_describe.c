@@ -121,16 +121,18 @@ Test(describe, runs_models_and_readers) {
     json_decref(object);
     contains(ctx, path, "nvib");
 
-    struct nvdp_export_config give = nvdp_export_config_default();
+    struct nvdp_config *give = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &give), NVDP_OK);
     char out[512];
     snprintf(out, sizeof out, "%s", support_scratch_path("shared.h5"));
     snprintf(reader, sizeof reader, "%s", support_scratch_path("public"));
-    give.run = run;
-    give.out = out;
-    give.splits = "test";
-    give.measure_texts = 0;
-    give.model_out = reader;
-    cr_assert_eq(nvdp_export(ctx, &give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    support_set(ctx, give, "run", run);
+    support_set(ctx, give, "out", out);
+    support_set(ctx, give, "split", "test");
+    support_set(ctx, give, "measure-texts", "0");
+    support_set(ctx, give, "model-out", reader);
+    cr_assert_eq(nvdp_export(ctx, give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(give);
     object = object_of(ctx, reader);
     cr_assert_str_eq(kind_of(object), "reader/1");
     json_decref(object);

@@ -78,24 +78,25 @@ static void check_rows(struct nvdp__h5 *file, const char *name, size_t width, co
     cr_assert_lt(error, TOLERANCE, "%s: %g", name, error);
 }
 
-static void encode_golden(bool all_layers, size_t batch) {
+static void encode_golden(bool all_layers, const char *batch) {
     const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
     struct nvdp_safetensors *want = NULL;
     cr_assert_eq(nvdp_safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want),
                  NVDP_OK);
-    struct nvdp_encode_config config = nvdp_encode_config_default();
-    config.model = model;
-    config.input = golden_input(want);
-    config.out = support_scratch_path("golden.h5");
-    config.all_layers = all_layers;
-    config.batch = batch;
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", golden_input(want));
+    support_set(ctx, config, "out", support_scratch_path("golden.h5"));
+    support_set(ctx, config, "all-layers", all_layers ? "true" : "false");
+    support_set(ctx, config, "batch", batch);
     size_t texts = 0;
-    cr_assert_eq(nvdp_encode(ctx, &config, &texts), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_encode(ctx, config, &texts), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(texts, TEXTS);
 
     struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp__h5_open(ctx, config.out, "encoding", 1, &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file), NVDP_OK);
     int64_t offset[TEXTS + 1];
     cr_assert_eq(nvdp__h5_read_rows(file, "offset", NVDP__H5_I64, 0, TEXTS + 1, offset), NVDP_OK);
     for (size_t i = 0; i < TEXTS; i++) {
@@ -119,20 +120,21 @@ static void encode_golden(bool all_layers, size_t batch) {
     free(logits);
     nvdp__h5_free(file);
     nvdp_safetensors_close(want);
+    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
 Test(encode, equals_the_reference) {
-    encode_golden(false, 32);
+    encode_golden(false, "32");
 }
 
 Test(encode, gives_every_layer) {
-    encode_golden(true, 32);
+    encode_golden(true, "32");
 }
 
 Test(encode, does_not_depend_on_the_batch) {
-    encode_golden(false, 2);
-    encode_golden(true, 1);
+    encode_golden(false, "2");
+    encode_golden(true, "1");
 }
 
 /* --- inputs --- */
@@ -241,22 +243,22 @@ Test(encode_input, names_file_and_line_of_every_fault) {
 Test(encode, refuses_wrong_options) {
     const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_encode_config config = nvdp_encode_config_default();
-    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
-    config.model = model;
-    config.input = support_scratch_path("in.jsonl");
-    config.out = support_scratch_path("none.h5");
-    config.batch = 0;
-    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
-    config.batch = 1;
-    config.max_length = 41;
-    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_ARGUMENT);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("none.h5"));
+    support_refused(ctx, config, "batch", "0", "batch");
+    support_set(ctx, config, "max-length", "41");
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "3 to 40"));
-    config.max_length = 0;
-    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_IO);
-    support_write_text(config.input, "{\"text\": \"no vocabulary here\"}");
-    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_IO);
-    cr_assert_not(nvdp__exists(config.out));
+    support_set(ctx, config, "max-length", "0");
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_IO);
+    support_write_text(nvdp_config_get(config, "jsonl"), "{\"text\": \"no vocabulary here\"}");
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_IO);
+    cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
+    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
@@ -264,20 +266,23 @@ Test(encode, refuses_wrong_options) {
 Test(encode, survives_failing_allocations) {
     const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_encode_config config = nvdp_encode_config_default();
-    config.model = model;
-    config.input = support_scratch_path("in.jsonl");
-    config.out = support_scratch_path("failed.h5");
-    support_write_text(config.input, "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4]}\n");
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("failed.h5"));
+    support_write_text(nvdp_config_get(config, "jsonl"),
+                       "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4]}\n");
     for (uint64_t k = 1;; k++) {
         nvdp__fail_allocation(ctx, k);
-        nvdp_status status = nvdp_encode(ctx, &config, NULL);
+        nvdp_status status = nvdp_encode(ctx, config, NULL);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k, nvdp_context_error(ctx));
-        cr_assert_not(nvdp__exists(config.out));
+        cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
         cr_assert_lt(k, 10000);
     }
     nvdp__fail_allocation(ctx, 0);
+    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
@@ -289,13 +294,15 @@ static bool stop(void *user) {
 Test(encode, stops_on_request) {
     const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_encode_config config = nvdp_encode_config_default();
-    config.model = model;
-    config.input = support_scratch_path("in.jsonl");
-    config.out = support_scratch_path("stopped.h5");
-    support_write_text(config.input, "{\"input_ids\": [1, 2, 3]}\n");
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("stopped.h5"));
+    support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
     nvdp_context_set_cancel(ctx, stop, NULL);
-    cr_assert_eq(nvdp_encode(ctx, &config, NULL), NVDP_ERR_CANCELLED);
-    cr_assert_not(nvdp__exists(config.out));
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_CANCELLED);
+    cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
+    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

@@ -26,30 +26,29 @@ static const struct run_choice public_run = {.method = NVDP_METHOD_NVDP,
 struct bench {
     struct nvdp_context *ctx;
     char run[512], out[512];
-    struct nvdp_export_config config;
+    struct nvdp_config *config;
 };
+
+static void set(const struct bench *bench, const char *name, const char *value) {
+    support_set(bench->ctx, bench->config, name, value);
+}
 
 static struct bench bench_open(const struct run_choice *choice) {
     struct bench bench = {.ctx = support_context()};
     snprintf(bench.run, sizeof bench.run, "%s", task_run(bench.ctx, "run", choice, NULL));
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("shared.h5"));
+    cr_assert_eq(nvdp_export_config_create(bench.ctx, &bench.config), NVDP_OK);
+    set(&bench, "run", bench.run);
+    set(&bench, "split", "train,dev");
+    set(&bench, "batch", "7");
+    set(&bench, "measure-texts", "30");
     return bench;
 }
 
-/* The configuration points into the bench, which must have come to rest. */
-static struct nvdp_export_config *bench_config(struct bench *bench) {
-    bench->config = nvdp_export_config_default();
-    bench->config.run = bench->run;
-    bench->config.out = bench->out;
-    bench->config.splits = "train,dev";
-    bench->config.batch = 7;
-    bench->config.measure_texts = 30;
-    return &bench->config;
-}
-
 static struct nvdp_export_result must_export(struct bench *bench) {
-    struct nvdp_export_result result;
-    cr_assert_eq(nvdp_export(bench->ctx, &bench->config, &result), NVDP_OK, "%s",
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    set(bench, "out", bench->out);
+    cr_assert_eq(nvdp_export(bench->ctx, bench->config, &result), NVDP_OK, "%s",
                  nvdp_context_error(bench->ctx));
     return result;
 }
@@ -62,6 +61,7 @@ static struct nvdp__embeddings *must_read(struct bench *bench, const char *path)
 }
 
 static void bench_close(struct bench *bench) {
+    nvdp_config_free(bench->config);
     nvdp_context_free(bench->ctx);
 }
 
@@ -179,7 +179,6 @@ static void lacks(const char *path, const char *text) {
 
 Test(export, holds_the_samples_and_nothing_else) {
     struct bench bench = bench_open(&hidden_run);
-    bench_config(&bench);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_eq(result.texts, TASK_TRAIN + TASK_DEV);
     cr_assert_eq(result.samples, 1);
@@ -200,9 +199,8 @@ Test(export, holds_the_samples_and_nothing_else) {
 
 Test(export, says_little_where_little_was_asked) {
     struct bench bench = bench_open(&public_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->measure_texts = 0;
-    config->splits = "dev";
+    set(&bench, "measure-texts", "0");
+    set(&bench, "split", "dev");
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_not(result.measured);
     cr_assert_not_null(strstr(result.statement, "No divergence was measured."));
@@ -234,9 +232,8 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
 
 Test(export, lays_samples_out_as_documented) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->samples = 3;
-    config->with_labels = true;
+    set(&bench, "samples", "3");
+    set(&bench, "with-labels", "true");
     must_export(&bench);
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     cr_assert_eq(file->shape.samples, 3);
@@ -267,9 +264,8 @@ Test(export, lays_samples_out_as_documented) {
 /* The statement's bounds hold for many samples and a small delta too. */
 Test(export, many_samples_at_a_small_delta) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->samples = 40;
-    config->delta = 1e-7;
+    set(&bench, "samples", "40");
+    set(&bench, "delta", "1e-7");
     must_export(&bench);
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     cr_assert_eq(file->shape.samples, 40);
@@ -279,8 +275,7 @@ Test(export, many_samples_at_a_small_delta) {
 
 Test(export, lays_ragged_samples_out_as_documented) {
     struct bench bench = bench_open(&public_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->samples = 2;
+    set(&bench, "samples", "2");
     must_export(&bench);
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     cr_assert_eq(file->shape.policy, NVDP_LENGTH_PUBLIC);
@@ -301,11 +296,10 @@ Test(export, lays_ragged_samples_out_as_documented) {
 
 Test(export, reads_a_file_of_texts) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
     const char *input = support_scratch_path("mine.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\nred one\t1\n");
-    config->input = input;
-    config->with_labels = true;
+    set(&bench, "input", input);
+    set(&bench, "with-labels", "true");
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_eq(result.texts, 3);
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
@@ -325,11 +319,10 @@ static void export_to(struct bench *bench, const char *name) {
 
 Test(export, takes_its_noise_from_the_system_or_says_so) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
     char *text = NULL;
-    config->splits = "dev";
-    config->insecure_seed = true;
-    config->batch = 1;
+    set(&bench, "split", "dev");
+    set(&bench, "insecure-seed", "1");
+    set(&bench, "batch", "1");
     export_to(&bench, "seeded-a.h5");
     struct nvdp__embeddings *a = must_read(&bench, bench.out);
     struct nvdp__h5 *h5 = NULL;
@@ -341,7 +334,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     cr_assert_not_null(strstr(text, "INSECURE"));
     free(text);
     nvdp__h5_free(h5);
-    config->batch = 40;
+    set(&bench, "batch", "40");
     export_to(&bench, "seeded-b.h5");
     struct nvdp__embeddings *b = must_read(&bench, bench.out);
     size_t values = a->shape.rows * a->shape.dim;
@@ -353,7 +346,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
         equal += x == y;
     }
     cr_assert_gt((double)equal, 0.98 * (double)values);
-    config->insecure_seed = false;
+    set(&bench, "insecure-seed", NULL);
     export_to(&bench, "secret-a.h5");
     struct nvdp__embeddings *c = must_read(&bench, bench.out);
     export_to(&bench, "secret-b.h5");
@@ -374,8 +367,9 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
 /* --- who is refused --- */
 
 static void refused(struct bench *bench, nvdp_status status, const char *message) {
-    struct nvdp_export_result result;
-    nvdp_status found = nvdp_export(bench->ctx, &bench->config, &result);
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    set(bench, "out", bench->out);
+    nvdp_status found = nvdp_export(bench->ctx, bench->config, &result);
     cr_assert_eq(found, status, "%s: expected %s, found %s: %s", message, nvdp_status_name(status),
                  nvdp_status_name(found), nvdp_context_error(bench->ctx));
     cr_assert_not_null(strstr(nvdp_context_error(bench->ctx), message), "%s: %s", message,
@@ -387,7 +381,6 @@ Test(export, refuses_models_that_give_no_privacy) {
     static const struct run_choice clean = {
         .method = NVDP_METHOD_NVDP, .query = NVDP_QUERY_CLEAN, .kappa = 1, .epochs = 1};
     struct bench bench = bench_open(&base);
-    bench_config(&bench);
     refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise");
     cr_assert_not(nvdp__exists(bench.out));
     task_run(bench.ctx, "run", &clean, NULL);
@@ -398,34 +391,29 @@ Test(export, refuses_models_that_give_no_privacy) {
 
 Test(export, refuses_wrong_options) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->splits = "train,nothing";
+    set(&bench, "split", "train,nothing");
     refused(&bench, NVDP_ERR_ARGUMENT, "split 'nothing'");
-    config->splits = "dev,dev";
+    set(&bench, "split", "dev,dev");
     refused(&bench, NVDP_ERR_ARGUMENT, "named twice");
-    config->splits = ",";
+    set(&bench, "split", ",");
     refused(&bench, NVDP_ERR_ARGUMENT, "expected at least one");
-    config->splits = NULL;
+    set(&bench, "split", NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "input or splits");
-    config->splits = "test";
-    config->with_labels = true;
+    set(&bench, "split", "test");
+    set(&bench, "with-labels", "true");
     refused(&bench, NVDP_ERR_INPUT, "these texts have none");
-    config->with_labels = false;
-    config->samples = 0;
-    refused(&bench, NVDP_ERR_ARGUMENT, "samples");
-    config->samples = 1;
-    config->batch = 0;
-    refused(&bench, NVDP_ERR_ARGUMENT, "batch");
-    config->batch = 4;
-    config->order = 0;
+    set(&bench, "with-labels", "false");
+    support_refused(bench.ctx, bench.config, "samples", "0", "samples");
+    support_refused(bench.ctx, bench.config, "batch", "0", "batch");
+    set(&bench, "order", "0");
     refused(&bench, NVDP_ERR_ARGUMENT, "order");
-    config->order = 1.1;
-    config->delta = 0;
+    set(&bench, "order", "1.1");
+    set(&bench, "delta", "0");
     refused(&bench, NVDP_ERR_ARGUMENT, "delta");
-    config->delta = 1e-5;
-    config->run = "/nowhere";
+    set(&bench, "delta", "1e-5");
+    set(&bench, "run", "/nowhere");
     refused(&bench, NVDP_ERR_IO, "/nowhere");
-    config->run = NULL;
+    set(&bench, "run", NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "run");
     cr_assert_not(nvdp__exists(bench.out));
     bench_close(&bench);
@@ -433,19 +421,18 @@ Test(export, refuses_wrong_options) {
 
 Test(export, overwrites_only_on_request) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->splits = "test";
-    config->measure_texts = 4;
+    set(&bench, "split", "test");
+    set(&bench, "measure-texts", "4");
     support_write_text(bench.out, "precious");
     refused(&bench, NVDP_ERR_ARGUMENT, "the file exists");
     char *kept = support_read(bench.out);
     cr_assert_str_eq(kept, "precious");
     free(kept);
-    config->overwrite = true;
+    set(&bench, "overwrite", "true");
     cr_assert_eq(must_export(&bench).texts, 6);
-    config->overwrite = false;
+    set(&bench, "overwrite", "false");
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("other.h5"));
-    config->model_out = bench.run;
+    set(&bench, "model-out", bench.run);
     refused(&bench, NVDP_ERR_ARGUMENT, "not empty");
     bench_close(&bench);
 }
@@ -457,8 +444,7 @@ static bool stop(void *user) {
 
 Test(export, leaves_nothing_when_stopped) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
-    config->measure_texts = 0;
+    set(&bench, "measure-texts", "0");
     int left = 3;
     nvdp_context_set_cancel(bench.ctx, stop, &left);
     refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
@@ -468,15 +454,15 @@ Test(export, leaves_nothing_when_stopped) {
 
 Test(export, survives_failing_allocations) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
     char model[512];
     snprintf(model, sizeof model, "%s", support_scratch_path("public"));
-    config->splits = "test";
-    config->model_out = model;
-    config->overwrite = true;
+    set(&bench, "split", "test");
+    set(&bench, "model-out", model);
+    set(&bench, "overwrite", "true");
+    set(&bench, "out", bench.out);
     for (uint64_t k = 1;; k += 1 + k / 24) {
         nvdp__fail_allocation(bench.ctx, k);
-        nvdp_status status = nvdp_export(bench.ctx, config, NULL);
+        nvdp_status status = nvdp_export(bench.ctx, bench.config, NULL);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,
                      nvdp_context_error(bench.ctx));
@@ -490,11 +476,10 @@ Test(export, survives_failing_allocations) {
 /* Fed with the file alone, the public model gives what the sender's gives for the same sample. */
 Test(export, public_model_reads_as_the_sender_does) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
     char directory[512], path[1024];
     snprintf(directory, sizeof directory, "%s", support_scratch_path("public"));
-    config->splits = "test";
-    config->model_out = directory;
+    set(&bench, "split", "test");
+    set(&bench, "model-out", directory);
     must_export(&bench);
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     struct nvdp__reader *reader = NULL;
@@ -524,11 +509,10 @@ Test(export, public_model_reads_as_the_sender_does) {
 
 Test(export, public_model_has_the_public_part_alone) {
     struct bench bench = bench_open(&hidden_run);
-    struct nvdp_export_config *config = bench_config(&bench);
     char path[1024], directory[512];
     snprintf(directory, sizeof directory, "%s", support_scratch_path("public"));
-    config->splits = "test";
-    config->model_out = directory;
+    set(&bench, "split", "test");
+    set(&bench, "model-out", directory);
     must_export(&bench);
     struct nvdp_safetensors *weights = NULL;
     snprintf(path, sizeof path, "%s/model.safetensors", directory);

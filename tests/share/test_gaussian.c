@@ -30,17 +30,20 @@ static void make(struct shared *shared, size_t i) {
     snprintf(shared->run, sizeof shared->run, "%s",
              task_run(shared->ctx, "run", &choices[i], &shared->accuracy));
     snprintf(shared->file, sizeof shared->file, "%s", support_scratch_path("shared.h5"));
-    struct nvdp_export_config config = nvdp_export_config_default();
-    config.run = shared->run;
-    config.out = shared->file;
-    config.splits = "train,dev";
-    config.samples = 2;
-    config.batch = 7;
-    config.with_labels = true;
-    config.measure_texts = 30;
-    config.overwrite = true;
-    cr_assert_eq(nvdp_export(shared->ctx, &config, &shared->result), NVDP_OK, "%s",
+    static const char *const options[][2] = {{"split", "train,dev"},  {"samples", "2"},
+                                             {"batch", "7"},          {"with-labels", "true"},
+                                             {"measure-texts", "30"}, {"overwrite", "true"}};
+    struct nvdp_config *config = NULL;
+    shared->result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
+    cr_assert_eq(nvdp_export_config_create(shared->ctx, &config), NVDP_OK);
+    support_set(shared->ctx, config, "run", shared->run);
+    support_set(shared->ctx, config, "out", shared->file);
+    for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
+        support_set(shared->ctx, config, options[k][0], options[k][1]);
+    }
+    cr_assert_eq(nvdp_export(shared->ctx, config, &shared->result), NVDP_OK, "%s",
                  nvdp_context_error(shared->ctx));
+    nvdp_config_free(config);
 }
 
 static void check_file(const struct shared *shared, size_t i) {
@@ -85,11 +88,13 @@ static void check_statement(const struct shared *shared, size_t i) {
 /* One word decides, and survives: a reader of the file alone tells the classes, as the sender's own
  * classifier does. */
 static void check_reader(const struct shared *shared, size_t i) {
-    struct nvdp_reuse_config config = nvdp_reuse_config_default();
-    struct nvdp_reuse_result result;
-    config.file = shared->file;
-    cr_assert_eq(nvdp_reuse(shared->ctx, &config, &result), NVDP_OK, "%s",
+    struct nvdp_config *config = NULL;
+    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    cr_assert_eq(nvdp_reuse_config_create(shared->ctx, &config), NVDP_OK);
+    support_set(shared->ctx, config, "file", shared->file);
+    cr_assert_eq(nvdp_reuse(shared->ctx, config, &result), NVDP_OK, "%s",
                  nvdp_context_error(shared->ctx));
+    nvdp_config_free(config);
     cr_expect_gt(shared->accuracy, 0.9, "choice %zu", i);
     cr_expect_gt(result.scores.mean[0], 0.8, "choice %zu: accuracy %g", i, result.scores.mean[0]);
 }
@@ -182,14 +187,16 @@ Test(gaussian, has_no_public_part) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = choices[0];
     choice.epochs = 1;
-    struct nvdp_export_config config = nvdp_export_config_default();
+    struct nvdp_config *config = NULL;
     char model[512];
     snprintf(model, sizeof model, "%s", support_scratch_path("public"));
-    config.run = task_run(ctx, "run", &choice, NULL);
-    config.out = support_scratch_path("none.h5");
-    config.splits = "dev";
-    config.model_out = model;
-    cr_assert_eq(nvdp_export(ctx, &config, NULL), NVDP_ERR_UNSUPPORTED);
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
+    support_set(ctx, config, "out", support_scratch_path("none.h5"));
+    support_set(ctx, config, "split", "dev");
+    support_set(ctx, config, "model-out", model);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_UNSUPPORTED);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "method vib-fixed has no sealed block"));
+    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

@@ -13,28 +13,37 @@
 struct bench {
     struct nvdp_context *ctx;
     char file[512];
-    struct nvdp_reuse_config config;
+    struct nvdp_config *config;
 };
+
+static void set(const struct bench *bench, const char *name, const char *value) {
+    support_set(bench->ctx, bench->config, name, value);
+}
+
+static void bench_close(struct bench *bench) {
+    nvdp_config_free(bench->config);
+    nvdp_context_free(bench->ctx);
+}
 
 static struct bench bench_open(const struct made_embeddings *file) {
     struct bench bench = {.ctx = support_context()};
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", file));
-    bench.config = nvdp_reuse_config_default();
+    cr_assert_eq(nvdp_reuse_config_create(bench.ctx, &bench.config), NVDP_OK);
     return bench;
 }
 
 static struct nvdp_reuse_result must_reuse(struct bench *bench) {
-    struct nvdp_reuse_result result;
-    bench->config.file = bench->file;
-    cr_assert_eq(nvdp_reuse(bench->ctx, &bench->config, &result), NVDP_OK, "%s",
+    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    set(bench, "file", bench->file);
+    cr_assert_eq(nvdp_reuse(bench->ctx, bench->config, &result), NVDP_OK, "%s",
                  nvdp_context_error(bench->ctx));
     return result;
 }
 
 static void refused(struct bench *bench, nvdp_status status, const char *message) {
-    struct nvdp_reuse_result result;
-    bench->config.file = bench->file;
-    cr_assert_eq(nvdp_reuse(bench->ctx, &bench->config, &result), status, "%s: %s", message,
+    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    set(bench, "file", bench->file);
+    cr_assert_eq(nvdp_reuse(bench->ctx, bench->config, &result), status, "%s: %s", message,
                  nvdp_context_error(bench->ctx));
     cr_assert_not_null(strstr(nvdp_context_error(bench->ctx), message), "%s: %s", message,
                        nvdp_context_error(bench->ctx));
@@ -53,7 +62,7 @@ Test(reuse, learns_classes_from_the_file_alone) {
     cr_assert_eq(result.scores.metric[0], NVDP_METRIC_ACCURACY);
     cr_assert_gt(result.scores.mean[0], 0.9, "accuracy %g", result.scores.mean[0]);
     cr_assert_lt(fabs(result.scores.majority - 0.5), 1e-9);
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, learns_many_classes_in_ragged_files) {
@@ -74,26 +83,26 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
     cr_assert_gt(result.scores.mean[0], 0.85, "accuracy %g", result.scores.mean[0]);
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, learns_scores) {
     struct made_embeddings file = made_embeddings_default();
     file.classes = 0;
     struct bench bench = bench_open(&file);
-    bench.config.regression = true;
+    set(&bench, "regression", "true");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 1);
     cr_assert_eq(result.scores.metric[0], NVDP_METRIC_PEARSON);
     cr_assert_gt(result.scores.mean[0], 0.8, "Pearson %g", result.scores.mean[0]);
     cr_assert(isnan(result.scores.majority));
-    bench.config.regression = false; /* halves are no classes */
+    set(&bench, "regression", "false"); /* halves are no classes */
     refused(&bench, NVDP_ERR_INPUT, "need --regression");
     file.task = "stsb"; /* a file may say that its labels are scores */
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
     cr_assert_eq(result.scores.metrics, 2);
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 /* Nothing can be learned where the labels have nothing to do with the vectors: were the texts that
@@ -105,10 +114,10 @@ Test(reuse, finds_nothing_where_there_is_nothing) {
     file.texts = 1000;
     file.splits = true;
     struct bench bench = bench_open(&file);
-    bench.config.epochs = 5;
+    set(&bench, "epochs", "5");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_lt(fabs(result.scores.mean[0] - 0.5), 5 * sqrt(0.25 / 142));
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, scores_every_sample) {
@@ -120,7 +129,7 @@ Test(reuse, scores_every_sample) {
     cr_assert_eq(result.scores.draws, 3);
     cr_assert_gt(result.scores.sd[0], 0);
     cr_assert_eq(result.train_texts, 243);
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, gives_the_same_for_the_same_seed) {
@@ -128,13 +137,13 @@ Test(reuse, gives_the_same_for_the_same_seed) {
     file.separation = 1;
     file.samples = 2;
     struct bench bench = bench_open(&file);
-    bench.config.epochs = 3;
+    set(&bench, "epochs", "3");
     struct nvdp_reuse_result a = must_reuse(&bench);
     nvdp_context_set_threads(bench.ctx, 1);
     struct nvdp_reuse_result b = must_reuse(&bench);
     cr_assert_eq(a.scores.mean[0], b.scores.mean[0]);
     cr_assert_eq(a.best_epoch, b.best_epoch);
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 /* The reader of a file from a real run is as good as the sender: the task is decided by one word
@@ -148,15 +157,17 @@ Test(reuse, is_as_good_as_the_sender) {
     double sender = 0;
     snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, &sender));
     snprintf(bench.file, sizeof bench.file, "%s", support_scratch_path("from-run.h5"));
-    struct nvdp_export_config give = nvdp_export_config_default();
-    give.run = run;
-    give.out = bench.file;
-    give.splits = "train,dev";
-    give.with_labels = true;
-    give.samples = 2;
-    give.measure_texts = 0;
-    cr_assert_eq(nvdp_export(ctx, &give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
-    bench.config = nvdp_reuse_config_default();
+    struct nvdp_config *give = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &give), NVDP_OK);
+    support_set(ctx, give, "run", run);
+    support_set(ctx, give, "out", bench.file);
+    support_set(ctx, give, "split", "train,dev");
+    support_set(ctx, give, "with-labels", "true");
+    support_set(ctx, give, "samples", "2");
+    support_set(ctx, give, "measure-texts", "0");
+    cr_assert_eq(nvdp_export(ctx, give, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(give);
+    cr_assert_eq(nvdp_reuse_config_create(bench.ctx, &bench.config), NVDP_OK);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores.n, TASK_DEV);
     cr_assert_gt(sender, 0.9);
@@ -196,11 +207,11 @@ Test(reuse, divides_a_single_split) {
     cr_assert_eq(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &shape.texts, split), NVDP_OK);
     cr_assert_eq(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &shape.texts, label), NVDP_OK);
     cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
-    bench.config.epochs = 1;
+    set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores.n, 10);
     cr_assert_eq(result.train_texts, 81);
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 /* --- labels --- */
@@ -223,24 +234,24 @@ Test(reuse, takes_labels_from_a_text_file) {
     file.labels = false;
     struct bench bench = bench_open(&file);
     refused(&bench, NVDP_ERR_INPUT, "'label' is missing");
-    bench.config.labels = label_file("words.txt", file.texts, words, 2);
+    set(&bench, "labels", label_file("words.txt", file.texts, words, 2));
     cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
-    bench.config.labels = label_file("numbers.txt", file.texts, numbers, 2);
+    set(&bench, "labels", label_file("numbers.txt", file.texts, numbers, 2));
     cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
-    bench.config.labels = label_file("short.txt", file.texts - 1, numbers, 2);
+    set(&bench, "labels", label_file("short.txt", file.texts - 1, numbers, 2));
     refused(&bench, NVDP_ERR_INPUT, "expected 300 lines, one a text, found 299");
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, leaves_texts_without_labels_out) {
     static const char *const some[] = {"0", "", "1", ""};
     struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
-    bench.config.labels = label_file("some.txt", file.texts, some, 4);
-    bench.config.epochs = 1;
+    set(&bench, "labels", label_file("some.txt", file.texts, some, 4));
+    set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.train_texts + result.scores.n, 150 - 13); /* less the validation texts */
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 static nvdp_status read_labels(struct nvdp_context *ctx, const char *text, bool regression,
@@ -296,7 +307,7 @@ Test(reuse, scores_on_another_file) {
     file.texts = 50;
     file.samples = 2;
     snprintf(other, sizeof other, "%s", made_embeddings(bench.ctx, "other.h5", &file));
-    bench.config.eval_file = other;
+    set(&bench, "eval-file", other);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores.n, 50);
     cr_assert_eq(result.scores.draws, 2);
@@ -309,7 +320,7 @@ Test(reuse, scores_on_another_file) {
     file.classes = 3;
     made_embeddings(bench.ctx, "other.h5", &file);
     refused(&bench, NVDP_ERR_INPUT, "expected class numbers below 2, found 2");
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, keeps_a_reader_to_start_from) {
@@ -317,7 +328,7 @@ Test(reuse, keeps_a_reader_to_start_from) {
     struct bench bench = bench_open(&file);
     char out[512];
     snprintf(out, sizeof out, "%s", support_scratch_path("reader"));
-    bench.config.out = out;
+    set(&bench, "out", out);
     struct nvdp_reuse_result first = must_reuse(&bench);
     refused(&bench, NVDP_ERR_ARGUMENT, "not empty");
     struct nvdp__reader_shape shape;
@@ -325,41 +336,39 @@ Test(reuse, keeps_a_reader_to_start_from) {
     cr_assert_eq(shape.dim, 4);
     cr_assert_eq(shape.outputs, 2);
     /* what was learned is kept: one epoch with nothing to learn leaves it as good */
-    bench.config.out = NULL;
-    bench.config.init = out;
-    bench.config.epochs = 1;
-    bench.config.lr = 1e-30;
+    set(&bench, "out", NULL);
+    set(&bench, "init", out);
+    set(&bench, "epochs", "1");
+    set(&bench, "lr", "1e-30");
     struct nvdp_reuse_result again = must_reuse(&bench);
     cr_assert_eq(again.scores.mean[0], first.scores.mean[0]);
     /* with other classes the classifier alone is new */
     file.classes = 3;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "three.h5", &file));
-    bench.config.lr = 0;
+    set(&bench, "lr", "0");
     cr_assert_eq(must_reuse(&bench).classes, 3);
     file.dim = 6;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "wide.h5", &file));
     refused(&bench, NVDP_ERR_ARGUMENT, "expected a reader of width 6");
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, refuses_wrong_options) {
     struct made_embeddings file = made_embeddings_default();
     file.texts = 20;
     struct bench bench = bench_open(&file);
-    struct nvdp_reuse_result result;
-    cr_assert_eq(nvdp_reuse(bench.ctx, &bench.config, &result), NVDP_ERR_ARGUMENT);
-    bench.config.heads = 3;
+    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    cr_assert_eq(nvdp_reuse(bench.ctx, bench.config, &result), NVDP_ERR_ARGUMENT);
+    set(&bench, "heads", "3");
     refused(&bench, NVDP_ERR_ARGUMENT, "heads");
-    bench.config.heads = 0;
-    bench.config.epochs = 0;
-    refused(&bench, NVDP_ERR_ARGUMENT, "epochs");
-    bench.config.epochs = 1;
-    bench.config.lr = NAN;
-    refused(&bench, NVDP_ERR_ARGUMENT, "lr");
-    bench.config.lr = 1e-3;
-    bench.config.init = "/nowhere";
+    set(&bench, "heads", "0");
+    support_refused(bench.ctx, bench.config, "epochs", "0", "epochs");
+    set(&bench, "epochs", "1");
+    support_refused(bench.ctx, bench.config, "lr", "nan", "lr");
+    set(&bench, "lr", "1e-3");
+    set(&bench, "init", "/nowhere");
     refused(&bench, NVDP_ERR_IO, "/nowhere");
-    bench.config.init = NULL;
+    set(&bench, "init", NULL);
     file.texts = 3;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "few.h5", &file));
     refused(&bench, NVDP_ERR_INPUT, "too few labelled texts");
@@ -367,7 +376,7 @@ Test(reuse, refuses_wrong_options) {
     file.classes = 1;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "one.h5", &file));
     refused(&bench, NVDP_ERR_INPUT, "at least 2 classes");
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, refuses_damaged_readers) {
@@ -408,7 +417,7 @@ Test(reuse, stops_on_request) {
     int left = 5;
     nvdp_context_set_cancel(bench.ctx, stop, &left);
     refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 Test(reuse, survives_failing_allocations) {
@@ -417,19 +426,19 @@ Test(reuse, survives_failing_allocations) {
     struct bench bench = bench_open(&file);
     char out[512];
     snprintf(out, sizeof out, "%s", support_scratch_path("reader"));
-    bench.config.file = bench.file;
-    bench.config.epochs = 1;
-    bench.config.out = out;
-    bench.config.overwrite = true;
+    set(&bench, "file", bench.file);
+    set(&bench, "epochs", "1");
+    set(&bench, "out", out);
+    set(&bench, "overwrite", "true");
     for (uint64_t k = 1;; k++) {
-        struct nvdp_reuse_result result;
+        struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
         nvdp__fail_allocation(bench.ctx, k);
-        nvdp_status status = nvdp_reuse(bench.ctx, &bench.config, &result);
+        nvdp_status status = nvdp_reuse(bench.ctx, bench.config, &result);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,
                      nvdp_context_error(bench.ctx));
     }
-    nvdp_context_free(bench.ctx);
+    bench_close(&bench);
 }
 
 /* --- the reader's gradient --- */

@@ -171,3 +171,15 @@ double support_norm_error(size_t n, const float *got, const double *want) {
     }
     return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
 }
+
+void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
+                 const char *value) {
+    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s: %s", name,
+                 nvdp_context_error(ctx));
+}
+
+void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
+                     const char *value, const char *part) {
+    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_ERR_ARGUMENT, "%s", name);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), part), "%s", nvdp_context_error(ctx));
+}

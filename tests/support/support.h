@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include <jansson.h>
+#include <nvdp/config.h>
 #include <stddef.h>
 
 /* A context with default threads (2 at most); fails the test when it cannot be made. */
@@ -40,6 +41,12 @@ json_t *support_golden_json(const char *name);
 double support_number(const json_t *value);
 /* An array of numbers; free(). */
 double *support_numbers(const json_t *array, size_t *count);
+
+/* Gives an option its value; it must fit, or must be refused with a message that holds `part`. */
+void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
+                 const char *value);
+void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
+                     const char *value, const char *part);
 
 /* |got - want| / max(|want|, floor) */
 double support_relative(double got, double want, double floor);

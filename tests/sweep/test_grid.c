@@ -173,8 +173,8 @@ Test(grid, measures_are_read) {
     cr_assert_str_eq(grid.measured.split, "train");
     cr_assert_eq(grid.measured.limit, 9);
     cr_assert(grid.share);
-    cr_assert_eq(grid.exported.limit, 10);
-    cr_assert_eq(grid.reuse.epochs, 2);
+    cr_assert_str_eq(nvdp_config_get(grid.exported, "limit"), "10");
+    cr_assert_str_eq(nvdp_config_get(grid.reuse, "epochs"), "2");
     cr_assert_str_eq(grid.run[0].attack, "names");
     nvdp__grid_release(&grid);
     grid = read_members(ctx, "\"methods\": [\"nvdp\"]");
