@@ -454,7 +454,7 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
     if (known != NULL) {
         entry->twin = known->twin;
         known->twin = entry;
-        return store(config, known, value_at(&known->row, known->at));
+        return known->at == NULL ? NVDP_OK : store(config, known, value_at(&known->row, known->at));
     }
     NVDP_RETURN_IF_FAILED(nvdp__reserve(config->ctx, &config->entry, &config->capacity,
                                         config->entries + 1, sizeof *config->entry));

@@ -2,12 +2,14 @@
 #include "program.h"
 
 #include <criterion/criterion.h>
+#include <nvdp/train.h>
 #include <nvdp/version.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const commands[] = {"train", "eval",   "predict",  "privacy", "export", "reuse",
-                                       "sweep", "encode", "tokenize", "info",    "bench"};
+static const char *const commands[] = {"pretrain", "train", "eval",  "predict", "privacy",
+                                       "export",   "reuse", "sweep", "report",  "encode",
+                                       "tokenize", "info",  "bench"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 Test(usage, help_lists_every_subcommand_with_a_line) {
@@ -18,6 +20,14 @@ Test(usage, help_lists_every_subcommand_with_a_line) {
         support_contains(help.out, line);
     }
     cr_assert_str_empty(help.err);
+    /* and the list here is the program's: a line each between the headings */
+    const char *at = strstr(help.out, "Subcommands:\n");
+    cr_assert_not_null(at);
+    int lines = 0;
+    for (at = strchr(at, '\n') + 1; at[0] == ' ' && at[2] != '-'; at = strchr(at, '\n') + 1)
+        lines++;
+    cr_assert_eq(lines, COMMANDS, "%d subcommands in the help, %d known to this test", lines,
+                 COMMANDS);
     program_release(&help);
 }
 
@@ -44,6 +54,57 @@ Test(usage, every_subcommand_has_help_with_examples) {
         program_release(&same);
         program_release(&help);
     }
+}
+
+/* An unknown option, and a value that no option of the kind takes, are faults of usage everywhere;
+ * a configuration file that is none is one of input, and one that is missing a failure. */
+Test(usage, every_subcommand_has_the_same_exit_codes) {
+    char path[512];
+    snprintf(path, sizeof path, "%s", support_scratch_path("not.json"));
+    support_write_text(path, "{\n\"threads\": ");
+    for (int i = 0; i < COMMANDS; i++) {
+        const struct {
+            const char *args, *message;
+            int code;
+        } cases[] = {
+            {"--no-such-option", "unrecognized option '--no-such-option'", 2},
+            {"--threads many", "option --threads: expected a whole number of at least 0", 2},
+            {"--config nowhere.json", "nowhere.json: No such file", 1},
+        };
+        char hint[64], name[64];
+        snprintf(hint, sizeof hint, "try nvdp %s --help", commands[i]);
+        snprintf(name, sizeof name, "nvdp %s: ", commands[i]);
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+            struct outcome outcome =
+                program_expect(cases[k].code, "%s %s", commands[i], cases[k].args);
+            support_contains(outcome.err, cases[k].message);
+            support_contains(outcome.err, name);
+            if (cases[k].code == 2) support_contains(outcome.err, hint);
+            cr_assert_str_empty(outcome.out);
+            program_release(&outcome);
+        }
+        struct outcome outcome = program_expect(3, "%s --config %s", commands[i], path);
+        support_contains(outcome.err, "not.json:2");
+        program_release(&outcome);
+    }
+}
+
+/* Every training option stands in the help with its value's name. */
+Test(usage, help_tells_every_training_option) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct outcome help = program_expect(0, "train --help");
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < nvdp_config_count(config); i++) {
+        const struct nvdp_option *row = nvdp_config_option(config, i);
+        char line[128];
+        snprintf(line, sizeof line, "--%s%s%s", row->name, row->placeholder != NULL ? "=" : "",
+                 row->placeholder != NULL ? row->placeholder : "");
+        support_contains(help.out, line);
+    }
+    program_release(&help);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
 }
 
 Test(usage, help_states_defaults_and_choices) {

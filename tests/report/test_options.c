@@ -1,0 +1,52 @@
+/* A report tells runs apart by exactly the options that affect results. */
+#include "experiments/report/parts.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/train.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns of their own in every table. */
+static bool is_a_column(const char *name) {
+    static const char *const columns[] = {"task", "data", "method", "lambda-g", "lambda-d", "seed"};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        if (strcmp(columns[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static void differences(const char *method) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct nvdp__report_run run = {.method = (char *)method};
+    char *text = NULL;
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "method", method), NVDP_OK);
+    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    run.config = json_loads(text, 0, NULL);
+    cr_assert_eq(nvdp__report_options(ctx, &run), NVDP_OK, "%s", nvdp_context_error(ctx));
+    for (size_t i = 0; i < nvdp_config_count(config); i++) {
+        const struct nvdp_option *option = nvdp_config_option(config, i);
+        char key[64];
+        snprintf(key, sizeof key, "%s", option->name);
+        for (char *c = key; *c != '\0'; c++) {
+            if (*c == '-') *c = '_';
+        }
+        bool has = strcmp(method, "base") != 0 || (option->traits & NVDP_TRAIT_BOTTLENECK) == 0;
+        bool told = (option->traits & NVDP_TRAIT_NO_EFFECT) == 0 && option->sets == NULL && has &&
+                    !is_a_column(option->name);
+        cr_expect_eq(json_object_get(run.variant, key) != NULL, told, "%s: %s", method, key);
+    }
+    json_decref(run.config);
+    json_decref(run.variant);
+    nvdp_config_free(config);
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(options, what_affects_results_tells_runs_apart) {
+    differences("nvdp");
+    differences("base");
+}

@@ -1,0 +1,190 @@
+/* The table of training's options, row by row: what is said once holds everywhere. */
+#include "support.h"
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp_config *fresh(struct nvdp_context *ctx) {
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    return config;
+}
+
+/* A value that is not the default. */
+static void another(const struct nvdp_option *row, char text[64]) {
+    double usual = row->default_value != NULL ? strtod(row->default_value, NULL) : 0;
+    bool bounded = row->min != 0 || row->max != 0;
+    switch (row->type) {
+    case NVDP_OPTION_FLAG:
+        snprintf(text, 64, "true");
+        return;
+    case NVDP_OPTION_CHOICE:
+        snprintf(text, 64, "%s",
+                 row->choices[strcmp(row->choices[0], row->default_value) == 0 ? 1 : 0]);
+        return;
+    case NVDP_OPTION_REAL:
+        snprintf(text, 64, "%g", usual == 0.5 || !(row->max > 0.5) ? 0.25 : 0.5);
+        return;
+    case NVDP_OPTION_INTEGER:
+    case NVDP_OPTION_SEED:
+        snprintf(text, 64, "%.0f", bounded && usual + 1 > row->max ? usual - 1 : usual + 1);
+        return;
+    default:
+        snprintf(text, 64, "another");
+        return;
+    }
+}
+
+Test(options, every_row_is_whole_and_its_default_fits) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = fresh(ctx);
+    static const size_t width[] = {
+        [NVDP_OPTION_FLAG] = sizeof(bool),   [NVDP_OPTION_SEED] = sizeof(uint64_t),
+        [NVDP_OPTION_REAL] = sizeof(double), [NVDP_OPTION_TEXT] = sizeof(char *),
+        [NVDP_OPTION_LIST] = sizeof(char *), [NVDP_OPTION_CHOICE] = sizeof(int)};
+    for (size_t i = 0; i < nvdp_config_count(config); i++) {
+        const struct nvdp_option *row = nvdp_config_option(config, i);
+        cr_expect_not_null(row->help, "%s", row->name);
+        cr_expect_eq(row->placeholder == NULL, row->type == NVDP_OPTION_FLAG, "%s", row->name);
+        cr_expect_eq(row->choices != NULL, row->type == NVDP_OPTION_CHOICE, "%s", row->name);
+        if (row->sets != NULL) continue;
+        cr_expect(row->type == NVDP_OPTION_INTEGER
+                      ? row->width == sizeof(int) || row->width == sizeof(size_t)
+                      : row->width == width[row->type],
+                  "%s fills %zu bytes", row->name, row->width);
+        cr_expect_eq(nvdp_config_set(config, row->name, row->default_value), NVDP_OK, "%s: %s",
+                     row->name, nvdp_context_error(ctx));
+    }
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+Test(options, what_is_set_is_got_and_set_again) {
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0;; i++) {
+        struct nvdp_config *config = fresh(ctx);
+        const struct nvdp_option *row = nvdp_config_option(config, i);
+        char value[64];
+        if (row == NULL) {
+            nvdp_config_free(config);
+            break;
+        }
+        another(row, value);
+        cr_assert_eq(nvdp_config_set(config, row->name, value), NVDP_OK, "%s: %s", row->name,
+                     nvdp_context_error(ctx));
+        cr_expect_str_eq(nvdp_config_get(config, row->name), value);
+        cr_assert_eq(nvdp_config_set(config, row->name, value), NVDP_OK);
+        cr_expect_str_eq(nvdp_config_get(config, row->name), value);
+        cr_expect(nvdp_config_is_set(config, row->name));
+        nvdp_config_free(config);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* All options at once, to JSON, by the public reader and by run.json's, and back. */
+Test(options, files_keep_every_value) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = fresh(ctx), *again = fresh(ctx);
+    const char *path = support_scratch_path("options.json");
+    char *text = NULL, *same = NULL;
+    for (size_t i = 0; i < nvdp_config_count(config); i++) {
+        const struct nvdp_option *row = nvdp_config_option(config, i);
+        char value[64];
+        another(row, value);
+        if (row->sets == NULL) cr_assert_eq(nvdp_config_set(config, row->name, value), NVDP_OK);
+    }
+    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    support_write_text(path, text);
+    cr_assert_eq(nvdp_config_load(again, path), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_config_json(again, &same), NVDP_OK);
+    cr_expect_str_eq(text, same);
+    struct nvdp__train_options read = nvdp__train_defaults();
+    json_t *object = json_loads(text, 0, NULL);
+    cr_assert_eq(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, &read), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    json_t *written = nvdp__schema_json(&nvdp__train_schema, &read);
+    cr_expect(json_equal(object, written));
+    json_decref(written);
+    json_decref(object);
+    free(text);
+    free(same);
+    nvdp_config_free(config);
+    nvdp_config_free(again);
+    nvdp_context_free(ctx);
+}
+
+/* A run that is resumed refuses what changes its result, and takes the rest. */
+Test(options, resuming_refuses_a_change_exactly_where_it_affects_the_result) {
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0;; i++) {
+        struct nvdp_config *config = fresh(ctx);
+        const struct nvdp_option *row = nvdp_config_option(config, i);
+        struct nvdp__train_options run = nvdp__train_defaults();
+        char value[64];
+        if (row == NULL) {
+            nvdp_config_free(config);
+            break;
+        }
+        another(row, value);
+        run.task = "sst2";
+        cr_assert_eq(nvdp_config_set(config, row->name, value), NVDP_OK);
+        nvdp_status status = nvdp__config_continue(ctx, config, &nvdp__train_schema, &run);
+        bool affects = (row->traits & NVDP_TRAIT_NO_EFFECT) == 0;
+        cr_expect_eq(status, affects ? NVDP_ERR_ARGUMENT : NVDP_OK, "%s", row->name);
+        if (affects) support_contains(nvdp_context_error(ctx), "keeps its own configuration");
+        nvdp_config_free(config);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* The same through nvdp_train, on a finished run. */
+Test(options, a_resumed_run_compares) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options options =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    options.epochs = 1;
+    task_train(ctx, &options);
+    struct nvdp_config *config = fresh(ctx);
+    cr_assert_eq(nvdp_config_set(config, "resume", options.out), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "log-every", "7"), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "lr", "1e-2"), NVDP_OK, "the run's own");
+    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_config_set(config, "lr", "2e-2"), NVDP_OK);
+    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "option --lr: a resumed run keeps its own");
+    cr_assert_eq(nvdp_config_set(config, "lr", NULL), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "out", "elsewhere"), NVDP_OK);
+    cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "option --out: a resumed run keeps its own");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+Test(options, a_plan_resolves_a_copy) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    const char *const options[][2] = {{"task", "sst2"},
+                                      {"data", task.data},
+                                      {"model", task.model},
+                                      {"out", "nowhere"},
+                                      {"max-length", "10"}};
+    struct nvdp_config *config = fresh(ctx), *resolved = NULL;
+    struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        cr_assert_eq(nvdp_config_set(config, options[i][0], options[i][1]), NVDP_OK);
+    cr_assert_eq(nvdp_train_plan(ctx, config, &resolved, &plan), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(plan.train_texts, 108);
+    cr_assert_str_eq(nvdp_config_get(config, "length"), "0");
+    cr_assert_str_eq(nvdp_config_get(resolved, "length"), "10");
+    cr_assert_str_eq(nvdp_config_get(resolved, "latent-dim"), "16");
+    cr_assert_str_neq(nvdp_config_get(resolved, "pool"), "auto");
+    nvdp_config_free(config);
+    nvdp_config_free(resolved);
+    nvdp_context_free(ctx);
+}
