@@ -16,15 +16,15 @@
 
 enum { COUNTERS = 7, QUANTITIES = 9 };
 
-struct members {
+struct fields {
     struct nvdp__counter counter[COUNTERS];
     struct nvdp__quantity quantity[QUANTITIES];
 };
 
-/* The table of a state's members; it points into `members`. */
+/* The table of a state's fields; it points into `fields`. */
 static struct nvdp__state_table table_of(struct nvdp__pretrain_state *s, uint64_t *optimizer_steps,
-                                         struct members *members) {
-    *members = (struct members){
+                                         struct fields *fields) {
+    *fields = (struct fields){
         .counter = {{"optimizer_steps", optimizer_steps},
                     {"step", &s->step},
                     {"epoch", &s->epoch},
@@ -42,12 +42,12 @@ static struct nvdp__state_table table_of(struct nvdp__pretrain_state *s, uint64_
                      {"loss", &s->loss},
                      {"accuracy", &s->accuracy}},
     };
-    return (struct nvdp__state_table){members->counter, COUNTERS, members->quantity, QUANTITIES};
+    return (struct nvdp__state_table){fields->counter, COUNTERS, fields->quantity, QUANTITIES};
 }
 
 static nvdp_status state_save(struct nvdp__pretrainer *t) {
-    struct members members;
-    struct nvdp__state_table table = table_of(&t->state, &t->optimizer.steps_taken, &members);
+    struct fields fields;
+    struct nvdp__state_table table = table_of(&t->state, &t->optimizer.steps_taken, &fields);
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status =
@@ -60,10 +60,10 @@ static nvdp_status state_save(struct nvdp__pretrainer *t) {
 static nvdp_status state_load(struct nvdp__pretrainer *t) {
     nvdp_status status = NVDP_OK;
     json_t *object = NULL;
-    struct members members;
+    struct fields fields;
     struct nvdp__pretrain_state state = {0};
     uint64_t optimizer_steps = 0;
-    struct nvdp__state_table table = table_of(&state, &optimizer_steps, &members);
+    struct nvdp__state_table table = table_of(&state, &optimizer_steps, &fields);
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__state_file_read(path, &t->model.params, &t->optimizer, &object));
