@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "train/outdir.h"
+#include "train/rundir.h"
 #include "train/trainer.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "bert/checkpoint.h"
 #include "pretrain/trainer.h"
-#include "train/machine.h"
+#include "train/rundir.h"
 
 #include <stdlib.h>
 #include <string.h>

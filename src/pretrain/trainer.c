@@ -3,9 +3,8 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "train/metrics_file.h"
-#include "train/outdir.h"
-#include "train/state_file.h"
+#include "train/rundir.h"
+#include "train/state.h"
 
 #include <inttypes.h>
 #include <math.h>

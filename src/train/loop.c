@@ -174,10 +174,19 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
     return nvdp__metrics_append(t, line);
 }
 
+/* Scores of the validation texts. */
+static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
+    if (t->validation_prefix != NULL) t->model->prefix = t->validation_prefix;
+    nvdp_status status = nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
+                                           t->config.seed ^ VALIDATION_SEED_MASK,
+                                           (uint32_t)t->state.epoch, 1, scores);
+    t->model->prefix = t->prefix;
+    return status;
+}
+
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__trainer_validate(t, t->config.seed ^ VALIDATION_SEED_MASK, &scores));
+    NVDP_RETURN_IF_FAILED(validate(t, &scores));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
     t->state.epoch_g = t->state.sum_g / (double)t->epoch_steps;

@@ -1,4 +1,7 @@
+/* Scores of the GLUE tasks, in double: metrics, and a model's over draws of its noise. */
 #include "train/metrics.h"
+
+#include "train/trainer.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -45,28 +48,22 @@ static double matthews(const struct confusion *c) {
     return under > 0 ? (tp * tn - fp * fn) / sqrt(under) : 0;
 }
 
-static double correlation(size_t n, const double *x, const double *y) {
-    double sx = gsl_stats_sd(x, 1, n), sy = gsl_stats_sd(y, 1, n);
-    if (n < 2 || !(sx > 0) || !(sy > 0)) return 0;
-    return gsl_stats_correlation(x, 1, y, 1, n);
-}
-
-/* Spearman: Pearson's correlation of ranks, ties at their mean rank.  NAN where memory runs out. */
-static double spearman(size_t n, const double *x, const double *y);
-
-static double paired(enum nvdp_metric metric, size_t n, const float *outputs, const float *label) {
-    double result = NAN;
-    double *x = malloc((n + 1) * sizeof *x);
-    double *y = malloc((n + 1) * sizeof *y);
-    if (x == NULL || y == NULL) goto cleanup;
+/* Pearson's correlation, or Spearman's: Pearson's of the ranks, ties at their mean rank.  0 where a
+ * side is constant, NAN where memory runs out. */
+static double correlation(enum nvdp_metric metric, size_t n, const float *outputs,
+                          const float *label) {
+    double *x = malloc((4 * n + 1) * sizeof *x), *y = x + n, *work = y + n;
+    double result = 0;
+    if (x == NULL) return NAN;
     for (size_t i = 0; i < n; i++) {
         x[i] = outputs[i];
         y[i] = label[i];
     }
-    result = metric == NVDP_METRIC_PEARSON ? correlation(n, x, y) : spearman(n, x, y);
-cleanup:
+    bool varies = n > 1 && gsl_stats_sd(x, 1, n) > 0 && gsl_stats_sd(y, 1, n) > 0;
+    if (varies)
+        result = metric == NVDP_METRIC_PEARSON ? gsl_stats_correlation(x, 1, y, 1, n)
+                                               : gsl_stats_spearman(x, 1, y, 1, n, work);
     free(x);
-    free(y);
     return result;
 }
 
@@ -74,51 +71,12 @@ double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const flo
                     const float *label) {
     if (n == 0) return NAN;
     if (metric == NVDP_METRIC_PEARSON || metric == NVDP_METRIC_SPEARMAN) {
-        return paired(metric, n, outputs, label);
+        return correlation(metric, n, outputs, label);
     }
     struct confusion c = count_pairs(n, classes, outputs, label);
     if (metric == NVDP_METRIC_F1) return f1(&c);
     if (metric == NVDP_METRIC_MATTHEWS) return matthews(&c);
     return c.right / (double)n;
-}
-
-struct ranked {
-    double value;
-    size_t index;
-};
-
-static int by_value(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
-}
-
-static void ranks(size_t n, const double *x, struct ranked *order, double *rank) {
-    for (size_t i = 0; i < n; i++)
-        order[i] = (struct ranked){x[i], i};
-    qsort(order, n, sizeof *order, by_value);
-    for (size_t first = 0; first < n;) {
-        size_t end = first + 1;
-        while (end < n && order[end].value == order[first].value)
-            end++;
-        for (size_t i = first; i < end; i++) {
-            rank[order[i].index] = (double)(first + end - 1) / 2;
-        }
-        first = end;
-    }
-}
-
-static double spearman(size_t n, const double *x, const double *y) {
-    double result = NAN;
-    struct ranked *order = malloc((n + 1) * sizeof *order);
-    double *rank = malloc((2 * n + 1) * sizeof *rank);
-    if (order == NULL || rank == NULL) goto cleanup;
-    ranks(n, x, order, rank);
-    ranks(n, y, order, rank + n);
-    result = correlation(n, rank, rank + n);
-cleanup:
-    free(order);
-    free(rank);
-    return result;
 }
 
 double nvdp__majority(size_t n, size_t classes, const float *label) {
@@ -150,4 +108,38 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
         scores->mean[k] = mean;
         scores->sd[k] = draws > 1 ? sqrt(spread / (double)(draws - 1)) : 0;
     }
+}
+
+nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
+                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                              uint32_t first_draw, size_t draws, struct nvdp_scores *scores) {
+    nvdp_status status = NVDP_OK;
+    if (dataset->label == NULL) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "this split has no labels: there is nothing to score");
+    }
+    if (!model->bottleneck.mechanism->private_) draws = 1; /* no noise: every draw is the same */
+    size_t size = dataset->count * model->info.outputs;
+    float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
+    const float **row = nvdp__calloc(ctx, draws, sizeof *row);
+    if (outputs == NULL || row == NULL) {
+        status = NVDP_ERR_MEMORY;
+        goto cleanup;
+    }
+    for (size_t d = 0; d < draws; d++) {
+        row[d] = outputs + d * size;
+        NVDP_TRY(nvdp_model_predict(ctx, model, dataset, batch, seed, first_draw + (uint32_t)d,
+                                    outputs + d * size));
+    }
+    for (size_t i = 0; i < draws * size; i++) {
+        if (isfinite(outputs[i])) continue;
+        status = nvdp__fail(ctx, NVDP_ERR_NUMERIC, "text %zu: the model's output is %g",
+                            i % size / model->info.outputs, (double)outputs[i]);
+        goto cleanup;
+    }
+    nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
+cleanup:
+    free(outputs);
+    free(row);
+    return status;
 }

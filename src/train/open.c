@@ -1,5 +1,6 @@
-/* Opening a run: data sets, splits, model, plans. */
+/* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
 #include "bert/checkpoint.h"
+#include "model/model.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -154,4 +155,34 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp_tokenizer_free(t->tokenizer);
     free(t->order);
     json_decref(t->config_owner);
+}
+
+/* --- frozen layers --- */
+
+static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_dataset *dataset,
+                               struct nvdp__prefix **out) {
+    NVDP_RETURN_IF_FAILED(nvdp__prefix_create(t->model, out));
+    if (t->config.cache == NULL || t->config.no_prefix_cache) return NVDP_OK;
+    nvdp_status status = nvdp__prefix_keep(*out, t->config.cache, dataset, t->config.eval_batch);
+    if (status != NVDP_ERR_CANCELLED) return status;
+    return nvdp__fail(t->ctx, status, "%s; continue with: nvdp train --resume %s",
+                      nvdp_context_error(t->ctx), t->config.out);
+}
+
+nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *t) {
+    if (t->config.freeze_layers == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(open_prefix(t, t->all, &t->prefix));
+    /* A part of the train file, but with the dev protocol: then it is another file. */
+    bool apart = t->validation != NULL && t->validation == t->test;
+    if (apart) NVDP_RETURN_IF_FAILED(open_prefix(t, t->validation, &t->validation_prefix));
+    t->model->prefix = t->prefix;
+    return NVDP_OK;
+}
+
+void nvdp__trainer_close_prefix(struct nvdp__trainer *t) {
+    if (t->model != NULL) t->model->prefix = NULL;
+    nvdp__prefix_free(t->prefix);
+    nvdp__prefix_free(t->validation_prefix);
+    t->prefix = NULL;
+    t->validation_prefix = NULL;
 }

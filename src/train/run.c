@@ -1,10 +1,17 @@
+/* A finished run opened again: its configuration, its best model, one split of its data; scores,
+ * predictions and posteriors of it. */
 #include "train/run.h"
 
 #include "base/file.h"
+#include "train/metrics.h"
 #include "train/trainer.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- opening --- */
 
 static const struct {
     const char *name;
@@ -136,4 +143,108 @@ void nvdp__run_close(struct nvdp__run *run) {
     nvdp_dataset_free(run->dataset);
     nvdp_model_free(run->model);
     json_decref(run->config_owner);
+}
+
+/* --- scores and posteriors --- */
+
+nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
+                          struct nvdp_evaluation *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    struct nvdp__run_options options;
+    struct nvdp_evaluation result = NVDP_RESULT(struct nvdp_evaluation);
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__evaluate_schema, &options));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__run_open(ctx, &options, &run));
+    NVDP_TRY(nvdp__score_model(ctx, run.model, run.dataset, options.batch, options.seed, 0,
+                               options.draws, &result.scores));
+    const struct nvdp_model_info *info = nvdp_model_info(run.model);
+    snprintf(result.task, sizeof result.task, "%s", info->task.name);
+    snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
+    snprintf(result.split, sizeof result.split, "%s", options.split);
+    snprintf(result.protocol, sizeof result.protocol, "%s",
+             nvdp__protocol_names[run.config.protocol]);
+    NVDP__GIVE(out, &result);
+cleanup:
+    nvdp__run_close(&run);
+    return status;
+}
+
+nvdp_status nvdp__run_posteriors(struct nvdp_context *ctx, const struct nvdp__run_options *options,
+                                 struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    NVDP_TRY(nvdp__run_open(ctx, options, &run));
+    NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options->batch, out));
+cleanup:
+    nvdp__run_close(&run);
+    return status;
+}
+
+nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                struct nvdp_posteriors **out) {
+    struct nvdp__run_options options;
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
+    return nvdp__run_posteriors(ctx, &options, out);
+}
+
+/* --- predictions: leaderboard files, "index<TAB>prediction" --- */
+
+static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
+                              const struct nvdp_model_info *info,
+                              const struct nvdp_dataset *dataset, const float *outputs) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output file = {0};
+    NVDP_RETURN_IF_FAILED(nvdp__output_open(ctx, path, &file));
+    NVDP_TRY(nvdp__output_printf(&file, "index\tprediction\n"));
+    for (size_t i = 0; i < dataset->count; i++) {
+        const float *row = outputs + i * info->outputs;
+        if (dataset->id != NULL && dataset->id[i] != NULL) {
+            NVDP_TRY(nvdp__output_printf(&file, "%s\t", dataset->id[i]));
+        } else {
+            NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
+        }
+        if (info->task.regression) {
+            double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
+            NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));
+        } else {
+            NVDP_TRY(nvdp__output_printf(&file, "%s\n",
+                                         info->task.labels[nvdp__argmax(info->outputs, row)]));
+        }
+    }
+    NVDP_TRY(nvdp__output_commit(&file));
+cleanup:
+    if (status != NVDP_OK) nvdp__output_abort(&file);
+    return status;
+}
+
+nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
+                         char **written) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    float *outputs = NULL;
+    char *path = NULL;
+    struct nvdp__run_options options, *config = &options;
+    NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
+    NVDP_TRY(nvdp__run_open(ctx, config, &run));
+    path = config->out != NULL
+               ? nvdp__strdup(ctx, config->out)
+               : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
+    outputs = nvdp__calloc(ctx, run.dataset->count * run.model->info.outputs, sizeof *outputs);
+    if (path == NULL || outputs == NULL) {
+        status = NVDP_ERR_MEMORY;
+        goto cleanup;
+    }
+    NVDP_TRY(
+        nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
+    NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
+    if (written != NULL) {
+        *written = path;
+        path = NULL;
+    }
+cleanup:
+    free(path);
+    free(outputs);
+    nvdp__run_close(&run);
+    return status;
 }

@@ -1,13 +1,109 @@
-/* The run directory: run.json, metrics.jsonl, result.json (docs/formats.md). */
+/* The run directory: who may write there, run.json, metrics.jsonl, result.json (docs/formats.md). */
+#include "train/rundir.h"
+
 #include "base/file.h"
 #include "base/json.h"
-#include "train/machine.h"
-#include "train/metrics_file.h"
-#include "train/outdir.h"
+#include "base/machine.h"
 #include "train/trainer.h"
 
+#include <cblas.h>
+#include <errno.h>
+#include <glob.h>
+#include <gsl/gsl_version.h>
 #include <math.h>
+#include <nvdp/version.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- directories to write into --- */
+
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite) {
+    if (nvdp__exists(directory) && !nvdp__is_directory(directory))
+        return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write a run there", directory);
+    if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: the output directory is not empty; use --resume or --overwrite",
+                      directory);
+}
+
+static nvdp_status remove_one(struct nvdp_context *ctx, const char *path) {
+    if (remove(path) == 0 || errno == ENOENT) return NVDP_OK;
+    return nvdp__fail_errno(ctx, errno, "cannot remove %s", path);
+}
+
+static nvdp_status remove_matching(struct nvdp_context *ctx, const char *pattern) {
+    nvdp_status status = NVDP_OK;
+    glob_t found = {0};
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc && status == NVDP_OK; i++) {
+            status = remove_one(ctx, found.gl_pathv[i]);
+        }
+    }
+    globfree(&found);
+    return status;
+}
+
+nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
+                                const char *const *name, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        char *path = nvdp__join(ctx, directory, name[i]);
+        if (path == NULL) return NVDP_ERR_MEMORY;
+        bool pattern = strchr(name[i], '*') != NULL;
+        nvdp_status status = pattern ? remove_matching(ctx, path) : remove_one(ctx, path);
+        free(path);
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    return NVDP_OK;
+}
+
+/* --- what ran where and when --- */
+
+json_t *nvdp__software_json(void) {
+    return json_pack("{s:s,s:s,s:s}", "nvdp", nvdp_version(), "openblas", openblas_get_config(),
+                     "gsl", GSL_VERSION);
+}
+
+json_t *nvdp__hardware_json(const struct nvdp_context *ctx) {
+    char name[512];
+    nvdp__processor_name(sizeof name, name);
+    return json_pack("{s:s,s:i}", "processor", name, "threads", nvdp_context_threads(ctx));
+}
+
+/* --- metrics.jsonl --- */
+
+nvdp_status nvdp__metrics_file_open(struct nvdp_context *ctx, const char *directory, uint64_t bytes,
+                                    FILE **out) {
+    nvdp_status status = NVDP_OK;
+    char *path = nvdp__join(ctx, directory, "metrics.jsonl");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    FILE *file = fopen(path, "a");
+    if (file == NULL || ftruncate(fileno(file), (off_t)bytes) != 0 ||
+        fseek(file, 0, SEEK_END) != 0) {
+        status = nvdp__fail_errno(ctx, errno, "cannot open %s", path);
+        if (file != NULL) fclose(file);
+        file = NULL;
+    }
+    if (status == NVDP_OK) *out = file;
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__metrics_file_append(struct nvdp_context *ctx, const char *directory, FILE *file,
+                                      json_t *line, uint64_t *bytes) {
+    char *text = line == NULL ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(line);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    int written = fprintf(file, "%s\n", text);
+    free(text);
+    if (written < 0 || fflush(file) != 0)
+        return nvdp__fail_errno(ctx, errno, "cannot write %s/metrics.jsonl", directory);
+    *bytes += (uint64_t)written;
+    return NVDP_OK;
+}
+
+/* --- a run's files --- */
 
 /* What a run writes; --overwrite removes exactly these. */
 static const char *const run_files[] = {"predictions_*.tsv",

@@ -1,11 +1,105 @@
 /* RUN/state.ckpt: parameters, moments and counters, enough to continue bit for bit. */
+#include "train/state.h"
+
 #include "base/file.h"
 #include "base/json.h"
-#include "train/state_file.h"
 #include "train/trainer.h"
 
+#include <nvdp/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- the file, of training and of pretraining --- */
+
+json_t *nvdp__state_object(const struct nvdp__state_table *table) {
+    json_t *object = json_pack("{s:i}", "version", NVDP__STATE_VERSION);
+    int failed = object == NULL;
+    for (size_t i = 0; i < table->counters; i++) {
+        failed |= json_object_set_new(object, table->counter[i].key,
+                                      json_integer((json_int_t)*table->counter[i].value));
+    }
+    for (size_t i = 0; i < table->quantities; i++) {
+        failed |= json_object_set_new(object, table->quantity[i].key,
+                                      json_real(*table->quantity[i].value));
+    }
+    if (failed == 0) return object;
+    json_decref(object);
+    return NULL;
+}
+
+nvdp_status nvdp__state_values(struct nvdp_context *ctx, const char *path, const json_t *object,
+                               const struct nvdp__state_table *table) {
+    int64_t version = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, object, "version", NVDP__STATE_VERSION,
+                                                  NVDP__STATE_VERSION, &version));
+    for (size_t i = 0; i < table->counters; i++) {
+        int64_t value = 0;
+        NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, object, table->counter[i].key, 0,
+                                                      INT64_MAX, &value));
+        *table->counter[i].value = (uint64_t)value;
+    }
+    for (size_t i = 0; i < table->quantities; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, object, table->quantity[i].key, 0, -1e300,
+                                              1e300, table->quantity[i].value));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__state_file_write(const char *path, json_t *object,
+                                   const struct nvdp__params *params,
+                                   const struct nvdp__optimizer *optimizer) {
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (text == NULL) return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+    const struct nvdp_tensor_source tensors[] = {
+        {"parameters", NVDP_F32, 1, {params->total}, params->value},
+        {"first_moment", NVDP_F32, 1, {params->total}, optimizer->m},
+        {"second_moment", NVDP_F32, 1, {params->total}, optimizer->v},
+    };
+    const char *const metadata[] = {"format", "nvdp-state", "state", text, NULL};
+    nvdp_status status = nvdp_safetensors_write(params->ctx, path, 3, tensors, metadata);
+    free(text);
+    return status;
+}
+
+static nvdp_status read_vector(const char *path, const struct nvdp_safetensors *file,
+                               const char *name, const struct nvdp__params *params, float *to) {
+    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    if (info == NULL || info->dtype != NVDP_F32 || info->count != params->total) {
+        return nvdp__fail(params->ctx, NVDP_ERR_INPUT,
+                          "%s: tensor '%s': expected %zu F32 values, found %zu", path, name,
+                          params->total, info == NULL ? (size_t)0 : info->count);
+    }
+    nvdp_safetensors_read_f32(info, to);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__state_file_read(const char *path, struct nvdp__params *params,
+                                  struct nvdp__optimizer *optimizer, json_t **object) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_safetensors *file = NULL;
+    json_t *state = NULL;
+    NVDP_TRY(nvdp_safetensors_open(params->ctx, path, &file));
+    const char *text = nvdp_safetensors_metadata(file, "state");
+    state = text == NULL ? NULL : json_loads(text, 0, NULL);
+    if (state == NULL) {
+        status = nvdp__fail(params->ctx, NVDP_ERR_INPUT,
+                            "%s: expected a training state, found none", path);
+        goto cleanup;
+    }
+    NVDP_TRY(read_vector(path, file, "parameters", params, params->value));
+    NVDP_TRY(read_vector(path, file, "first_moment", params, optimizer->m));
+    NVDP_TRY(read_vector(path, file, "second_moment", params, optimizer->v));
+    nvdp__optimizer_restored(optimizer, params);
+    *object = state;
+    state = NULL;
+cleanup:
+    nvdp_safetensors_close(file);
+    json_decref(state);
+    return status;
+}
+
+/* --- a run's state --- */
 
 enum { COUNTERS = 7, QUANTITIES = 8 };
 

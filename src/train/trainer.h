@@ -67,13 +67,10 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *trainer, const struct nvdp
 void nvdp__trainer_count_steps(struct nvdp__trainer *trainer);
 size_t nvdp__trainer_longest(const struct nvdp__trainer *trainer);
 
-/* frozen.c: after the weights are in place; nothing where no layer is frozen. */
+/* After the weights are in place; nothing where no layer is frozen. */
 nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
 /* From now on the model runs whole, as a loaded one does. */
 void nvdp__trainer_close_prefix(struct nvdp__trainer *trainer);
-/* Scores of the validation texts. */
-nvdp_status nvdp__trainer_validate(struct nvdp__trainer *trainer, uint64_t seed,
-                                   struct nvdp_scores *scores);
 
 /* loop.c: all epochs from the present state on. */
 nvdp_status nvdp__trainer_run(struct nvdp__trainer *trainer);
@@ -103,7 +100,7 @@ nvdp_status nvdp__metrics_open(struct nvdp__trainer *trainer);
 nvdp_status nvdp__metrics_append(struct nvdp__trainer *trainer, json_t *line);
 json_t *nvdp__scores_json(const struct nvdp_scores *scores);
 
-/* score.c */
+/* metrics.c: a model's scores on a data set, over `draws` draws of its noise from first_draw on. */
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               uint32_t first_draw, size_t draws, struct nvdp_scores *scores);

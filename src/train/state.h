@@ -1,8 +1,8 @@
 /* What training needs to continue to the same bits, in one safetensors file: parameters, both
  * moments, and counters as JSON in the metadata key "state".  It is read with the same distrust as
  * any other file. */
-#ifndef NVDP_SRC_TRAIN_STATE_FILE_H
-#define NVDP_SRC_TRAIN_STATE_FILE_H
+#ifndef NVDP_SRC_TRAIN_STATE_H
+#define NVDP_SRC_TRAIN_STATE_H
 
 #include "train/optimizer.h"
 #include <jansson.h>
