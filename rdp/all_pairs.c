@@ -246,7 +246,8 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
                                   double *matrix, struct nvdp_pairs_summary *out) {
     const struct nvdp_posteriors *set = pairs->set;
     enum nvdp_adjacency adjacency = pass->adjacency;
-    struct nvdp_pairs_summary made = {.order = pass->order,
+    struct nvdp_pairs_summary made = {.struct_size = sizeof made,
+                                      .order = pass->order,
                                       .texts = set->texts,
                                       .adjacency = adjacency,
                                       .arithmetic = pass->arithmetic};

@@ -54,7 +54,7 @@ double nvdp__bdp_epsilon(const struct nvdp_bdp_config *config, double moment, in
  * the cost +inf; all X equal makes S 0 (log S = -inf) and the cost X/T. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp_bdp_config *config, double moment,
                                     double scale, size_t m, const double *x) {
-    struct nvdp_bdp_cost made = {.moment = moment, .m = m};
+    struct nvdp_bdp_cost made = {.struct_size = sizeof made, .moment = moment, .m = m};
     double max = 0;
     for (size_t j = 0; j < m; j++) {
         max = fmax(max, scale * x[j]);
@@ -107,10 +107,12 @@ static nvdp_status check_divergences(struct nvdp_context *ctx, size_t m, const d
 
 nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *config, double moment,
                      size_t m, const double *d, struct nvdp_bdp_cost *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__bdp_check(ctx, config));
     NVDP_RETURN_IF_FAILED(check_population(ctx, m, moment));
     NVDP_RETURN_IF_FAILED(check_divergences(ctx, m, d));
-    *out = nvdp__bdp_cost(config, moment, config->releases * moment, m, d);
+    struct nvdp_bdp_cost made = nvdp__bdp_cost(config, moment, config->releases * moment, m, d);
+    NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
 
@@ -146,6 +148,7 @@ static double subsampled(int moment, double rate, const double *const *d, size_t
 nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, const struct nvdp_bdp_config *config,
                                 int moment, double rate, size_t m, const double *const *d,
                                 struct nvdp_bdp_cost *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__bdp_check(ctx, config));
     NVDP_RETURN_IF_FAILED(check_population(ctx, m, moment));
     if (!(rate > 0 && rate <= 1)) {
@@ -160,7 +163,8 @@ nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, const struct nvdp_bdp_
     for (size_t j = 0; j < m; j++) {
         x[j] = subsampled(moment, rate, d, j);
     }
-    *out = nvdp__bdp_cost(config, moment, config->releases, m, x);
+    struct nvdp_bdp_cost made = nvdp__bdp_cost(config, moment, config->releases, m, x);
+    NVDP__GIVE(out, &made);
     free(x);
     return NVDP_OK;
 }

@@ -61,8 +61,14 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
     struct nvdp__pairs *pairs = NULL;
     double *own = NULL;
     bool sampled = false;
+    struct nvdp_pairs_summary made;
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(check(ctx, posteriors, config, &sampled));
-    if (sampled) return nvdp__pairs_sampled(ctx, posteriors, config, out);
+    if (sampled) {
+        NVDP_RETURN_IF_FAILED(nvdp__pairs_sampled(ctx, posteriors, config, &made));
+        NVDP__GIVE(out, &made);
+        return NVDP_OK;
+    }
     double *matrix = config->matrix;
     if (matrix == NULL) {
         NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, own, posteriors->texts * posteriors->texts));
@@ -72,7 +78,8 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
         .order = config->order, .adjacency = config->adjacency, .arithmetic = config->arithmetic};
     NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &pairs));
     NVDP_TRY(nvdp__pairs_pass(pairs, &pass, matrix));
-    NVDP_TRY(nvdp__pairs_summarize(pairs, &pass, matrix, out));
+    NVDP_TRY(nvdp__pairs_summarize(pairs, &pass, matrix, &made));
+    NVDP__GIVE(out, &made);
 cleanup:
     nvdp__pairs_free(pairs);
     free(own);
@@ -209,7 +216,8 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
         symmetric[m++] = fmax(work->matrix[i * texts + j], work->matrix[j * texts + i]);
     }
     if (m < 2) {
-        return (struct nvdp_bdp_cost){.moment = moment,
+        return (struct nvdp_bdp_cost){.struct_size = sizeof(struct nvdp_bdp_cost),
+                                      .moment = moment,
                                       .m = m,
                                       .cost = INFINITY,
                                       .epsilon = INFINITY,
@@ -347,7 +355,7 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     size_t texts = texts_of(config->max_pairs, whole->texts);
     size_t *index = nvdp__calloc(work->ctx, texts, sizeof *index);
     if (index == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp_renyi_pairs(work->ctx, whole, config, &report->pairs));
+    NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, &report->pairs));
     NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
     work->set = part;
     NVDP_TRY(run(work, report));
@@ -368,12 +376,13 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
                                  struct nvdp_privacy_report *out) {
     nvdp_status status = NVDP_OK;
     struct measure work = {.ctx = ctx, .set = posteriors, .config = config};
-    struct nvdp_privacy_report report = {0};
+    struct nvdp_privacy_report report = {.posterior = NVDP_RESULT(struct nvdp_posterior_summary)};
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, posteriors, &config->pairs, &work.sampled));
     NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
-    *out = report;
+    NVDP__GIVE(out, &report);
 cleanup:
     release(&work);
     return status;

@@ -2,7 +2,7 @@
 #ifndef NVDP_RDP_PAIRS_H
 #define NVDP_RDP_PAIRS_H
 
-#include "base/base.h"
+#include "base/schema.h"
 #include "rdp/divergence.h"
 #include "rdp/kernels.h"
 #include <nvdp/privacy.h>

@@ -288,6 +288,7 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
     const size_t texts = posteriors->texts;
     struct nvdp_posterior_summary made = {
         .texts = texts, .tokens = posteriors->offset[texts], .weighted = posteriors->alpha != NULL};
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     double *values = nvdp__calloc(ctx, texts, 3 * sizeof *values);
     if (values == NULL) return NVDP_ERR_MEMORY;
     double *vectors = values, *vectors_l2 = values + texts, *share = values + 2 * texts;
@@ -301,6 +302,6 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
     if (made.weighted) count_alpha(posteriors, made.tokens, &made);
     mean_gaussians(posteriors, made.tokens, &made);
     free(values);
-    *out = made;
+    NVDP__GIVE(out, &made);
     return NVDP_OK;
 }

@@ -2,6 +2,14 @@
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include <stdlib.h>
+#include <string.h>
+
+/* The report of a caller whose struct may be an older, shorter one. */
+static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report) {
+    struct nvdp_privacy_report made = {0};
+    memcpy(&made, report, nvdp__least(report->struct_size, sizeof made));
+    return made;
+}
 
 /* --- JSON.  json_pack keeps the order of its members, takes what it is given over, and fails where
  * any of it is NULL --- */
@@ -129,7 +137,8 @@ static json_t *pack_report(const struct nvdp_privacy_report *report) {
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
-    json_t *object = pack_report(report);
+    const struct nvdp_privacy_report from = whole(report);
+    json_t *object = pack_report(&from);
     if (object == NULL) {
         return nvdp__fail(
             ctx, NVDP_ERR_NUMERIC,
@@ -348,8 +357,9 @@ static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to)
 }
 
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
-    print_head(report, to);
-    print_divergences(report, to);
-    print_bayesian(report, to);
-    print_posterior(&report->posterior, to);
+    const struct nvdp_privacy_report from = whole(report);
+    print_head(&from, to);
+    print_divergences(&from, to);
+    print_bayesian(&from, to);
+    print_posterior(&from.posterior, to);
 }

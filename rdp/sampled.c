@@ -250,7 +250,8 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
     nvdp_status status = NVDP_OK;
     struct sampled work = {
         .ctx = ctx, .set = posteriors, .config = config, .order = nvdp__order(config->order)};
-    struct nvdp_pairs_summary made = {.order = config->order,
+    struct nvdp_pairs_summary made = {.struct_size = sizeof made,
+                                      .order = config->order,
                                       .adjacency = config->adjacency,
                                       .arithmetic = config->arithmetic,
                                       .texts = posteriors->texts};

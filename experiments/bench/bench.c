@@ -239,7 +239,7 @@ nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_c
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *posteriors = NULL;
     struct nvdp_pairs_config pairs = nvdp_pairs_config_default();
-    struct nvdp_pairs_summary summary = {0};
+    struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
     struct nvdp_bench_rd_result result = {0};
     double *seconds = NULL;
     pairs.order = config->order;

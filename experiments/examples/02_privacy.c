@@ -34,7 +34,7 @@ static nvdp_status make(struct nvdp_context *ctx, struct nvdp_posteriors **out) 
 int main(void) {
     struct nvdp_context *ctx = NULL;
     struct nvdp_posteriors *posteriors = NULL, *again = NULL;
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char path[64];
     int failed = 1;
     struct nvdp_privacy_config config = nvdp_privacy_config_default();

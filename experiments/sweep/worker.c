@@ -52,7 +52,7 @@ static nvdp_status train(const struct stage *at) {
 static nvdp_status measure(const struct stage *at) {
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp__run_options config = at->grid->measured;
     struct nvdp__output output = {0};
     char *text = NULL, *path = NULL;

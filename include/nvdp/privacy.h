@@ -26,14 +26,15 @@ struct nvdp_bdp_config nvdp_bdp_config_default(void);
 
 /** The cost of one text at one moment, with everything that enters it. */
 struct nvdp_bdp_cost {
-    double moment;   /**< k */
-    double cost;     /**< c(k) in nats, +inf where any divergence is */
-    double epsilon;  /**< [T cost - log(delta - spent)] / k in nats, spent = 1 - (1-gamma)^T */
-    size_t m;        /**< texts in the population */
-    double t;        /**< upper gamma-quantile of Student's t with m-1 degrees of freedom */
-    double log_mean; /**< log M */
-    double log_sd;   /**< log S, -inf where all are equal */
-    double max;      /**< max X */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double moment;      /**< k */
+    double cost;        /**< c(k) in nats, +inf where any divergence is */
+    double epsilon;     /**< [T cost - log(delta - spent)] / k in nats, spent = 1 - (1-gamma)^T */
+    size_t m;           /**< texts in the population */
+    double t;           /**< upper gamma-quantile of Student's t with m-1 degrees of freedom */
+    double log_mean;    /**< log M */
+    double log_sd;      /**< log S, -inf where all are equal */
+    double max;         /**< max X */
 };
 
 /** Bayesian DP of one text: Triastcyn & Faltings 2020, Theorem 2, from a finite population.  With
@@ -114,6 +115,7 @@ extern const double nvdp_alpha_width;
  * vectors r = 1..R of all its components (prior, tokens, padding; kappa each) with the expected
  * weights p_r = (alpha_i/kappa) / sum of all alpha. */
 struct nvdp_posterior_summary {
+    size_t struct_size;         /**< NVDP_RESULT() sets it */
     size_t texts;               /**< N */
     size_t tokens;              /**< T */
     bool weighted;              /**< false: a Gaussian mechanism; what rests on alpha is NaN or 0 */
@@ -140,6 +142,7 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
 
 /** Everything that is measured of a set of posteriors. */
 struct nvdp_privacy_report {
+    size_t struct_size;                      /**< NVDP_RESULT() sets it */
     struct nvdp_pairs_summary pairs;         /**< divergences over all pairs */
     struct nvdp_posterior_summary posterior; /**< what the posteriors look like */
     struct nvdp_bdp_config bdp;              /**< what the columns are about */

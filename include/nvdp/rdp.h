@@ -11,6 +11,7 @@
 #ifndef NVDP_RDP_H
 #define NVDP_RDP_H
 
+#include <nvdp/config.h>
 #include <nvdp/export.h>
 #include <nvdp/posteriors.h>
 
@@ -132,6 +133,7 @@ struct nvdp_pairs_sample {
 
 /** The divergences over all pairs of a data set. */
 struct nvdp_pairs_summary {
+    size_t struct_size;                    /**< NVDP_RESULT() sets it */
     double order;                          /**< l */
     enum nvdp_adjacency adjacency;         /**< which pairs */
     enum nvdp_pairs_arithmetic arithmetic; /**< how accurate */

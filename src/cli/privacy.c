@@ -103,7 +103,7 @@ static int measure(struct cli *cli, struct values *values, struct nvdp_posterior
     char *text = NULL;
     if (values->pairs != NULL) code = make_matrix(cli, values, posteriors->texts);
     if (code != CLI_SUCCESS) return code;
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     nvdp_status status = NVDP_OK;
     if (values->posteriors_out != NULL)
         status = nvdp_posteriors_write(cli->ctx, values->posteriors_out, posteriors);

@@ -383,6 +383,7 @@ static nvdp_status measure(struct export *export) {
     config.bdp.releases = (int)options->samples;
     /* the chance of a failing bound stays below a tenth of delta however many samples share it */
     config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
+    facts->privacy.struct_size = sizeof facts->privacy;
     NVDP_TRY(nvdp_privacy_measure(export->ctx, posteriors, &config, &facts->privacy));
     facts->measured = true;
 cleanup:

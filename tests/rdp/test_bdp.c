@@ -33,11 +33,11 @@ static struct nvdp_bdp_cost run(struct nvdp_context *ctx, const struct row *row,
         }
         rows[l] = d[l];
     }
-    struct nvdp_bdp_cost cost;
+    struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
     cr_assert_eq(nvdp_bdp_subsampled(ctx, config, row->moment, row->rate, M, rows, &cost), NVDP_OK,
                  "%s", nvdp_context_error(ctx));
     if (row->rate == 1) {
-        struct nvdp_bdp_cost plain;
+        struct nvdp_bdp_cost plain = NVDP_RESULT(struct nvdp_bdp_cost);
         cr_assert_eq(nvdp_bdp(ctx, config, row->moment, M, d[row->moment + 1], &plain), NVDP_OK);
         cr_expect_leq(support_relative(plain.cost, cost.cost, 0), 1e-14);
         cr_expect_leq(support_relative(plain.epsilon, cost.epsilon, 0), 1e-14);
@@ -86,7 +86,8 @@ Test(bdp, log_space) {
     for (int j = 0; j < 64; j++) {
         d[j] = 2000 + j / 64.0;
     }
-    struct nvdp_bdp_cost far, near;
+    struct nvdp_bdp_cost far = NVDP_RESULT(struct nvdp_bdp_cost),
+                         near = NVDP_RESULT(struct nvdp_bdp_cost);
     cr_assert_eq(nvdp_bdp(ctx, &config, 1.1, 64, d, &far), NVDP_OK);
     for (int j = 0; j < 64; j++) {
         d[j] -= 2000;
@@ -103,7 +104,7 @@ Test(bdp, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_bdp_config config = nvdp_bdp_config_default();
     double equal[3] = {2, 2, 2};
-    struct nvdp_bdp_cost cost;
+    struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
     cr_assert_eq(nvdp_bdp(ctx, &config, 2, 3, equal, &cost), NVDP_OK);
     cr_expect_float_eq(cost.cost, 4, 1e-15);
     cr_expect_eq(cost.log_sd, -INFINITY);
@@ -144,7 +145,7 @@ Test(bdp, subsampling_bounds) {
     /* an infinite divergence of an order that takes part */
     double d[3] = {1, INFINITY, 1};
     const double *rows[3] = {NULL, NULL, d};
-    struct nvdp_bdp_cost cost;
+    struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
     cr_assert_eq(nvdp_bdp_subsampled(ctx, &config, 1, 0.1, 3, rows, &cost), NVDP_OK);
     cr_expect_eq(cost.epsilon, INFINITY);
     cr_expect_eq(nvdp_bdp_subsampled(ctx, &config, 1, 0, 3, rows, &cost), NVDP_ERR_ARGUMENT);

@@ -25,7 +25,7 @@ static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nv
         d[m++] =
             fmax(nvdp_renyi_texts(moment + 1, set, i, j), nvdp_renyi_texts(moment + 1, set, j, i));
     }
-    struct nvdp_bdp_cost cost;
+    struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
     cr_assert_eq(nvdp_bdp(ctx, bdp, moment, m, d, &cost), NVDP_OK);
     return cost;
 }
@@ -65,7 +65,7 @@ static void compare_in(const struct made_texts *made, size_t count,
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     config.pairs.arithmetic = arithmetic;
     if (count < MOMENTS) {
         config.moments = moments;
@@ -77,7 +77,7 @@ static void compare_in(const struct made_texts *made, size_t count,
                  nvdp_context_error(ctx));
     check_column(ctx, set, &config, count, moments, &report.best);
     check_column(ctx, set, &config, 1, &config.bdp.published_moment, &report.published);
-    struct nvdp_pairs_summary alone;
+    struct nvdp_pairs_summary alone = NVDP_RESULT(struct nvdp_pairs_summary);
     double *again = calloc(made->texts * made->texts, sizeof *again);
     config.pairs.matrix = again;
     cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config.pairs, &alone), NVDP_OK);
@@ -125,7 +125,7 @@ static struct nvdp_privacy_report measure(const struct made_texts *made,
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
     config.pairs.adjacency = adjacency;
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     nvdp_posteriors_free(set);
@@ -268,7 +268,7 @@ Test(measure, arguments) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     double bad[] = {1, -1};
     config.moments = bad;
     config.moment_count = 2;
@@ -292,7 +292,7 @@ Test(measure, out_of_memory) {
     made.texts = 5;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
-    struct nvdp_privacy_report report = {.dim = 99};
+    struct nvdp_privacy_report report = {.struct_size = sizeof report, .dim = 99};
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
@@ -304,7 +304,7 @@ Test(measure, out_of_memory) {
     cr_expect_eq(status, NVDP_OK);
     cr_expect_gt(k, 10);
     cr_expect_eq(report.dim, 3);
-    struct nvdp_pairs_summary summary;
+    struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
     status = NVDP_ERR_MEMORY;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
         nvdp__fail_allocation(ctx, k);
@@ -312,6 +312,28 @@ Test(measure, out_of_memory) {
     }
     cr_expect_eq(status, NVDP_OK);
     nvdp__fail_allocation(ctx, 0);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* A program that was compiled when results had fewer members goes on working; one that does not say
+ * how large its result is is told so. */
+Test(measure, results_of_other_sizes) {
+    struct nvdp_context *ctx = support_context();
+    struct made_texts made = {
+        .texts = 5, .longest = 2, .dim = 2, .spread = 0.1, .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
+    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp_pairs_summary all = NVDP_RESULT(struct nvdp_pairs_summary), some = {0};
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &all), NVDP_OK);
+    cr_expect_eq(all.struct_size, sizeof all);
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &some), NVDP_ERR_ARGUMENT);
+    cr_expect(strstr(nvdp_context_error(ctx), "struct_size") != NULL);
+    some.struct_size = offsetof(struct nvdp_pairs_summary, sum);
+    some.sum.max = 77;
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &some), NVDP_OK);
+    cr_expect_eq(some.pairs, 20);
+    cr_expect_eq(some.sum.max, 77, "what the caller's struct does not have is not written");
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

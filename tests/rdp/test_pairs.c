@@ -16,7 +16,8 @@ static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors 
 /* The worst relative error, the same infinities, and the largest value to 1e-12 in both. */
 static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
-    struct nvdp_pairs_summary exact, fast;
+    struct nvdp_pairs_summary exact = NVDP_RESULT(struct nvdp_pairs_summary),
+                              fast = NVDP_RESULT(struct nvdp_pairs_summary);
     double *matrix[2] = {matrix_of(ctx, set, order, NVDP_PAIRS_EXACT, &exact),
                          matrix_of(ctx, set, order, NVDP_PAIRS_FAST, &fast)};
     double worst[2] = {0, 0};
@@ -108,7 +109,7 @@ Test(pairs, large_pseudo_counts) {
     static const double orders[] = {0.7, 1, 1.1, 3};
     for (int o = 0; o < 8; o++) {
         bool exact = o % 2 == 0;
-        struct nvdp_pairs_summary summary;
+        struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
         double *matrix = matrix_of(ctx, set, orders[o / 2],
                                    exact ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST, &summary);
         for (size_t k = 0; k < 81; k++) {
@@ -128,7 +129,9 @@ Test(pairs, any_number_of_threads_gives_the_same_bits) {
                               .spread = 0.25,
                               .with_alpha = true,
                               .policy = NVDP_LENGTH_HIDDEN};
-    struct nvdp_pairs_summary summary[3];
+    struct nvdp_pairs_summary summary[3] = {NVDP_RESULT(struct nvdp_pairs_summary),
+                                            NVDP_RESULT(struct nvdp_pairs_summary),
+                                            NVDP_RESULT(struct nvdp_pairs_summary)};
     double *matrix[3];
     for (int k = 0; k < 3; k++) {
         struct nvdp_context *ctx = support_context();
@@ -162,7 +165,7 @@ Test(pairs, summary_keeps_infinities) {
                               .policy = NVDP_LENGTH_HIDDEN,
                               .kappa = 2};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_pairs_summary s;
+    struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     double *matrix = matrix_of(ctx, set, 1.5, NVDP_PAIRS_FAST, &s);
     double sorted[30 * 29];
     size_t n = 0, infinite = 0;
@@ -209,7 +212,7 @@ Test(pairs, all_infinite) {
     set->offset[1] = 1;
     set->offset[2] = 3;
     set->offset[3] = 6;
-    struct nvdp_pairs_summary s;
+    struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     double *matrix = matrix_of(ctx, set, 1.1, NVDP_PAIRS_FAST, &s);
     cr_expect_eq(s.infinite, 6);
     cr_expect_eq(s.sum.quantile[0], INFINITY);
@@ -237,7 +240,7 @@ Test(pairs, same_length_only) {
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
     config.adjacency = NVDP_ADJACENT_SAME_LENGTH;
     config.matrix = matrix;
-    struct nvdp_pairs_summary s;
+    struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_OK);
     size_t pairs = 0;
     for (size_t i = 0; i < 20; i++) {
@@ -295,7 +298,7 @@ Test(pairs, progress_and_cancel) {
                               .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    struct nvdp_pairs_summary s = {.pairs = 77};
+    struct nvdp_pairs_summary s = {.struct_size = sizeof s, .pairs = 77};
     int reports = 0;
     int calls = 1;
     nvdp_context_set_progress(ctx, count, &reports);
@@ -318,7 +321,7 @@ Test(pairs, arguments) {
                               .with_alpha = true,
                               .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_pairs_summary s;
+    struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     double bad[] = {0, -1, NAN};
     for (int k = 0; k < 3; k++) {
         struct nvdp_pairs_config config = {.order = bad[k]};

@@ -20,7 +20,7 @@ static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alp
 
 static struct nvdp_posterior_summary summarize(struct nvdp_posteriors *set) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posterior_summary summary;
+    struct nvdp_posterior_summary summary = NVDP_RESULT(struct nvdp_posterior_summary);
     cr_assert_eq(nvdp_posteriors_summarize(ctx, set, &summary), NVDP_OK);
     nvdp_context_free(ctx);
     return summary;
@@ -101,7 +101,7 @@ Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
 static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = two_texts(ctx, with_alpha);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char *text = NULL;
     if (!with_alpha) snprintf(set->method, sizeof set->method, "vtdp");
     cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK);

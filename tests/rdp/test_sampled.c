@@ -15,7 +15,7 @@ static struct nvdp_pairs_summary summary_of(struct nvdp_context *ctx,
                                             const struct nvdp_posteriors *set, size_t max_pairs,
                                             uint64_t seed, enum nvdp_adjacency adjacency) {
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    struct nvdp_pairs_summary made;
+    struct nvdp_pairs_summary made = NVDP_RESULT(struct nvdp_pairs_summary);
     config.max_pairs = max_pairs;
     config.seed = seed;
     config.adjacency = adjacency;
@@ -122,7 +122,8 @@ Test(sampled, public_lengths) {
 }
 
 Test(sampled, any_number_of_threads_gives_the_same_bits) {
-    struct nvdp_pairs_summary got[2];
+    struct nvdp_pairs_summary got[2] = {NVDP_RESULT(struct nvdp_pairs_summary),
+                                        NVDP_RESULT(struct nvdp_pairs_summary)};
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp_context *ctx = support_context();
         cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
@@ -146,7 +147,7 @@ Test(sampled, many_texts) {
         set->logvar[i] = i == 77 ? 3 : 0;
     }
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    struct nvdp_pairs_summary s;
+    struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
     cr_expect(strstr(nvdp_context_error(ctx), "max_pairs") != NULL);
     s = summary_of(ctx, set, 10000, 1, NVDP_ADJACENT_ALL);
@@ -161,7 +162,7 @@ Test(sampled, arguments) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    struct nvdp_pairs_summary s;
+    struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     config.max_pairs = 1;
     cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
     double *matrix = calloc(90 * 90, sizeof *matrix);
@@ -180,7 +181,7 @@ Test(sampled, out_of_memory) {
     made.texts = 12;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
-    struct nvdp_privacy_report report = {.dim = 99};
+    struct nvdp_privacy_report report = {.struct_size = sizeof report, .dim = 99};
     config.pairs.max_pairs = 50;
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k;
@@ -201,7 +202,7 @@ Test(sampled, report) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp_privacy_config config = nvdp_privacy_config_default();
-    struct nvdp_privacy_report report;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char *text = NULL;
     config.pairs.max_pairs = 2000;
     cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK);
