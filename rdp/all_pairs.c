@@ -163,44 +163,6 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass 
     return NVDP_OK;
 }
 
-/* --- The largest divergences, evaluated once more in exact arithmetic --- */
-
-static double largest_finite(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
-                             enum nvdp__unit unit, const double *matrix) {
-    double most = 0;
-    for (size_t i = 0; i < set->texts; i++) {
-        double by = nvdp__divisor(set, unit, i);
-        for (size_t j = 0; j < set->texts; j++) {
-            double value = matrix[i * set->texts + j] / by;
-            if (value > most && value < INFINITY && nvdp__adjacent(set, adjacency, i, j)) {
-                most = value;
-            }
-        }
-    }
-    return most;
-}
-
-/* The pairs that may hold the largest finite value of a unit. */
-static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass, double *matrix) {
-    const struct nvdp_posteriors *set = pairs->set;
-    const struct nvdp__plan plan = nvdp__plan(pass->order, NVDP_PAIRS_EXACT);
-    const int threads = nvdp_context_threads(pairs->ctx);
-    for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
-        double from = (1 - NVDP__DOUBT) * largest_finite(set, pass->adjacency, unit, matrix);
-        if (from == 0) continue;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-        for (size_t i = 0; i < set->texts; i++) {
-            double by = nvdp__divisor(set, unit, i);
-            for (size_t j = 0; j < set->texts; j++) {
-                double *value = &matrix[i * set->texts + j];
-                if (!(*value / by >= from && *value / by < INFINITY)) continue;
-                if (!nvdp__adjacent(set, pass->adjacency, i, j)) continue;
-                *value = nvdp__pair_exact(pairs, &plan, i, j);
-            }
-        }
-    }
-}
-
 /* --- Statistics.  An infinite divergence takes part in every one of them: it makes the maximum and
  * the mean infinite, and stands above all others in the quantiles.  What is said of the finite
  * pairs alone has a name of its own --- */
@@ -242,6 +204,32 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp_adjacency adj
     return pairs;
 }
 
+/* The pairs that may hold the largest finite value of a unit, evaluated once more in exact
+ * arithmetic. */
+static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass, double *matrix,
+                   double *values) {
+    const struct nvdp_posteriors *set = pairs->set;
+    const struct nvdp__plan plan = nvdp__plan(pass->order, NVDP_PAIRS_EXACT);
+    const int threads = nvdp_context_threads(pairs->ctx);
+    for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
+        struct nvdp_divergence_summary found;
+        size_t infinite;
+        collect(set, pass->adjacency, unit, matrix, values, &found, &infinite);
+        double from = (1 - NVDP__DOUBT) * found.max_finite;
+        if (!(from > 0)) continue;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t i = 0; i < set->texts; i++) {
+            double by = nvdp__divisor(set, unit, i);
+            for (size_t j = 0; j < set->texts; j++) {
+                double *value = &matrix[i * set->texts + j];
+                if (!(*value / by >= from && *value / by < INFINITY)) continue;
+                if (!nvdp__adjacent(set, pass->adjacency, i, j)) continue;
+                *value = nvdp__pair_exact(pairs, &plan, i, j);
+            }
+        }
+    }
+}
+
 nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
                                   double *matrix, struct nvdp_pairs_summary *out) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -262,7 +250,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
                           "pairs: no two of the %zu texts have the same length", set->texts);
     }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(pairs->ctx, values, made.pairs));
-    if (pass->arithmetic == NVDP_PAIRS_FAST) refine(pairs, pass, matrix);
+    if (pass->arithmetic == NVDP_PAIRS_FAST) refine(pairs, pass, matrix, values);
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
         struct nvdp_divergence_summary *part = nvdp__summary_of(&made, unit);
         size_t n = collect(set, adjacency, unit, matrix, values, part, &made.infinite);

@@ -9,6 +9,7 @@
  * +inf where v <= 0, which is where the integral diverges. */
 #include "rdp/pairs.h"
 #include <float.h>
+#include <gsl/gsl_poly.h>
 
 /* --- The plain form --- */
 
@@ -103,32 +104,6 @@ static void functions(double order, double x, double value[FUNCTIONS]) {
     value[2] = (to - from) / (2 * x * t);
 }
 
-/* The polynomial through (x[k], y[k]): divided differences, then powers of x. */
-static void interpolate(int terms, const double *x, double *y, double *c) {
-    for (int step = 1; step < terms; step++) {
-        for (int k = terms - 1; k >= step; k--) {
-            y[k] = (y[k] - y[k - 1]) / (x[k] - x[k - step]);
-        }
-    }
-    for (int k = 0; k < terms; k++) {
-        c[k] = 0;
-    }
-    for (int k = terms - 1; k >= 0; k--) { /* c <- c (X - x[k]) + y[k] */
-        for (int j = terms - 1; j > 0; j--) {
-            c[j] = c[j - 1] - x[k] * c[j];
-        }
-        c[0] = y[k] - x[k] * c[0];
-    }
-}
-
-static double polynomial(const double *c, int terms, double x) {
-    double sum = 0;
-    for (int k = terms - 1; k >= 0; k--) {
-        sum = sum * x + c[k];
-    }
-    return sum;
-}
-
 /* The largest relative error between the points, of either direction. */
 static double deviation(double order, const struct nvdp__chebyshev *fit) {
     double worst = 0;
@@ -137,9 +112,9 @@ static double deviation(double order, const struct nvdp__chebyshev *fit) {
         double t = sqrt(x);
         double want[FUNCTIONS];
         functions(order, x, want);
-        worst = fmax(worst, fabs(polynomial(fit->mean, fit->terms, x) / want[0] - 1));
-        double even = polynomial(fit->even, fit->terms, x);
-        double odd = polynomial(fit->odd, fit->terms, x);
+        worst = fmax(worst, fabs(gsl_poly_eval(fit->mean, fit->terms, x) / want[0] - 1));
+        double even = gsl_poly_eval(fit->even, fit->terms, x);
+        double odd = gsl_poly_eval(fit->odd, fit->terms, x);
         for (int sign = -1; sign <= 1; sign += 2) {
             double g = want[1] + sign * t * want[2];
             double error = fabs(even + sign * t * odd - g) / g;
@@ -163,9 +138,12 @@ bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__che
             y[f][k] = value[f];
         }
     }
-    interpolate(terms, x, y[0], fit->mean);
-    interpolate(terms, x, y[1], fit->even);
-    interpolate(terms, x, y[2], fit->odd);
+    double *powers[FUNCTIONS] = {fit->mean, fit->even, fit->odd};
+    for (int f = 0; f < FUNCTIONS; f++) {
+        double divided[NVDP__WIDE_TERMS], work[NVDP__WIDE_TERMS];
+        gsl_poly_dd_init(divided, x, y[f], (size_t)terms);
+        gsl_poly_dd_taylor(powers[f], 0, divided, x, (size_t)terms, work);
+    }
     bool good = deviation(order, fit) <= fit_error;
     if (!good) fit->limit = -1;
     return good;

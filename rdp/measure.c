@@ -319,8 +319,6 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     memcpy(report->method, set->method, sizeof report->method);
     report->bdp_texts = set->texts;
     for (size_t i = 0; i < set->texts; i++) {
-        size_t components = nvdp_sample_components(set, i);
-        if (components > report->components) report->components = components;
         if (work->published[i].m < FEWEST) report->small_population = true;
     }
 }
@@ -361,10 +359,6 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     NVDP_TRY(run(work, report));
     report->published.worst_text = index[report->published.worst_text];
     report->best.worst_text = index[report->best.worst_text];
-    for (size_t i = 0; i < whole->texts; i++) {
-        size_t components = nvdp_sample_components(whole, i);
-        if (components > report->components) report->components = components;
-    }
 cleanup:
     nvdp_posteriors_free(part);
     free(index);
@@ -381,6 +375,9 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
     NVDP_TRY(check(ctx, posteriors, &config->pairs, &work.sampled));
     NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
+    for (size_t i = 0; i < posteriors->texts; i++) {
+        report.components = nvdp__most(report.components, nvdp_sample_components(posteriors, i));
+    }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     NVDP__GIVE(out, &report);
 cleanup:
