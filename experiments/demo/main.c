@@ -1,4 +1,4 @@
-/* nvdp-demo data DIR [SEED]: writes the demo's data sets.
+/* nvdp-demo data DIR [SEED [TEXTS]]: writes the demo's data sets, with so many training texts.
  *
  *   DIR/sentiment/{train,dev,test}.tsv    SST-2's columns
  *   DIR/paraphrase/{train,dev,test}.tsv   MRPC's columns
@@ -24,8 +24,6 @@ struct sizes {
     const char *split;
     size_t texts;
 };
-static const struct sizes splits[] = {
-    {"train", TRAIN_TEXTS}, {"dev", DEV_TEXTS}, {"test", TEST_TEXTS}};
 
 static FILE *open_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static FILE *open_file(const char *format, ...) {
@@ -96,7 +94,9 @@ static int make_directory(const char *directory, const char *name) {
     return -1;
 }
 
-static int write_all(const char *directory, long seed) {
+static int write_all(const char *directory, long seed, size_t train_texts) {
+    const struct sizes splits[] = {
+        {"train", train_texts}, {"dev", DEV_TEXTS}, {"test", TEST_TEXTS}};
     struct demo_random random;
     int failed = make_directory(directory, "") || make_directory(directory, "sentiment") ||
                  make_directory(directory, "names") || make_directory(directory, "paraphrase");
@@ -121,11 +121,14 @@ static int write_attack(const char *result, const char *attack) {
 }
 
 int main(int argc, char **argv) {
-    if (argc >= 3 && argc <= 4 && strcmp(argv[1], "data") == 0)
-        return write_all(argv[2], argc == 4 ? atol(argv[3]) : 1) == 0 ? 0 : 1;
+    if (argc >= 3 && argc <= 5 && strcmp(argv[1], "data") == 0) {
+        long seed = argc > 3 ? atol(argv[3]) : 1;
+        size_t texts = argc > 4 ? (size_t)atol(argv[4]) : TRAIN_TEXTS;
+        return write_all(argv[2], seed, texts) == 0 ? 0 : 1;
+    }
     if (argc == 4 && strcmp(argv[1], "attack") == 0)
         return write_attack(argv[2], argv[3]) == 0 ? 0 : 1;
-    fprintf(stderr,
-            "usage: nvdp-demo data DIR [SEED]\n       nvdp-demo attack RESULT.json ATTACK.json\n");
+    fprintf(stderr, "usage: nvdp-demo data DIR [SEED [TEXTS]]\n       nvdp-demo attack RESULT.json "
+                    "ATTACK.json\n");
     return 2;
 }

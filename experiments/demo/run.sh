@@ -1,19 +1,39 @@
 #!/usr/bin/env bash
-# The whole way on made-up texts: train, measure, share, reuse, attack, report.  usage: run.sh BUILD_DIR OUT_DIR
+# The whole way on made-up texts: train, measure, share, reuse, attack, report.  usage: run.sh BUILD_DIR OUT_DIR [small|standard|large]
 # The texts are opinions with the speaker's name in them; the label is the opinion, the name is private.
-# The encoder is the one in models/compact.
+# The encoder is the one in models/compact.  Without a size the machine's speed decides.
 set -euo pipefail
 build=${1:?build directory}
 out=${2:?output directory}
+size=${3:-}
 here=$(cd "$(dirname "$0")" && pwd)
 model=$here/../../models/compact
 nvdp=$build/nvdp
 demo=$build/nvdp-demo
 start=$(date +%s)
 
+# A size's training: steps of 32 texts of all runs together.  Two runs go on at a time; evaluation, sharing and readers take a third more.
+steps_of() { case $1 in small) echo 430 ;; standard) echo 900 ;; *) echo 1360 ;; esac; }
+if [ -z "$size" ]; then
+    step=$("$nvdp" bench train --model "$model" --method nvdp --batch 32 --length 24 --steps 5 --threads 1 --json --quiet |
+        sed -n 's/.*"min": *\([0-9.e+-]*\).*/\1/p')
+    cores=$(($(nproc) < 2 ? 1 : 2))
+    seconds() { awk -v s="$step" -v n="$(steps_of "$1")" -v c="$cores" 'BEGIN { printf "%.0f", s * n / c * 4 / 3 }'; }
+    size=standard
+    [ "$(seconds standard)" -le 150 ] || size=small
+    printf '== a step takes %.2f s on this machine: the %s demo, about %d s (standard %d s; run.sh BUILD_DIR OUT_DIR small|standard|large to choose)\n' \
+        "$step" "$size" "$(seconds "$size")" "$(seconds standard)"
+fi
+case $size in
+small) texts=1200 batch=16 epochs=3 lr=5e-4 lambdas=3e-3 ;; # one point of the trade-off; fewer texts want larger steps
+standard) texts=2000 batch=16 epochs=2 lr=3e-4 lambdas="3e-3, 3e-2" ;;
+large) texts=3000 batch=32 epochs=2 lr=3e-4 lambdas="3e-3, 3e-2" ;;
+*) echo "run.sh: size: expected small, standard or large, found '$size'" >&2 && exit 2 ;;
+esac
+
 rm -rf "$out/data" "$out/sweep"
 mkdir -p "$out"
-"$demo" data "$out/data"
+"$demo" data "$out/data" 1 $texts
 cat "$out"/data/sentiment/{train,dev}_names.txt >"$out/data/names.txt" # in the shared file's order
 
 # The longest runs first.  "nvdp kl": priced per nat and clipped, so that every divergence is finite.
@@ -22,11 +42,11 @@ cat >"$out/grid.json" <<JSON
   "tasks": ["sst2"],
   "data": "$out/data/sentiment",
   "model": "$model",
-  "batch": 32, "max_length": 32, "lr": 3e-4, "epochs": 2, "patience": 0, "seeds": [1],
+  "batch": $batch, "max_length": 32, "lr": $lr, "epochs": $epochs, "patience": 0, "seeds": [1],
   "lambdas": [1e-3],
   "methods": [
     "vtdp",
-    {"name": "nvdp kl", "method": "nvdp", "lambdas": [3e-3, 3e-2], "epochs": 4, "regularizer": "kl",
+    {"name": "nvdp kl", "method": "nvdp", "lambdas": [$lambdas], "epochs": 4, "regularizer": "kl",
      "kl_delay": 0.1, "kl_ramp": 0.8, "latent_dim": 32, "mu_tau": 0.3, "stdev_tau": 0.7, "alpha_tau": -3.5, "delta": 1,
      "clip_mu": 4, "clip_logvar_min": -1.5, "clip_logvar_max": 0, "clip_alpha_min": 0.6, "clip_alpha_max": 6,
      "clip_gradient": "inward"},
@@ -34,7 +54,7 @@ cat >"$out/grid.json" <<JSON
     "vib-fixed",
     "base"
   ],
-  "share": {"splits": "train,dev"},
+  "share": {"splits": "train,dev", "epochs": 10, "patience": 3},
   "attack": "$out/data/names.txt",
   "keep": "all"
 }
@@ -48,7 +68,7 @@ shared=$(echo "$out"/sweep/runs/sst2-nvdp-kl-*-l0.003-*)/shared.h5
 printf '\n== base would share plain embeddings: a probe for the name on those of the encoder (a layer more, no noise)\n'
 "$nvdp" train --task tsv --text-column text --label-column name --data "$out/data/names" --model "$model" \
     --method vtdp --stdev-tau 1e-3 --lambda-g 0 --freeze-layers 4 --cache "$out/cache" --max-length 32 --lr 1e-3 \
-    --epochs 2 --patience 0 --out "$out/probe" --overwrite --quiet
+    --batch 16 --epochs 6 --patience 0 --out "$out/probe" --overwrite --quiet
 "$demo" attack "$out/probe/result.json" "$base/attack.json"
 
 printf '\n== what the file of "nvdp kl" says of itself\n'

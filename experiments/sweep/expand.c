@@ -4,7 +4,6 @@
 
 #include "base/cache.h"
 #include "model/model.h"
-#include "options.h"
 #include "train/options.h"
 
 #include <ctype.h>
@@ -13,7 +12,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 10000, WHERE_SIZE = 512, DIGEST_DIGITS = 12, PART_SIZE = 160 };
+enum {
+    NAME_SIZE = 64,
+    QUOTE_SIZE = 64,
+    MOST_RUNS = 10000,
+    WHERE_SIZE = 512,
+    DIGEST_DIGITS = 12,
+    PART_SIZE = 160
+};
+
+/* --- options: named as on the command line, with '-' or '_', and kept as in run.json; which there are,
+ * and where they stand, is the training schema's to say --- */
+
+/* "max-length" as "max_length", "lambdas" as "lambda"; false where the name is too long for any. */
+static bool option_name(const char *given, char name[NAME_SIZE]) {
+    size_t length = strlen(given);
+    if (length >= NAME_SIZE) return false;
+    for (size_t i = 0; i <= length; i++) {
+        name[i] = given[i] == '-' ? '_' : given[i];
+    }
+    if (strcmp(name, "lambdas") == 0 || strcmp(name, "seeds") == 0) name[length - 1] = '\0';
+    return true;
+}
+
+/* The options that stand for the run as a whole are the sweep's to say; those of one call have no
+ * place in a grid. */
+static bool find(const char *name, struct nvdp__place *place) {
+    static const char *const reserved[] = {"out", "task", "method"};
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        if (strcmp(name, reserved[i]) == 0) return false;
+    }
+    return nvdp__schema_find(&nvdp__train_schema, name, place) &&
+           (place->row->traits & NVDP_TRAIT_UNSAVED) == 0;
+}
+
+static bool option_exists(const char *name) {
+    struct nvdp__place place;
+    return find(name, &place);
+}
+
+/* Whether it tells the bottleneck or its weight in the loss, which models without one have not. */
+static bool is_private(const char *name) {
+    struct nvdp__place place;
+    return find(name, &place) && (place.row->traits & NVDP_TRAIT_BOTTLENECK) != 0;
+}
+
+/* Whether `value` has the option's type; `where` and the name are for the message. */
+static nvdp_status check_option(struct nvdp_context *ctx, const char *where, const char *name,
+                                const json_t *value) {
+    struct nvdp__place place;
+    const char *expected = "text", *text = json_string_value(value);
+    bool good = text != NULL;
+    if (!find(name, &place))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, name);
+    switch (place.row->type) {
+    case NVDP_OPTION_FLAG:
+        expected = "true or false";
+        good = json_is_boolean(value);
+        break;
+    case NVDP_OPTION_INTEGER:
+    case NVDP_OPTION_SEED:
+        expected = "a whole number";
+        good = json_is_integer(value);
+        break;
+    case NVDP_OPTION_REAL: /* JSON files have words for infinities */
+        expected = "a number";
+        good = json_is_number(value) ||
+               (text != NULL && (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0));
+        break;
+    default:
+        break;
+    }
+    if (good) return NVDP_OK;
+    char found[QUOTE_SIZE] = "";
+    size_t length = json_dumpb(value, found, sizeof found - 1, JSON_COMPACT | JSON_ENCODE_ANY);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s, found %.*s", where, name,
+                      expected, (int)(sizeof found - 1),
+                      length > 0 && length < sizeof found ? found : "something else");
+}
+
+/* Sets it in a configuration of run.json's form. */
+static void set_option(json_t *config, const char *name, json_t *value) {
+    struct nvdp__place place;
+    if (!find(name, &place)) return;
+    for (size_t i = 0; place.row->sets != NULL && place.row->sets[i] != NULL; i++) {
+        set_option(config, place.row->sets[i], value);
+    }
+    if (place.row->sets != NULL) return;
+    json_object_set(place.parent == NULL ? config : json_object_get(config, place.parent),
+                    place.key, value);
+}
+
+/* --- layers: the file, per_task, per_method, the method's own entry --- */
 
 /* Members of the file and of a method's entry that are no training options. */
 static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
@@ -45,21 +135,20 @@ static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const 
 
 static nvdp_status layer_add(struct nvdp_context *ctx, const char *where, const char *key,
                              json_t *value, json_t *layer) {
-    char name[NVDP__OPTION_ROOM];
+    char name[NAME_SIZE];
     json_t *list = NULL;
     size_t i;
     const json_t *item;
-    if (!nvdp__option_name(key, name))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where,
-                          NVDP__OPTION_ROOM, key);
-    if (!nvdp__option_exists(name))
+    if (!option_name(key, name))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where, NAME_SIZE, key);
+    if (!option_exists(name))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
     NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
     nvdp_status status = NVDP_OK;
     json_array_foreach(list, i, item) {
-        if (status == NVDP_OK) status = nvdp__option_check(ctx, where, name, item);
+        if (status == NVDP_OK) status = check_option(ctx, where, name, item);
     }
     if (status == NVDP_OK && json_object_set(layer, name, list) != 0)
         status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -230,7 +319,7 @@ static void drop_private(json_t *options) {
     for (; at != NULL; at = next) {
         next = json_object_iter_next(options, at);
         const char *name = json_object_iter_key(at);
-        if (nvdp__option_is_private(name)) json_object_del(options, name);
+        if (is_private(name)) json_object_del(options, name);
     }
 }
 
@@ -292,9 +381,9 @@ static nvdp_status resolve(const struct part *part, const json_t *chosen,
     json_object_set(run->object, "data", path_of(part->root, "data", part->task));
     /* first, so that lambda_g and lambda_d can have the last word */
     value = json_object_get(chosen, "lambda");
-    if (value != NULL) nvdp__option_set(run->object, "lambda", value);
+    if (value != NULL) set_option(run->object, "lambda", value);
     json_object_foreach((json_t *)chosen, name, value) {
-        if (strcmp(name, "lambda") != 0) nvdp__option_set(run->object, name, value);
+        if (strcmp(name, "lambda") != 0) set_option(run->object, name, value);
     }
     run->config = nvdp__train_defaults();
     NVDP_RETURN_IF_FAILED(

@@ -158,112 +158,101 @@ static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct 
 /* --- what is measured: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp
  * reuse` --- */
 
-static const char *const privacy_keys[] = {"split",      "limit",     "batch",    "seed",
-                                           "max_pairs",  "order",     "delta",    "gamma",
-                                           "arithmetic", "adjacency", "releases", NULL};
-static const char *const share_keys[] = {"splits",   "samples", "limit", "measure_texts", "epochs",
-                                         "patience", "heads",   "lr",    "seed",          NULL};
-
-static nvdp_status check_keys(struct nvdp_context *ctx, const char *where, const json_t *object,
-                              const char *const *keys) {
+/* A key of "privacy": what it is, and where its value goes. */
+struct measure {
     const char *key;
-    const json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
-        size_t i = 0;
-        while (keys[i] != NULL && strcmp(keys[i], key) != 0)
-            i++;
-        if (keys[i] == NULL)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
-    }
-    return NVDP_OK;
-}
+    enum { TEXT, SIZE, SEED, COUNT, REAL, CHOICE } kind;
+    void *to;
+    double min, max;            /* REAL */
+    const char *const names[2]; /* CHOICE, in the order of the enumerators 0 and 1 */
+};
 
-static nvdp_status read_size(struct nvdp_context *ctx, const char *where, const json_t *object,
-                             const char *key, size_t *out) {
+static nvdp_status read_measure(struct nvdp_context *ctx, const char *where, const json_t *object,
+                                const struct measure *row) {
     int64_t whole = 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, key, (int64_t)*out, 0, INT64_MAX, &whole));
-    *out = (size_t)whole;
-    return NVDP_OK;
-}
-
-static nvdp_status read_seed(struct nvdp_context *ctx, const char *where, const json_t *object,
-                             uint64_t *out) {
-    int64_t whole = 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, "seed", (int64_t)*out, INT64_MIN, INT64_MAX, &whole));
-    *out = (uint64_t)whole;
-    return NVDP_OK;
-}
-
-/* One of two words. */
-static nvdp_status read_choice(struct nvdp_context *ctx, const char *where, const json_t *object,
-                               const char *key, const char *const names[2], int *out) {
+    int choice = 0;
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, key, names[*out], &text));
-    for (int i = 0; i < 2; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        *out = i;
+    switch (row->kind) {
+    case TEXT:
+        text = *(const char **)row->to;
+        return nvdp__json_string(ctx, where, object, row->key, text, row->to);
+    case REAL:
+        return nvdp__json_real(ctx, where, object, row->key, *(double *)row->to, row->min, row->max,
+                               row->to);
+    case SIZE:
+        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, where, object, row->key,
+                                             (int64_t) * (size_t *)row->to, 0, INT64_MAX, &whole));
+        *(size_t *)row->to = (size_t)whole;
         return NVDP_OK;
+    case SEED:
+        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, where, object, row->key,
+                                             (int64_t) * (uint64_t *)row->to, INT64_MIN, INT64_MAX,
+                                             &whole));
+        *(uint64_t *)row->to = (uint64_t)whole;
+        return NVDP_OK;
+    case COUNT:
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_int(ctx, where, object, row->key, *(int *)row->to, 1, INT32_MAX, &whole));
+        *(int *)row->to = (int)whole;
+        return NVDP_OK;
+    case CHOICE:
+        break;
     }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s or %s, found '%s'", where,
-                      key, names[0], names[1], text);
-}
-
-static nvdp_status read_pairs(struct nvdp_context *ctx, const char *where, const json_t *object,
-                              struct nvdp_pairs_config *pairs) {
-    static const char *const adjacencies[] = {
-        [NVDP_ADJACENT_ALL] = "all", [NVDP_ADJACENT_SAME_LENGTH] = "same-length"};
-    static const char *const arithmetics[] = {
-        [NVDP_PAIRS_FAST] = "fast", [NVDP_PAIRS_EXACT] = "exact"};
-    int64_t most = 0;
-    int adjacency = (int)pairs->adjacency, arithmetic = (int)pairs->arithmetic;
-    NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, where, object, "max_pairs", (int64_t)pairs->max_pairs,
-                                         0, INT64_MAX, &most));
+    memcpy(&choice, row->to, sizeof choice);
     NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, where, object, "order", pairs->order, 1e-6, INFINITY, &pairs->order));
-    NVDP_RETURN_IF_FAILED(read_choice(ctx, where, object, "adjacency", adjacencies, &adjacency));
-    NVDP_RETURN_IF_FAILED(read_choice(ctx, where, object, "arithmetic", arithmetics, &arithmetic));
-    pairs->max_pairs = (size_t)most;
-    pairs->adjacency = (enum nvdp_adjacency)adjacency;
-    pairs->arithmetic = (enum nvdp_pairs_arithmetic)arithmetic;
+        nvdp__json_string(ctx, where, object, row->key, row->names[choice], &text));
+    choice = strcmp(text, row->names[1]) == 0;
+    if (strcmp(text, row->names[choice]) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s or %s, found '%s'", where,
+                          row->key, row->names[0], row->names[1], text);
+    memcpy(row->to, &choice, sizeof choice);
     return NVDP_OK;
 }
 
 static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
                                 struct nvdp__grid *grid) {
-    char where[WHERE_SIZE];
+    struct nvdp_pairs_config *pairs = &grid->privacy.pairs;
     struct nvdp_bdp_config *bdp = &grid->privacy.bdp;
-    struct nvdp__run_options *measured = &grid->measured;
-    int64_t releases = 0;
-    snprintf(where, sizeof where, "%s: privacy", path);
+    const struct measure rows[] = {
+        {"split", TEXT, &grid->measured.split, 0, 0, {0}},
+        {"limit", SIZE, &grid->measured.limit, 0, 0, {0}},
+        {"batch", SIZE, &grid->measured.batch, 0, 0, {0}},
+        {"seed", SEED, &grid->measured.seed, 0, 0, {0}},
+        {"max_pairs", SIZE, &pairs->max_pairs, 0, 0, {0}},
+        {"order", REAL, &pairs->order, 1e-6, INFINITY, {0}},
+        {"adjacency", CHOICE, &pairs->adjacency, 0, 0, {"all", "same-length"}},
+        {"arithmetic", CHOICE, &pairs->arithmetic, 0, 0, {"fast", "exact"}},
+        {"delta", REAL, &bdp->delta, 1e-300, 1, {0}},
+        {"gamma", REAL, &bdp->gamma, 1e-300, 1, {0}},
+        {"releases", COUNT, &bdp->releases, 0, 0, {0}},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    char where[WHERE_SIZE];
+    const char *key;
+    const json_t *value;
     if (object != NULL && !json_is_object(object))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
                           path);
-    NVDP_RETURN_IF_FAILED(check_keys(ctx, where, object, privacy_keys));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(ctx, where, object, "split", measured->split, &measured->split));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, object, "limit", &measured->limit));
-    NVDP_RETURN_IF_FAILED(read_size(ctx, where, object, "batch", &measured->batch));
-    NVDP_RETURN_IF_FAILED(read_seed(ctx, where, object, &measured->seed));
-    NVDP_RETURN_IF_FAILED(read_pairs(ctx, where, object, &grid->privacy.pairs));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, where, object, "delta", bdp->delta, 1e-300, 1, &bdp->delta));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, where, object, "gamma", bdp->gamma, 1e-300, 1, &bdp->gamma));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, "releases", bdp->releases, 1, INT32_MAX, &releases));
-    bdp->releases = (int)releases;
-    grid->privacy.pairs.seed = grid->measured.seed;
+    snprintf(where, sizeof where, "%s: privacy", path);
+    json_object_foreach((json_t *)object, key, value) {
+        size_t i = 0;
+        while (i < ROWS && strcmp(rows[i].key, key) != 0) {
+            i++;
+        }
+        if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+    }
+    for (size_t i = 0; i < ROWS; i++) {
+        NVDP_RETURN_IF_FAILED(read_measure(ctx, where, object, &rows[i]));
+    }
+    pairs->seed = grid->measured.seed;
     return NVDP_OK;
 }
 
-/* Gives an option the value of a key, where the object has it. */
-static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *object,
-                              const char *key, struct nvdp_config *config, const char *name) {
-    const json_t *value = json_object_get(object, key);
-    if (value == NULL || json_is_null(value)) return NVDP_OK;
+/* Gives an option a value of the file. */
+static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *value,
+                              struct nvdp_config *config, const char *name) {
+    if (json_is_null(value)) return NVDP_OK;
     char *text = json_is_string(value)
                      ? nvdp__strdup(ctx, json_string_value(value))
                      : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
@@ -273,31 +262,40 @@ static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const
     return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
 }
 
-static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *value,
+static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *object,
                               struct nvdp__grid *grid) {
-    static const char *const of_reader[] = {"epochs", "patience", "heads", "lr", "seed"};
-    static const char *const of_release[] = {"samples", "limit", "measure_texts"};
+    struct nvdp_config *export = grid->exported, *reuse = grid->reuse;
+    const struct {
+        const char *key, *option;
+        struct nvdp_config *config;
+    } rows[] = {
+        {"splits", "split", export}, {"samples", "samples", export},
+        {"limit", "limit", export},  {"measure_texts", "measure_texts", export},
+        {"epochs", "epochs", reuse}, {"patience", "patience", reuse},
+        {"heads", "heads", reuse},   {"lr", "lr", reuse},
+        {"seed", "seed", reuse},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
     char where[WHERE_SIZE];
+    const char *key;
+    const json_t *value;
     snprintf(where, sizeof where, "%s: share", path);
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(grid->exported, "split", "train,dev"));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(grid->exported, "with-labels", "true"));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(grid->exported, "overwrite", "true"));
-    grid->share = json_is_true(value) || json_is_object(value);
-    if (value != NULL && !json_is_boolean(value) && !json_is_object(value))
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "split", "train,dev"));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "with-labels", "true"));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "overwrite", "true"));
+    grid->share = json_is_true(object) || json_is_object(object);
+    if (object != NULL && !json_is_boolean(object) && !json_is_object(object))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'share': expected true, false or an object such as {\"limit\": "
                           "2000}",
                           path);
-    if (!json_is_object(value)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(check_keys(ctx, where, value, share_keys));
-    NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, "splits", grid->exported, "split"));
-    for (size_t i = 0; i < sizeof of_release / sizeof of_release[0]; i++) {
-        NVDP_RETURN_IF_FAILED(
-            set_option(ctx, where, value, of_release[i], grid->exported, of_release[i]));
-    }
-    for (size_t i = 0; i < sizeof of_reader / sizeof of_reader[0]; i++) {
-        NVDP_RETURN_IF_FAILED(
-            set_option(ctx, where, value, of_reader[i], grid->reuse, of_reader[i]));
+    json_object_foreach((json_t *)object, key, value) {
+        size_t i = 0;
+        while (i < ROWS && strcmp(rows[i].key, key) != 0) {
+            i++;
+        }
+        if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+        NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, rows[i].config, rows[i].option));
     }
     return NVDP_OK;
 }

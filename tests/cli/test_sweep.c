@@ -1,5 +1,5 @@
 /* nvdp sweep as its users meet it. */
-#include "experiments/sweep/options.h"
+#include "experiments/sweep/internal.h"
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -139,16 +139,25 @@ static bool is_of_the_call(const char *name) {
 
 Test(sweep, a_grid_knows_every_option_of_train) {
     struct outcome help = program_expect(0, "train --help");
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("grid.json");
+    struct nvdp__grid grid;
     int options = 0;
     for (char *at = strstr(help.out, "  --"); at != NULL; at = strstr(at + 1, "  --")) {
-        char given[NVDP__OPTION_ROOM], name[NVDP__OPTION_ROOM];
+        char given[64], text[256];
         size_t length = strspn(at + 4, "abcdefghijklmnopqrstuvwxyz0123456789-");
         snprintf(given, sizeof given, "%.*s", (int)length, at + 4);
         if (length == 0 || is_of_the_call(given)) continue;
-        cr_assert(nvdp__option_name(given, name));
-        cr_expect(nvdp__option_exists(name), "--%s is unknown to grids", given);
+        /* an object is no value of any: only a known one's type is complained about */
+        snprintf(text, sizeof text, "{\"tasks\": [\"sst2\"], \"methods\": [\"nvdp\"], \"%s\": {}}",
+                 given);
+        support_write_text(path, text);
+        cr_expect_eq(nvdp__grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
+        cr_expect_null(strstr(nvdp_context_error(ctx), "unknown key"), "--%s is unknown to grids",
+                       given);
         options++;
     }
     cr_assert_gt(options, 45, "only %d options in the help", options);
+    nvdp_context_free(ctx);
     program_release(&help);
 }
