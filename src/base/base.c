@@ -18,22 +18,25 @@ static const double REPORT_INTERVAL = 0.1; /* seconds */
 
 /* --- messages --- */
 
+/* The arguments after `format` as text, which is an array. */
+#define FORMAT(text, format)                                                                       \
+    do {                                                                                           \
+        va_list args;                                                                              \
+        va_start(args, format);                                                                    \
+        if (vsnprintf(text, sizeof(text), format, args) < 0) (text)[0] = '\0';                     \
+        va_end(args);                                                                              \
+    } while (0)
+
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...) {
     char text[NVDP__MESSAGE_SIZE];
-    va_list args;
-    va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
-    va_end(args);
+    FORMAT(text, format);
     nvdp_context_set_error(ctx, text);
     return status;
 }
 
 nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *format, ...) {
     char text[NVDP__MESSAGE_SIZE], reason[256];
-    va_list args;
-    va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
-    va_end(args);
+    FORMAT(text, format);
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: %s", text, strerror_r(err, reason, sizeof reason));
 }
 
@@ -46,11 +49,8 @@ nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, cons
 
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...) {
     char text[NVDP__MESSAGE_SIZE];
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (length >= 0) nvdp_context_log(ctx, level, text);
+    FORMAT(text, format);
+    nvdp_context_log(ctx, level, text);
 }
 
 /* --- memory --- */
@@ -91,11 +91,11 @@ void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size) {
                    size);
         return NULL;
     }
-    size_t room = bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    size_t padded = bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
     void *memory = NULL;
     /* The hook is the library's alone: programs that take this file in have none. */
     bool fails = nvdp__allocation_fails != NULL && nvdp__allocation_fails(ctx);
-    if (!fails) memory = room >= LARGE ? large_memory(room) : small_memory(room);
+    if (!fails) memory = padded >= LARGE ? large_memory(padded) : small_memory(padded);
     if (memory == NULL) nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: %zu bytes", bytes);
     return memory;
 }
@@ -117,9 +117,9 @@ nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacit
 }
 
 char *nvdp__strdup(struct nvdp_context *ctx, const char *text) {
-    size_t room = strlen(text) + 1;
-    char *copy = nvdp__calloc(ctx, room, 1);
-    if (copy != NULL) memcpy(copy, text, room);
+    size_t size = strlen(text) + 1;
+    char *copy = nvdp__calloc(ctx, size, 1);
+    if (copy != NULL) memcpy(copy, text, size);
     return copy;
 }
 

@@ -1,6 +1,7 @@
 #include "base/cache.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,22 +49,12 @@ struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version,
 
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory) {
     if (nvdp__is_directory(directory)) return NVDP_OK;
-    char *parent = nvdp__strdup(ctx, directory);
-    if (parent == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP_OK;
-    size_t length = strlen(parent);
-    while (length > 1 && parent[length - 1] == '/') {
-        parent[--length] = '\0';
-    }
-    char *slash = strrchr(parent, '/');
-    if (slash != NULL && slash != parent) {
-        *slash = '\0';
-        NVDP_TRY(nvdp__make_directory(ctx, parent));
-    }
-    if (mkdir(directory, 0700) != 0 && !nvdp__is_directory(directory))
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot make the directory", directory));
-cleanup:
-    free(parent);
+    char *copy = nvdp__strdup(ctx, directory); /* dirname() writes into it */
+    if (copy == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__make_directory(ctx, dirname(copy));
+    if (status == NVDP_OK && mkdir(directory, 0700) != 0 && !nvdp__is_directory(directory))
+        status = nvdp__fail_errno(ctx, errno, "%s: cannot make the directory", directory);
+    free(copy);
     return status;
 }
 

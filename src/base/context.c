@@ -28,28 +28,20 @@ struct nvdp_context {
 
 /* --- status and version --- */
 
+static const struct {
+    const char *name, *text;
+} statuses[] = {
+#define STATUS(name, text) [NVDP_##name] = {#name, text},
+    NVDP_STATUS_MAP(STATUS)
+#undef STATUS
+};
+
 const char *nvdp_status_name(nvdp_status status) {
-    switch (status) {
-#define NVDP_STATUS_CASE(name, text)                                                               \
-    case NVDP_##name:                                                                              \
-        return #name;
-        NVDP_STATUS_MAP(NVDP_STATUS_CASE)
-#undef NVDP_STATUS_CASE
-    default:
-        return "UNKNOWN";
-    }
+    return (unsigned)status < NVDP_STATUS_COUNT ? statuses[status].name : "UNKNOWN";
 }
 
 const char *nvdp_status_text(nvdp_status status) {
-    switch (status) {
-#define NVDP_STATUS_CASE(name, text)                                                               \
-    case NVDP_##name:                                                                              \
-        return text;
-        NVDP_STATUS_MAP(NVDP_STATUS_CASE)
-#undef NVDP_STATUS_CASE
-    default:
-        return "unknown status";
-    }
+    return (unsigned)status < NVDP_STATUS_COUNT ? statuses[status].text : "unknown status";
 }
 
 const char *nvdp_version(void) {

@@ -17,31 +17,22 @@ static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 takes 65 MiB *
 
 /* --- files written whole or not at all --- */
 
-/* Renaming onto a device or a pipe would replace it rather than write to it. */
-static nvdp_status check_target(struct nvdp_context *ctx, const char *path, mode_t *mode) {
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        *mode = 0;
-        return NVDP_OK;
-    }
-    if (S_ISDIR(info.st_mode)) return nvdp__fail_errno(ctx, EISDIR, "%s: cannot write", path);
-    if (!S_ISREG(info.st_mode))
-        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
-    *mode = info.st_mode & 07777;
-    return NVDP_OK;
-}
-
-/* Creates an empty neighbour of path; a replaced file's permissions pass on to it. */
+/* Creates an empty neighbour of path; a replaced file's permissions pass on to it.  Renaming onto a
+ * device or a pipe would replace it rather than write to it. */
 static nvdp_status create_beside(struct nvdp_context *ctx, const char *path, char **name, int *fd) {
-    mode_t mode = 0;
-    NVDP_RETURN_IF_FAILED(check_target(ctx, path, &mode));
+    struct stat info;
+    bool replaced = stat(path, &info) == 0;
+    if (replaced && S_ISDIR(info.st_mode))
+        return nvdp__fail_errno(ctx, EISDIR, "%s: cannot write", path);
+    if (replaced && !S_ISREG(info.st_mode))
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
     for (int n = 0; n < MAX_NEIGHBOURS; n++) {
         char *beside = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
         if (beside == NULL) return NVDP_ERR_MEMORY;
         int opened = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         int err = errno;
         if (opened >= 0) {
-            if (mode != 0) (void)!fchmod(opened, mode);
+            if (replaced) (void)!fchmod(opened, info.st_mode & 07777);
             *name = beside;
             *fd = opened;
             return NVDP_OK;
@@ -151,7 +142,7 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
                             size_t *count) {
     nvdp_status status = NVDP_OK;
     char *text = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     size_t have = 0;
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -162,9 +153,9 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
     if (expected > limit)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found %zu", path,
                             limit, expected));
-    NVDP_TRY(nvdp__reserve(ctx, &text, &room, expected + 2, 1));
+    NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, expected + 2, 1));
     for (;;) {
-        ssize_t got = read(fd, text + have, room - have - 1);
+        ssize_t got = read(fd, text + have, capacity - have - 1);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
         if (got == 0) break;
@@ -172,7 +163,7 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
         if (have > limit)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found more",
                                 path, limit));
-        NVDP_TRY(nvdp__reserve(ctx, &text, &room, have + 2, 1));
+        NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, have + 2, 1));
     }
     text[have] = '\0';
     *bytes = text;
@@ -348,30 +339,20 @@ void nvdp__input_close(struct nvdp__input *input) {
 }
 
 static nvdp_status damaged(const struct nvdp__input *input, lzma_ret found) {
-    const char *what = "damaged data";
-    switch (found) {
-    case LZMA_MEM_ERROR:
+    if (found == LZMA_MEM_ERROR)
         return nvdp__fail(input->ctx, NVDP_ERR_MEMORY, "%s: out of memory", input->path);
-    case LZMA_MEMLIMIT_ERROR:
-        what = "a dictionary of more than 1 GiB";
-        break;
-    case LZMA_OPTIONS_ERROR:
-        what = "options of a later version of xz";
-        break;
-    case LZMA_BUF_ERROR:
-        what = "an end too early";
-        break;
-    default:
-        break;
-    }
     return nvdp__fail(input->ctx, NVDP_ERR_INPUT, "%s: expected a whole xz file, found %s",
-                      input->path, what);
+                      input->path,
+                      found == LZMA_MEMLIMIT_ERROR  ? "a dictionary of more than 1 GiB"
+                      : found == LZMA_OPTIONS_ERROR ? "options of a later version of xz"
+                      : found == LZMA_BUF_ERROR     ? "an end too early"
+                                                    : "damaged data");
 }
 
-static nvdp_status unpack(struct nvdp__input *input, size_t room, char *bytes, size_t *count) {
+static nvdp_status unpack(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
     lzma_stream *xz = &input->xz;
     xz->next_out = (uint8_t *)bytes;
-    xz->avail_out = room;
+    xz->avail_out = size;
     while (xz->avail_out > 0 && !input->ended) {
         if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
         xz->next_in = input->buffer + input->used;
@@ -381,15 +362,15 @@ static nvdp_status unpack(struct nvdp__input *input, size_t room, char *bytes, s
         if (found != LZMA_OK && found != LZMA_STREAM_END) return damaged(input, found);
         input->ended = found == LZMA_STREAM_END;
     }
-    *count = room - xz->avail_out;
+    *count = size - xz->avail_out;
     return NVDP_OK;
 }
 
-nvdp_status nvdp__input_read(struct nvdp__input *input, size_t room, char *bytes, size_t *count) {
-    if (input->packed) return unpack(input, room, bytes, count);
+nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
+    if (input->packed) return unpack(input, size, bytes, count);
     if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
     size_t left = input->have - input->used;
-    *count = left < room ? left : room;
+    *count = left < size ? left : size;
     memcpy(bytes, input->buffer + input->used, *count);
     input->used += *count;
     return NVDP_OK;

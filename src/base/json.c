@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { JSON_LIMIT = 1 << 28, QUOTE_ROOM = 64, INDENT = 2, DIGITS = 17 };
+enum { JSON_LIMIT = 1 << 28, QUOTE_SIZE = 64, INDENT = 2, DIGITS = 17 };
 
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
     nvdp_status status = NVDP_OK;
@@ -62,9 +62,9 @@ cleanup:
 static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char *key,
                          const json_t *found, const char *expected) {
     char *text = json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
-    bool cut = text != NULL && strlen(text) > QUOTE_ROOM;
+    bool cut = text != NULL && strlen(text) > QUOTE_SIZE;
     nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s, found %.*s%s", path, key, expected,
-               QUOTE_ROOM, text != NULL ? text : "something else", cut ? "..." : "");
+               QUOTE_SIZE, text != NULL ? text : "something else", cut ? "..." : "");
     free(text);
     return NVDP_ERR_INPUT;
 }
@@ -75,55 +75,28 @@ static const json_t *member(const json_t *object, const char *key) {
     return json_is_null(value) ? NULL : value;
 }
 
-static nvdp_status read_int(struct nvdp_context *ctx, const char *path, const json_t *value,
-                            const char *key, int64_t min, int64_t max, int64_t *out) {
-    if (!json_is_integer(value) || json_integer_value(value) < min ||
-        json_integer_value(value) > max) {
+nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const json_t *object,
+                           const char *key, int64_t fallback, int64_t min, int64_t max,
+                           int64_t *out) {
+    const json_t *value = member(object, key);
+    json_int_t whole = json_integer_value(value);
+    if (value != NULL && (!json_is_integer(value) || whole < min || whole > max)) {
         char expected[96];
         snprintf(expected, sizeof expected, "an integer from %lld to %lld", (long long)min,
                  (long long)max);
         return wrong(ctx, path, key, value, expected);
     }
-    *out = json_integer_value(value);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__json_int(struct nvdp_context *ctx, const char *path, const json_t *object,
-                           const char *key, int64_t fallback, int64_t min, int64_t max,
-                           int64_t *out) {
-    const json_t *value = member(object, key);
-    if (value != NULL) return read_int(ctx, path, value, key, min, max, out);
-    *out = fallback;
+    *out = value != NULL ? whole : fallback;
     return NVDP_OK;
 }
 
 nvdp_status nvdp__json_int_required(struct nvdp_context *ctx, const char *path,
                                     const json_t *object, const char *key, int64_t min, int64_t max,
                                     int64_t *out) {
-    const json_t *value = member(object, key);
-    if (value == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected an integer, found nothing", path,
-                          key);
-    return read_int(ctx, path, value, key, min, max, out);
-}
-
-static bool to_real(const json_t *value, double *real) {
-    if (json_is_number(value)) {
-        *real = json_number_value(value);
-        return true;
-    }
-    const char *text = json_string_value(value);
-    if (text == NULL) return false;
-    if (strcmp(text, "inf") == 0) {
-        *real = INFINITY;
-    } else if (strcmp(text, "-inf") == 0) {
-        *real = -INFINITY;
-    } else if (strcmp(text, "nan") == 0) {
-        *real = NAN;
-    } else {
-        return false;
-    }
-    return true;
+    if (member(object, key) != NULL)
+        return nvdp__json_int(ctx, path, object, key, min, min, max, out);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected an integer, found nothing", path,
+                      key);
 }
 
 nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const json_t *object,
@@ -133,8 +106,12 @@ nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const js
         *out = fallback;
         return NVDP_OK;
     }
-    double real = 0;
-    if (!to_real(value, &real) || !(real >= min && real <= max)) { /* a NaN is in no range */
+    const char *text = json_is_string(value) ? json_string_value(value) : "";
+    double real = json_is_number(value)       ? json_number_value(value)
+                  : strcmp(text, "inf") == 0  ? INFINITY
+                  : strcmp(text, "-inf") == 0 ? -INFINITY
+                                              : NAN;
+    if (!(real >= min && real <= max)) { /* a NaN is in no range */
         char expected[96];
         snprintf(expected, sizeof expected, "a number from %.9g to %.9g", min, max);
         return wrong(ctx, path, key, value, expected);

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_ROOM = 4096, START_FIELD = 22, AFTER_NAME = 3 };
+enum { LINE_SIZE = 4096, START_FIELD = 22, AFTER_NAME = 3 };
 
 /* Field 22 of /proc/self/stat, clock ticks after boot.  Field 2, the name in parentheses, may hold
  * anything; field 3 follows the last of them. */
@@ -23,7 +23,7 @@ static double start_ticks(const char *stat) {
 }
 
 double nvdp__process_age(void) {
-    char line[LINE_ROOM] = "";
+    char line[LINE_SIZE] = "";
     FILE *file = fopen("/proc/self/stat", "re");
     if (file == NULL) return NAN;
     bool read = fgets(line, sizeof line, file) != NULL;
@@ -42,16 +42,16 @@ size_t nvdp__peak_rss(void) {
     return (size_t)usage.ru_maxrss * 1024; /* kibibytes on Linux */
 }
 
-void nvdp__processor_name(size_t room, char *name) {
-    char line[LINE_ROOM];
-    snprintf(name, room, "unknown");
+void nvdp__processor_name(size_t size, char *name) {
+    char line[LINE_SIZE];
+    snprintf(name, size, "unknown");
     FILE *file = fopen("/proc/cpuinfo", "re");
     if (file == NULL) return;
     while (fgets(line, sizeof line, file) != NULL) {
         char *colon = strchr(line, ':');
         if (strncmp(line, "model name", strlen("model name")) != 0 || colon == NULL) continue;
         line[strcspn(line, "\n")] = '\0';
-        snprintf(name, room, "%s", colon[1] == ' ' ? colon + 2 : colon + 1);
+        snprintf(name, size, "%s", colon[1] == ' ' ? colon + 2 : colon + 1);
         break;
     }
     fclose(file);

@@ -10,6 +10,6 @@ double nvdp__process_age(void);
 /* Bytes of memory that were resident at most; 0 where unknown. */
 size_t nvdp__peak_rss(void);
 /* The processor's model name, as much as fits; "unknown" where /proc does not tell. */
-void nvdp__processor_name(size_t room, char *name);
+void nvdp__processor_name(size_t size, char *name);
 
 #endif

@@ -232,7 +232,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
 /* Lines of metrics.jsonl, and the last epoch that one of them tells of. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory, json_t *object) {
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     size_t lines = 0;
     json_int_t epochs = 0;
     char *path = nvdp__join(ctx, directory, "metrics.jsonl");
@@ -240,7 +240,7 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     FILE *file = fopen(path, "rbe");
     free(path);
     if (file == NULL) return NVDP_OK;
-    for (ssize_t size; (size = getline(&line, &room, file)) >= 0; lines++) {
+    for (ssize_t size; (size = getline(&line, &capacity, file)) >= 0; lines++) {
         json_t *entry = json_loadb(line, (size_t)size, 0, NULL); /* a torn last line is no error */
         const char *event = json_string_value(json_object_get(entry, "event"));
         if (event != NULL && strcmp(event, "epoch") == 0)

@@ -397,15 +397,15 @@ static nvdp_status allocate(struct encode *encode) {
             tokens = data->offset[end] - data->offset[first];
     }
     size_t wide = encode->config.hidden_size;
-    size_t room = tokens * wide;
-    if (texts * encode->outputs > room) room = texts * encode->outputs;
+    size_t floats = tokens * wide;
+    if (texts * encode->outputs > floats) floats = texts * encode->outputs;
     NVDP_RETURN_IF_FAILED(nvdp__bert_cache_create(encode->ctx, &encode->bert, false,
                                                   encode->options->all_layers, &encode->cache));
     plan(encode, tokens, texts);
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(encode->ctx, &encode->arena));
     plan(encode, tokens, texts);
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(encode->ctx, texts, data->longest, &encode->batch));
-    encode->host = nvdp__calloc(encode->ctx, room, sizeof(float));
+    encode->host = nvdp__calloc(encode->ctx, floats, sizeof(float));
     return encode->host != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 

@@ -18,7 +18,7 @@ struct nvdp__encode_limits {
     const char *directory; /* of the tokenizer, which is loaded for the first line with a text */
 };
 
-/* Reads a whole file: one JSON object a line, blank lines are passed over.
+/* Reads a whole file: one JSON object per line, blank lines are passed over.
  *   {"text": "...", "pair": "..." | null, "max_length": 128}    pair, max_length optional
  *   {"input_ids": [...], "token_type_ids": [...]}               types optional, 0
  * Other members are ignored; token ids win over a text.  Errors name PATH:LINE. */

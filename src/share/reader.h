@@ -75,7 +75,7 @@ nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, s
 
 /* --- labels, from a file of embeddings or from a text file --- */
 
-/* One label a text: a class number, or a score; NaN where a text has none. */
+/* One label per text: a class number, or a score; NaN where a text has none. */
 struct nvdp__labels {
     size_t count;
     float *value;   /* [count] */
@@ -83,7 +83,7 @@ struct nvdp__labels {
     char **name;    /* [classes] where the labels are words, else NULL */
 };
 
-/* From `path` (one label a line, in the order of the file's texts; an empty line: none), or where
+/* From `path` (one label per line, in the order of the file's texts; an empty line: none), or where
  * it is NULL from the file's own `label`.  Lines that are all whole numbers from 0 are class
  * numbers; other words are classes in the order of their bytes.  `like` (NULL: none) gives the
  * classes that may occur: those a reader was trained on. */

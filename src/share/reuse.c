@@ -271,7 +271,7 @@ static nvdp_status divide(struct reuse *reuse) {
 
 /* --- the reader --- */
 
-/* Adam moves every weight by about lr a step, and the wider a sum, the smaller the moves that it
+/* Adam moves every weight by about lr per step, and the wider a sum, the smaller the moves that it
  * stands.  1e-2 did best at widths of 4 and 16, anything from 3e-4 to 1e-2 well at 256. */
 static double learning_rate(const struct reuse *reuse) {
     if (reuse->options->lr > 0) return reuse->options->lr;

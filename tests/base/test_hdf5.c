@@ -93,7 +93,7 @@ Test(hdf5, every_type_and_rank_round_trips) {
     nvdp_context_free(ctx);
 }
 
-Test(hdf5, halves_round_to_nearest_even) {
+Test(hdf5, f16_rounds_to_nearest_even) {
     struct nvdp_context *ctx = support_context();
     const float values[4] = {1 + 0x1p-11f, 1 + 0x3p-11f, 1 + 0x1.8p-11f, -0.1f};
     const float want[4] = {1, 1 + 0x2p-10f, 1 + 0x1p-10f, -0x1.998p-4f};
