@@ -58,17 +58,14 @@ static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path)
 
 /* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
-    nvdp_status status = NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
     char *vocabulary = nvdp__join(t->ctx, directory, "vocab.txt");
-    char *config = nvdp__join(t->ctx, directory, "tokenizer_config.json");
-    if (vocabulary == NULL || config == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
-    NVDP_TRY(read_vocabulary(t, vocabulary));
-    if (nvdp__exists(config)) NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
-cleanup:
+    if (vocabulary == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = read_vocabulary(t, vocabulary);
     free(vocabulary);
-    free(config);
-    return status;
+    NVDP_RETURN_IF_FAILED(status);
+    return nvdp__json_read_optional(t->ctx, directory, "tokenizer_config.json",
+                                    &t->tokenizer_config);
 }
 
 static nvdp_status make_config(struct nvdp__pretrainer *t) {

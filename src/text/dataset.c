@@ -101,8 +101,7 @@ cleanup:
     return status;
 }
 
-/* Turns counts into offsets and sums up. */
-static void sum_up(struct nvdp_dataset *dataset) {
+nvdp_status nvdp__dataset_lay_out(struct nvdp_context *ctx, struct nvdp_dataset *dataset) {
     const bool *cut = nvdp__dataset_storage(dataset)->cut;
     for (size_t i = 0; i < dataset->count; i++) {
         size_t tokens = dataset->offset[i + 1];
@@ -110,26 +109,10 @@ static void sum_up(struct nvdp_dataset *dataset) {
         dataset->truncated += cut[i];
         dataset->offset[i + 1] += dataset->offset[i];
     }
-}
-
-static nvdp_status join_parts(struct nvdp_context *ctx, const struct part *part, size_t parts,
-                              const uint16_t *first, struct nvdp_dataset *dataset) {
-    sum_up(dataset);
     size_t tokens = dataset->offset[dataset->count];
     dataset->ids = nvdp__calloc(ctx, tokens, sizeof *dataset->ids);
     dataset->types = nvdp__calloc(ctx, tokens, sizeof *dataset->types);
-    if (dataset->ids == NULL || dataset->types == NULL) return NVDP_ERR_MEMORY;
-    for (size_t p = 0; p < parts; p++) {
-        if (part[p].count == 0) continue;
-        memcpy(dataset->ids + dataset->offset[part[p].first], part[p].ids,
-               part[p].count * sizeof *dataset->ids);
-    }
-    for (size_t i = 0; i < dataset->count; i++) {
-        for (size_t at = dataset->offset[i] + first[i]; at < dataset->offset[i + 1]; at++) {
-            dataset->types[at] = 1;
-        }
-    }
-    return NVDP_OK;
+    return dataset->ids == NULL || dataset->types == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
 nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
@@ -152,7 +135,16 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
         if (part[p].status != NVDP_OK)
             NVDP_TRY(nvdp__fail(ctx, part[p].status, "out of memory while tokenizing"));
     }
-    NVDP_TRY(join_parts(ctx, part, parts, first, dataset));
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, dataset));
+    for (size_t p = 0; p < parts; p++) {
+        if (part[p].count > 0)
+            memcpy(dataset->ids + dataset->offset[part[p].first], part[p].ids,
+                   part[p].count * sizeof *dataset->ids);
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t at = dataset->offset[i] + first[i]; at < dataset->offset[i + 1]; at++)
+            dataset->types[at] = 1;
+    }
 cleanup:
     for (size_t p = 0; part != NULL && p < parts; p++) {
         free(part[p].ids);
@@ -217,10 +209,7 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
         if (from->label != NULL) dataset->label[i] = from->label[row];
         nvdp__dataset_storage(dataset)->cut[i] = nvdp__dataset_storage(from)->cut[row];
     }
-    sum_up(dataset);
-    dataset->ids = nvdp__calloc(ctx, dataset->offset[n], sizeof *dataset->ids);
-    dataset->types = nvdp__calloc(ctx, dataset->offset[n], sizeof *dataset->types);
-    if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, dataset));
     for (size_t i = 0; i < n; i++) {
         size_t start = from->offset[rows[i]];
         size_t bytes = (from->offset[rows[i] + 1] - start) * sizeof *from->ids;

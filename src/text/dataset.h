@@ -19,6 +19,10 @@ nvdp__dataset_storage(const struct nvdp_dataset *dataset) {
 nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
                                  struct nvdp_dataset **out);
 
+/* Where offset[i + 1] and `cut` tell of each text how many tokens it has and whether it was cut:
+ * turns counts into offsets, sums up, allocates ids and types. */
+nvdp_status nvdp__dataset_lay_out(struct nvdp_context *ctx, struct nvdp_dataset *dataset);
+
 struct nvdp__text {
     const char *text, *pair; /* pair NULL: none */
     size_t text_size, pair_size;

@@ -139,25 +139,6 @@ static bool labels_fit(const struct nvdp_dataset *dataset) {
     return true;
 }
 
-static void fill_tokens(const struct arrays *a, struct nvdp_dataset *dataset) {
-    for (size_t i = 0; i < dataset->count; i++) {
-        size_t length = u32_at(a->length, i);
-        size_t end = dataset->offset[i] + length;
-        for (size_t t = dataset->offset[i] + u32_at(a->first, i); t < end; t++) {
-            dataset->types[t] = 1;
-        }
-        dataset->offset[i + 1] = end;
-        if (length > dataset->longest) dataset->longest = length;
-        bool cut = a->cut[i] != 0;
-        nvdp__dataset_storage(dataset)->cut[i] = cut;
-        dataset->truncated += cut;
-    }
-    memcpy(dataset->ids, a->ids, a->head.tokens * sizeof *dataset->ids);
-    memcpy(dataset->index, a->index, dataset->count * sizeof *dataset->index);
-    if (dataset->label != NULL)
-        memcpy(dataset->label, a->label, dataset->count * sizeof *dataset->label);
-}
-
 /* `count` texts, each ending with a NUL. */
 static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const char *bytes,
                                 const char ***out) {
@@ -181,14 +162,23 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labelled != 0, &dataset));
     dataset->task = layout.task;
-    dataset->ids = nvdp__calloc(ctx, a->head.tokens, sizeof *dataset->ids);
-    dataset->types = nvdp__calloc(ctx, a->head.tokens, sizeof *dataset->types);
-    if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    fill_tokens(a, dataset);
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    for (size_t i = 0; i < dataset->count; i++) {
+        dataset->offset[i + 1] = u32_at(a->length, i);
+        storage->cut[i] = a->cut[i] != 0;
+    }
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, dataset));
+    for (size_t i = 0; i < dataset->count; i++) {
+        for (size_t t = dataset->offset[i] + u32_at(a->first, i); t < dataset->offset[i + 1]; t++)
+            dataset->types[t] = 1;
+    }
+    memcpy(dataset->ids, a->ids, a->head.tokens * sizeof *dataset->ids);
+    memcpy(dataset->index, a->index, dataset->count * sizeof *dataset->index);
+    if (dataset->label != NULL)
+        memcpy(dataset->label, a->label, dataset->count * sizeof *dataset->label);
     if (a->head.names > 0) {
-        const char ***labels = &nvdp__dataset_storage(dataset)->labels;
-        NVDP_TRY(unpack_names(ctx, a->head.names, a->names, labels));
-        dataset->task.labels = *labels;
+        NVDP_TRY(unpack_names(ctx, a->head.names, a->names, &storage->labels));
+        dataset->task.labels = storage->labels;
         dataset->task.classes = (int)a->head.names;
     }
     if (a->head.id_bytes > 0) NVDP_TRY(unpack_names(ctx, a->head.texts, a->id_text, &dataset->id));
