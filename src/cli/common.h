@@ -3,7 +3,6 @@
 #define NVDP_CLI_COMMON_H
 
 #include "experiments/sweep/sweep.h"
-#include "options.h"
 #include <jansson.h>
 #include <nvdp.h>
 
@@ -102,12 +101,32 @@ int cli_resolve_cache(struct cli *cli, bool no_cache);
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 
+/* --- options.c ---
+ * Options of a subcommand: the library's for its kind of work and its own, as one configuration
+ * (nvdp/config.h), filled from the command line by argp and from --config FILE.json.
+ *
+ * To port a subcommand to a kind of work of the library: name the constructor in its struct
+ * cli_command (`.create = nvdp_train_config_create`), move the library's rows from its table to the
+ * library's, and pass cli->config to the function that does the work.  Rows that stay name with
+ * `.after` the option that they stand behind in --help. */
+
+/* Makes cli->config: the command's options with `values` behind its own rows; reads cli->argv and
+ * the files it names.  The files' values come first, so that flags win. */
+int cli_parse(struct cli *cli, void *values);
+/* Whether the option was given, on the command line or in a file. */
+bool cli_given(const struct cli *cli, const char *name);
+/* The first option that was given and is in `names` (`among`) or is not (else); NULL: none.  Common
+ * options do not count. */
+const char *cli_given_one(const struct cli *cli, const char *const *names, bool among);
+/* Refuses where an option that is needed is missing. */
+int cli_need(struct cli *cli);
+
 /* --- sweep_table.c --- */
 /* Shows a sweep's state: a table that stays in its place on a terminal, a line every half a minute
  * elsewhere. */
 void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state);
 
-/* --- progress.c --- */
+/* --- output.c --- */
 void cli_meter_open(struct cli_meter *meter);
 void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
                     const struct nvdp_progress *progress);
@@ -117,7 +136,6 @@ void cli_meter_clear(struct cli_meter *meter);
 enum { CLI_DURATION_ROOM = 32 };
 void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 
-/* --- output.c --- */
 /* Prints the one object of --json and releases it (NULL: out of memory); returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
 /* A finite number, or the strings "inf", "-inf", as in all files of the library; NaN, which stands

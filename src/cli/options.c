@@ -1,5 +1,3 @@
-#include "options.h"
-
 #include "common.h"
 #include <argp.h>
 #include <stdio.h>
@@ -69,23 +67,18 @@ static int refuse(struct cli *cli, nvdp_status status) {
 
 /* A list's values are joined by commas. */
 static int set(struct cli *cli, const struct cli_setting *setting) {
-    char *joined = NULL;
     const char *value = setting->value;
-    for (const struct cli_setting *s = cli->setting;
-         setting->option->type == NVDP_OPTION_LIST && s < setting; s++) {
-        if (s->option != setting->option) continue;
-        char *longer = NULL;
-        if (asprintf(&longer, "%s%s%s", joined != NULL ? joined : s->value,
-                     joined != NULL ? "," : "", joined != NULL ? s->value : "") < 0)
-            longer = NULL;
-        free(joined);
-        joined = longer;
-    }
-    if (joined != NULL) {
-        char *whole = NULL;
-        if (asprintf(&whole, "%s,%s", joined, setting->value) < 0) whole = NULL;
-        free(joined);
-        value = joined = whole;
+    char *joined = NULL;
+    size_t size = 0;
+    if (setting->option->type == NVDP_OPTION_LIST) {
+        FILE *list = open_memstream(&joined, &size);
+        if (list == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
+        for (const struct cli_setting *s = cli->setting; s <= setting; s++) {
+            if (s->option == setting->option)
+                fprintf(list, "%s%s", ftell(list) > 0 ? "," : "", s->value);
+        }
+        if (fclose(list) != 0) return cli_error(cli, CLI_FAILURE, "out of memory");
+        value = joined;
     }
     nvdp_status status = nvdp_config_set(cli->config, setting->option->name, value);
     free(joined);
@@ -94,7 +87,7 @@ static int set(struct cli *cli, const struct cli_setting *setting) {
 
 static int apply(struct cli *cli) {
     int code = CLI_SUCCESS, place = 0;
-    for (size_t i = 0; i < cli->settings && code == CLI_SUCCESS; i++) {
+    for (size_t i = 0; i < cli->settings; i++) {
         if (strcmp(cli->setting[i].option->name, "config") != 0) continue;
         nvdp_status status = nvdp_config_load(cli->config, cli->setting[i].value);
         if (status != NVDP_OK) return refuse(cli, status);

@@ -1,4 +1,5 @@
-/* Results on stdout: tables for people, one object for programs. */
+/* What the user sees: results on stdout, tables for people and one object for programs; progress on
+ * stderr. */
 #include "common.h"
 
 #include <errno.h>
@@ -7,7 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
+
+/* --- results --- */
 
 enum { COLUMN = 18 };
 
@@ -81,4 +86,122 @@ int cli_write_text(struct cli *cli, const char *path, const char *text) {
     }
     free(beside);
     return code;
+}
+
+/* --- progress --- */
+
+enum { LINE_ROOM = 256, LEAST_BAR = 10, MOST_BAR = 40, DEFAULT_COLUMNS = 80 };
+static const double bar_interval = 0.1;
+static const double line_interval = 10;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void cli_meter_open(struct cli_meter *meter) {
+    const char *term = getenv("TERM");
+    meter->terminal = isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
+    meter->last_update = now();
+}
+
+void cli_meter_clear(struct cli_meter *meter) {
+    if (meter->lines > 0) fprintf(stderr, "\033[%dA\r\033[J", meter->lines);
+    if (meter->drawn) fputs("\r\033[K", stderr);
+    meter->lines = 0;
+    meter->drawn = false;
+}
+
+static void append(char *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(char *line, const char *format, ...) {
+    size_t used = strlen(line);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + used, LINE_ROOM - used, format, args);
+    va_end(args);
+}
+
+void cli_duration(double seconds, char text[CLI_DURATION_ROOM]) {
+    unsigned long whole = (unsigned long)fmin(fmax(seconds, 0), 1e9);
+    if (whole >= 3600) {
+        snprintf(text, CLI_DURATION_ROOM, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60,
+                 whole % 60);
+    } else {
+        snprintf(text, CLI_DURATION_ROOM, "%lu:%02lu", whole / 60, whole % 60);
+    }
+}
+
+static void append_duration(char *line, double seconds) {
+    char text[CLI_DURATION_ROOM];
+    cli_duration(seconds, text);
+    append(line, "%s", text);
+}
+
+/* Everything but the bar: "540/1200 steps  812 token/s  loss 0.3122  ETA 1:02". */
+static void describe(const struct nvdp_progress *progress, char *line) {
+    append(line, "%llu", (unsigned long long)progress->done);
+    if (progress->total > 0) append(line, "/%llu", (unsigned long long)progress->total);
+    append(line, " %ss", progress->unit != NULL ? progress->unit : "item");
+    if (isfinite(progress->rate) && progress->rate > 0)
+        append(line, progress->rate < 10 ? "  %.2f %s/s" : "  %.0f %s/s", progress->rate,
+               progress->rate_unit != NULL ? progress->rate_unit : "item");
+    if (!isnan(progress->loss)) append(line, "  loss %.4f", progress->loss);
+    if (!isnan(progress->accuracy)) append(line, "  accuracy %.3f", progress->accuracy);
+    if (progress->finished) {
+        append(line, "  in ");
+        append_duration(line, progress->elapsed_seconds);
+    } else if (isfinite(progress->eta_seconds)) {
+        append(line, "  ETA ");
+        append_duration(line, progress->eta_seconds);
+    }
+}
+
+static int columns(void) {
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return DEFAULT_COLUMNS;
+}
+
+static void draw_bar(const struct nvdp_progress *progress, const char *text) {
+    char head[LINE_ROOM] = "";
+    append(head, "%-10s", progress->phase != NULL ? progress->phase : "");
+    int width = columns();
+    int room = width - (int)strlen(head) - (int)strlen(text) - 12;
+    fputs("\r\033[K", stderr);
+    if (progress->total == 0 || room < LEAST_BAR) {
+        fprintf(stderr, "%.*s", width - 1, head);
+        int left = width - 1 - (int)strlen(head);
+        fprintf(stderr, "%.*s", left > 0 ? left : 0, text);
+    } else {
+        int bar = room < MOST_BAR ? room : MOST_BAR;
+        double share = fmin((double)progress->done / (double)progress->total, 1);
+        int filled = (int)(share * bar);
+        char cells[MOST_BAR + 1] = "";
+        memset(cells, '.', (size_t)bar);
+        memset(cells, '#', (size_t)filled);
+        fprintf(stderr, "%s[%s] %3d%%  %s", head, cells, (int)(share * 100), text);
+    }
+    fflush(stderr);
+}
+
+void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
+                    const struct nvdp_progress *progress) {
+    double time = now();
+    double interval = meter->terminal ? bar_interval : line_interval;
+    if (meter->terminal && progress->finished) {
+        cli_meter_clear(meter);
+        return;
+    }
+    if (time - meter->last_update < interval) return;
+    meter->last_update = time;
+    char text[LINE_ROOM] = "";
+    describe(progress, text);
+    if (meter->terminal) {
+        draw_bar(progress, text);
+        meter->drawn = true;
+    } else {
+        fprintf(stderr, "%s: %s: %s\n", cli->name, progress->phase != NULL ? progress->phase : "",
+                text);
+    }
 }

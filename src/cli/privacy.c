@@ -25,7 +25,6 @@ static const char *const arithmetics[] = {
 };
 
 static const struct nvdp_option options[] = {
-
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
      NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run"},
     {"adjacency", NVDP_OPTION_CHOICE, "A",

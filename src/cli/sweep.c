@@ -1,6 +1,5 @@
 /* nvdp sweep: every run of a grid, resumable, by any number of processes. */
 #include "common.h"
-#include "run_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +15,6 @@ struct values {
 #define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
 static const struct nvdp_option options[] = {
-
     {"out", NVDP_OPTION_TEXT, "DIR", "directory of the sweep; several processes may work on one",
      AT(out), .group = "Sweep:"},
     {"jobs", NVDP_OPTION_INTEGER, "N", "runs at a time, each with its share of the threads",
@@ -29,7 +27,12 @@ static const struct nvdp_option options[] = {
      "seconds of silence after which a process on another machine counts as dead and its "
      "run is taken over",
      AT(stale_seconds)},
-    CLI_CACHE_OPTIONS(struct values),
+    {"cache", NVDP_OPTION_TEXT, "DIR",
+     "folder that keeps tokens and frozen layers' states between runs (default "
+     "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
+     AT(cache), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"no-cache", NVDP_OPTION_FLAG, NULL, "keep nothing between runs",
+     NVDP_OPTION_AT(struct values, no_cache)},
     {"dry-run", NVDP_OPTION_FLAG, NULL, "print the runs, their steps and memory; run nothing",
      NVDP_OPTION_AT(struct values, dry_run)},
     {0},

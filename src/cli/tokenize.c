@@ -19,7 +19,6 @@ struct values {
 #define AT(field) NVDP_OPTION_AT(struct values, field)
 
 static const struct nvdp_option options[] = {
-
     {"model", NVDP_OPTION_TEXT, "DIR", "directory with vocab.txt", AT(model), .group = "Options:"},
     {"jsonl", NVDP_OPTION_FLAG, NULL,
      "lines are objects with text, pair, max_length; print input_ids and types", AT(jsonl)},
