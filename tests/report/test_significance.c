@@ -85,3 +85,19 @@ Test(significance, holm) {
     cr_expect_eq(adjusted[0], 1);
     cr_expect_eq(adjusted[1], 1);
 }
+
+/* Scores that no distribution function of GSL may see as they are: its error handler would end the
+ * program. */
+Test(significance, scores_out_of_range) {
+    const double odd[] = {NAN, INFINITY, -INFINITY, 0, 5e-324, 1e308, -1e308, 1};
+    for (int i = 0; i < 8; i++) {
+        for (int j = 0; j < 8; j++) {
+            const double a[] = {odd[i], odd[j], 1}, b[] = {odd[j], 0.5, odd[i]};
+            for (size_t n = 0; n <= 3; n++) {
+                struct nvdp__paired pair = nvdp__paired_t(n, a, b);
+                cr_expect_eq(pair.n, n);
+                cr_expect(isnan(pair.p) || (pair.p >= 0 && pair.p <= 1), "%g", pair.p);
+            }
+        }
+    }
+}
