@@ -55,11 +55,11 @@ static const char *opinion(struct demo_random *random, bool positive) {
 
 /* "the ending was quite moving" or its negation of the opposite, "... was not dull". */
 static void clause(struct demo_random *random, const char *subject, bool positive, char *out,
-                   size_t room) {
+                   size_t size) {
     if (demo_below(random, 4) == 0) {
-        snprintf(out, room, "%s was not %s", subject, opinion(random, !positive));
+        snprintf(out, size, "%s was not %s", subject, opinion(random, !positive));
     } else {
-        snprintf(out, room, "%s was %s %s", subject, PICK(random, degrees),
+        snprintf(out, size, "%s was %s %s", subject, PICK(random, degrees),
                  opinion(random, positive));
     }
 }

@@ -42,7 +42,7 @@ struct nvdp_sweep_config {
     int jobs;             /* runs at a time, each in a process with its share of the threads; 1 */
     bool retry_failed;    /* try again what had failed when this call began */
     bool leave;           /* return when there is nothing to begin, though others still work */
-    double stale_seconds; /* a holder on another machine that is silent for so long is taken for
+    double stale_seconds; /* a process on another machine that is silent for so long is taken for
                              dead; 120 */
     nvdp_sweep_fn report; /* a few times a second, from the calling thread; NULL: none */
     void *user;

@@ -61,9 +61,9 @@ static void write_result(const char *folder, const struct made_run *run) {
 }
 
 /* All tokens in two bins of log10 alpha, [-1, -.75) and [0, .25): a quarter, three quarters. */
-static void append_posterior(char *text, size_t room, const struct made_run *run) {
+static void append_posterior(char *text, size_t size, const struct made_run *run) {
     size_t used = strlen(text);
-    used += (size_t)snprintf(text + used, room - used,
+    used += (size_t)snprintf(text + used, size - used,
                              ", \"posterior\": {\"effective_vectors\": {\"mean\": %.17g, "
                              "\"quantiles\": {\"0.05\": %.17g, \"0.95\": %.17g}}, "
                              "\"token_share\": {\"mean\": 0.5}, \"mean_abs_mu\": 0.25, "
@@ -72,9 +72,9 @@ static void append_posterior(char *text, size_t room, const struct made_run *run
                              run->vectors, run->vectors / 2, run->vectors * 2);
     for (int bin = 0; bin < NVDP_ALPHA_BINS; bin++) {
         int count = bin == 28 ? 10 : bin == 32 ? 30 : 0;
-        used += (size_t)snprintf(text + used, room - used, "%s%d", bin > 0 ? "," : "", count);
+        used += (size_t)snprintf(text + used, size - used, "%s%d", bin > 0 ? "," : "", count);
     }
-    snprintf(text + used, room - used, "]}}");
+    snprintf(text + used, size - used, "]}}");
 }
 
 /* Per component and dimension: a hundredth of the sum. */

@@ -17,8 +17,8 @@ struct made_run {
     double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
     double share;           /* of infinite pairs */
     double bdp_best, bdp_published;
-    const char *options; /* members more of run.json's config: "\"epochs\": 3" */
-    const char *nvib;    /* members of its nvib: "\"latent_dim\": 16" */
+    const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
+    const char *nvib;    /* fields of its nvib: "\"latent_dim\": 16" */
     const char *label;   /* of sweep.json */
     double vectors;      /* effective ones; 0: no posterior section */
 };
