@@ -1,4 +1,9 @@
-/* BERT's configuration, as in a Hugging Face directory's config.json. */
+/**
+ * @file
+ * BERT's configuration, as in a Hugging Face directory's config.json, and new models of it.
+ *
+ * Devlin, Chang, Lee & Toutanova (2019), BERT: pre-training of deep bidirectional transformers.
+ */
 #ifndef NVDP_BERT_H
 #define NVDP_BERT_H
 
@@ -7,48 +12,108 @@
 
 NVDP_BEGIN_DECLS
 
-enum nvdp_activation { NVDP_GELU, NVDP_GELU_NEW };
-
-struct nvdp_bert_config {
-    size_t hidden_size;
-    size_t num_hidden_layers;
-    size_t num_attention_heads;
-    size_t intermediate_size;
-    size_t vocab_size;
-    size_t max_position_embeddings;
-    size_t type_vocab_size;
-    double layer_norm_eps;
-    enum nvdp_activation hidden_act;
-    double hidden_dropout_prob;
-    double attention_probs_dropout_prob;
-    double initializer_range;
-    int64_t pad_token_id;
+/** The inner layers' activation. */
+enum nvdp_activation {
+    NVDP_ACTIVATION_GELU,    /**< x Phi(x) (Hendrycks & Gimpel 2016): "gelu". */
+    NVDP_ACTIVATION_GELU_NEW /**< Its tanh form: "gelu_new". */
 };
 
-/* BERT-base-uncased. */
+/** The members of config.json, under their own names. */
+struct nvdp_bert_config {
+    size_t hidden_size;                  /**< D, numbers per token's state; 1 to 65536. */
+    size_t num_hidden_layers;            /**< Layers; 1 to 1024. */
+    size_t num_attention_heads;          /**< Heads per layer; a divisor of hidden_size. */
+    size_t intermediate_size;            /**< Width of the inner layers; 1 to 1048576. */
+    size_t vocab_size;                   /**< Pieces; 1 to 16777216. */
+    size_t max_position_embeddings;      /**< The longest text, in tokens; 1 to 1048576. */
+    size_t type_vocab_size;              /**< Segments; 1 to 1024. */
+    double layer_norm_eps;               /**< Added to LayerNorm's variances; 1e-30 to 1. */
+    enum nvdp_activation hidden_act;     /**< The inner layers' activation. */
+    double hidden_dropout_prob;          /**< Probability, on states; 0 to 0.99. */
+    double attention_probs_dropout_prob; /**< Probability, on attention's weights; 0 to 0.99. */
+    double initializer_range;            /**< Standard deviation of initial weights; 0 to 10. */
+    int64_t pad_token_id;                /**< The piece that padding is; 0 to vocab_size - 1. */
+};
+
+/**
+ * BERT-base-uncased.
+ *
+ * @return its configuration.
+ */
 struct nvdp_bert_config nvdp_bert_config_default(void);
-/* One of Google's uncased sizes: "tiny", "mini", "small", "base", "large" (Turc et al. 2019; Devlin
- * et al. 2019).  NVDP_ERR_ARGUMENT for another name; the message lists them. */
+
+/**
+ * One of Google's uncased sizes (Turc et al. 2019; Devlin et al. 2019).
+ *
+ * @param ctx where errors are recorded.
+ * @param name "tiny", "mini", "small", "base" or "large".
+ * @param out the configuration; untouched on error.
+ * @return NVDP_ERR_ARGUMENT for another name; the message lists them.
+ */
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out);
-/* NVDP_ERR_ARGUMENT naming the field, the value, the allowed range. */
+
+/**
+ * Whether a configuration is one that the encoder computes.
+ *
+ * @param ctx where errors are recorded.
+ * @param config the configuration.
+ * @return NVDP_ERR_ARGUMENT where a member is out of its range; the message names the member, the
+ *         value and the range.
+ */
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
-/* DIR/config.json; missing fields take BERT-base's defaults except hidden_size, num_hidden_layers,
- * num_attention_heads, intermediate_size and vocab_size, which are required. */
+
+/**
+ * Reads DIR/config.json.  Members that it lacks take BERT-base's values, except hidden_size,
+ * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size, which are required.
+ *
+ * @param ctx where errors are recorded.
+ * @param directory a Hugging Face directory.
+ * @param out the configuration; untouched on error.
+ * @return NVDP_ERR_IO where the file cannot be read; NVDP_ERR_INPUT where it is no JSON, a member is
+ *         missing or out of its range, or it describes a variant that shares BERT's tensor names but
+ *         computes something else; NVDP_ERR_MEMORY.
+ */
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out);
-/* Elements of the encoder with pooler. */
+
+/**
+ * How many numbers the encoder with its pooler has.
+ *
+ * @param config a configuration that nvdp_bert_config_check accepts.
+ * @return elements of all tensors.
+ */
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config);
-/* NVDP_ERR_INPUT where DIR's vocab.txt has another number of pieces than config.json says. */
+
+/**
+ * Whether a directory's vocabulary and configuration fit each other.
+ *
+ * @param ctx where errors are recorded.
+ * @param directory the directory, for the message.
+ * @param config its configuration.
+ * @param tokenizer_size pieces in its vocab.txt.
+ * @return NVDP_ERR_INPUT where the two numbers differ; the message has both.
+ */
 nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,
                                        const struct nvdp_bert_config *config,
                                        size_t tokenizer_size);
-/* Makes a Hugging Face directory of a BERT with random weights: config.json, model.safetensors
- * (F32) and, where vocab_path is not NULL, a copy of that vocab.txt, which must have vocab_size
- * lines. The same seed gives the same weights.  A directory that is not empty is NVDP_ERR_ARGUMENT.
+
+/**
+ * Makes a Hugging Face directory of a BERT with random weights: config.json, model.safetensors
+ * (float32) and, where a vocabulary is given, a copy of it as vocab.txt.  The same seed gives the
+ * same weights.
+ *
+ * @param ctx where errors are recorded.
+ * @param config the configuration.
+ * @param seed of the weights: normal(0, initializer_range), biases 0, LayerNorm 1 and 0.
+ * @param vocab_path a file of vocab_size lines; NULL: none.
+ * @param directory new or empty.
+ * @return NVDP_ERR_ARGUMENT for a configuration out of range or a directory that is not empty;
+ *         NVDP_ERR_INPUT for a vocabulary of another size; NVDP_ERR_IO; NVDP_ERR_MEMORY.
  */
 nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                                     uint64_t seed, const char *vocab_path, const char *directory);
 
 NVDP_END_DECLS
+
 #endif

@@ -1,4 +1,7 @@
-/* In what arithmetic matrix products run. */
+/**
+ * @file
+ * In what arithmetic matrix products run.
+ */
 #ifndef NVDP_PRECISION_H
 #define NVDP_PRECISION_H
 
@@ -7,24 +10,50 @@
 
 NVDP_BEGIN_DECLS
 
+/** Arithmetic of models and encoders. */
 enum nvdp_precision {
-    NVDP_PRECISION_F32, /* float32 throughout */
-    /* The encoder's products, attention's among them, and the bottleneck's dense layers take
-     * bfloat16 operands and sum in float32; what in the encoder only products and activations read
-     * again is kept as bfloat16.  Parameters, their gradients, optimiser, residual stream,
-     * LayerNorm, softmax, the sealed block's attention, heads, losses and noise stay float32. */
+    NVDP_PRECISION_F32, /**< float32 throughout. */
+    /**
+     * The encoder's products, attention's among them, and the mechanisms' dense layers take bfloat16
+     * operands and sum in float32; what in the encoder only products and activations read again is
+     * kept as bfloat16.  Parameters, their gradients, optimiser, residual stream, LayerNorm,
+     * softmax, the sealed block's attention, heads, losses and noise stay float32.
+     */
     NVDP_PRECISION_BF16
 };
-const char *nvdp_precision_name(enum nvdp_precision precision); /* "f32", "bf16" */
 
-/* Why bfloat16 products are not to be had here (the build lacks oneDNN, the processor lacks the
- * instructions), NULL where they are. */
+/**
+ * A precision's name.
+ *
+ * @param precision the precision.
+ * @return "f32" or "bf16".
+ */
+const char *nvdp_precision_name(enum nvdp_precision precision);
+
+/**
+ * Whether bfloat16 products are to be had here.
+ *
+ * @return why not (the build lacks oneDNN, the processor lacks the instructions); NULL where they are.
+ */
 const char *nvdp_bf16_missing(void);
 
-/* For the models and encoders made from now on; default f32.  Where bf16 is not to be had they
- * compute in f32, and a notice says why. */
+/**
+ * Chooses the precision of the models and encoders made from now on; before: f32.  Where bf16 is not
+ * to be had they compute in f32, and a notice says why.
+ *
+ * @param ctx the context.
+ * @param precision the precision.
+ */
 void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision);
+
+/**
+ * The precision that was chosen.
+ *
+ * @param ctx the context.
+ * @return the precision, whether or not it is to be had.
+ */
 enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx);
 
 NVDP_END_DECLS
+
 #endif

@@ -82,4 +82,14 @@ void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
 void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy);
 void nvdp__meter_end(struct nvdp__meter *meter);
 
+/* Until every file has the scoped names. */
+#define NVDP_F64 NVDP_DTYPE_F64
+#define NVDP_F32 NVDP_DTYPE_F32
+#define NVDP_F16 NVDP_DTYPE_F16
+#define NVDP_BF16 NVDP_DTYPE_BF16
+#define NVDP_I64 NVDP_DTYPE_I64
+#define NVDP_I32 NVDP_DTYPE_I32
+#define NVDP_GELU NVDP_ACTIVATION_GELU
+#define NVDP_GELU_NEW NVDP_ACTIVATION_GELU_NEW
+
 #endif

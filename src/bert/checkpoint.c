@@ -1,14 +1,14 @@
-/* model.safetensors against the table of parameters. */
+/* model.safetensors against the table of parameters; new models. */
 #include "bert/checkpoint.h"
 
 #include "base/file.h"
-#include "bert/safetensors_write.h"
+#include "bert/encoder.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 14, NAME_ROOM = 160, SHAPE_ROOM = 256, FEW = 3, GROUPS = 12, LIST_ROOM = 2400 };
+enum { PIECE = 1 << 14, NAME_SIZE = 160, SHAPE_SIZE = 256, FEW = 3, GROUPS = 12, LIST_SIZE = 2400 };
 #define WEIGHTS "model.safetensors"
 
 /* Names for one notice: a few are listed; more are counted by the part of the model they are of. */
@@ -45,27 +45,27 @@ static void list_add(struct list *list, const char *name) {
     list->grouped++;
 }
 
-static void append(char text[LIST_ROOM], const char *format, ...)
+static void append(char text[LIST_SIZE], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void append(char text[LIST_ROOM], const char *format, ...) {
+static void append(char text[LIST_SIZE], const char *format, ...) {
     size_t used = strlen(text);
     va_list args;
     va_start(args, format);
-    vsnprintf(text + used, LIST_ROOM - used, format, args);
+    vsnprintf(text + used, LIST_SIZE - used, format, args);
     va_end(args);
 }
 
 static void list_notice(struct nvdp_context *ctx, const struct list *list, const char *path,
                         const char *what) {
     if (list->count == 0) return;
-    char text[LIST_ROOM] = "";
+    char text[LIST_SIZE] = "";
     for (size_t i = 0; list->count <= FEW && i < list->count; i++) {
         append(text, "%s%s", i > 0 ? ", " : "", list->few[i]);
     }
     for (size_t i = 0; list->count > FEW && i < list->groups; i++) {
         const struct group *group = &list->group[i];
         /* A foreign name may be of any length. */
-        int length = group->length < NAME_ROOM ? (int)group->length : NAME_ROOM;
+        int length = group->length < NAME_SIZE ? (int)group->length : NAME_SIZE;
         append(text, "%s%.*s%s (%zu)", i > 0 ? ", " : "", length, group->name,
                group->name[group->length] != '\0' ? ".*" : "", group->count);
     }
@@ -89,14 +89,14 @@ struct loading {
 };
 
 /* name with LayerNorm's parameters under their older names: weight gamma, bias beta. */
-static bool older_name(const char *name, char older[NAME_ROOM]) {
+static bool older_name(const char *name, char older[NAME_SIZE]) {
     static const char *const rename[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"},
                                             {"LayerNorm.bias", "LayerNorm.beta"}};
     size_t length = strlen(name);
     for (int i = 0; i < 2; i++) {
         size_t tail = strlen(rename[i][0]);
         if (length < tail || strcmp(name + length - tail, rename[i][0]) != 0) continue;
-        snprintf(older, NAME_ROOM, "%.*s%s", (int)(length - tail), name, rename[i][1]);
+        snprintf(older, NAME_SIZE, "%.*s%s", (int)(length - tail), name, rename[i][1]);
         return true;
     }
     return false;
@@ -108,7 +108,7 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
     const char *const spelling[] = {name, bare};
     for (int i = 0; i < 2; i++) {
         const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, spelling[i]);
-        char older[NAME_ROOM];
+        char older[NAME_SIZE];
         if (found == NULL && older_name(spelling[i], older))
             found = nvdp_safetensors_find(file, older);
         if (found != NULL) return found;
@@ -116,26 +116,27 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
     return NULL;
 }
 
-static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_ROOM]) {
-    size_t used = (size_t)snprintf(text, SHAPE_ROOM, "[");
+static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_SIZE]) {
+    size_t used = (size_t)snprintf(text, SHAPE_SIZE, "[");
     for (int i = 0; i < rank; i++) {
         used +=
-            (size_t)snprintf(text + used, SHAPE_ROOM - used, "%s%zu", i > 0 ? ", " : "", shape[i]);
+            (size_t)snprintf(text + used, SHAPE_SIZE - used, "%s%zu", i > 0 ? ", " : "", shape[i]);
     }
-    snprintf(text + used, SHAPE_ROOM - used, "]");
+    snprintf(text + used, SHAPE_SIZE - used, "]");
     return text;
 }
 
 static bool is_floating(enum nvdp_dtype dtype) {
-    return dtype == NVDP_F64 || dtype == NVDP_F32 || dtype == NVDP_F16 || dtype == NVDP_BF16;
+    return dtype == NVDP_DTYPE_F64 || dtype == NVDP_DTYPE_F32 || dtype == NVDP_DTYPE_F16 ||
+           dtype == NVDP_DTYPE_BF16;
 }
 
 static nvdp_status match(struct loading *loading, size_t index) {
     struct nvdp_context *ctx = loading->params->ctx;
     const struct nvdp__param *param = &loading->params->entry[index];
     const struct nvdp_tensor_info *found = find(loading->file, param->name);
-    char expected[SHAPE_ROOM];
-    char have[SHAPE_ROOM];
+    char expected[SHAPE_SIZE];
+    char have[SHAPE_SIZE];
     shape_text(param->rank, param->shape, expected);
     if (found == NULL && (param->flags & NVDP__PARAM_OPTIONAL) != 0) {
         list_add(&loading->missing, param->name);
@@ -298,7 +299,7 @@ static void fetch(size_t index, size_t first, size_t n, void *out, void *user) {
 
 nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
                                   const struct nvdp__params *params) {
-    return nvdp__checkpoint_save_as(dev, directory, params, NVDP_F32);
+    return nvdp__checkpoint_save_as(dev, directory, params, NVDP_DTYPE_F32);
 }
 
 nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
@@ -320,5 +321,66 @@ nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char 
 cleanup:
     free(source);
     free(path);
+    return status;
+}
+
+/* ---- a BERT with random weights, as a Hugging Face directory ---- */
+
+enum { VOCABULARY_LIMIT = 1 << 28 };
+
+static size_t count_lines(const char *text, size_t size) {
+    size_t lines = 0;
+    for (size_t i = 0; i < size; i++) {
+        lines += text[i] == '\n';
+    }
+    return lines + (size > 0 && text[size - 1] != '\n');
+}
+
+static nvdp_status write_weights(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                                 uint64_t seed, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    struct nvdp__bert bert = {0};
+    struct nvdp__params params;
+    nvdp__params_init(&params, ctx);
+    NVDP_TRY(nvdp__bert_declare(&bert, config, true, &params));
+    NVDP_TRY(nvdp__params_allocate(&params, false));
+    nvdp__bert_initialise(&bert, &dev, &params, seed);
+    NVDP_TRY(nvdp__checkpoint_save(&dev, directory, &params));
+cleanup:
+    nvdp__bert_release(&bert);
+    nvdp__params_release(&params);
+    return status;
+}
+
+nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                                    uint64_t seed, const char *vocab_path, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    char *vocabulary = NULL;
+    char *copy = NULL;
+    size_t size = 0;
+    NVDP_TRY(nvdp_bert_config_check(ctx, config));
+    if (!nvdp__directory_empty(directory))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "%s: expected a new or an empty directory, found something in it",
+                            directory));
+    if (vocab_path != NULL) {
+        NVDP_TRY(nvdp__read_file(ctx, vocab_path, VOCABULARY_LIMIT, &vocabulary, &size));
+        size_t lines = count_lines(vocabulary, size);
+        if (lines != config->vocab_size)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %zu lines, found %zu",
+                                vocab_path, config->vocab_size, lines));
+    }
+    NVDP_TRY(nvdp__make_directory(ctx, directory));
+    NVDP_TRY(write_weights(ctx, config, seed, directory));
+    if (vocabulary != NULL) {
+        copy = nvdp__join(ctx, directory, "vocab.txt");
+        if (copy == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(nvdp__write_file(ctx, copy, vocabulary, size));
+    }
+    NVDP_TRY(nvdp__bert_config_write(ctx, directory, config, "BertModel", NULL));
+cleanup:
+    free(vocabulary);
+    free(copy);
     return status;
 }

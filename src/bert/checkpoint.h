@@ -28,10 +28,23 @@ nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *di
 /* The same in F32, F16 or BF16; a value beyond the type's range is NVDP_ERR_ARGUMENT. */
 nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
                                      const struct nvdp__params *params, enum nvdp_dtype dtype);
+/* nvdp_bert_config_read of one named file. */
+nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
+                                        struct nvdp_bert_config *out);
 /* DIR/config.json from the configuration; `extra` (may be NULL) members are added at the top level.
  */
 nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *directory,
                                     const struct nvdp_bert_config *config, const char *architecture,
                                     json_t *extra);
+
+/* Copies elements [first, first + n) of tensor `index` to `out`, in the type that its source's
+ * dtype has in memory. */
+typedef void (*nvdp__tensor_fetch)(size_t index, size_t first, size_t n, void *out, void *user);
+
+/* nvdp_safetensors_write, with fetch in place of the sources' data. */
+nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, size_t count,
+                                    const struct nvdp_tensor_source *tensors,
+                                    const char *const *metadata, nvdp__tensor_fetch fetch,
+                                    void *user);
 
 #endif

@@ -1,27 +1,52 @@
-/* BERT's configuration: defaults, ranges, sizes. */
-#include "bert/config.h"
+/* BERT's configuration: the members of config.json and their ranges, sizes by name, the file in and
+ * out. */
+#include "bert/checkpoint.h"
 
+#include "base/file.h"
+#include "base/json.h"
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+/* ---- the numbers: their names and ranges ---- */
+
+static const struct size_field {
+    const char *name;
+    size_t at; /* offset of the size_t in struct nvdp_bert_config */
+    bool required;
+    int64_t max; /* at least 1; small enough that no product of sizes overflows */
+} sizes[] = {
 #define SIZE(name, required, max)                                                                  \
     { #name, offsetof(struct nvdp_bert_config, name), required, max }
-#define REAL(name, min, max)                                                                       \
-    { #name, offsetof(struct nvdp_bert_config, name), min, max }
-
-const struct nvdp__bert_size nvdp__bert_size[NVDP__BERT_SIZES] = {
     SIZE(hidden_size, true, 1 << 16),         SIZE(num_hidden_layers, true, 1 << 10),
     SIZE(num_attention_heads, true, 1 << 16), SIZE(intermediate_size, true, 1 << 20),
     SIZE(vocab_size, true, 1 << 24),          SIZE(max_position_embeddings, false, 1 << 20),
     SIZE(type_vocab_size, false, 1 << 10),
+#undef SIZE
 };
 
-const struct nvdp__bert_real nvdp__bert_real[NVDP__BERT_REALS] = {
+static const struct real_field {
+    const char *name;
+    size_t at; /* offset of the double */
+    double min, max;
+} reals[] = {
+#define REAL(name, min, max)                                                                       \
+    { #name, offsetof(struct nvdp_bert_config, name), min, max }
     REAL(layer_norm_eps, 1e-30, 1),
     REAL(hidden_dropout_prob, 0, 0.99),
     REAL(attention_probs_dropout_prob, 0, 0.99),
     REAL(initializer_range, 0, 10),
+#undef REAL
 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], REALS = sizeof reals / sizeof reals[0] };
+
+static size_t size_of(const struct nvdp_bert_config *config, int field) {
+    return *(const size_t *)(const void *)((const char *)config + sizes[field].at);
+}
+
+static double real_of(const struct nvdp_bert_config *config, int field) {
+    return *(const double *)(const void *)((const char *)config + reals[field].at);
+}
 
 struct nvdp_bert_config nvdp_bert_config_default(void) {
     return (struct nvdp_bert_config){
@@ -33,7 +58,7 @@ struct nvdp_bert_config nvdp_bert_config_default(void) {
         .max_position_embeddings = 512,
         .type_vocab_size = 2,
         .layer_norm_eps = 1e-12,
-        .hidden_act = NVDP_GELU,
+        .hidden_act = NVDP_ACTIVATION_GELU,
         .hidden_dropout_prob = 0.1,
         .attention_probs_dropout_prob = 0.1,
         .initializer_range = 0.02,
@@ -66,15 +91,15 @@ nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
 }
 
 static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
-    for (int i = 0; i < NVDP__BERT_SIZES; i++) {
-        size_t value = nvdp__bert_size_of(config, i);
-        if (value < 1 || value > (size_t)nvdp__bert_size[i].max)
+    for (int i = 0; i < SIZES; i++) {
+        size_t value = size_of(config, i);
+        if (value < 1 || value > (size_t)sizes[i].max)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected 1 to %lld, found %zu",
-                              nvdp__bert_size[i].name, (long long)nvdp__bert_size[i].max, value);
+                              sizes[i].name, (long long)sizes[i].max, value);
     }
-    for (int i = 0; i < NVDP__BERT_REALS; i++) {
-        const struct nvdp__bert_real *field = &nvdp__bert_real[i];
-        double value = nvdp__bert_real_of(config, i);
+    for (int i = 0; i < REALS; i++) {
+        const struct real_field *field = &reals[i];
+        double value = real_of(config, i);
         if (!(value >= field->min && value <= field->max)) /* refuses NaN too */
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected %g to %g, found %g",
                               field->name, field->min, field->max, value);
@@ -90,7 +115,8 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
                           "'num_attention_heads': expected a divisor of 'hidden_size' %zu, found "
                           "%zu",
                           config->hidden_size, config->num_attention_heads);
-    if (config->hidden_act != NVDP_GELU && config->hidden_act != NVDP_GELU_NEW)
+    if (config->hidden_act != NVDP_ACTIVATION_GELU &&
+        config->hidden_act != NVDP_ACTIVATION_GELU_NEW)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "'hidden_act': expected gelu or gelu_new, found number %d",
                           (int)config->hidden_act);
@@ -108,4 +134,149 @@ size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
     size_t square = d * d + d;
     size_t layer = 4 * square + (wide * d + wide) + (d * wide + d) + 2 * norm;
     return rows * d + norm + config->num_hidden_layers * layer + square;
+}
+
+/* ---- config.json ---- */
+
+static const char *const activation_name[] = {
+    [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
+
+/* A member that is there must have the one value this encoder computes. */
+static nvdp_status expect_string(struct nvdp_context *ctx, const char *path, const json_t *json,
+                                 const char *key, const char *expected) {
+    const char *found;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, expected, &found));
+    if (strcmp(found, expected) == 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected '%s', found '%.100s'", path, key,
+                      expected, found);
+}
+
+static nvdp_status expect_false(struct nvdp_context *ctx, const char *path, const json_t *json,
+                                const char *key) {
+    bool found;
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, json, key, false, &found));
+    if (!found) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected false, found true", path, key);
+}
+
+/* Variants that share BERT's tensor names but compute something else. */
+static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, const json_t *json) {
+    NVDP_RETURN_IF_FAILED(expect_string(ctx, path, json, "model_type", "bert"));
+    NVDP_RETURN_IF_FAILED(expect_string(ctx, path, json, "position_embedding_type", "absolute"));
+    NVDP_RETURN_IF_FAILED(expect_false(ctx, path, json, "is_decoder"));
+    return expect_false(ctx, path, json, "add_cross_attention");
+}
+
+static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, const json_t *json,
+                                   enum nvdp_activation *out) {
+    const char *name;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "hidden_act", "gelu", &name));
+    for (int act = NVDP_ACTIVATION_GELU; act <= NVDP_ACTIVATION_GELU_NEW; act++) {
+        if (strcmp(name, activation_name[act]) != 0) continue;
+        *out = (enum nvdp_activation)act;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: 'hidden_act': expected gelu or gelu_new, found '%.100s'", path, name);
+}
+
+static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, const json_t *json,
+                                struct nvdp_bert_config *config) {
+    for (int i = 0; i < SIZES; i++) {
+        const struct size_field *field = &sizes[i];
+        int64_t value;
+        if (field->required) {
+            NVDP_RETURN_IF_FAILED(
+                nvdp__json_int_required(ctx, path, json, field->name, 1, field->max, &value));
+        } else {
+            NVDP_RETURN_IF_FAILED(nvdp__json_int(
+                ctx, path, json, field->name, (int64_t)size_of(config, i), 1, field->max, &value));
+        }
+        *(size_t *)(void *)((char *)config + field->at) = (size_t)value;
+    }
+    for (int i = 0; i < REALS; i++) {
+        const struct real_field *field = &reals[i];
+        double *value = (double *)(void *)((char *)config + field->at);
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, path, json, field->name, *value, field->min, field->max, value));
+    }
+    return nvdp__json_int(ctx, path, json, "pad_token_id", 0, 0, (int64_t)config->vocab_size - 1,
+                          &config->pad_token_id);
+}
+
+nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
+                                        struct nvdp_bert_config *out) {
+    nvdp_status status = NVDP_OK;
+    json_t *json = NULL;
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    NVDP_TRY(nvdp__json_read(ctx, path, &json));
+    NVDP_TRY(check_variant(ctx, path, json));
+    NVDP_TRY(read_activation(ctx, path, json, &config.hidden_act));
+    NVDP_TRY(read_numbers(ctx, path, json, &config));
+    if (nvdp_bert_config_check(ctx, &config) != NVDP_OK)
+        NVDP_TRY(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, path));
+    *out = config;
+cleanup:
+    json_decref(json);
+    return status;
+}
+
+nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_bert_config *out) {
+    char *path = nvdp__join(ctx, directory, "config.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__bert_config_read_file(ctx, path, out);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,
+                                       const struct nvdp_bert_config *config,
+                                       size_t tokenizer_size) {
+    if (tokenizer_size == config->vocab_size) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: vocab.txt: expected %zu pieces as config.json's 'vocab_size' says, "
+                      "found %zu",
+                      directory, config->vocab_size, tokenizer_size);
+}
+
+/* 0, or -1 where jansson has no memory. */
+static int fill(json_t *json, const struct nvdp_bert_config *config, const char *architecture) {
+    int failed = 0;
+    if (architecture != NULL)
+        failed |= json_object_set_new(json, "architectures", json_pack("[s]", architecture));
+    failed |= json_object_set_new(json, "model_type", json_string("bert"));
+    for (int i = 0; i < SIZES; i++) {
+        json_t *value = json_integer((json_int_t)size_of(config, i));
+        failed |= json_object_set_new(json, sizes[i].name, value);
+    }
+    failed |=
+        json_object_set_new(json, "hidden_act", json_string(activation_name[config->hidden_act]));
+    for (int i = 0; i < REALS; i++) {
+        json_t *value = json_real(real_of(config, i));
+        failed |= json_object_set_new(json, reals[i].name, value);
+    }
+    failed |= json_object_set_new(json, "pad_token_id", json_integer(config->pad_token_id));
+    failed |= json_object_set_new(json, "position_embedding_type", json_string("absolute"));
+    failed |= json_object_set_new(json, "torch_dtype", json_string("float32"));
+    return failed;
+}
+
+nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *directory,
+                                    const struct nvdp_bert_config *config, const char *architecture,
+                                    json_t *extra) {
+    nvdp_status status = NVDP_OK;
+    char *path = NULL;
+    json_t *json = json_object();
+    NVDP_TRY(nvdp_bert_config_check(ctx, config));
+    path = nvdp__join(ctx, directory, "config.json");
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (fill(json, config, architecture) != 0 ||
+        (extra != NULL && json_object_update(json, extra) != 0))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
+    NVDP_TRY(nvdp__json_write(ctx, path, json));
+cleanup:
+    json_decref(json);
+    free(path);
+    return status;
 }

@@ -318,7 +318,8 @@ static struct nvdp__attention attention_of(const struct run *run, size_t index) 
 }
 
 static enum nvdp__act activation(const struct run *run) {
-    return run->bert->config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
+    return run->bert->config.hidden_act == NVDP_ACTIVATION_GELU ? NVDP__ACT_GELU
+                                                                : NVDP__ACT_GELU_NEW;
 }
 
 static struct nvdp__norm attention_norm(const struct run *run, size_t index) {

@@ -4,18 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAME_ROOM = 120 };
+enum { NAME_SIZE = 120 };
 /* A layer's weight matrices are used once a pass. */
 enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
 
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
                        int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
-    char name[NAME_ROOM];
+    char name[NAME_SIZE];
     int length = snprintf(name, sizeof name, "%s.%s", prefix, suffix);
     if (length < 0 || (size_t)length >= sizeof name)
         return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
                           "tensor '%s': expected a name of fewer than %d bytes, found %d", prefix,
-                          NAME_ROOM, length);
+                          NAME_SIZE, length);
     return nvdp__params_add(params, name, rank, rows, cols, flags, index);
 }
 
@@ -85,7 +85,7 @@ static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char 
     enum { PARTS = sizeof table / sizeof table[0] };
     for (size_t i = 0; i < 2 * PARTS; i++) {
         bool weight = i < PARTS;
-        char part[2 * NAME_ROOM];
+        char part[2 * NAME_SIZE];
         snprintf(part, sizeof part, "%s.attention.self.%s", prefix, table[i % PARTS].name);
         unsigned joined = flags | (i % PARTS > 0 ? NVDP__PARAM_JOINED : 0);
         struct nvdp__dense *dense = table[i % PARTS].dense;
@@ -114,7 +114,7 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
     };
     NVDP_RETURN_IF_FAILED(declare_attention(layer, prefix, d, flags, params));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        char part[2 * NAME_ROOM];
+        char part[2 * NAME_SIZE];
         snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
         NVDP_RETURN_IF_FAILED(
             table[i].in > 0
@@ -127,7 +127,7 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
 
 static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *params) {
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
-        char prefix[NAME_ROOM];
+        char prefix[NAME_SIZE];
         snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu", i);
         NVDP_RETURN_IF_FAILED(
             nvdp__layer_declare(&bert->layer[i], &bert->config, prefix, 0, params));

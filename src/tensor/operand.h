@@ -5,49 +5,6 @@
 
 #include "tensor/ops.h"
 
-typedef struct nvdp__operand nvdp__operand; /* never defined */
-
-static inline size_t nvdp__operand_rows(const struct nvdp__device *dev, size_t rows) {
-    return nvdp__padded_rows(dev, rows);
-}
-static inline struct nvdp__tensor nvdp__of_operand(const struct nvdp__device *dev, size_t rows,
-                                                   size_t cols, const nvdp__operand *x) {
-    struct nvdp__tensor t = nvdp__f32(rows, cols, (const float *)(const void *)x);
-    t.type = nvdp__product_type(dev);
-    return t;
-}
-static inline nvdp__operand *nvdp__arena_take_copy(struct nvdp__arena *arena,
-                                                   const struct nvdp__device *dev, size_t rows,
-                                                   size_t dim, float *shared) {
-    if (dev->bf16 == NULL) return (nvdp__operand *)(void *)shared;
-    return nvdp__arena_tensor(arena, dev, NVDP__BF16, rows, dim).data;
-}
-static inline nvdp__operand *nvdp__rounded(const struct nvdp__device *dev, size_t n, const float *x,
-                                           nvdp__operand *to) {
-    if (dev->bf16 == NULL) return nvdp__f32(1, n, x).data;
-    nvdp__convert(dev, nvdp__f32(1, n, x), nvdp__of_operand(dev, 1, n, to));
-    return to;
-}
-static inline void nvdp__linear_to_float(const struct nvdp__device *dev,
-                                         const struct nvdp__linear *layer, const nvdp__operand *x,
-                                         float *y) {
-    nvdp__dense_forward(dev, layer, nvdp__of_operand(dev, layer->rows, layer->in, x),
-                        nvdp__f32(layer->rows, layer->out, y));
-}
-static inline void nvdp__linear_params_backward(const struct nvdp__device *dev,
-                                                const struct nvdp__linear *layer, nvdp__operand *x,
-                                                nvdp__operand *dy) {
-    nvdp__dense_backward(dev, layer, nvdp__of_operand(dev, layer->rows, layer->in, x),
-                         nvdp__of_operand(dev, layer->rows, layer->out, dy), NVDP__NO_TENSOR,
-                         false);
-}
-static inline void nvdp__linear_back_to_float(const struct nvdp__device *dev,
-                                              const struct nvdp__linear *layer,
-                                              const nvdp__operand *dy, bool add, float *dx) {
-    nvdp__dense_backward(dev, layer, NVDP__NO_TENSOR,
-                         nvdp__of_operand(dev, layer->rows, layer->out, dy),
-                         nvdp__f32(layer->rows, layer->in, dx), add);
-}
 static inline void nvdp__linear_forward(const struct nvdp__device *dev, size_t rows, size_t in,
                                         size_t out, const float *x, const float *w, const float *b,
                                         float *y) {

@@ -3,7 +3,7 @@
 #ifndef NVDP_SRC_TENSOR_PARAMS_H
 #define NVDP_SRC_TENSOR_PARAMS_H
 
-#include "tensor/device.h"
+#include "tensor/tensor.h"
 
 enum { NVDP__PARAM_RANK = 2 };
 

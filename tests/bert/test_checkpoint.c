@@ -40,7 +40,7 @@ static void write_as(struct encoder *encoder, const char *path, enum nvdp_dtype 
         values[count] = encoder_download(encoder, param->count, nvdp__value(&encoder->params, i));
         source[count] = (struct nvdp_tensor_source){name, dtype, param->rank, {0}, values[count]};
         memcpy(source[count].shape, param->shape, sizeof param->shape);
-        if (dtype == NVDP_F64) {
+        if (dtype == NVDP_DTYPE_F64) {
             double *wide = malloc(param->count * sizeof *wide);
             for (size_t k = 0; k < param->count; k++) {
                 wide[k] = values[count][k];
@@ -111,7 +111,10 @@ Test(checkpoint, types_and_older_names) {
     static const struct {
         enum nvdp_dtype dtype;
         double tolerance; /* values reach 2.2; half a unit in the last place */
-    } cases[] = {{NVDP_F64, 0}, {NVDP_F32, 0}, {NVDP_F16, 0x1p-10}, {NVDP_BF16, 0x1p-7}};
+    } cases[] = {{NVDP_DTYPE_F64, 0},
+                 {NVDP_DTYPE_F32, 0},
+                 {NVDP_DTYPE_F16, 0x1p-10},
+                 {NVDP_DTYPE_BF16, 0x1p-7}};
     struct encoder *encoder = small_rig(3);
     const char *path = support_scratch_path("model.safetensors");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -128,7 +131,7 @@ Test(checkpoint, types_and_older_names) {
 Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     struct encoder *encoder = small_rig(0);
     const char *path = support_scratch_path("model.safetensors");
-    write_as(encoder, path, NVDP_F32, same_name, "bert.pooler.dense.bias");
+    write_as(encoder, path, NVDP_DTYPE_F32, same_name, "bert.pooler.dense.bias");
     struct encoder *with_head = blank_rig(3);
     char notices[NOTICES] = "";
     nvdp_context_set_log(with_head->ctx, keep_notice, notices);
@@ -144,7 +147,7 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     encoder_free(with_head);
 
     struct encoder *larger = small_rig(3);
-    write_as(larger, path, NVDP_F32, same_name, NULL);
+    write_as(larger, path, NVDP_DTYPE_F32, same_name, NULL);
     struct encoder *plain = blank_rig(0);
     notices[0] = '\0';
     nvdp_context_set_log(plain->ctx, keep_notice, notices);
@@ -161,7 +164,7 @@ Test(checkpoint, a_long_list_is_counted_by_part) {
     struct nvdp__params none;
     nvdp__params_init(&none, encoder->ctx);
     cr_assert_eq(nvdp__params_allocate(&none, false), NVDP_OK);
-    write_as(encoder, path, NVDP_F32, same_name, NULL);
+    write_as(encoder, path, NVDP_DTYPE_F32, same_name, NULL);
     char notices[NOTICES] = "";
     nvdp_context_set_log(encoder->ctx, keep_notice, notices);
     cr_assert_eq(nvdp__checkpoint_load_file(&encoder->dev, path, &none), NVDP_OK);
@@ -183,22 +186,22 @@ Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
     struct encoder *encoder = small_rig(3);
     struct encoder *back = blank_rig(3);
     const char *path = support_scratch_path("model.safetensors");
-    write_as(encoder, path, NVDP_F32, same_name, "bert.encoder.layer.1.output.dense.weight");
+    write_as(encoder, path, NVDP_DTYPE_F32, same_name, "bert.encoder.layer.1.output.dense.weight");
     expect_refused(back, path,
                    "tensor 'bert.encoder.layer.1.output.dense.weight': expected shape [12, 20], "
                    "found none");
     struct encoder *four = blank_rig(4);
-    write_as(encoder, path, NVDP_F32, same_name, NULL);
+    write_as(encoder, path, NVDP_DTYPE_F32, same_name, NULL);
     expect_refused(four, path, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]");
     float bad[3] = {1, NAN, 2};
     nvdp__upload(&encoder->dev, 3, bad, nvdp__value(&encoder->params, encoder->classifier.bias));
-    write_as(encoder, path, NVDP_BF16, same_name, NULL);
+    write_as(encoder, path, NVDP_DTYPE_BF16, same_name, NULL);
     expect_refused(back, path,
                    "tensor 'classifier.bias': expected finite numbers, found nan at "
                    "element 1");
     bad[1] = -INFINITY;
     nvdp__upload(&encoder->dev, 3, bad, nvdp__value(&encoder->params, encoder->classifier.bias));
-    write_as(encoder, path, NVDP_F32, same_name, NULL);
+    write_as(encoder, path, NVDP_DTYPE_F32, same_name, NULL);
     expect_refused(back, path, "found -inf");
     encoder_free(four);
     encoder_free(back);
@@ -215,7 +218,7 @@ Test(checkpoint, integer_weights_are_refused) {
     cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
     const char *path = support_scratch_path("integers.safetensors");
     int64_t data[2] = {1, 2};
-    struct nvdp_tensor_source source = {"w", NVDP_I64, 1, {2}, data};
+    struct nvdp_tensor_source source = {"w", NVDP_DTYPE_I64, 1, {2}, data};
     cr_assert_eq(nvdp_safetensors_write(ctx, path, 1, &source, NULL), NVDP_OK);
     cr_expect_eq(nvdp__checkpoint_load_file(&dev, path, &params), NVDP_ERR_INPUT);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "found I64"));

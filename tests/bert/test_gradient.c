@@ -95,7 +95,7 @@ static void check_all(const struct nvdp_bert_config *config, const struct nvdp__
 
 Test(gradient, gelu_new_with_dropout) {
     struct nvdp_bert_config config = encoder_config();
-    config.hidden_act = NVDP_GELU_NEW;
+    config.hidden_act = NVDP_ACTIVATION_GELU_NEW;
     struct nvdp__pass pass = {
         .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
     check_all(&config, &pass);

@@ -45,7 +45,7 @@ Test(safetensors, golden_metadata_and_tensors) {
     cr_expect_null(nvdp_safetensors_find(file, "__metadata__"));
     const struct nvdp_tensor_info *ids = nvdp_safetensors_find(file, "input_ids");
     cr_assert_not_null(ids);
-    cr_expect_eq(ids->dtype, NVDP_I64);
+    cr_expect_eq(ids->dtype, NVDP_DTYPE_I64);
     cr_expect_eq(ids->rank, 2);
     cr_expect_eq(ids->shape[0], 5);
     cr_expect_eq(ids->shape[1], 13);
@@ -186,7 +186,7 @@ Test(safetensors, integer_conversion_saturates) {
     double values[] = {NAN, INFINITY, -INFINITY, 1e30, -3.9, 7};
     int64_t want[] = {0, INT64_MAX, INT64_MIN, INT64_MAX, -3, 7};
     int64_t got[6];
-    struct nvdp_tensor_info info = {.dtype = NVDP_F64, .count = 6, .data = values};
+    struct nvdp_tensor_info info = {.dtype = NVDP_DTYPE_F64, .count = 6, .data = values};
     nvdp_safetensors_read_i64(&info, got);
     for (int i = 0; i < 6; i++) {
         cr_expect_eq(got[i], want[i]);

@@ -22,11 +22,11 @@ Test(safetensors_write, roundtrip) {
     int32_t i32[] = {-7};
     float scalar = 2.5F;
     struct nvdp_tensor_source sources[] = {
-        {"half", NVDP_F16, 2, {100, 100}, f32},  {"wide", NVDP_F64, 1, {2}, f64},
-        {"float", NVDP_F32, 1, {LONG}, f32},     {"brain", NVDP_BF16, 1, {3}, f32},
-        {"integers", NVDP_I64, 2, {2, 1}, i64},  {"int \"32\"", NVDP_I32, 1, {1}, i32},
-        {"scalar", NVDP_F32, 0, {0}, &scalar},   {"empty", NVDP_F32, 2, {4, 0}, NULL},
-        {"p\xc3\xbc", NVDP_F32, 1, {1}, &scalar}};
+        {"half", NVDP_DTYPE_F16, 2, {100, 100}, f32},  {"wide", NVDP_DTYPE_F64, 1, {2}, f64},
+        {"float", NVDP_DTYPE_F32, 1, {LONG}, f32},     {"brain", NVDP_DTYPE_BF16, 1, {3}, f32},
+        {"integers", NVDP_DTYPE_I64, 2, {2, 1}, i64},  {"int \"32\"", NVDP_DTYPE_I32, 1, {1}, i32},
+        {"scalar", NVDP_DTYPE_F32, 0, {0}, &scalar},   {"empty", NVDP_DTYPE_F32, 2, {4, 0}, NULL},
+        {"p\xc3\xbc", NVDP_DTYPE_F32, 1, {1}, &scalar}};
     enum { COUNT = sizeof sources / sizeof sources[0] };
     const char *metadata[] = {"format", "pt", "a", "b\n\"c\"", NULL};
     cr_assert_eq(nvdp_safetensors_write(ctx, path, COUNT, sources, metadata), NVDP_OK, "%s",
@@ -87,13 +87,13 @@ Test(safetensors_write, refusals_leave_nothing_behind) {
         size_t count;
         const char *part;
     } cases[] = {
-        {{{"a", NVDP_U8, 1, {1}, value}}, 1, "found U8"},
+        {{{"a", NVDP_DTYPE_U8, 1, {1}, value}}, 1, "found U8"},
         {{{"a", (enum nvdp_dtype)99, 1, {1}, value}}, 1, "an unknown one"},
-        {{{"a", NVDP_F32, 9, {1}, value}}, 1, "found 9"},
-        {{{"a", NVDP_F32, 2, {SIZE_MAX, 2}, value}}, 1, "2^63"},
-        {{{"a", NVDP_F32, 1, {1}, value}, {"a", NVDP_F32, 1, {1}, value}}, 2, "twice"},
-        {{{"a\xff", NVDP_F32, 1, {1}, value}}, 1, "UTF-8"},
-        {{{"a", NVDP_F16, 1, {2}, value}}, 1, "range of F16, found 1e+09"},
+        {{{"a", NVDP_DTYPE_F32, 9, {1}, value}}, 1, "found 9"},
+        {{{"a", NVDP_DTYPE_F32, 2, {SIZE_MAX, 2}, value}}, 1, "2^63"},
+        {{{"a", NVDP_DTYPE_F32, 1, {1}, value}, {"a", NVDP_DTYPE_F32, 1, {1}, value}}, 2, "twice"},
+        {{{"a\xff", NVDP_DTYPE_F32, 1, {1}, value}}, 1, "UTF-8"},
+        {{{"a", NVDP_DTYPE_F16, 1, {2}, value}}, 1, "range of F16, found 1e+09"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         nvdp_status status =
@@ -103,7 +103,7 @@ Test(safetensors_write, refusals_leave_nothing_behind) {
                            cases[i].part, nvdp_context_error(ctx));
     }
     cr_expect_eq(entries(support_scratch()), 2, "a partial file was left");
-    struct nvdp_tensor_source good = {"a", NVDP_F32, 1, {1}, value};
+    struct nvdp_tensor_source good = {"a", NVDP_DTYPE_F32, 1, {1}, value};
     cr_expect_eq(nvdp_safetensors_write(ctx, support_scratch_path("no/such/place"), 1, &good, NULL),
                  NVDP_ERR_IO);
     nvdp_context_free(ctx);
@@ -114,7 +114,7 @@ Test(safetensors_write, out_of_memory) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("memory.safetensors");
     float value = 1;
-    struct nvdp_tensor_source source = {"a", NVDP_F32, 1, {1}, &value};
+    struct nvdp_tensor_source source = {"a", NVDP_DTYPE_F32, 1, {1}, &value};
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 100);

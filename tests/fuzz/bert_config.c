@@ -1,5 +1,5 @@
 /* Any bytes as a config.json: what is read passes the checks of a configuration. */
-#include "bert/config.h"
+#include "bert/checkpoint.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -181,18 +181,18 @@ static void check_gradients(enum nvdp__objective objective, enum nvdp_activation
 }
 
 Test(heads, gradients_of_both_losses) {
-    check_gradients(NVDP__OBJECTIVE_MLM_NSP, NVDP_GELU);
+    check_gradients(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU);
 }
 
 Test(heads, gradients_of_the_masked_loss_with_gelu_new) {
-    check_gradients(NVDP__OBJECTIVE_MLM, NVDP_GELU_NEW);
+    check_gradients(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU_NEW);
 }
 
 /* ---- against the plain kernels, which sum in double ---- */
 
 Test(heads, agree_with_the_plain_kernels) {
-    struct bench fast = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_GELU, false);
-    struct bench plain = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_GELU, true);
+    struct bench fast = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
+    struct bench plain = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, true);
     size_t total = fast.model.params.total;
     cr_expect_float_eq(loss_of(&fast), loss_of(&plain), 1e-5);
     for (size_t i = 0; i < MASKED; i++) {
@@ -211,8 +211,8 @@ Test(heads, agree_with_the_plain_kernels) {
 
 /* bfloat16 operands round by 2^-9 of a value: gradients within 3e-2 of their norm. */
 Test(heads, agree_in_bf16) {
-    if (nvdp_bf16_missing() != NULL) cr_skip_test("%s", nvdp_bf16_missing());
-    struct nvdp_bert_config config = small(NVDP_GELU);
+    support_bf16(NULL);
+    struct nvdp_bert_config config = small(NVDP_ACTIVATION_GELU);
     config.hidden_size = 64;
     config.num_attention_heads = 2;
     config.initializer_range = 0.1;
@@ -222,6 +222,7 @@ Test(heads, agree_in_bf16) {
     for (int i = 0; i < 2; i++) {
         struct bench b = {.ctx = support_context(), .pass = {.training = true}};
         nvdp_context_set_precision(b.ctx, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16);
+        support_bf16(b.ctx);
         cr_assert_eq(
             nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM_NSP, true, &b.model),
             NVDP_OK);
@@ -250,7 +251,7 @@ Test(heads, agree_in_bf16) {
 
 /* Blocks of logits change nothing but the order in which the decoder's gradient is summed. */
 Test(heads, blocks_change_nothing) {
-    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_GELU, false);
+    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     size_t total = b.model.params.total;
     double loss = loss_of(&b);
     double *want = malloc(total * sizeof *want);
@@ -268,7 +269,7 @@ Test(heads, blocks_change_nothing) {
 
 /* Without a training pass nothing but the losses is computed, and they are the same. */
 Test(heads, evaluation_gives_the_same_losses) {
-    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_GELU, false);
+    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     double loss = loss_of(&b);
     float *gradient = copy_of(b.model.params.total, b.model.params.grad);
     b.pass.training = false;
@@ -285,7 +286,7 @@ Test(heads, evaluation_gives_the_same_losses) {
 /* Under the masked objective alone the pooler and the next-sentence head get no gradient and no
  * decay. */
 Test(heads, what_is_not_trained_is_frozen) {
-    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_GELU, false);
+    struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     static const char *const names[] = {"bert.pooler.dense.weight", "bert.pooler.dense.bias",
                                         "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -29,6 +29,7 @@ struct encoder *encoder_create_in(enum nvdp_precision precision,
     struct encoder *encoder = calloc(1, sizeof *encoder);
     encoder->ctx = support_context();
     nvdp_context_set_precision(encoder->ctx, precision);
+    if (precision == NVDP_PRECISION_BF16) support_bf16(encoder->ctx);
     cr_assert_eq(nvdp__bert_device(encoder->ctx, config, &encoder->dev), NVDP_OK);
     encoder->outputs = outputs;
     nvdp__params_init(&encoder->params, encoder->ctx);

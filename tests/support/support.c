@@ -1,5 +1,8 @@
 #include "support.h"
 
+#include "base/base.h"
+#include "tensor/bf16.h"
+
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <math.h>
@@ -10,6 +13,11 @@
 #include <unistd.h>
 
 enum { RING = 64, PATH_ROOM = 4096 };
+
+void support_bf16(struct nvdp_context *ctx) {
+    if (nvdp__bf16_missing(true) != NULL) cr_skip_test("bf16: %s", nvdp__bf16_missing(true));
+    if (ctx != NULL && nvdp_bf16_missing() != NULL) nvdp__allow_plain_bf16(ctx);
+}
 
 struct nvdp_context *support_context(void) {
     struct nvdp_context *ctx = NULL;

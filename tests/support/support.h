@@ -9,6 +9,9 @@
 
 /* A context with default threads (2 at most); fails the test when it cannot be made. */
 struct nvdp_context *support_context(void);
+/* Contexts that are told so compute in bf16 also where the processor lacks its instructions; skips
+ * the running test where even that is not to be had.  ctx NULL: only skips. */
+void support_bf16(struct nvdp_context *ctx);
 
 /* Path of a file or folder of tests/golden (its README says what they are). */
 const char *support_golden(const char *name);

@@ -168,8 +168,8 @@ Test(reg, resumes_exactly) {
 }
 
 Test(reg, resumes_exactly_in_bfloat16) {
-    if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
     struct nvdp_context *ctx = support_context();
+    support_bf16(ctx);
     struct task task = task_make_wide(ctx);
     struct nvdp__train_options config = reg_config(&task, support_scratch_path("run"));
     config.precision = NVDP_PRECISION_BF16;

@@ -10,7 +10,7 @@
 enum { TEXTS = 5, LONGEST = 150 };
 
 /* Heads of 32, more keys than a block of queries, lengths that are no multiple of anything. */
-static struct nvdp_bert_config half_config(void) {
+static struct nvdp_bert_config bf16_config(void) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 96;
     config.num_attention_heads = 3;
@@ -39,16 +39,11 @@ static double norm(size_t n, const float *x, const float *y) {
     return sqrt(sum);
 }
 
-static bool skipped(void) {
-    if (nvdp_bf16_missing() == NULL) return false;
-    cr_skip_test("bf16: %s", nvdp_bf16_missing());
-    return true;
-}
-
-/* The largest |half - single| / |single| over the tensors.  One rounding to bfloat16 is off by at
+/* The largest |bf16 - f32| / |f32| over the tensors.  One rounding to bfloat16 is off by at
  * most 2^-8 = .004; a gradient of the first layer carries those of six products a layer. A key's
  * bias has no gradient (softmax does not see it): what is there is rounding. */
-static double worst_gradient(const struct nvdp_bert_config *config, const struct nvdp__pass *pass) {
+static double worst_gradient(const struct nvdp_bert_config *config, const struct nvdp__pass *pass,
+                             bool plain) {
     struct nvdp__batch *batch[2];
     struct encoder *encoder[2];
     float *grad[2];
@@ -57,6 +52,7 @@ static double worst_gradient(const struct nvdp_bert_config *config, const struct
         encoder[i] = encoder_with_batch(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, true,
                                         config, &batch[i]);
         encoder[i]->pass = *pass;
+        if (i == 1 && plain) encoder[i]->dev.plain = true;
         loss[i] = encoder_backward(encoder[i], batch[i]);
         grad[i] = encoder_download(encoder[i], encoder[i]->params.total, encoder[i]->params.grad);
         cr_assert_eq(nvdp__device_status(&encoder[i]->dev), NVDP_OK);
@@ -80,29 +76,32 @@ static double worst_gradient(const struct nvdp_bert_config *config, const struct
     return worst;
 }
 
-Test(half, gradients) {
-    if (skipped()) return;
-    struct nvdp_bert_config config = half_config();
+Test(bf16, gradients) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
     struct nvdp__pass pass = {.training = true};
-    double worst = worst_gradient(&config, &pass);
-    cr_assert_gt(worst, 1e-5, "bfloat16 was not used");
+    for (int plain = 0; plain < 2; plain++) { /* our products as they are, and in plain C */
+        double worst = worst_gradient(&config, &pass, plain == 1);
+        cr_assert_gt(worst, 1e-5, "bfloat16 was not used");
+    }
 }
 
 /* The same masks in both precisions, or nothing would agree. */
-Test(half, gradients_with_dropout_and_gelu_new) {
-    if (skipped()) return;
-    struct nvdp_bert_config config = half_config();
-    config.hidden_act = NVDP_GELU_NEW;
+Test(bf16, gradients_with_dropout_and_gelu_new) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
+    config.hidden_act = NVDP_ACTIVATION_GELU_NEW;
     struct nvdp__pass pass = {
         .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
-    worst_gradient(&config, &pass);
+    for (int plain = 0; plain < 2; plain++)
+        worst_gradient(&config, &pass, plain == 1);
 }
 
 /* Training and inference place their activations differently; the hidden states are the same bits.
  */
-Test(half, inference_equals_training) {
-    if (skipped()) return;
-    struct nvdp_bert_config config = half_config();
+Test(bf16, inference_equals_training) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
     struct nvdp__batch *batch[2];
     struct encoder *encoder[2];
     float *last[2];
@@ -121,9 +120,9 @@ Test(half, inference_equals_training) {
 }
 
 /* Padding of rows to whole blocks must not leak: a text alone gives what it gives in a batch. */
-Test(half, a_text_alone) {
-    if (skipped()) return;
-    struct nvdp_bert_config config = half_config();
+Test(bf16, a_text_alone) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
     struct nvdp__batch *batch = NULL;
     struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
     encoder_forward(encoder, batch);
@@ -146,9 +145,9 @@ Test(half, a_text_alone) {
 }
 
 /* Weights that change between passes are not taken from the copy made before. */
-Test(half, changed_weights_are_packed_again) {
-    if (skipped()) return;
-    struct nvdp_bert_config config = half_config();
+Test(bf16, changed_weights_are_packed_again) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
     struct nvdp__batch *batch = NULL;
     struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
     double before = encoder_forward(encoder, batch);
@@ -164,9 +163,9 @@ Test(half, changed_weights_are_packed_again) {
 }
 
 /* A checkpoint read between passes counts as such a change, as after the last epoch of training. */
-Test(half, a_loaded_checkpoint_is_packed_again) {
-    if (skipped()) return;
-    struct nvdp_bert_config config = half_config();
+Test(bf16, a_loaded_checkpoint_is_packed_again) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
     struct nvdp__batch *batch[2];
     struct encoder *encoder[2];
     double loss[2];
@@ -193,7 +192,7 @@ Test(half, a_loaded_checkpoint_is_packed_again) {
 }
 
 /* Heads that do not suit are computed in float32. */
-Test(half, heads_of_odd_width_fall_back) {
+Test(bf16, heads_of_odd_width_fall_back) {
     struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create_in(NVDP_PRECISION_BF16, &config, 3, false, false);
     cr_assert_null(encoder->dev.bf16);

@@ -26,8 +26,10 @@ static struct nvdp__train_options config_in(const struct task *task, enum nvdp_p
 }
 
 static struct nvdp_train_result train_in(const struct task *task, enum nvdp_precision precision,
-                                         int threads, const char *out, struct heard *heard) {
+                                         int threads, const char *out, bool plain,
+                                         struct heard *heard) {
     struct nvdp_context *ctx = support_context();
+    if (plain) support_bf16(ctx);
     struct nvdp__train_options config = config_in(task, precision, out);
     struct nvdp_train_result result;
     cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
@@ -40,7 +42,7 @@ static struct nvdp_train_result train_in(const struct task *task, enum nvdp_prec
 static const char *const model = "model/model.safetensors";
 
 /* One word decides: far above the majority class, .5, in either precision. */
-Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
+Test(bf16, learns_as_float32_does_or_says_that_it_is_float32) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
     struct heard heard[2] = {{0}, {0}};
@@ -49,7 +51,7 @@ Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
         result[i] = train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i],
-                             &heard[i]);
+                             false, &heard[i]);
         cr_assert_gt(result[i].test.mean[0], 0.9, "accuracy %g", result[i].test.mean[0]);
     }
     bool missing = nvdp_bf16_missing() != NULL;
@@ -60,7 +62,7 @@ Test(half, learns_as_float32_does_or_says_that_it_is_float32) {
 }
 
 /* The mechanisms without weights: one has a further layer, in bfloat16 as the encoder. */
-Test(half, gaussian_methods_learn) {
+Test(bf16, gaussian_methods_learn) {
     static const enum nvdp_method methods[] = {NVDP_METHOD_VIB_LEARNED, NVDP_METHOD_VTDP};
     struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
@@ -77,38 +79,39 @@ Test(half, gaussian_methods_learn) {
     nvdp_context_free(ctx);
 }
 
-Test(half, bytes_do_not_depend_on_the_number_of_threads) {
-    if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
+Test(bf16, bytes_do_not_depend_on_the_number_of_threads) {
     struct nvdp_context *ctx = support_context();
+    support_bf16(ctx);
     struct task task = task_make_wide(ctx);
     struct heard heard = {0};
     char out[2][512];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "one" : "two"));
-        train_in(&task, NVDP_PRECISION_BF16, i + 1, out[i], &heard);
+        train_in(&task, NVDP_PRECISION_BF16, i + 1, out[i], true, &heard);
     }
     cr_expect(support_same_file(out[0], out[1], model));
     nvdp_context_free(ctx);
 }
 
 /* Copies of weights and rows in use are no part of the state: both are found again. */
-Test(half, resumes_exactly) {
-    if (nvdp_bf16_missing() != NULL) cr_skip_test("bf16: %s", nvdp_bf16_missing());
+Test(bf16, resumes_exactly) {
     struct nvdp_context *ctx = support_context();
+    support_bf16(ctx);
     struct task task = task_make_wide(ctx);
     task_resumes_exactly(ctx, config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("run")));
     nvdp_context_free(ctx);
 }
 
 /* Heads of 8 dimensions do not suit. */
-Test(half, narrow_heads_are_trained_in_float32_with_a_notice) {
+Test(bf16, narrow_heads_are_trained_in_float32_with_a_notice) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct heard heard[2] = {{0}, {0}};
     char out[2][512];
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
-        train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], &heard[i]);
+        train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i], false,
+                 &heard[i]);
     }
     cr_expect_eq(heard[0].notices, 0);
     cr_expect_gt(heard[1].notices, 0);

@@ -1,2 +1,0 @@
-/* Until all includes name tensor.h. */
-#include "tensor/tensor.h"
