@@ -31,18 +31,18 @@ static float log_at_most(double alpha) {
     return exp((double)f) > alpha ? nextafterf(f, -INFINITY) : f;
 }
 
-struct nvdp__clip nvdp__clip_set(const struct nvdp_clip_config *config) {
+struct nvdp__clip nvdp__clip_set(const struct nvdp__clip_config *config) {
     return (struct nvdp__clip){
         .radius = isinf(config->mu_radius) ? INFINITY : at_most(config->mu_radius),
         .logvar_min = isinf(config->logvar_min) ? -INFINITY : at_least(config->logvar_min),
         .logvar_max = isinf(config->logvar_max) ? INFINITY : at_most(config->logvar_max),
         .log_alpha_min = config->alpha_min > 0 ? log_at_least(config->alpha_min) : -INFINITY,
         .log_alpha_max = isinf(config->alpha_max) ? INFINITY : log_at_most(config->alpha_max),
-        .inward = config->gradient == NVDP_CLIP_GRADIENT_INWARD,
+        .inward = config->gradient == NVDP__CLIP_GRADIENT_INWARD,
     };
 }
 
-bool nvdp__clips(const struct nvdp_clip_config *config) {
+bool nvdp__clips(const struct nvdp__clip_config *config) {
     return !isinf(config->mu_radius) || !isinf(config->logvar_min) || !isinf(config->logvar_max) ||
            config->alpha_min > 0 || !isinf(config->alpha_max);
 }

@@ -6,9 +6,9 @@
 /* ---- parameters ---- */
 
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                           const struct nvdp_bert_config *bert, struct nvdp_nvib_config *config) {
+                           const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     (void)mechanism;
-    return nvdp_nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
+    return nvdp__nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
 }
 
 static void release(void *self) {
@@ -35,10 +35,10 @@ static nvdp_status declare(struct nvdp__nvib *nvib, struct nvdp__params *params)
 }
 
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                          const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
+                          const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_nvib_config resolved = *config;
+    struct nvdp__nvib_config resolved = *config;
     size_t d = bert->config.hidden_size;
     NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
     struct nvdp__nvib *nvib = nvdp__calloc(ctx, 1, sizeof *nvib);
@@ -59,7 +59,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                                        .eps = (float)bert->config.layer_norm_eps,
                                        .pool = resolved.pool,
                                        .kappa = resolved.kappa,
-                                       .clean_query = resolved.query == NVDP_QUERY_CLEAN};
+                                       .clean_query = resolved.query == NVDP__QUERY_CLEAN};
     NVDP_TRY(declare(nvib, params));
     *self = nvib;
     nvib = NULL;
@@ -197,7 +197,7 @@ static void backward(void *self, const struct nvdp__encoded *in,
                                     d->log_alpha);
     if (nvib->block.clean_query)
         nvdp__rows_scatter_add(dev, layout->rows, nvib->dim, layout->src, nvib->d_clean, d->mu);
-    bool exact = nvib->config.regularizer == NVDP_REGULARIZER_KL;
+    bool exact = nvib->config.regularizer == NVDP__REGULARIZER_KL;
     const struct nvdp__kl kl = {.which = exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED,
                                 .of = nvib->form,
                                 .weight_g = penalty->weight_g,

@@ -46,8 +46,8 @@ struct nvdp__clip {
     float log_alpha_min, log_alpha_max;
     bool inward; /* gradients that lead back inside pass; else as of a clamp */
 };
-struct nvdp__clip nvdp__clip_set(const struct nvdp_clip_config *config);
-bool nvdp__clips(const struct nvdp_clip_config *config); /* whether there is one */
+struct nvdp__clip nvdp__clip_set(const struct nvdp__clip_config *config);
+bool nvdp__clips(const struct nvdp__clip_config *config); /* whether there is one */
 
 /* The posterior as it was before it was clipped. */
 struct nvdp__unclipped {
@@ -188,7 +188,7 @@ extern const struct nvdp__mechanism nvdp__mechanism_nvdp;
 struct nvdp__nvib {
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert;
-    struct nvdp_nvib_config config; /* resolved */
+    struct nvdp__nvib_config config; /* resolved */
     struct nvdp__form form;
     size_t hidden_size, dim; /* D, p */
     struct nvdp__dense mu, logvar;

@@ -175,7 +175,7 @@ nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed, size_t rows,
                                   const float *hidden) {
     struct nvdp__nvib *nvib = self;
-    const struct nvdp_nvib_config *config = &nvib->config;
+    const struct nvdp__nvib_config *config = &nvib->config;
     double d = (double)nvib->hidden_size;
     double p = (double)nvib->dim;
     double head_dim = p / (double)nvib->block.heads;

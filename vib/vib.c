@@ -47,22 +47,22 @@ void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, co
 
 /* ---- configuration ---- */
 
-static bool pools_last(const struct nvdp_nvib_config *config) {
-    return config->vib.vtdp_pool == NVDP_VTDP_POOL_LAST;
+static bool pools_last(const struct nvdp__nvib_config *config) {
+    return config->vib.vtdp_pool == NVDP__VTDP_POOL_LAST;
 }
 
 /* Checks what all three forms read, fills what stands for "auto" and sets what none of them has:
  * weights, attention, kappa. */
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                           const struct nvdp_bert_config *bert, struct nvdp_nvib_config *config) {
-    struct nvdp_nvib_config made = *config;
+                           const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
+    struct nvdp__nvib_config made = *config;
     made.latent_heads = 0;
     made.kappa = 1;
-    made.query = NVDP_QUERY_SAMPLED;
+    made.query = NVDP__QUERY_SAMPLED;
     made.clip.alpha_min = 0;
     made.clip.alpha_max = INFINITY;
     NVDP_RETURN_IF_FAILED(
-        nvdp_nvib_config_check(ctx, &made, bert->hidden_size, bert->num_attention_heads));
+        nvdp__nvib_config_check(ctx, &made, bert->hidden_size, bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     /* vtdp's mean reads all that is shared; the first token trades utility for privacy no better. */
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&made);
@@ -76,7 +76,7 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     if (mechanism->variant == NVDP__VIB_FIXED &&
         !(logvar >= made.clip.logvar_min && logvar <= made.clip.logvar_max))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vib.sigma: expected a log variance within the clip set's [%g, %g], "
+                          "vib_sigma: expected a log variance within the clip set's [%g, %g], "
                           "found %g of %g",
                           made.clip.logvar_min, made.clip.logvar_max, logvar, made.vib.sigma);
     *config = made;
@@ -107,10 +107,10 @@ static nvdp_status declare(struct nvdp__vib *vib, struct nvdp__params *params) {
 }
 
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                          const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
+                          const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_nvib_config resolved = *config;
+    struct nvdp__nvib_config resolved = *config;
     NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
     struct nvdp__vib *vib = nvdp__calloc(ctx, 1, sizeof *vib);
     if (vib == NULL) return NVDP_ERR_MEMORY;
@@ -360,7 +360,7 @@ static void backward(void *self, const struct nvdp__encoded *in,
     nvdp__zero(dev, sources * p, vib->d.mu);
     nvdp__zero(dev, sources * p, vib->d.logvar);
     nvdp__gauss_sample_backward(dev, layout, &vib->posterior, vib->z, vib->d_z, &vib->d);
-    bool exact = vib->config.regularizer == NVDP_REGULARIZER_KL;
+    bool exact = vib->config.regularizer == NVDP__REGULARIZER_KL;
     nvdp__gaussian_losses(dev, exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED, penalty->weight_g,
                           layout->texts, layout->source_offset, &vib->posterior, &vib->d,
                           penalty->loss_g);

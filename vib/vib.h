@@ -20,7 +20,7 @@ struct nvdp__vib {
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert;
     enum nvdp__vib_form which;
-    struct nvdp_nvib_config config; /* resolved */
+    struct nvdp__nvib_config config; /* resolved */
     struct nvdp__form form;
     size_t hidden_size, dim;  /* D, p */
     struct nvdp__extra extra; /* vtdp */

@@ -274,7 +274,7 @@ static void readable(const struct nvdp__sweep_run *run, char *part) {
     char *at = part;
     size_t size = PART_SIZE;
     int written = 0;
-    if (config->nvib.regularizer == NVDP_REGULARIZER_KL) written = snprintf(at, size, "-kl");
+    if (config->nvib.regularizer == NVDP__REGULARIZER_KL) written = snprintf(at, size, "-kl");
     at += written;
     size -= (size_t)written;
     written =
@@ -337,7 +337,7 @@ static struct nvdp__train_options usual(const struct part *part, const json_t *c
     const char *regularizer = json_string_value(json_object_get(chosen, "regularizer"));
     (void)nvdp_method_find(NULL, nvdp__grid_method(part->method), &config.method);
     if (regularizer != NULL && strcmp(regularizer, "kl") == 0)
-        config.nvib.regularizer = NVDP_REGULARIZER_KL;
+        config.nvib.regularizer = NVDP__REGULARIZER_KL;
     nvdp__schema_imply(&nvdp__train_schema, &config);
     config.task = part->task;
     if (!part->private_) {

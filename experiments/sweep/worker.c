@@ -101,7 +101,7 @@ static nvdp_status share(const struct stage *at) {
     struct nvdp_config *config = at->grid->exported;
     const char *attack = at->run->attack;
     bool wanted =
-        at->grid->share && at->run->private_ && at->run->config.nvib.query == NVDP_QUERY_SAMPLED;
+        at->grid->share && at->run->private_ && at->run->config.nvib.query == NVDP__QUERY_SAMPLED;
     if (!wanted || (has(at, "reuse.json") && (attack == NULL || has(at, "attack.json"))))
         return NVDP_OK;
     char *shared = path_to(at, "shared.h5");

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct nvdp__form nvdp__form_of(const struct nvdp_nvib_config *config, bool weights, bool single) {
+struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, bool weights, bool single) {
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     return (struct nvdp__form){.weights = weights,
                                .single = single,
@@ -14,7 +14,7 @@ struct nvdp__form nvdp__form_of(const struct nvdp_nvib_config *config, bool weig
                                                   : 0,
                                .kappa = config->kappa,
                                .prior_alpha = config->prior_alpha,
-                               .pad_alpha = nvdp_nvib_pad_alpha(config),
+                               .pad_alpha = nvdp__nvib_pad_alpha(config),
                                .delta = config->delta};
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "bert/encoder.h"
-#include <nvdp/method.h>
+#include "mechanism/options.h"
 
 /* ---- the components of a text (mechanism.c) ---- */
 
@@ -31,7 +31,7 @@ struct nvdp__form {
 };
 enum { NVDP__PRIOR = -1, NVDP__PADDING = -2 };
 
-struct nvdp__form nvdp__form_of(const struct nvdp_nvib_config *config, bool weights, bool single);
+struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, bool weights, bool single);
 /* The same from what posteriors say. */
 struct nvdp__form nvdp__form_of_posteriors(const struct nvdp_posteriors *posteriors);
 /* Rows of the sample of a text of so many tokens. */
@@ -123,10 +123,10 @@ struct nvdp__mechanism {
     int variant;   /* tells apart mechanisms that share their functions */
     /* Checks a configuration for an encoder and fills what stands for "auto"; NULL: none is read. */
     nvdp_status (*resolve)(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                           const struct nvdp_bert_config *bert, struct nvdp_nvib_config *config);
+                           const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config);
     /* Declares parameters; `bert` outlives the bottleneck. */
     nvdp_status (*create)(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                          const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
+                          const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self);
     void (*release)(void *self); /* NULL allowed */
     /* Whether initialise looks at `hidden`; NULL: it does not, and gets none. */
@@ -174,6 +174,6 @@ nvdp_status nvdp__means_initialise(struct nvdp_context *ctx, const struct nvdp__
                                    double mu_tau, uint64_t seed, size_t rows, const float *hidden);
 /* 2 log(stdev_tau), moved inside the clip set where there is one: outside of it a clamp has no
  * gradient, and the variance would never move again. */
-double nvdp__start_logvar(const struct nvdp_nvib_config *config);
+double nvdp__start_logvar(const struct nvdp__nvib_config *config);
 
 #endif

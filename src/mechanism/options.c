@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 enum { DIM_MOST = 1 << 20, HEADS_MOST = 1 << 12, KAPPA_MOST = 1024, LENGTH_MOST = 1 << 20 };
 
@@ -25,15 +26,15 @@ const char *const nvdp__pool_names[] = {
 static const char *const policies[] = {
     [NVDP_LENGTH_HIDDEN] = "hidden", [NVDP_LENGTH_PUBLIC] = "public", NULL};
 static const char *const queries[] = {
-    [NVDP_QUERY_SAMPLED] = "sampled", [NVDP_QUERY_CLEAN] = "clean", NULL};
+    [NVDP__QUERY_SAMPLED] = "sampled", [NVDP__QUERY_CLEAN] = "clean", NULL};
 static const char *const vtdp_pools[] = {
-    [NVDP_VTDP_POOL_LAST] = "last", [NVDP_VTDP_POOL_FIRST] = "first", NULL};
+    [NVDP__VTDP_POOL_LAST] = "last", [NVDP__VTDP_POOL_FIRST] = "first", NULL};
 static const char *const clip_gradients[] = {
-    [NVDP_CLIP_GRADIENT_CLAMP] = "clamp", [NVDP_CLIP_GRADIENT_INWARD] = "inward", NULL};
+    [NVDP__CLIP_GRADIENT_CLAMP] = "clamp", [NVDP__CLIP_GRADIENT_INWARD] = "inward", NULL};
 static const char *const regularizers[] = {
-    [NVDP_REGULARIZER_PUBLISHED] = "published", [NVDP_REGULARIZER_KL] = "kl", NULL};
+    [NVDP__REGULARIZER_PUBLISHED] = "published", [NVDP__REGULARIZER_KL] = "kl", NULL};
 
-#define AT(member) NVDP_OPTION_AT(struct nvdp_nvib_config, member)
+#define AT(member) NVDP_OPTION_AT(struct nvdp__nvib_config, member)
 
 const struct nvdp_option nvdp__bottleneck_options[] = {
     {"latent-dim", NVDP_OPTION_INTEGER, "N", "width of a vector of the sample; 0: the encoder's",
@@ -97,6 +98,109 @@ static const struct nvdp__section sections[] = {
     {nvdp__regularizer_options, 0, NULL},
 };
 const struct nvdp__schema nvdp__nvib_schema = {.kind = "nvib",
-                                               .size = sizeof(struct nvdp_nvib_config),
+                                               .size = sizeof(struct nvdp__nvib_config),
                                                .section = sections,
                                                .sections = sizeof sections / sizeof *sections};
+
+struct nvdp__nvib_config nvdp__nvib_config_default(void) {
+    struct nvdp__nvib_config config;
+    nvdp__schema_default(&nvdp__nvib_schema, &config);
+    return config;
+}
+
+/* ---- checks, and what stands for "auto" ---- */
+
+static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib_config *config,
+                               size_t hidden_size, size_t heads) {
+    size_t dim = config->latent_dim > 0 ? config->latent_dim : hidden_size;
+    if (hidden_size == 0 || heads == 0) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "hidden_size and heads: expected at least 1, found %zu and %zu",
+                          hidden_size, heads);
+    }
+    if (dim < 2 || dim > hidden_size) { /* LayerNorm makes a constant of one number */
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "latent_dim: expected 2 to the encoder's width %zu, found %zu",
+                          hidden_size, dim);
+    }
+    if (config->latent_heads > 0 && dim % config->latent_heads != 0) {
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "latent_heads: expected a divisor of latent_dim %zu, found %zu", dim,
+                          config->latent_heads);
+    }
+    bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
+    if (hidden && (config->length < 1 || config->length > LENGTH_MOST)) {
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "length: expected 1 to %d tokens under the hidden length policy, found %zu",
+            LENGTH_MOST, config->length);
+    }
+    return NVDP_OK;
+}
+
+/* Of numbers within their ranges: what no range can say. */
+static nvdp_status check_clip(struct nvdp_context *ctx, const struct nvdp__clip_config *clip) {
+    if (clip->logvar_min > clip->logvar_max)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "clip_logvar_min: expected at most clip_logvar_max %g, found %g",
+                          clip->logvar_max, clip->logvar_min);
+    if (clip->alpha_min > clip->alpha_max)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "clip_alpha_min: expected at most clip_alpha_max %g, found %g",
+                          clip->alpha_max, clip->alpha_min);
+    return NVDP_OK;
+}
+
+static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp__nvib_config *config) {
+    struct nvdp__place place;
+    for (size_t i = 0; nvdp__schema_row(&nvdp__nvib_schema, i, &place); i++) {
+        int value, last = 0;
+        if (place.row->type != NVDP_OPTION_CHOICE) continue;
+        memcpy(&value, (const char *)config + place.offset, sizeof value);
+        while (place.row->choices[last + 1] != NULL)
+            last++;
+        if (value >= 0 && value <= last) continue;
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a choice in 0..%d, found %d",
+                          place.key, last, value);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
+                                    const struct nvdp__nvib_config *config, size_t hidden_size,
+                                    size_t heads) {
+    NVDP_RETURN_IF_FAILED(check_choices(ctx, config));
+    NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, hidden_size, heads));
+    NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
+    return check_clip(ctx, &config->clip);
+}
+
+static size_t largest_divisor(size_t n, size_t limit) {
+    size_t divisor = limit < n ? limit : n;
+    while (n % divisor != 0) {
+        divisor--;
+    }
+    return divisor;
+}
+
+/* One query row a text is enough where the width is the encoder's; a narrow latent does better with
+ * all rows, weighed by pi; without hidden padding the papers' mean over tokens is meant. */
+static enum nvdp_pool automatic_pool(const struct nvdp__nvib_config *config, size_t hidden_size) {
+    if (config->length_policy == NVDP_LENGTH_PUBLIC) return NVDP_POOL_MEAN;
+    return config->latent_dim < hidden_size ? NVDP_POOL_WEIGHTED : NVDP_POOL_FIRST;
+}
+
+nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvib_config *config,
+                                      size_t hidden_size, size_t heads) {
+    NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, config, hidden_size, heads));
+    if (config->latent_dim == 0) config->latent_dim = hidden_size;
+    if (config->latent_heads == 0)
+        config->latent_heads = largest_divisor(config->latent_dim, heads);
+    if (config->pool == NVDP_POOL_AUTO) config->pool = automatic_pool(config, hidden_size);
+    return NVDP_OK;
+}
+
+double nvdp__nvib_pad_alpha(const struct nvdp__nvib_config *config) {
+    double length = (double)config->length;
+    return (config->prior_alpha + config->delta * length) / (length + 1);
+}

@@ -224,8 +224,8 @@ cleanup:
     return status;
 }
 
-double nvdp__start_logvar(const struct nvdp_nvib_config *config) {
-    const struct nvdp_clip_config *clip = &config->clip;
+double nvdp__start_logvar(const struct nvdp__nvib_config *config) {
+    const struct nvdp__clip_config *clip = &config->clip;
     double start = 2 * log(config->stdev_tau);
     double room = fmin(0.05, (clip->logvar_max - clip->logvar_min) / 4);
     return fmax(clip->logvar_min + room, fmin(clip->logvar_max - room, start));

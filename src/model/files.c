@@ -13,7 +13,7 @@
 
 enum { CONFIG_VERSION = 1, VOCABULARY_LIMIT = 64 << 20 };
 
-json_t *nvdp__model_info_json(const struct nvdp_model_info *info) {
+json_t *nvdp__model_info_json(const struct nvdp__model_info *info) {
     json_t *labels = json_array();
     for (int i = 0; info->task.labels != NULL && i < info->task.classes; i++) {
         json_array_append_new(labels, json_string(info->task.labels[i]));
@@ -63,7 +63,7 @@ static size_t text_size(const json_t *value) {
 
 /* Metrics and label range follow from the task's name, a user's own from its columns. */
 static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const char *name,
-                             struct nvdp_model_info *info) {
+                             struct nvdp__model_info *info) {
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     struct nvdp__layout layout;
     if (nvdp_task_find(ctx, name, &config.task) != NVDP_OK) {
@@ -108,7 +108,7 @@ static nvdp_status read_labels(struct nvdp_context *ctx, const char *path, const
 }
 
 static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const json_t *object,
-                               struct nvdp_model_info *info, struct text_pool *pool,
+                               struct nvdp__model_info *info, struct text_pool *pool,
                                const char ***labels) {
     int64_t version = 0, outputs = 0, max_length = 0;
     NVDP_RETURN_IF_FAILED(
@@ -136,7 +136,7 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
     info->columns.regression = info->task.regression;
     NVDP_RETURN_IF_FAILED(fill_task(ctx, path, task, info));
     if (nvdp__method_private(info->method)) {
-        info->nvib = nvdp_nvib_config_default();
+        info->nvib = nvdp__nvib_config_default();
         NVDP_RETURN_IF_FAILED(nvdp__schema_read(ctx, path, json_object_get(object, "nvib"),
                                                 &nvdp__nvib_schema, &info->nvib));
         NVDP_RETURN_IF_FAILED(nvdp__method_resolve(ctx, info->method, &info->bert, &info->nvib));
@@ -145,9 +145,10 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
 }
 
 nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
-                                  struct nvdp_model_info *out, char **owned, const char ***labels) {
+                                  struct nvdp__model_info *out, char **owned,
+                                  const char ***labels) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_model_info info = {0};
+    struct nvdp__model_info info = {0};
     const char **names = NULL;
     char *text = NULL;
     json_t *root = NULL;
@@ -237,7 +238,7 @@ static nvdp_status fingerprint(struct nvdp_model *model, const char *directory) 
 nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
                             struct nvdp_model **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_model_info info = {0};
+    struct nvdp__model_info info = {0};
     struct nvdp_model *model = NULL;
     char *owned = NULL;
     const char **labels = NULL;

@@ -18,8 +18,9 @@ struct none {
 };
 
 static nvdp_status none_create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                               const struct nvdp__bert *bert, const struct nvdp_nvib_config *config,
-                               struct nvdp__params *params, void **self) {
+                               const struct nvdp__bert *bert,
+                               const struct nvdp__nvib_config *config, struct nvdp__params *params,
+                               void **self) {
     (void)mechanism;
     (void)config;
     (void)params;
@@ -179,7 +180,7 @@ bool nvdp__method_private(enum nvdp_method method) {
 
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
                                  const struct nvdp_bert_config *bert,
-                                 struct nvdp_nvib_config *config) {
+                                 struct nvdp__nvib_config *config) {
     const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(method);
     if (mechanism == NULL || mechanism->resolve == NULL) return NVDP_OK;
     return mechanism->resolve(mechanism, ctx, bert, config);

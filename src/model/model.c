@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SAMPLE_ROWS = 4096, SAMPLE_TEXTS = 32 };
 enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's */
@@ -15,7 +16,7 @@ enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's */
 
 static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanism *mechanism) {
     struct nvdp_context *ctx = model->ctx;
-    const struct nvdp_model_info *info = &model->info;
+    const struct nvdp__model_info *info = &model->info;
     bool pooler = !mechanism->private_;
     NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
     NVDP_RETURN_IF_FAILED(mechanism->create(mechanism, ctx, &model->bert, &info->nvib,
@@ -26,7 +27,7 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
                                NVDP__PARAM_OPTIONAL, &model->classifier);
 }
 
-nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
+nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
                               bool with_grad, struct nvdp_model **out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(info->method);
@@ -149,8 +150,25 @@ nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
     return mechanism->initialise(self, &model->dev, &model->params, seed, 0, NULL);
 }
 
-const struct nvdp_model_info *nvdp_model_info(const struct nvdp_model *model) {
-    return &model->info;
+nvdp_status nvdp_model_info(struct nvdp_context *ctx, const struct nvdp_model *model,
+                            struct nvdp_model_info *out) {
+    const struct nvdp__model_info *info = &model->info;
+    struct nvdp_model_info made = {.method = info->method,
+                                   .task = info->task.name,
+                                   .outputs = info->outputs,
+                                   .labels = info->task.labels,
+                                   .max_length = info->max_length,
+                                   .hidden_size = info->bert.hidden_size,
+                                   .parameters = info->parameters};
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    if (nvdp__method_private(info->method)) {
+        made.latent_dim = info->nvib.latent_dim;
+        made.kappa = (size_t)info->nvib.kappa;
+        made.length = nvdp__model_form(model).length;
+    }
+    memcpy(made.fingerprint, info->fingerprint, sizeof made.fingerprint);
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
 }
 
 const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model) {
@@ -161,7 +179,7 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
 
 /* Carves everything from the arena (or measures it). */
 static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
-    const struct nvdp_model_info *info = &model->info;
+    const struct nvdp__model_info *info = &model->info;
     size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
     nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts, model->longest,
                     arena, &model->cache);

@@ -11,10 +11,23 @@
 
 struct nvdp__prefix;
 
+/* What config.json says beyond BERT, under the key "nvdp". */
+struct nvdp__model_info {
+    struct nvdp_bert_config bert;
+    enum nvdp_method method;
+    struct nvdp__nvib_config nvib;    /* resolved; meaningful for private methods */
+    struct nvdp_task task;            /* labels owned by the model */
+    struct nvdp_task_options columns; /* of a "tsv" task; owned by the model */
+    size_t max_length;
+    size_t outputs;
+    size_t parameters;    /* elements */
+    char fingerprint[65]; /* SHA-256 of model.safetensors */
+};
+
 struct nvdp_model {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
-    struct nvdp_model_info info;
+    struct nvdp__model_info info;
     struct nvdp_tokenizer *tokenizer; /* NULL for a model built in memory */
     struct nvdp__params params;
     struct nvdp__bert bert;
@@ -44,7 +57,7 @@ struct nvdp__step_losses {
 
 /* Declares and allocates the parameters for info (bert, method, nvib resolved, outputs); values are
  * zero until initialised or loaded. */
-nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp_model_info *info,
+nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
                               bool with_grad, struct nvdp_model **out);
 /* Fixes the embeddings and the first `layers` layers (1 to all of them): no gradients, no updates.
  * Before the optimiser and the plan are made.  info.parameters counts what is left. */
@@ -94,9 +107,10 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
 /* Reads DIR/config.json's "nvdp" object into info; NVDP_ERR_INPUT where there is none. Strings are
  * owned by *owned and *labels (free() both). */
 nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
-                                  struct nvdp_model_info *info, char **owned, const char ***labels);
+                                  struct nvdp__model_info *info, char **owned,
+                                  const char ***labels);
 /* The "nvdp" object of config.json: method, nvib (every field), task, labels, max_length. */
-json_t *nvdp__model_info_json(const struct nvdp_model_info *info);
+json_t *nvdp__model_info_json(const struct nvdp__model_info *info);
 
 /* The mechanism of a method; NULL for what is none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
@@ -106,7 +120,7 @@ bool nvdp__method_private(enum nvdp_method method);
  * do for a method without one. */
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
                                  const struct nvdp_bert_config *bert,
-                                 struct nvdp_nvib_config *config);
+                                 struct nvdp__nvib_config *config);
 
 /* ---- prefix.c: the frozen part of an encoder; what it makes of a text never changes ---- */
 

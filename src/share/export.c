@@ -165,7 +165,7 @@ static nvdp_status open_run(struct export *export) {
                           "%s",
                           export->options->run, nvdp_method_name(model->info.method),
                           export->options->model_out);
-    if (model->info.nvib.query == NVDP_QUERY_CLEAN)
+    if (model->info.nvib.query == NVDP__QUERY_CLEAN)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: query clean: this model reads past its bottleneck, so its sample is "
                           "not all it needs; train with query sampled",
@@ -354,7 +354,7 @@ static nvdp_status measure(struct export *export) {
     const struct nvdp__noise seeded = {.seed = options->seed};
     struct nvdp__release_facts *facts = &export->facts;
     *facts = (struct nvdp__release_facts){
-        .info = nvdp_model_info(export->run.model),
+        .info = &export->run.model->info,
         .form = export->form,
         .lambda_g = export->run.config.lambda_g,
         .lambda_d = export->run.config.lambda_d,
@@ -540,7 +540,7 @@ static nvdp_status release_all(struct export *export) {
 
 static nvdp_status write_public_model(const struct nvdp_model *model, const char *directory) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp_model_info *info = &model->info;
+    const struct nvdp__model_info *info = &model->info;
     struct nvdp__reader *reader = NULL;
     /* the feed-forward width is not in the configuration: the weights have it */
     size_t inner = nvdp__params_find(&model->params, "nvdp.intermediate.dense.weight");

@@ -153,7 +153,7 @@ static const char *number(double value, char text[32]) {
 }
 
 static void say_what(struct writer *writer, const struct nvdp__release_facts *facts) {
-    const struct nvdp_nvib_config *nvib = &facts->info->nvib;
+    const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ", facts->samples,
         facts->samples == 1 ? "" : "s", facts->texts, nvdp_method_name(facts->info->method));
     if (facts->form.single) {
@@ -244,9 +244,9 @@ struct attribute {
 
 nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
                                      const struct nvdp__release_facts *facts) {
-    const struct nvdp_model_info *info = facts->info;
-    const struct nvdp_nvib_config *nvib = &info->nvib;
-    const struct nvdp_clip_config *clip = &nvib->clip;
+    const struct nvdp__model_info *info = facts->info;
+    const struct nvdp__nvib_config *nvib = &info->nvib;
+    const struct nvdp__clip_config *clip = &nvib->clip;
     const struct nvdp_privacy_report *report = &facts->privacy;
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     bool weights = facts->form.weights;
@@ -273,9 +273,9 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
         REAL("nvib_delta", weights, nvib->delta),
         REAL("clip_alpha_min", weights, clip->alpha_min),
         REAL("clip_alpha_max", weights, clip->alpha_max),
-        REAL("pad_alpha", padded, nvdp_nvib_pad_alpha(nvib)),
+        REAL("pad_alpha", padded, nvdp__nvib_pad_alpha(nvib)),
         /* how it was trained */
-        TEXT("regularizer", true, nvib->regularizer == NVDP_REGULARIZER_KL ? "kl" : "published"),
+        TEXT("regularizer", true, nvib->regularizer == NVDP__REGULARIZER_KL ? "kl" : "published"),
         REAL("lambda_g", !isnan(facts->lambda_g), facts->lambda_g),
         REAL("lambda_d", !isnan(facts->lambda_d), facts->lambda_d),
         TEXT("model_fingerprint", true, info->fingerprint),

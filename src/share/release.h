@@ -38,7 +38,7 @@ void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
 
 /* Everything that is said.  All of it is public. */
 struct nvdp__release_facts {
-    const struct nvdp_model_info *info;
+    const struct nvdp__model_info *info;
     struct nvdp__form form;    /* of the samples */
     double lambda_g, lambda_d; /* NaN: unknown */
     size_t texts, samples;

@@ -67,7 +67,7 @@ nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
 
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,
                                 bool with_grad) {
-    struct nvdp_model_info info = {.bert = *bert};
+    struct nvdp__model_info info = {.bert = *bert};
     NVDP_RETURN_IF_FAILED(nvdp__train_config_resolve(t->ctx, bert, &t->config));
     info.method = t->config.method;
     info.nvib = t->config.nvib;

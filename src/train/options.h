@@ -3,6 +3,7 @@
 #define NVDP_SRC_TRAIN_OPTIONS_H
 
 #include "base/schema.h"
+#include "mechanism/options.h"
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
@@ -53,7 +54,7 @@ struct nvdp__train_options {
     const char *data, *model, *out;
     struct nvdp_task_options columns;
     enum nvdp_method method;
-    struct nvdp_nvib_config nvib; /* length 0: max_length */
+    struct nvdp__nvib_config nvib; /* length 0: max_length */
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */

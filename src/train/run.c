@@ -67,7 +67,7 @@ static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_datas
 }
 
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data) {
-    const struct nvdp_model_info *info = nvdp_model_info(run->model);
+    const struct nvdp__model_info *info = &run->model->info;
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     config.task = info->task.id;
     config.directory = data != NULL ? data : run->config.data;
@@ -158,7 +158,7 @@ nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *co
     NVDP_TRY(nvdp__run_open(ctx, &options, &run));
     NVDP_TRY(nvdp__score_model(ctx, run.model, run.dataset, options.batch, options.seed, 0,
                                options.draws, &result.scores));
-    const struct nvdp_model_info *info = nvdp_model_info(run.model);
+    const struct nvdp__model_info *info = &run.model->info;
     snprintf(result.task, sizeof result.task, "%s", info->task.name);
     snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
     snprintf(result.split, sizeof result.split, "%s", options.split);
@@ -191,7 +191,7 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_conf
 /* --- predictions: leaderboard files, "index<TAB>prediction" --- */
 
 static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
-                              const struct nvdp_model_info *info,
+                              const struct nvdp__model_info *info,
                               const struct nvdp_dataset *dataset, const float *outputs) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output file = {0};

@@ -159,7 +159,7 @@ Test(pipeline, gaussian_methods_have_options_of_their_own) {
     outcome =
         program_expect(2, "train %s --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out %s",
                        program_train_options(), support_scratch_path("refused"));
-    support_contains(outcome.err, "vib.sigma: expected a log variance within the clip set's");
+    support_contains(outcome.err, "vib_sigma: expected a log variance within the clip set's");
     program_release(&outcome);
 }
 

@@ -11,9 +11,9 @@
 
 enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
 
-static struct nvdp_model_info info_for(enum nvdp_method method, size_t width,
-                                       struct nvdp_context *ctx) {
-    struct nvdp_model_info info = {.method = method, .max_length = LONGEST, .outputs = 2};
+static struct nvdp__model_info info_for(enum nvdp_method method, size_t width,
+                                        struct nvdp_context *ctx) {
+    struct nvdp__model_info info = {.method = method, .max_length = LONGEST, .outputs = 2};
     info.bert = nvdp_bert_config_default();
     info.bert.hidden_size = width;
     info.bert.num_hidden_layers = LAYERS;
@@ -22,10 +22,10 @@ static struct nvdp_model_info info_for(enum nvdp_method method, size_t width,
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = LONGEST;
     info.bert.initializer_range = 0.3;
-    info.nvib = nvdp_nvib_config_default();
+    info.nvib = nvdp__nvib_config_default();
     info.nvib.length = LONGEST;
     info.nvib.alpha_tau = 0;
-    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &info.nvib, width, 2), NVDP_OK);
+    cr_assert_eq(nvdp__nvib_config_resolve(ctx, &info.nvib, width, 2), NVDP_OK);
     info.task.classes = 2;
     return info;
 }
@@ -39,7 +39,7 @@ struct house {
 
 static struct house open_house(enum nvdp_method method, size_t width, size_t frozen) {
     struct house house = {.ctx = support_context()};
-    struct nvdp_model_info info = info_for(method, width, house.ctx);
+    struct nvdp__model_info info = info_for(method, width, house.ctx);
     cr_assert_eq(nvdp__model_build(house.ctx, &info, true, &house.model), NVDP_OK, "%s",
                  nvdp_context_error(house.ctx));
     nvdp__model_initialise(house.model, 5);

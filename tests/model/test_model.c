@@ -16,9 +16,9 @@ static const char *const texts[TEXTS] = {"red",           "green blue", "warm",
                                          "cold cold red", "blue",       "red green blue warm",
                                          "cold",          "warm warm",  "green"};
 
-static struct nvdp_model_info info_for(enum nvdp_method method, struct nvdp_context *ctx) {
+static struct nvdp__model_info info_for(enum nvdp_method method, struct nvdp_context *ctx) {
     static const char *const labels[] = {"no", "yes", "maybe"};
-    struct nvdp_model_info info = {.method = method, .max_length = 8, .outputs = 3};
+    struct nvdp__model_info info = {.method = method, .max_length = 8, .outputs = 3};
     info.bert = nvdp_bert_config_default();
     info.bert.hidden_size = 16;
     info.bert.num_hidden_layers = 2;
@@ -26,12 +26,12 @@ static struct nvdp_model_info info_for(enum nvdp_method method, struct nvdp_cont
     info.bert.intermediate_size = 24;
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = 12;
-    info.nvib = nvdp_nvib_config_default();
+    info.nvib = nvdp__nvib_config_default();
     info.nvib.length = 8;
     info.nvib.alpha_tau = 0;
     info.nvib.kappa = 2;
     info.nvib.vib.sigma = 0.25;
-    info.nvib.vib.vtdp_pool = NVDP_VTDP_POOL_FIRST;
+    info.nvib.vib.vtdp_pool = NVDP__VTDP_POOL_FIRST;
     cr_assert_eq(nvdp__method_resolve(ctx, method, &info.bert, &info.nvib), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     info.task = (struct nvdp_task){
@@ -44,7 +44,7 @@ static struct nvdp_model_info info_for(enum nvdp_method method, struct nvdp_cont
 /* Built, initialised, saved and loaded again. */
 static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_method method,
                                            const char *directory) {
-    struct nvdp_model_info info = info_for(method, ctx);
+    struct nvdp__model_info info = info_for(method, ctx);
     struct nvdp_model *model = NULL, *loaded = NULL;
     struct nvdp_tokenizer *tokenizer = NULL;
     struct nvdp_dataset *dataset = NULL;
@@ -76,7 +76,7 @@ Test(model, what_is_saved_comes_back) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_model *model =
         saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
-    const struct nvdp_model_info *info = nvdp_model_info(model);
+    const struct nvdp__model_info *info = &model->info;
     cr_assert_eq(info->method, NVDP_METHOD_NVDP);
     cr_assert_eq(info->nvib.kappa, 2);
     cr_assert_eq(info->nvib.length, 8);
@@ -87,6 +87,24 @@ Test(model, what_is_saved_comes_back) {
     cr_assert_str_eq(info->columns.text_column, "text");
     cr_assert_null(info->columns.text_pair_column);
     cr_assert_eq(strlen(info->fingerprint), 64);
+    nvdp_model_free(model);
+    nvdp_context_free(ctx);
+}
+
+Test(model, tells_what_it_is) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_model *model =
+        saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
+    struct nvdp_model_info info = NVDP_RESULT(struct nvdp_model_info);
+    cr_assert_eq(nvdp_model_info(ctx, model, &info), NVDP_OK);
+    cr_expect_eq(info.method, NVDP_METHOD_NVDP);
+    cr_expect_str_eq(info.task, "tsv");
+    cr_expect(info.outputs == 3 && info.kappa == 2 && info.length == 8);
+    cr_expect_eq(info.latent_dim, info.hidden_size);
+    cr_expect_str_eq(info.labels[2], "maybe");
+    cr_expect_eq(strlen(info.fingerprint), 64);
+    info.struct_size = 0;
+    cr_expect_eq(nvdp_model_info(ctx, model, &info), NVDP_ERR_ARGUMENT);
     nvdp_model_free(model);
     nvdp_context_free(ctx);
 }
@@ -108,10 +126,10 @@ Test(model, gaussian_methods_come_back_also_without_newer_keys) {
             cr_assert_eq(nvdp_model_load(ctx, directory, &model), NVDP_OK, "%s",
                          nvdp_context_error(ctx));
         }
-        const struct nvdp_model_info *info = nvdp_model_info(model);
+        const struct nvdp__model_info *info = &model->info;
         cr_expect_eq(info->method, NVDP_METHOD_VTDP);
         cr_expect_eq(info->nvib.vib.sigma, older ? 0.55 : 0.25);
-        cr_expect_eq(info->nvib.vib.vtdp_pool, NVDP_VTDP_POOL_FIRST);
+        cr_expect_eq(info->nvib.vib.vtdp_pool, NVDP__VTDP_POOL_FIRST);
         cr_expect_eq(info->nvib.pool, NVDP_POOL_FIRST);
         cr_expect_eq(info->nvib.kappa, 1);
         nvdp_model_free(model);

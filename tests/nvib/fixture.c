@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct nvdp_nvib_config fixture_config(size_t length) {
-    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+struct nvdp__nvib_config fixture_config(size_t length) {
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length = length;
     return config;
 }
@@ -31,7 +31,7 @@ static void plan_training(struct fixture *f, size_t longest) {
     }
 }
 
-struct fixture fixture_create(const struct nvdp_nvib_config *config, size_t hidden_size,
+struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
                               size_t heads, size_t inner, size_t texts, const int32_t *lengths,
                               uint64_t seed) {
     struct fixture f = {.ctx = support_context()};
@@ -101,7 +101,7 @@ void fixture_backward(struct fixture *f, const struct nvdp__penalty *penalty, fl
 
 void fixture_losses(struct fixture *f, double *loss_g, double *loss_d) {
     const struct nvdp__nvib *nvib = f->nvib;
-    bool exact = nvib->config.regularizer == NVDP_REGULARIZER_KL;
+    bool exact = nvib->config.regularizer == NVDP__REGULARIZER_KL;
     const struct nvdp__kl kl = {.which = exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED,
                                 .of = nvib->form};
     nvdp__kl_losses(&f->dev, &kl, nvib->rows.texts, nvib->rows.source_offset, &nvib->posterior,

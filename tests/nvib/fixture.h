@@ -19,10 +19,10 @@ struct fixture {
 };
 
 /* A configuration whose tests are quick: latent_dim 0, length as given. */
-struct nvdp_nvib_config fixture_config(size_t length);
+struct nvdp__nvib_config fixture_config(size_t length);
 /* Encoder width D, its heads, feed-forward width; texts of the given lengths.  Parameters are
  * random (normal, 0.3 or so), hidden states normal. Planned for training. */
-struct fixture fixture_create(const struct nvdp_nvib_config *config, size_t hidden_size,
+struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
                               size_t heads, size_t inner, size_t texts, const int32_t *lengths,
                               uint64_t seed);
 /* Points the batch at this struct's own tables; call it where the struct has come to rest. */

@@ -57,7 +57,7 @@ static struct posterior posterior_of(const struct fixture *f, const double *thet
     struct posterior q;
     size_t d = f->nvib->hidden_size;
     size_t p = f->nvib->dim;
-    const struct nvdp_clip_config *clip = &f->nvib->config.clip;
+    const struct nvdp__clip_config *clip = &f->nvib->config.clip;
     dense(f, theta, "nvib.mu", d, p, x, q.mu);
     dense(f, theta, "nvib.logvar", d, p, x, q.logvar);
     q.log_alpha = tensor(f, theta, "nvib.alpha", "bias")[0];
@@ -81,8 +81,8 @@ static struct posterior posterior_of(const struct fixture *f, const double *thet
 /* Formulas of docs/nvib.md, section "Losses". */
 static void losses(const struct fixture *f, size_t n, const struct posterior *q, double *loss_g,
                    double *loss_d) {
-    const struct nvdp_nvib_config *config = &f->nvib->config;
-    bool exact = config->regularizer == NVDP_REGULARIZER_KL;
+    const struct nvdp__nvib_config *config = &f->nvib->config;
+    bool exact = config->regularizer == NVDP__REGULARIZER_KL;
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     double kappa = config->kappa;
     double sum = config->prior_alpha;
@@ -145,7 +145,7 @@ static void draw(const struct reference *ref, size_t b, const struct posterior *
             double eps = ref->eps[(first + r) * nvib->dim + k];
             s->z[r][k] = from != NULL ? from->mu[k] + exp(from->logvar[k] / 2) * eps : eps;
             s->query[r][k] = s->z[r][k];
-            if (nvib->config.query == NVDP_QUERY_CLEAN)
+            if (nvib->config.query == NVDP__QUERY_CLEAN)
                 s->query[r][k] = from != NULL ? from->mu[k] : 0;
         }
         s->log_pi[r] = ref->log_gamma[first + r];

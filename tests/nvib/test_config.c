@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-static struct nvdp_nvib_config valid(void) {
-    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+static struct nvdp__nvib_config valid(void) {
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length = 16;
     return config;
 }
 
 Test(config, default_is_the_published_run) {
-    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
     cr_expect_eq(config.mu_tau, 1);
     cr_expect_eq(config.stdev_tau, 0.1);
     cr_expect_eq(config.alpha_tau, -10);
@@ -19,24 +19,25 @@ Test(config, default_is_the_published_run) {
     cr_expect_eq(config.delta, 0);
     cr_expect_eq(config.kappa, 1);
     cr_expect_eq(config.length_policy, NVDP_LENGTH_HIDDEN);
-    cr_expect_eq(config.query, NVDP_QUERY_SAMPLED);
+    cr_expect_eq(config.query, NVDP__QUERY_SAMPLED);
     cr_expect_not(nvdp__clips(&config.clip));
 }
 
-static void refuse(struct nvdp_nvib_config config, const char *field) {
+static void refuse(struct nvdp__nvib_config config, const char *field) {
     struct nvdp_context *ctx = support_context();
-    cr_expect_eq(nvdp_nvib_config_check(ctx, &config, 32, 4), NVDP_ERR_ARGUMENT, "%s", field);
+    cr_expect_eq(nvdp__nvib_config_check(ctx, &config, 32, 4), NVDP_ERR_ARGUMENT, "%s", field);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), field), "%s: %s", field,
                        nvdp_context_error(ctx));
     nvdp_context_free(ctx);
 }
 
-#define REFUSE(field, bad)                                                                         \
+#define REFUSE_AS(key, field, bad)                                                                 \
     do {                                                                                           \
-        struct nvdp_nvib_config refused = valid();                                                 \
+        struct nvdp__nvib_config refused = valid();                                                \
         refused.field = bad;                                                                       \
-        refuse(refused, #field);                                                                   \
+        refuse(refused, key);                                                                      \
     } while (0)
+#define REFUSE(field, bad) REFUSE_AS(#field, field, bad)
 
 Test(config, refuses_by_name) {
     REFUSE(latent_dim, 33);
@@ -51,70 +52,74 @@ Test(config, refuses_by_name) {
     REFUSE(length, 0);
     REFUSE(length_policy, (enum nvdp_length_policy)7);
     REFUSE(pool, (enum nvdp_pool)9);
-    REFUSE(query, (enum nvdp_query)9);
-    REFUSE(regularizer, (enum nvdp_regularizer)9);
-    REFUSE(clip.mu_radius, 0);
-    REFUSE(clip.logvar_min, NAN);
-    REFUSE(clip.logvar_max, -INFINITY);
-    REFUSE(clip.alpha_min, -1);
-    REFUSE(clip.alpha_max, NAN);
-    REFUSE(clip.gradient, (enum nvdp_clip_gradient)2);
-    struct nvdp_nvib_config crossed = valid();
+    REFUSE(query, (enum nvdp__query)9);
+    REFUSE(regularizer, (enum nvdp__regularizer)9);
+    REFUSE_AS("clip_mu_radius", clip.mu_radius, 0);
+    REFUSE_AS("clip_logvar_min", clip.logvar_min, NAN);
+    REFUSE_AS("clip_logvar_max", clip.logvar_max, -INFINITY);
+    REFUSE_AS("clip_alpha_min", clip.alpha_min, -1);
+    REFUSE_AS("clip_alpha_max", clip.alpha_max, NAN);
+    REFUSE_AS("clip_gradient", clip.gradient, (enum nvdp__clip_gradient)2);
+    struct nvdp__nvib_config crossed = valid();
     crossed.clip.logvar_min = 1;
     crossed.clip.logvar_max = 0;
-    refuse(crossed, "clip.logvar_min");
+    refuse(crossed, "clip_logvar_min");
+    crossed = valid();
+    crossed.clip.alpha_min = 3;
+    crossed.clip.alpha_max = 2;
+    refuse(crossed, "clip_alpha_min");
 }
 
 Test(config, public_needs_no_length) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length_policy = NVDP_LENGTH_PUBLIC;
-    cr_expect_eq(nvdp_nvib_config_check(ctx, &config, 32, 4), NVDP_OK);
+    cr_expect_eq(nvdp__nvib_config_check(ctx, &config, 32, 4), NVDP_OK);
     nvdp_context_free(ctx);
 }
 
 Test(config, resolve) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_nvib_config config = valid();
-    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
+    struct nvdp__nvib_config config = valid();
+    cr_assert_eq(nvdp__nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
     cr_expect_eq(config.latent_dim, 32);
     cr_expect_eq(config.latent_heads, 4);
     cr_expect_eq(config.pool, NVDP_POOL_FIRST);
     config = valid();
     config.latent_dim = 15;
-    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
+    cr_assert_eq(nvdp__nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
     cr_expect_eq(config.latent_heads, 3, "the largest divisor of 15 up to 4");
     cr_expect_eq(config.pool, NVDP_POOL_WEIGHTED);
     config = valid();
     config.length_policy = NVDP_LENGTH_PUBLIC;
-    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
+    cr_assert_eq(nvdp__nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
     cr_expect_eq(config.pool, NVDP_POOL_MEAN);
     config.pool = NVDP_POOL_WEIGHTED;
-    cr_assert_eq(nvdp_nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
+    cr_assert_eq(nvdp__nvib_config_resolve(ctx, &config, 32, 4), NVDP_OK);
     cr_expect_eq(config.pool, NVDP_POOL_WEIGHTED, "a choice stays");
     config.latent_dim = 7;
     config.latent_heads = 2;
-    struct nvdp_nvib_config before = config;
-    cr_expect_eq(nvdp_nvib_config_resolve(ctx, &config, 32, 4), NVDP_ERR_ARGUMENT);
+    struct nvdp__nvib_config before = config;
+    cr_expect_eq(nvdp__nvib_config_resolve(ctx, &config, 32, 4), NVDP_ERR_ARGUMENT);
     cr_expect_eq(memcmp(&before, &config, sizeof config), 0, "untouched on error");
     nvdp_context_free(ctx);
 }
 
 /* A_p/K, K = L+1: 1/(L+1) for delta 0, 1 for delta 1. */
 Test(config, pad_alpha) {
-    struct nvdp_nvib_config config = valid();
-    cr_expect_eq(nvdp_nvib_pad_alpha(&config), 1.0 / 17);
+    struct nvdp__nvib_config config = valid();
+    cr_expect_eq(nvdp__nvib_pad_alpha(&config), 1.0 / 17);
     config.delta = 1;
-    cr_expect_eq(nvdp_nvib_pad_alpha(&config), 1);
+    cr_expect_eq(nvdp__nvib_pad_alpha(&config), 1);
 }
 
 /* In float, bounds may only become tighter. */
 Test(config, clip_bounds_round_inwards) {
-    struct nvdp_clip_config config = {.mu_radius = 3.1,
-                                      .logvar_min = log(0.1 / 1.1),
-                                      .logvar_max = 0.3,
-                                      .alpha_min = 1e-3,
-                                      .alpha_max = 1.1};
+    struct nvdp__clip_config config = {.mu_radius = 3.1,
+                                       .logvar_min = log(0.1 / 1.1),
+                                       .logvar_max = 0.3,
+                                       .alpha_min = 1e-3,
+                                       .alpha_max = 1.1};
     struct nvdp__clip clip = nvdp__clip_set(&config);
     cr_expect(nvdp__clips(&config));
     cr_expect((double)clip.radius <= 3.1 && clip.radius > 3.0999f);

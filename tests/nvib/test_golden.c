@@ -54,7 +54,7 @@ struct run {
 };
 
 static void start(struct run *run, enum nvdp_pool pool, double delta) {
-    struct nvdp_nvib_config config = fixture_config(0);
+    struct nvdp__nvib_config config = fixture_config(0);
     config.length_policy = NVDP_LENGTH_PUBLIC;
     config.pool = pool;
     config.delta = delta;

@@ -23,7 +23,7 @@ struct run {
     float *eps, *log_gamma, *d_pooled, *pooled;
 };
 
-static void start(struct run *run, const struct nvdp_nvib_config *config, uint64_t seed) {
+static void start(struct run *run, const struct nvdp__nvib_config *config, uint64_t seed) {
     *run = (struct run){0};
     run->f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
     struct fixture *f = &run->f;
@@ -81,7 +81,7 @@ static double loss_of(void *user) {
     return reference_loss(&run->ref, run->theta, run->x);
 }
 
-static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
+static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
     struct run run;
     start(&run, config, seed);
     struct fixture *f = &run.f;
@@ -105,7 +105,7 @@ static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
 Test(gradients, pools_and_policies) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
         for (int policy = 0; policy < 2; policy++) {
-            struct nvdp_nvib_config config = fixture_config(5);
+            struct nvdp__nvib_config config = fixture_config(5);
             config.pool = pool;
             config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
             check(&config, 1 + (uint64_t)pool);
@@ -115,19 +115,19 @@ Test(gradients, pools_and_policies) {
 
 Test(gradients, kappa) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
-        struct nvdp_nvib_config config = fixture_config(4);
+        struct nvdp__nvib_config config = fixture_config(4);
         config.kappa = 2;
         config.pool = pool;
         config.delta = 1;
         config.regularizer =
-            pool == NVDP_POOL_MEAN ? NVDP_REGULARIZER_KL : NVDP_REGULARIZER_PUBLISHED;
+            pool == NVDP_POOL_MEAN ? NVDP__REGULARIZER_KL : NVDP__REGULARIZER_PUBLISHED;
         check(&config, 10 + (uint64_t)pool);
     }
 }
 
 Test(gradients, narrow_latent) {
     for (size_t p = 3; p <= 4; p++) { /* one head, then two */
-        struct nvdp_nvib_config config = fixture_config(4);
+        struct nvdp__nvib_config config = fixture_config(4);
         config.latent_dim = p;
         config.delta = 0.5;
         check(&config, 20 + p);
@@ -137,11 +137,11 @@ Test(gradients, narrow_latent) {
 Test(gradients, exact_regularizer) {
     for (int policy = 0; policy < 2; policy++) {
         for (int delta = 0; delta < 2; delta++) {
-            struct nvdp_nvib_config config = fixture_config(6);
+            struct nvdp__nvib_config config = fixture_config(6);
             config.latent_dim = 4;
             config.delta = delta;
             config.prior_alpha = 1.5;
-            config.regularizer = NVDP_REGULARIZER_KL;
+            config.regularizer = NVDP__REGULARIZER_KL;
             config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
             check(&config, 30 + (uint64_t)(2 * policy + delta));
         }
@@ -152,21 +152,21 @@ Test(gradients, exact_regularizer) {
  * bound, where the difference would straddle the kink. */
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
-        struct nvdp_nvib_config config = fixture_config(4);
-        config.clip = (struct nvdp_clip_config){.mu_radius = 1.5,
-                                                .logvar_min = -0.5,
-                                                .logvar_max = 0.4,
-                                                .alpha_min = 0.7,
-                                                .alpha_max = 1.8};
-        config.regularizer = seed % 2 == 0 ? NVDP_REGULARIZER_KL : NVDP_REGULARIZER_PUBLISHED;
+        struct nvdp__nvib_config config = fixture_config(4);
+        config.clip = (struct nvdp__clip_config){.mu_radius = 1.5,
+                                                 .logvar_min = -0.5,
+                                                 .logvar_max = 0.4,
+                                                 .alpha_min = 0.7,
+                                                 .alpha_max = 1.8};
+        config.regularizer = seed % 2 == 0 ? NVDP__REGULARIZER_KL : NVDP__REGULARIZER_PUBLISHED;
         check(&config, seed);
     }
 }
 
 Test(gradients, clean_query) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
-        struct nvdp_nvib_config config = fixture_config(4);
-        config.query = NVDP_QUERY_CLEAN;
+        struct nvdp__nvib_config config = fixture_config(4);
+        config.query = NVDP__QUERY_CLEAN;
         config.pool = pool;
         config.kappa = pool == NVDP_POOL_MEAN ? 2 : 1;
         check(&config, 50 + (uint64_t)pool);
@@ -176,7 +176,7 @@ Test(gradients, clean_query) {
 /* Without gradients of z (a reader of samples), parameters' gradients are the same, bit for bit. */
 Test(gradients, parameters_alone) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
-        struct nvdp_nvib_config config = fixture_config(4);
+        struct nvdp__nvib_config config = fixture_config(4);
         config.pool = pool;
         struct run run;
         start(&run, &config, 60);

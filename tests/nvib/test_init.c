@@ -18,7 +18,7 @@ struct house {
     struct nvdp__nvib *nvib;
 };
 
-static void build(struct house *house, const struct nvdp_nvib_config *config) {
+static void build(struct house *house, const struct nvdp__nvib_config *config) {
     *house = (struct house){.ctx = support_context()};
     house->dev = nvdp__device_cpu(house->ctx);
     struct nvdp_bert_config bert = nvdp_bert_config_default();
@@ -54,7 +54,7 @@ static const float *value(struct house *house, const char *name, size_t *count) 
 }
 
 Test(init, variance_starts_inside_the_clip_set) {
-    struct nvdp_nvib_config config = fixture_config(8);
+    struct nvdp__nvib_config config = fixture_config(8);
     config.stdev_tau = 0.1; /* log variance -4.6 */
     config.clip.logvar_min = -2;
     config.clip.logvar_max = 0;
@@ -70,7 +70,7 @@ Test(init, variance_starts_inside_the_clip_set) {
 }
 
 Test(init, full_width) {
-    struct nvdp_nvib_config config = fixture_config(8);
+    struct nvdp__nvib_config config = fixture_config(8);
     config.mu_tau = 0.5;
     struct house house;
     build(&house, &config);
@@ -115,7 +115,7 @@ Test(init, full_width) {
  * means are centred and of size mu_tau. */
 Test(init, principal_directions) {
     enum { P = 4, ROWS = 200 };
-    struct nvdp_nvib_config config = fixture_config(8);
+    struct nvdp__nvib_config config = fixture_config(8);
     config.latent_dim = P;
     struct house house;
     build(&house, &config);
@@ -254,7 +254,7 @@ Test(init, random_map) {
 
 /* Every allocation of create, plan and initialise may fail, cleanly. */
 Test(init, out_of_memory) {
-    struct nvdp_nvib_config config = fixture_config(8);
+    struct nvdp__nvib_config config = fixture_config(8);
     config.latent_dim = 4;
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
@@ -335,7 +335,7 @@ static void ordinary(struct house *house, size_t n, const float *x, float *u) {
  * Tolerance: pseudo-counts of e^17 and more make weights certain to some e^-8.5 = 2e-4 each; the
  * noise is 1e-6. */
 Test(init, the_block_starts_as_ordinary_attention) {
-    struct nvdp_nvib_config config = fixture_config(TOKENS);
+    struct nvdp__nvib_config config = fixture_config(TOKENS);
     config.stdev_tau = 1e-6;
     config.alpha_tau = 17;
     config.length_policy = NVDP_LENGTH_PUBLIC;

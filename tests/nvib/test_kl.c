@@ -13,14 +13,14 @@ static const int32_t lengths[TEXTS] = {3, 1, 5};
 /* The fixture's posteriors, then one empty text for each: no tokens, all padding; where lengths are
  * public as many tokens that are like the prior's conditional, (a_p + delta n)/(n + 1). */
 static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
-    const struct nvdp_nvib_config *config = &f->nvib->config;
+    const struct nvdp__nvib_config *config = &f->nvib->config;
     struct nvdp_posteriors *all = NULL;
     bool open = config->length_policy == NVDP_LENGTH_PUBLIC;
     size_t tokens = f->batch.tokens, rows = open ? 2 * tokens : tokens;
     cr_assert_eq(nvdp_posteriors_create(f->ctx, 2 * TEXTS, rows, f->nvib->dim, true, &all),
                  NVDP_OK);
     all->prior_alpha = config->prior_alpha;
-    all->pad_alpha = nvdp_nvib_pad_alpha(config);
+    all->pad_alpha = nvdp__nvib_pad_alpha(config);
     all->kappa = config->kappa;
     all->policy = config->length_policy;
     all->length = config->length;
@@ -35,7 +35,7 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
     return all;
 }
 
-static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
+static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
     struct fixture f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
     double loss_g[TEXTS], loss_d[TEXTS];
     float *pooled = NULL;
@@ -63,9 +63,9 @@ static void check(const struct nvdp_nvib_config *config, uint64_t seed) {
     fixture_free(&f);
 }
 
-static struct nvdp_nvib_config kl_config(enum nvdp_length_policy policy, int kappa) {
-    struct nvdp_nvib_config config = fixture_config(7);
-    config.regularizer = NVDP_REGULARIZER_KL;
+static struct nvdp__nvib_config kl_config(enum nvdp_length_policy policy, int kappa) {
+    struct nvdp__nvib_config config = fixture_config(7);
+    config.regularizer = NVDP__REGULARIZER_KL;
     config.latent_dim = 4;
     config.prior_alpha = 1.25;
     config.delta = 0.5;
@@ -77,7 +77,7 @@ static struct nvdp_nvib_config kl_config(enum nvdp_length_policy policy, int kap
 Test(kl, is_the_divergence_from_an_empty_text) {
     for (int kappa = 1; kappa <= 3; kappa++)
         for (int policy = 0; policy < 2; policy++) {
-            struct nvdp_nvib_config config =
+            struct nvdp__nvib_config config =
                 kl_config(policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC, kappa);
             check(&config, 10 + (uint64_t)(2 * kappa + policy));
         }
@@ -85,12 +85,12 @@ Test(kl, is_the_divergence_from_an_empty_text) {
 
 Test(kl, is_that_of_the_clipped_posterior) {
     for (int kappa = 1; kappa <= 2; kappa++) {
-        struct nvdp_nvib_config config = kl_config(NVDP_LENGTH_HIDDEN, kappa);
-        config.clip = (struct nvdp_clip_config){.mu_radius = 1,
-                                                .logvar_min = -0.4,
-                                                .logvar_max = 0.3,
-                                                .alpha_min = 0.7,
-                                                .alpha_max = 1.8};
+        struct nvdp__nvib_config config = kl_config(NVDP_LENGTH_HIDDEN, kappa);
+        config.clip = (struct nvdp__clip_config){.mu_radius = 1,
+                                                 .logvar_min = -0.4,
+                                                 .logvar_max = 0.3,
+                                                 .alpha_min = 0.7,
+                                                 .alpha_max = 1.8};
         check(&config, 20 + (uint64_t)kappa);
     }
 }

@@ -14,7 +14,7 @@ enum { WIDTH = 20, HEADS = 2, INNER = 24, LENGTH = 7 };
 Test(sample, batch_layout_does_not_matter) {
     static const int32_t lengths[3] = {5, 2, 7};
     for (int kappa = 1; kappa <= 2; kappa++) {
-        struct nvdp_nvib_config config = fixture_config(LENGTH);
+        struct nvdp__nvib_config config = fixture_config(LENGTH);
         config.kappa = kappa;
         struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 3, lengths, 4);
         fixture_point(&f);
@@ -56,7 +56,7 @@ static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool
 /* Another seed, purpose, epoch or text: other numbers. */
 Test(sample, streams_are_apart) {
     static const int32_t lengths[2] = {3, 3};
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
     fixture_point(&f);
     for (int weight = 0; weight < 2; weight++) {
@@ -83,9 +83,9 @@ Test(sample, streams_are_apart) {
 /* The posterior that is written is the one that was sampled, clipped. */
 Test(sample, posterior) {
     static const int32_t lengths[2] = {3, 2};
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.latent_dim = 8;
-    config.clip = (struct nvdp_clip_config){
+    config.clip = (struct nvdp__clip_config){
         .mu_radius = 1, .logvar_min = -0.3, .logvar_max = 0.2, .alpha_min = 0.9, .alpha_max = 1.5};
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
     fixture_point(&f);

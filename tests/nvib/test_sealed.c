@@ -52,7 +52,7 @@ static void drop(struct kept *kept) {
 /* Two different batches with the same sample give the same pooled vectors, bit for bit: the second
  * has other hidden states and, under the hidden policy, other numbers of tokens. */
 static void check_sealed(enum nvdp_pool pool, enum nvdp_length_policy policy, int kappa) {
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.pool = pool;
     config.length_policy = policy;
     config.kappa = kappa;
@@ -88,7 +88,7 @@ Test(sealed, pooled_depends_on_the_sample_alone) {
 
 /* Under the hidden policy every text of a batch shows the same number of rows. */
 Test(sealed, hidden_policy_shows_one_length) {
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.kappa = 2;
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 6);
     fixture_point(&f);
@@ -110,8 +110,8 @@ Test(sealed, hidden_policy_shows_one_length) {
 }
 
 Test(sealed, clean_queries_are_refused_from_samples) {
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
-    config.query = NVDP_QUERY_CLEAN;
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
+    config.query = NVDP__QUERY_CLEAN;
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 7);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(2, 0);
@@ -127,7 +127,7 @@ Test(sealed, clean_queries_are_refused_from_samples) {
 
 Test(sealed, too_long_a_text_is_refused_by_number) {
     static const int32_t long_text[1] = {11};
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 1, long_text, 7);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(2, 0);
@@ -139,7 +139,7 @@ Test(sealed, too_long_a_text_is_refused_by_number) {
 }
 
 Test(sealed, samples_outside_the_plan_are_refused) {
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 8);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(2, 0);
@@ -172,7 +172,7 @@ Test(sealed, threads_do_not_matter) {
     enum { LONG = 500, ROWS = TEXTS * (LONG + 1), TOTAL = 8192 };
     static float z[ROWS * WIDTH], log_pi[ROWS], grad[TOTAL];
     static double kept[TOTAL];
-    struct nvdp_nvib_config config = fixture_config(LONG);
+    struct nvdp__nvib_config config = fixture_config(LONG);
     config.pool = NVDP_POOL_WEIGHTED;
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
     fixture_point(&f);
@@ -208,9 +208,9 @@ Test(sealed, threads_do_not_matter) {
 
 /* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
 Test(sealed, a_step_allocates_nothing) {
-    struct nvdp_nvib_config config = fixture_config(LENGTH);
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.clip.mu_radius = 3;
-    config.query = NVDP_QUERY_CLEAN;
+    config.query = NVDP__QUERY_CLEAN;
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(3, 1);

@@ -379,7 +379,7 @@ static void refused(struct bench *bench, nvdp_status status, const char *message
 Test(export, refuses_models_that_give_no_privacy) {
     static const struct run_choice base = {.method = NVDP_METHOD_BASE, .kappa = 1, .epochs = 1};
     static const struct run_choice clean = {
-        .method = NVDP_METHOD_NVDP, .query = NVDP_QUERY_CLEAN, .kappa = 1, .epochs = 1};
+        .method = NVDP_METHOD_NVDP, .query = NVDP__QUERY_CLEAN, .kappa = 1, .epochs = 1};
     struct bench bench = bench_open(&base);
     refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise");
     cr_assert_not(nvdp__exists(bench.out));
@@ -542,7 +542,7 @@ Test(statement, rounds_up) {
     cr_assert(isnan(nvdp__public_number(NAN)));
 }
 
-static struct nvdp__release_facts long_facts(const struct nvdp_model_info *info) {
+static struct nvdp__release_facts long_facts(const struct nvdp__model_info *info) {
     struct nvdp__release_facts facts = {.info = info,
                                         .form = {.weights = true},
                                         .texts = 123456789,
@@ -562,8 +562,8 @@ static struct nvdp__release_facts long_facts(const struct nvdp_model_info *info)
 }
 
 Test(statement, is_whole_and_honest) {
-    struct nvdp_model_info info = {.method = NVDP_METHOD_NVDP};
-    info.nvib = nvdp_nvib_config_default();
+    struct nvdp__model_info info = {.method = NVDP_METHOD_NVDP};
+    info.nvib = nvdp__nvib_config_default();
     info.nvib.length = 65536;
     struct nvdp__release_facts facts = long_facts(&info);
     char text[NVDP_STATEMENT_SIZE];

@@ -11,7 +11,7 @@ static const struct run_choice choices[] = {
     {.method = NVDP_METHOD_VIB_LEARNED, .epochs = 10},
     {.method = NVDP_METHOD_VTDP, .epochs = 10},
     {.method = NVDP_METHOD_VTDP, .policy = NVDP_LENGTH_PUBLIC, .epochs = 10},
-    {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP_VTDP_POOL_FIRST, .epochs = 10}};
+    {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST, .epochs = 10}};
 enum { CHOICES = sizeof choices / sizeof *choices };
 
 static bool single(size_t i) {

@@ -33,11 +33,11 @@ struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, 
 struct run_choice {
     enum nvdp_method method;
     enum nvdp_length_policy policy;
-    enum nvdp_query query;
+    enum nvdp__query query;
     int kappa;
     size_t latent_dim; /* 0: the encoder's 16 */
     size_t epochs;     /* 1 where the weights do not matter */
-    enum nvdp_vtdp_pool vtdp_pool;
+    enum nvdp__vtdp_pool vtdp_pool;
 };
 /* Makes the task, trains as chosen, over what lay there; returns the run's folder, `name` under the
  * scratch directory, and its accuracy where that is not NULL. */

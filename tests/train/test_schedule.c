@@ -117,9 +117,9 @@ Test(schedule, a_run_follows_its_decay) {
 Test(schedule, the_regularizer_implies_it) {
     struct nvdp__train_options config = nvdp__train_defaults();
     nvdp__schema_imply(&nvdp__train_schema, &config);
-    cr_expect_eq(config.nvib.regularizer, NVDP_REGULARIZER_PUBLISHED);
+    cr_expect_eq(config.nvib.regularizer, NVDP__REGULARIZER_PUBLISHED);
     cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);
-    config.nvib.regularizer = NVDP_REGULARIZER_KL;
+    config.nvib.regularizer = NVDP__REGULARIZER_KL;
     nvdp__schema_imply(&nvdp__train_schema, &config);
     cr_expect_eq(config.kl_schedule, NVDP__KL_WARMUP);
     cr_expect_eq(config.kl_delay, 0.2);

@@ -49,7 +49,7 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    config.nvib.regularizer = NVDP_REGULARIZER_KL;
+    config.nvib.regularizer = NVDP__REGULARIZER_KL;
     config.nvib.latent_dim = 4;
     config.nvib.stdev_tau = 0.3;
     config.nvib.alpha_tau = -2;

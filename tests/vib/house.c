@@ -4,13 +4,13 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP_VTDP_POOL_LAST},
-                                  {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP_VTDP_POOL_LAST},
-                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP_VTDP_POOL_LAST},
-                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP_VTDP_POOL_FIRST}};
+const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP__VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP__VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP__VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP__VTDP_POOL_FIRST}};
 
-struct nvdp_nvib_config house_config(const struct kind *kind) {
-    struct nvdp_nvib_config config = nvdp_nvib_config_default();
+struct nvdp__nvib_config house_config(const struct kind *kind) {
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length = LENGTH;
     config.vib.vtdp_pool = kind->vtdp_pool;
     return config;
@@ -48,7 +48,7 @@ static struct nvdp_bert_config encoder(void) {
 }
 
 void house_build(struct house *house, const struct kind *kind,
-                 const struct nvdp_nvib_config *config, uint64_t seed) {
+                 const struct nvdp__nvib_config *config, uint64_t seed) {
     *house = (struct house){.ctx = support_context(),
                             .mechanism = kind->mechanism,
                             .offset = {0, 3, 4, TOKENS},

@@ -23,16 +23,16 @@ struct house {
 /* One of the room's kinds: a mechanism, and where it has a choice, which. */
 struct kind {
     const struct nvdp__mechanism *mechanism;
-    enum nvdp_vtdp_pool vtdp_pool;
+    enum nvdp__vtdp_pool vtdp_pool;
 };
 enum { KINDS = 4 };
 extern const struct kind kinds[KINDS];
 
 /* Length 5, clip off; vtdp_pool as the kind's. */
-struct nvdp_nvib_config house_config(const struct kind *kind);
+struct nvdp__nvib_config house_config(const struct kind *kind);
 /* Planned for training, two layers, random parameters (normal, 0.3), texts of 3, 1 and 4 tokens. */
 void house_build(struct house *house, const struct kind *kind,
-                 const struct nvdp_nvib_config *config, uint64_t seed);
+                 const struct nvdp__nvib_config *config, uint64_t seed);
 void house_free(struct house *house);
 nvdp_status house_try_forward(struct house *house, const struct nvdp__draw *draw, float **pooled);
 float *house_forward(struct house *house, const struct nvdp__draw *draw);

@@ -93,7 +93,7 @@ struct gaussians {
 static void posterior(const struct reference *ref, const double *theta, const double *hidden,
                       struct gaussians *g) {
     const struct nvdp__vib *vib = ref->house->vib;
-    const struct nvdp_clip_config *clip = &vib->config.clip;
+    const struct nvdp__clip_config *clip = &vib->config.clip;
     bool vtdp = ref->house->vib->which == NVDP__VIB_VTDP;
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
     size_t p = vib->dim;
@@ -153,7 +153,7 @@ static void losses(struct reference *ref, const struct gaussians *g) {
     for (size_t b = 0; b < TEXTS; b++) {
         size_t first = vib->form.single ? b : (size_t)ref->house->offset[b];
         size_t end = vib->form.single ? b + 1 : (size_t)ref->house->offset[b + 1];
-        bool mean = vib->config.regularizer == NVDP_REGULARIZER_PUBLISHED;
+        bool mean = vib->config.regularizer == NVDP__REGULARIZER_PUBLISHED;
         ref->loss_g[b] = 0;
         for (size_t k = first * p; k < end * p; k++) {
             double kl = 0.5 * (exp(g->logvar[k]) + g->mu[k] * g->mu[k] - 1 - g->logvar[k]);

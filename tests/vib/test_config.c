@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp_nvib_config *config) {
+static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp__nvib_config *config) {
     struct nvdp_bert_config bert = nvdp_bert_config_default();
     bert.hidden_size = 16;
     bert.num_attention_heads = 4;
@@ -15,27 +15,27 @@ static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp_nvib_
 Test(config, defaults_are_resolved) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         config.kappa = 3; /* what only nvdp has does not count: a grid may hold all methods */
-        config.query = NVDP_QUERY_CLEAN;
+        config.query = NVDP__QUERY_CLEAN;
         config.clip.alpha_max = 1;
         cr_assert_eq(resolve(ctx, k, &config), NVDP_OK, "%s", nvdp_context_error(ctx));
         cr_expect_eq(config.latent_dim, 16);
         cr_expect_eq(config.pool, k == 2 ? NVDP_POOL_MEAN : NVDP_POOL_FIRST);
         cr_expect_eq(config.kappa, 1);
-        cr_expect_eq(config.query, NVDP_QUERY_SAMPLED);
+        cr_expect_eq(config.query, NVDP__QUERY_SAMPLED);
         cr_expect(isinf(config.clip.alpha_max));
         cr_expect_float_eq(config.vib.sigma, 0.55, 1e-15);
-        struct nvdp_nvib_config again = config;
+        struct nvdp__nvib_config again = config;
         cr_assert_eq(resolve(ctx, k, &again), NVDP_OK);
         cr_expect_eq(memcmp(&again, &config, sizeof config), 0);
     }
     nvdp_context_free(ctx);
 }
 
-static void refused(struct nvdp_context *ctx, size_t k, const struct nvdp_nvib_config *config,
+static void refused(struct nvdp_context *ctx, size_t k, const struct nvdp__nvib_config *config,
                     const char *words) {
-    struct nvdp_nvib_config changed = *config;
+    struct nvdp__nvib_config changed = *config;
     cr_expect_eq(resolve(ctx, k, &changed), NVDP_ERR_ARGUMENT, "%s, expected: %s",
                  kinds[k].mechanism->name, words);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
@@ -45,7 +45,7 @@ static void refused(struct nvdp_context *ctx, size_t k, const struct nvdp_nvib_c
 Test(config, what_makes_no_sense_is_refused_by_name) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         config.pool = NVDP_POOL_WEIGHTED;
         refused(ctx, k, &config, "pool: expected auto, first or mean for method");
         config = house_config(&kinds[k]);
@@ -53,13 +53,13 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         refused(ctx, k, &config, "latent_dim");
         config = house_config(&kinds[k]);
         config.vib.sigma = 0;
-        refused(ctx, k, &config, "vib.sigma: expected a value in [1e-09, 1e+06], found 0");
+        refused(ctx, k, &config, "vib_sigma: expected 1e-09 to 1e+06, found 0");
         config = house_config(&kinds[k]);
-        config.vib.vtdp_pool = (enum nvdp_vtdp_pool)2;
-        refused(ctx, k, &config, "vib.vtdp_pool: expected a choice in 0..1, found 2");
+        config.vib.vtdp_pool = (enum nvdp__vtdp_pool)2;
+        refused(ctx, k, &config, "vtdp_pool: expected a choice in 0..1, found 2");
     }
-    struct nvdp_nvib_config config = house_config(&kinds[0]);
+    struct nvdp__nvib_config config = house_config(&kinds[0]);
     config.clip.logvar_min = -1; /* 2 log .55 = -1.196 */
-    refused(ctx, 0, &config, "vib.sigma: expected a log variance within the clip set's [-1, inf]");
+    refused(ctx, 0, &config, "vib_sigma: expected a log variance within the clip set's [-1, inf]");
     nvdp_context_free(ctx);
 }

@@ -92,7 +92,7 @@ static void silence(struct house *house) {
 Test(equivalence, without_noise_a_plain_model) {
     for (size_t k = 0; k < KINDS; k++) {
         for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
-            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = house_config(&kinds[k]);
             config.pool = pool;
             config.vib.sigma = 1e-9;
             config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise whatever sigma is */
@@ -117,7 +117,7 @@ Test(equivalence, without_noise_a_plain_model) {
  * one below. */
 Test(equivalence, initial_values) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         config.mu_tau = 0.5;
         config.stdev_tau = 0.3;
         struct house house;
@@ -152,7 +152,7 @@ Test(equivalence, initial_values) {
 
 /* A start outside the clip set is moved inside it, where the clamp has a gradient. */
 Test(equivalence, initial_deviation_is_inside_the_clip_set) {
-    struct nvdp_nvib_config config = house_config(&kinds[2]);
+    struct nvdp__nvib_config config = house_config(&kinds[2]);
     config.clip.logvar_min = -1.5;
     config.clip.logvar_max = 0;
     config.stdev_tau = 0.1;

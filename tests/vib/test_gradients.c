@@ -21,7 +21,7 @@ struct run {
     float eps[REFERENCE_ROWS * WIDTH], d_pooled[TEXTS * WIDTH];
 };
 
-static void start(struct run *run, const struct kind *kind, const struct nvdp_nvib_config *config,
+static void start(struct run *run, const struct kind *kind, const struct nvdp__nvib_config *config,
                   uint64_t seed) {
     struct house *house = &run->house;
     house_build(house, kind, config, seed);
@@ -48,7 +48,7 @@ static double loss_of(void *user) {
     return reference_loss(&run->ref, run->theta, run->x);
 }
 
-static void check(const struct kind *kind, const struct nvdp_nvib_config *config, uint64_t seed) {
+static void check(const struct kind *kind, const struct nvdp__nvib_config *config, uint64_t seed) {
     struct run *run = calloc(1, sizeof *run);
     start(run, kind, config, seed);
     struct house *house = &run->house;
@@ -82,10 +82,11 @@ static void check(const struct kind *kind, const struct nvdp_nvib_config *config
 Test(gradients, pools_policies_regularizers) {
     for (size_t k = 0; k < KINDS; k++) {
         for (int choice = 0; choice < 8; choice++) {
-            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = house_config(&kinds[k]);
             config.pool = choice % 2 == 0 ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
             config.length_policy = choice / 2 % 2 == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
-            config.regularizer = choice / 4 == 0 ? NVDP_REGULARIZER_PUBLISHED : NVDP_REGULARIZER_KL;
+            config.regularizer =
+                choice / 4 == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL;
             check(&kinds[k], &config, 1 + k);
         }
     }
@@ -93,7 +94,7 @@ Test(gradients, pools_policies_regularizers) {
 
 Test(gradients, narrow_latent) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         config.latent_dim = 3;
         check(&kinds[k], &config, 20 + k);
     }
@@ -103,11 +104,11 @@ Test(gradients, narrow_latent) {
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         for (size_t k = 0; k < KINDS; k++) {
-            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = house_config(&kinds[k]);
             config.clip.mu_radius = 2;
             config.clip.logvar_min = -1.2;
             config.clip.logvar_max = -0.4;
-            config.regularizer = seed % 2 == 0 ? NVDP_REGULARIZER_KL : NVDP_REGULARIZER_PUBLISHED;
+            config.regularizer = seed % 2 == 0 ? NVDP__REGULARIZER_KL : NVDP__REGULARIZER_PUBLISHED;
             check(&kinds[k], &config, seed);
         }
     }

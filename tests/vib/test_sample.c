@@ -28,7 +28,7 @@ static void keep(struct house *house, const float *pooled, struct kept *kept) {
  * has other hidden states and, under the hidden policy, other numbers of tokens. */
 static void check_sealed(const struct kind *kind, enum nvdp_pool pool,
                          enum nvdp_length_policy policy) {
-    struct nvdp_nvib_config config = house_config(kind);
+    struct nvdp__nvib_config config = house_config(kind);
     config.pool = pool;
     config.length_policy = policy;
     struct house house;
@@ -65,7 +65,7 @@ Test(sample, pooled_depends_on_the_sample_alone) {
 Test(sample, what_shows_of_a_length) {
     for (size_t k = 0; k < KINDS; k++) {
         for (int policy = 0; policy < 2; policy++) {
-            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = house_config(&kinds[k]);
             config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
             struct house house;
             house_build(&house, &kinds[k], &config, 6);
@@ -89,7 +89,7 @@ Test(sample, what_shows_of_a_length) {
  * (6e-7 each). */
 Test(sample, padding_is_the_prior) {
     enum { N = 3000 / (LENGTH - 1) / WIDTH + 1 };
-    struct nvdp_nvib_config config = house_config(&kinds[2]);
+    struct nvdp__nvib_config config = house_config(&kinds[2]);
     struct house house;
     house_build(&house, &kinds[2], &config, 6);
     double sum = 0, squares = 0, count = 0;
@@ -113,7 +113,7 @@ Test(sample, padding_is_the_prior) {
  * made the same in both (zero states), because products of other shapes may round otherwise. */
 Test(sample, batch_layout_and_threads_do_not_matter) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         struct house house;
         struct kept kept;
         house_build(&house, &kinds[k], &config, 4);
@@ -144,7 +144,7 @@ Test(sample, batch_layout_and_threads_do_not_matter) {
 /* Another seed, purpose, epoch or text: other numbers. */
 Test(sample, streams_are_apart) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         struct house house;
         house_build(&house, &kinds[k], &config, 4);
         struct nvdp__draw draw = house_draw(8, 2);
@@ -166,7 +166,7 @@ Test(sample, streams_are_apart) {
 }
 
 Test(sample, too_long_a_text_is_refused_by_number) {
-    struct nvdp_nvib_config config = house_config(&kinds[2]);
+    struct nvdp__nvib_config config = house_config(&kinds[2]);
     struct house house;
     config.length = 3;
     house_build(&house, &kinds[2], &config, 7);
@@ -190,7 +190,7 @@ static void refused(struct house *house, const struct nvdp__sample *sample, cons
 
 Test(sample, samples_outside_the_plan_are_refused) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         struct house house;
         house_build(&house, &kinds[k], &config, 8);
         struct nvdp__draw draw = house_draw(2, 0);
@@ -217,7 +217,7 @@ Test(sample, samples_outside_the_plan_are_refused) {
 /* The posterior that is written is the one that was sampled, clipped. */
 Test(sample, posterior) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         config.clip.mu_radius = 1;
         config.clip.logvar_min = -1.3;
         config.clip.logvar_max = -0.2;
@@ -258,7 +258,7 @@ Test(sample, posterior) {
 /* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
 Test(sample, a_step_allocates_nothing) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp_nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = house_config(&kinds[k]);
         config.clip.mu_radius = 3;
         struct house house;
         house_build(&house, &kinds[k], &config, 9);
@@ -278,7 +278,7 @@ Test(sample, failed_allocations_are_reported) {
     for (size_t k = 0; k < KINDS; k++) {
         int failures = 0;
         for (uint64_t nth = 1;; nth++) {
-            struct nvdp_nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = house_config(&kinds[k]);
             config.latent_dim = 4;
             struct house house;
             house_build(&house, &kinds[k], &config, 9);
