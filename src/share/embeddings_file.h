@@ -7,6 +7,7 @@
 
 #include "base/hdf5.h"
 #include <nvdp/method.h>
+#include <nvdp/posteriors.h>
 
 struct nvdp__embeddings_shape {
     size_t texts;   /* N */
