@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cli_methods[] = {
-    [NVDP_METHOD_BASE] = "base",
-    [NVDP_METHOD_REG] = "reg",
-    [NVDP_METHOD_VIB_FIXED] = "vib-fixed",
-    [NVDP_METHOD_VIB_LEARNED] = "vib-learned",
-    [NVDP_METHOD_VTDP] = "vtdp",
-    [NVDP_METHOD_NVDP] = "nvdp",
-    NULL,
-};
 const char *const cli_precisions[] = {
     [NVDP_PRECISION_F32] = "f32",
     [NVDP_PRECISION_BF16] = "bf16",

@@ -21,7 +21,6 @@ enum {
 };
 
 extern const char *const cli_precisions[]; /* f32, bf16 */
-extern const char *const cli_methods[];
 /* The option of inference commands, whose struct has `enum nvdp_precision precision`. */
 #define CLI_PRECISION(type)                                                                        \
     {                                                                                              \
