@@ -51,7 +51,7 @@ cat >"$out/grid.json" <<JSON
      "kl_delay": 0.1, "kl_ramp": 0.8, "latent_dim": 32, "mu_tau": 0.3, "stdev_tau": 0.7, "alpha_tau": -3.5, "delta": 1,
      "clip_mu": 4, "clip_logvar_min": -1.5, "clip_logvar_max": 0, "clip_alpha_min": 0.6, "clip_alpha_max": 6,
      "clip_gradient": "inward"},
-    {"name": "nvdp published", "method": "nvdp", "lr": 3e-4},
+    {"name": "nvdp published", "method": "nvdp", "epochs": 3, "lr": 3e-4},
     "vib-fixed",
     "base"
   ],
