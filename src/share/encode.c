@@ -483,11 +483,15 @@ static nvdp_status forward(struct encode *encode) {
         nvdp__pooler_forward(&encode->bert, &encode->dev, &encode->params, encode->batch,
                              encode->cache.hidden[encode->config.num_hidden_layers],
                              &encode->cache.pooler);
-    if (encode->has_classifier)
-        nvdp__linear_forward(&encode->dev, encode->batch->texts, encode->config.hidden_size,
-                             encode->outputs, encode->cache.pooler.pooled,
-                             nvdp__value(&encode->params, encode->classifier.weight),
-                             nvdp__value(&encode->params, encode->classifier.bias), encode->logits);
+    if (encode->has_classifier) {
+        size_t texts = encode->batch->texts;
+        struct nvdp__linear dense = nvdp__dense_linear(&encode->params, &encode->classifier, texts);
+        dense.f32 = true;
+        nvdp__dense_forward(
+            &encode->dev, &dense,
+            nvdp__f32(texts, encode->config.hidden_size, encode->cache.pooler.pooled),
+            nvdp__f32(texts, encode->outputs, encode->logits));
+    }
     return nvdp__device_status(&encode->dev);
 }
 

@@ -202,9 +202,11 @@ nvdp_status nvdp__reader_forward(struct nvdp__reader *reader) {
     struct nvdp__sample sample = batch_sample(reader);
     NVDP_RETURN_IF_FAILED(nvdp__block_forward(&reader->block, &reader->dev, &reader->params,
                                               &sample, NULL, &reader->pooled));
-    nvdp__linear_forward(&reader->dev, reader->texts, shape->dim, shape->outputs, reader->pooled,
-                         nvdp__value(&reader->params, reader->classifier.weight),
-                         nvdp__value(&reader->params, reader->classifier.bias), reader->logits);
+    struct nvdp__linear dense =
+        nvdp__dense_linear(&reader->params, &reader->classifier, reader->texts);
+    dense.f32 = true;
+    nvdp__dense_forward(&reader->dev, &dense, nvdp__f32(reader->texts, shape->dim, reader->pooled),
+                        nvdp__f32(reader->texts, shape->outputs, reader->logits));
     return NVDP_OK;
 }
 
@@ -215,11 +217,12 @@ void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, doub
                                                    label, 1, reader->d_logits)
                               : nvdp__cross_entropy(&reader->dev, reader->texts, shape->outputs,
                                                     reader->logits, label, 1, reader->d_logits);
-    nvdp__linear_backward(&reader->dev, reader->texts, shape->dim, shape->outputs, reader->pooled,
-                          nvdp__value(&reader->params, reader->classifier.weight), reader->d_logits,
-                          reader->d_pooled, false,
-                          nvdp__grad(&reader->params, reader->classifier.weight),
-                          nvdp__grad(&reader->params, reader->classifier.bias));
+    struct nvdp__linear dense =
+        nvdp__dense_linear(&reader->params, &reader->classifier, reader->texts);
+    dense.f32 = true;
+    nvdp__dense_backward(&reader->dev, &dense, nvdp__f32(reader->texts, shape->dim, reader->pooled),
+                         nvdp__f32(reader->texts, shape->outputs, reader->d_logits),
+                         nvdp__f32(reader->texts, shape->dim, reader->d_pooled), false);
     nvdp__block_backward(&reader->block, &reader->dev, &reader->params, &sample, reader->d_pooled,
                          NULL, NULL);
 }

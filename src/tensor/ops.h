@@ -114,8 +114,6 @@ struct nvdp__attention {
     const float *bias;            /* [rows of k], the same for every head; NULL: 0 */
     float *lse;                   /* [rows of q, heads] keeps log-sum-exp */
     float *scratch;               /* nvdp__attend_scratch floats */
-    size_t head_dim;              /* of nvdp__attention_forward alone, */
-    size_t q_stride, kv_stride, out_stride; /* until it goes */
 };
 /* Of strides as q, k, v, out. */
 struct nvdp__attention_gradient {
@@ -177,7 +175,5 @@ double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const flo
  * logit is NaN.  Rows are independent of each other and of threads. */
 void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
                         const int32_t *label, double scale, double *nll, int32_t *best);
-
-#include "tensor/operand.h" /* until nothing calls it */
 
 #endif

@@ -1,5 +1,6 @@
 /* Initial values, and what they make of the layer at the start. */
 #include "fixture.h"
+#include "flat_operations.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -303,17 +304,20 @@ static void ordinary(struct house *house, size_t n, const float *x, float *u) {
                              nvdp__value(params, dense[i]->bias), to[i]);
     }
     int32_t offset[2] = {0, (int32_t)n};
+    float *scratch =
+        calloc(nvdp__attend_scratch(dev, NVDP__F32, n, n, WIDTH / HEADS), sizeof *scratch);
     struct nvdp__attention att = {.groups = 1,
                                   .heads = HEADS,
-                                  .head_dim = WIDTH / HEADS,
                                   .scale = 0.5f,
                                   .q_offset = offset,
                                   .k_offset = offset,
-                                  .q_stride = WIDTH,
-                                  .kv_stride = WIDTH,
-                                  .out_stride = WIDTH};
-    float *scratch = calloc(nvdp__attention_scratch(dev, n, n, WIDTH / HEADS), sizeof *scratch);
-    nvdp__attention_forward(dev, &att, q, k, v, NULL, context, lse, scratch);
+                                  .q = nvdp__f32(n, WIDTH, q),
+                                  .k = nvdp__f32(n, WIDTH, k),
+                                  .v = nvdp__f32(n, WIDTH, v),
+                                  .out = nvdp__f32(n, WIDTH, context),
+                                  .lse = lse,
+                                  .scratch = scratch};
+    nvdp__attend_forward(dev, &att);
     free(scratch);
     nvdp__linear_forward(dev, n, WIDTH, WIDTH, context,
                          nvdp__value(params, b->attention_output.weight),

@@ -1,5 +1,6 @@
 #include "encoder.h"
 
+#include "flat_operations.h"
 #include "plain_encoder.h"
 #include "support.h"
 #include <criterion/criterion.h>
