@@ -3,8 +3,6 @@
 #include "internal.h"
 
 #include "base/cache.h"
-#include "model/model.h"
-#include "train/options.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -13,16 +11,38 @@
 #include <string.h>
 
 enum {
-    NAME_SIZE = 64,
-    QUOTE_SIZE = 64,
     MOST_RUNS = 10000,
+    NAME_SIZE = 64,
+    QUOTE_ROOM = 64,
     WHERE_SIZE = 512,
     DIGEST_DIGITS = 12,
     PART_SIZE = 160
 };
 
-/* --- options: named as on the command line, with '-' or '_', and kept as in run.json; which there are,
- * and where they stand, is the training schema's to say --- */
+/* One task with one method: what all its runs share. */
+struct part {
+    struct nvdp_context *ctx;
+    const char *path, *task;
+    const json_t *root, *method;
+    const struct nvdp_config *known; /* which options there are */
+    json_t *options;                 /* name: list of values */
+    bool private_;
+};
+
+/* Members of the file and of a method's entry that are no training options. */
+static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
+                                           "privacy", "share",   "attack", "keep",     NULL};
+static const char *const keys_of_entry[] = {"name", "method", NULL};
+static const char *const no_keys[] = {NULL};
+
+static bool is_one_of(const char *key, const char *const *keys) {
+    for (; *keys != NULL; keys++) {
+        if (strcmp(key, *keys) == 0) return true;
+    }
+    return false;
+}
+
+/* --- training options: named as on the command line, with '-' or '_' --- */
 
 /* "max-length" as "max_length", "lambdas" as "lambda"; false where the name is too long for any. */
 static bool option_name(const char *given, char name[NAME_SIZE]) {
@@ -37,35 +57,24 @@ static bool option_name(const char *given, char name[NAME_SIZE]) {
 
 /* The options that stand for the run as a whole are the sweep's to say; those of one call have no
  * place in a grid. */
-static bool find(const char *name, struct nvdp__place *place) {
-    static const char *const reserved[] = {"out", "task", "method"};
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        if (strcmp(name, reserved[i]) == 0) return false;
+const struct nvdp_option *nvdp__grid_option(const struct nvdp_config *known, const char *name) {
+    static const char *const reserved[] = {"out", "task", "method", NULL};
+    char other[NAME_SIZE];
+    for (size_t i = 0; i < nvdp_config_count(known) && !is_one_of(name, reserved); i++) {
+        const struct nvdp_option *option = nvdp_config_option(known, i);
+        if (option_name(option->name, other) && strcmp(name, other) == 0)
+            return (option->traits & NVDP_TRAIT_UNSAVED) == 0 ? option : NULL;
     }
-    return nvdp__schema_find(&nvdp__train_schema, name, place) &&
-           (place->row->traits & NVDP_TRAIT_UNSAVED) == 0;
-}
-
-static bool option_exists(const char *name) {
-    struct nvdp__place place;
-    return find(name, &place);
-}
-
-/* Whether it tells the bottleneck or its weight in the loss, which models without one have not. */
-static bool is_private(const char *name) {
-    struct nvdp__place place;
-    return find(name, &place) && (place.row->traits & NVDP_TRAIT_BOTTLENECK) != 0;
+    return NULL;
 }
 
 /* Whether `value` has the option's type; `where` and the name are for the message. */
-static nvdp_status check_option(struct nvdp_context *ctx, const char *where, const char *name,
-                                const json_t *value) {
-    struct nvdp__place place;
+static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
+                              const struct nvdp_option *option, const char *name,
+                              const json_t *value) {
     const char *expected = "text", *text = json_string_value(value);
     bool good = text != NULL;
-    if (!find(name, &place))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, name);
-    switch (place.row->type) {
+    switch (option->type) {
     case NVDP_OPTION_FLAG:
         expected = "true or false";
         good = json_is_boolean(value);
@@ -84,38 +93,11 @@ static nvdp_status check_option(struct nvdp_context *ctx, const char *where, con
         break;
     }
     if (good) return NVDP_OK;
-    char found[QUOTE_SIZE] = "";
+    char found[QUOTE_ROOM] = "";
     size_t length = json_dumpb(value, found, sizeof found - 1, JSON_COMPACT | JSON_ENCODE_ANY);
     return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s, found %.*s", where, name,
                       expected, (int)(sizeof found - 1),
                       length > 0 && length < sizeof found ? found : "something else");
-}
-
-/* Sets it in a configuration of run.json's form. */
-static void set_option(json_t *config, const char *name, json_t *value) {
-    struct nvdp__place place;
-    if (!find(name, &place)) return;
-    for (size_t i = 0; place.row->sets != NULL && place.row->sets[i] != NULL; i++) {
-        set_option(config, place.row->sets[i], value);
-    }
-    if (place.row->sets != NULL) return;
-    json_object_set(place.parent == NULL ? config : json_object_get(config, place.parent),
-                    place.key, value);
-}
-
-/* --- layers: the file, per_task, per_method, the method's own entry --- */
-
-/* Members of the file and of a method's entry that are no training options. */
-static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
-                                           "privacy", "share",   "attack", "keep",     NULL};
-static const char *const keys_of_entry[] = {"name", "method", NULL};
-static const char *const no_keys[] = {NULL};
-
-static bool is_one_of(const char *key, const char *const *keys) {
-    for (; *keys != NULL; keys++) {
-        if (strcmp(key, *keys) == 0) return true;
-    }
-    return false;
 }
 
 /* A value or a list of values, as a list. */
@@ -133,22 +115,23 @@ static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const 
     return *list == NULL ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory") : NVDP_OK;
 }
 
-static nvdp_status layer_add(struct nvdp_context *ctx, const char *where, const char *key,
+static nvdp_status layer_add(const struct part *part, const char *where, const char *key,
                              json_t *value, json_t *layer) {
+    struct nvdp_context *ctx = part->ctx;
     char name[NAME_SIZE];
     json_t *list = NULL;
     size_t i;
     const json_t *item;
     if (!option_name(key, name))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where, NAME_SIZE, key);
-    if (!option_exists(name))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+    const struct nvdp_option *option = nvdp__grid_option(part->known, name);
+    if (option == NULL) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
     NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
     nvdp_status status = NVDP_OK;
     json_array_foreach(list, i, item) {
-        if (status == NVDP_OK) status = check_option(ctx, where, name, item);
+        if (status == NVDP_OK) status = check_type(ctx, where, option, name, item);
     }
     if (status == NVDP_OK && json_object_set(layer, name, list) != 0)
         status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -174,50 +157,53 @@ static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, co
     return NVDP_OK;
 }
 
-static nvdp_status put_layer(struct nvdp_context *ctx, const char *where, const json_t *object,
+static nvdp_status put_layer(const struct part *part, const char *where, const json_t *object,
                              const char *const *skip, json_t *options) {
     nvdp_status status = NVDP_OK;
     const char *key;
     json_t *value;
     json_t *layer = json_object();
     json_object_foreach((json_t *)object, key, value) {
-        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(ctx, where, key, value, layer));
+        if (!is_one_of(key, skip)) NVDP_TRY(layer_add(part, where, key, value, layer));
     }
-    NVDP_TRY(settle_lambda(ctx, where, layer, options));
+    NVDP_TRY(settle_lambda(part->ctx, where, layer, options));
     if (json_object_update(options, layer) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+        NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
 cleanup:
     json_decref(layer);
     return status;
 }
 
-static nvdp_status put_override(struct nvdp_context *ctx, const char *path, const json_t *root,
-                                const char *key, const char *name, json_t *options) {
+static nvdp_status put_override(const struct part *part, const char *key, const char *name,
+                                json_t *options) {
     char where[WHERE_SIZE];
-    const json_t *object = json_object_get(json_object_get(root, key), name);
-    snprintf(where, sizeof where, "%s: %s.%s", path, key, name);
-    return put_layer(ctx, where, object, no_keys, options);
+    const json_t *object = json_object_get(json_object_get(part->root, key), name);
+    snprintf(where, sizeof where, "%s: %s.%s", part->path, key, name);
+    return put_layer(part, where, object, no_keys, options);
 }
 
-static nvdp_status layers(struct nvdp_context *ctx, const char *path, const json_t *root,
-                          const char *task, const json_t *method, json_t **out) {
+static nvdp_status layers(const struct part *part, json_t **out) {
     nvdp_status status = NVDP_OK;
     char where[WHERE_SIZE];
-    const char *label = nvdp__grid_label(method), *name = nvdp__grid_method(method);
+    const char *label = nvdp__grid_label(part->method), *name = nvdp__grid_method(part->method);
     json_t *options = json_object();
-    if (options == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
-    NVDP_TRY(put_layer(ctx, path, root, keys_of_file, options));
-    NVDP_TRY(put_override(ctx, path, root, "per_task", task, options));
-    NVDP_TRY(put_override(ctx, path, root, "per_method", name, options));
-    if (strcmp(label, name) != 0)
-        NVDP_TRY(put_override(ctx, path, root, "per_method", label, options));
-    snprintf(where, sizeof where, "%s: method '%s'", path, label);
-    NVDP_TRY(put_layer(ctx, where, json_is_object(method) ? method : NULL, keys_of_entry, options));
+    if (options == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(put_layer(part, part->path, part->root, keys_of_file, options));
+    NVDP_TRY(put_override(part, "per_task", part->task, options));
+    NVDP_TRY(put_override(part, "per_method", name, options));
+    if (strcmp(label, name) != 0) NVDP_TRY(put_override(part, "per_method", label, options));
+    snprintf(where, sizeof where, "%s: method '%s'", part->path, label);
+    NVDP_TRY(put_layer(part, where, json_is_object(part->method) ? part->method : NULL,
+                       keys_of_entry, options));
     *out = options;
     options = NULL;
 cleanup:
     json_decref(options);
     return status;
+}
+
+double nvdp__run_number(const struct nvdp__sweep_run *run, const char *option) {
+    return strtod(nvdp_config_get(run->config, option), NULL);
 }
 
 /* --- the name: it follows from the resolved options alone, so that a grid that changes keeps the runs
@@ -244,82 +230,79 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
 
 /* What the run's options are beyond the defaults: an option that a later version adds changes no
  * name. */
-static nvdp_status digest_of(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
                              char hex[NVDP__DIGEST_HEX]) {
+    nvdp_status status = NVDP_OK;
     struct nvdp__digest digest;
-    struct nvdp__train_options usual = nvdp__train_defaults();
-    json_t *defaults = nvdp__schema_json(&nvdp__train_schema, &usual);
-    json_t *object = nvdp__schema_json(&nvdp__train_schema, config);
-    json_t *difference = json_difference(defaults, object);
+    struct nvdp_config *usual = NULL;
+    char *text = NULL, *usual_text = NULL;
+    json_t *object = NULL, *defaults = NULL, *difference = NULL;
+    NVDP_TRY(nvdp_train_config_create(part->ctx, &usual));
+    NVDP_TRY(nvdp_config_json(usual, &usual_text));
+    NVDP_TRY(nvdp_config_json(config, &text));
+    defaults = json_loads(usual_text, 0, NULL);
+    object = json_loads(text, 0, NULL);
+    difference = json_difference(defaults, object);
     for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++) {
         json_object_del(difference, without_effect[i]);
     }
-    char *text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(defaults);
-    json_decref(object);
-    json_decref(difference);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    free(text);
+    text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, text);
     nvdp__digest_end(&digest, hex);
+cleanup:
+    nvdp_config_free(usual);
+    json_decref(defaults);
+    json_decref(object);
+    json_decref(difference);
+    free(usual_text);
     free(text);
-    return NVDP_OK;
+    return status;
 }
 
 /* What is worth reading in a name: the regulariser, the latent width and the lambdas. */
 static void readable(const struct nvdp__sweep_run *run, char *part) {
-    const struct nvdp__train_options *config = &run->config;
     part[0] = '\0';
     if (!run->private_) return;
-    char *at = part;
-    size_t size = PART_SIZE;
-    int written = 0;
-    if (config->nvib.regularizer == NVDP__REGULARIZER_KL) written = snprintf(at, size, "-kl");
-    at += written;
-    size -= (size_t)written;
-    written =
-        config->nvib.latent_dim == 0 ? 0 : snprintf(at, size, "-p%zu", config->nvib.latent_dim);
-    at += written;
-    size -= (size_t)written;
-    if (config->lambda_g == config->lambda_d) {
-        snprintf(at, size, "-l%g", config->lambda_g);
+    const char *regularizer = nvdp_config_get(run->config, "regularizer");
+    double latent = nvdp__run_number(run, "latent-dim");
+    double g = nvdp__run_number(run, "lambda-g"), d = nvdp__run_number(run, "lambda-d");
+    char width[32] = "";
+    if (latent > 0) snprintf(width, sizeof width, "-p%.0f", latent);
+    int length =
+        snprintf(part, PART_SIZE, "%s%s", strcmp(regularizer, "kl") == 0 ? "-kl" : "", width);
+    if (g == d) {
+        snprintf(part + length, PART_SIZE - (size_t)length, "-l%g", g);
     } else {
-        snprintf(at, size, "-g%g-d%g", config->lambda_g, config->lambda_d);
+        snprintf(part + length, PART_SIZE - (size_t)length, "-g%g-d%g", g, d);
     }
 }
 
-static nvdp_status name_run(struct nvdp_context *ctx, struct nvdp__sweep_run *run) {
-    char hex[NVDP__DIGEST_HEX], part[PART_SIZE];
-    NVDP_RETURN_IF_FAILED(digest_of(ctx, &run->config, hex));
-    readable(run, part);
-    run->name = nvdp__format(ctx, "%s-%s%s-s%" PRIu64 "-%.*s", run->config.task,
-                             nvdp_method_name(run->config.method), part, run->config.seed,
-                             DIGEST_DIGITS, hex);
+static nvdp_status name_run(const struct part *part, struct nvdp__sweep_run *run) {
+    char hex[NVDP__DIGEST_HEX], said[PART_SIZE];
+    NVDP_RETURN_IF_FAILED(digest_of(part, run->config, hex));
+    readable(run, said);
+    run->name = nvdp__format(part->ctx, "%s-%s%s-s%s-%.*s", run->task,
+                             nvdp_config_get(run->config, "method"), said,
+                             nvdp_config_get(run->config, "seed"), DIGEST_DIGITS, hex);
     return run->name == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
-
-/* --- the choices --- */
-
-/* One task with one method: what all its runs share. */
-struct part {
-    struct nvdp_context *ctx;
-    const char *path, *task;
-    const json_t *root, *method;
-    json_t *options; /* name: list of values */
-    bool private_;
-};
 
 /* --- options that do not matter --- */
 
 /* A model without a bottleneck has neither its options nor its weight in the loss: it is run once
  * a seed. */
-static void drop_private(json_t *options) {
+static void drop_private(const struct nvdp_config *known, json_t *options) {
     void *next;
     void *at = json_object_iter(options);
     for (; at != NULL; at = next) {
         next = json_object_iter_next(options, at);
         const char *name = json_object_iter_key(at);
-        if (is_private(name)) json_object_del(options, name);
+        const struct nvdp_option *option = nvdp__grid_option(known, name);
+        if (option != NULL && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0)
+            json_object_del(options, name);
     }
 }
 
@@ -331,64 +314,57 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
 }
 
-/* The defaults that follow from method and regulariser, as `nvdp train` has them. */
-static struct nvdp__train_options usual(const struct part *part, const json_t *chosen) {
-    struct nvdp__train_options config = nvdp__train_defaults();
-    const char *regularizer = json_string_value(json_object_get(chosen, "regularizer"));
-    (void)nvdp_method_find(NULL, nvdp__grid_method(part->method), &config.method);
-    if (regularizer != NULL && strcmp(regularizer, "kl") == 0)
-        config.nvib.regularizer = NVDP__REGULARIZER_KL;
-    nvdp__schema_imply(&nvdp__train_schema, &config);
-    config.task = part->task;
-    if (!part->private_) {
-        config.lambda_g = 0;
-        config.lambda_d = 0;
-    }
-    return config;
-}
-
 /* What no default can stand for. */
-static nvdp_status check_needed(const struct part *part, const struct nvdp__train_options *config) {
+static nvdp_status check_needed(const struct part *part, const struct nvdp_config *config) {
     struct nvdp_context *ctx = part->ctx;
-    if (config->data == NULL)
+    struct nvdp_config *whole = NULL;
+    if (nvdp_config_get(config, "data") == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'data': expected a folder for task '%s', found none", part->path,
                           part->task);
-    if (config->model == NULL)
+    if (nvdp_config_get(config, "model") == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'model': expected the directory of a BERT, found none",
                           part->path);
-    if (strcmp(part->task, "tsv") == 0 &&
-        (config->columns.text_column == NULL || config->columns.label_column == NULL))
+    if (strcmp(part->task, "tsv") == 0 && (nvdp_config_get(config, "text-column") == NULL ||
+                                           nvdp_config_get(config, "label-column") == NULL))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: task 'tsv' needs the keys 'text_column' and 'label_column'",
                           part->path);
-    struct nvdp__train_options whole = *config;
-    whole.out = "runs";
-    nvdp_status status = nvdp__schema_check(ctx, &nvdp__train_schema, &whole);
+    NVDP_RETURN_IF_FAILED(nvdp_config_copy(config, &whole));
+    nvdp_status status = nvdp_config_set(whole, "out", "runs");
+    if (status == NVDP_OK) status = nvdp_config_check(whole);
+    nvdp_config_free(whole);
     if (status != NVDP_ERR_ARGUMENT) return status;
     nvdp__fail_prefix(ctx, status, part->path);
     return NVDP_ERR_INPUT;
 }
 
+/* The options of a run: "lambda" first, so that lambda_g and lambda_d can have the last word. */
 static nvdp_status resolve(const struct part *part, const json_t *chosen,
                            struct nvdp__sweep_run *run) {
-    struct nvdp__train_options config = usual(part, chosen);
+    json_t *data = path_of(part->root, "data", part->task), *value;
+    json_t *given =
+        json_pack("{s:s, s:s}", "task", part->task, "method", nvdp__grid_method(part->method));
     const char *name;
-    json_t *value;
-    run->object = nvdp__schema_json(&nvdp__train_schema, &config);
-    if (run->object == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
-    json_object_set(run->object, "data", path_of(part->root, "data", part->task));
-    /* first, so that lambda_g and lambda_d can have the last word */
+    nvdp_status status = NVDP_OK;
+    char *text = NULL;
+    if (data != NULL) json_object_set(given, "data", data);
+    if (!part->private_) json_object_set_new(given, "lambda", json_integer(0));
     value = json_object_get(chosen, "lambda");
-    if (value != NULL) set_option(run->object, "lambda", value);
+    if (value != NULL) json_object_set(given, "lambda", value);
     json_object_foreach((json_t *)chosen, name, value) {
-        if (strcmp(name, "lambda") != 0) set_option(run->object, name, value);
+        json_object_set(given, name, value);
     }
-    run->config = nvdp__train_defaults();
-    NVDP_RETURN_IF_FAILED(
-        nvdp__schema_read(part->ctx, part->path, run->object, &nvdp__train_schema, &run->config));
-    return check_needed(part, &run->config);
+    text = json_dumps(given, JSON_REAL_PRECISION(17));
+    if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY(nvdp_train_config_create(part->ctx, &run->config));
+    NVDP_TRY(nvdp_config_load_text(run->config, part->path, text));
+    NVDP_TRY(check_needed(part, run->config));
+cleanup:
+    json_decref(given);
+    free(text);
+    return status == NVDP_ERR_ARGUMENT ? NVDP_ERR_INPUT : status;
 }
 
 static nvdp_status describe(const struct part *part, const json_t *chosen,
@@ -398,14 +374,15 @@ static nvdp_status describe(const struct part *part, const json_t *chosen,
     run->private_ = part->private_;
     run->attack = json_string_value(path_of(part->root, "attack", part->task));
     run->label = nvdp__strdup(part->ctx, nvdp__grid_label(part->method));
+    run->task = nvdp__strdup(part->ctx, part->task);
     run->varied = json_object();
-    if (run->label == NULL || run->varied == NULL) return NVDP_ERR_MEMORY;
+    if (run->label == NULL || run->task == NULL || run->varied == NULL) return NVDP_ERR_MEMORY;
     json_object_foreach(part->options, name, list) {
         bool listed = json_array_size(list) > 1 && strncmp(name, "lambda", 6) != 0 &&
                       strcmp(name, "seed") != 0;
         if (listed) json_object_set(run->varied, name, json_object_get(chosen, name));
     }
-    return name_run(part->ctx, run);
+    return name_run(part, run);
 }
 
 /* The run of the same options that the grid has already; NULL where it is new. */
@@ -492,14 +469,18 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
                               const json_t *method, struct nvdp__grid *grid) {
     nvdp_status status = NVDP_OK;
     enum nvdp_method id = NVDP_METHOD_BASE;
+    struct nvdp_config *known = NULL;
     struct part part = {
         .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};
     NVDP_TRY(nvdp_method_find(ctx, nvdp__grid_method(method), &id));
-    NVDP_TRY(layers(ctx, path, grid->root, task, method, &part.options));
-    part.private_ = nvdp__method_private(id);
-    if (!part.private_) drop_private(part.options);
+    NVDP_TRY(nvdp_train_config_create(ctx, &known));
+    part.known = known;
+    NVDP_TRY(layers(&part, &part.options));
+    part.private_ = nvdp_method_is_private(id);
+    if (!part.private_) drop_private(known, part.options);
     NVDP_TRY(add_choices(&part, grid));
 cleanup:
     json_decref(part.options);
+    nvdp_config_free(known);
     return status;
 }

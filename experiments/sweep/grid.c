@@ -4,8 +4,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "text/task.h"
-#include "train/trainer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -211,13 +209,17 @@ static nvdp_status read_measure(struct nvdp_context *ctx, const char *where, con
 
 static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
                                 struct nvdp__grid *grid) {
+    struct nvdp_config *measured = grid->measured;
     struct nvdp_pairs_config *pairs = &grid->privacy.pairs;
+    const char *split = nvdp_config_get(measured, "split");
+    size_t limit = strtoull(nvdp_config_get(measured, "limit"), NULL, 10);
+    size_t batch = strtoull(nvdp_config_get(measured, "batch"), NULL, 10);
     struct nvdp_bdp_config *bdp = &grid->privacy.bdp;
     const struct measure rows[] = {
-        {"split", TEXT, &grid->measured.split, 0, 0, {0}},
-        {"limit", SIZE, &grid->measured.limit, 0, 0, {0}},
-        {"batch", SIZE, &grid->measured.batch, 0, 0, {0}},
-        {"seed", SEED, &grid->measured.seed, 0, 0, {0}},
+        {"split", TEXT, &split, 0, 0, {0}},
+        {"limit", SIZE, &limit, 0, 0, {0}},
+        {"batch", SIZE, &batch, 0, 0, {0}},
+        {"seed", SEED, &pairs->seed, 0, 0, {0}},
         {"max_pairs", SIZE, &pairs->max_pairs, 0, 0, {0}},
         {"order", REAL, &pairs->order, 1e-6, INFINITY, {0}},
         {"adjacency", CHOICE, &pairs->adjacency, 0, 0, {"all", "same-length"}},
@@ -242,10 +244,18 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
         }
         if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
     }
+    pairs->seed = strtoull(nvdp_config_get(measured, "seed"), NULL, 10);
     for (size_t i = 0; i < ROWS; i++) {
         NVDP_RETURN_IF_FAILED(read_measure(ctx, where, object, &rows[i]));
     }
-    pairs->seed = grid->measured.seed;
+    char number[3][24];
+    snprintf(number[0], sizeof number[0], "%zu", limit);
+    snprintf(number[1], sizeof number[1], "%zu", batch);
+    snprintf(number[2], sizeof number[2], "%llu", (unsigned long long)pairs->seed);
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "split", split));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "limit", number[0]));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "batch", number[1]));
+    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "seed", number[2]));
     return NVDP_OK;
 }
 
@@ -348,10 +358,10 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
     for (size_t r = 0; r < grid->count; r++) {
         struct nvdp__sweep_run *run = &grid->run[r];
         struct stat info;
-        char *train = nvdp__join(ctx, run->config.data, "train.tsv");
+        char *train = nvdp__join(ctx, nvdp_config_get(run->config, "data"), "train.tsv");
         if (train == NULL) return NVDP_ERR_MEMORY;
         bool found = stat(train, &info) == 0;
-        run->work = found ? (double)info.st_size * (double)run->config.epochs : 0;
+        run->work = found ? (double)info.st_size * nvdp__run_number(run, "epochs") : 0;
         free(train);
     }
     return NVDP_OK;
@@ -360,7 +370,7 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
 nvdp_status nvdp__grid_read(struct nvdp_context *ctx, const char *path, struct nvdp__grid *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__grid grid = {.privacy = nvdp_privacy_config_default()};
-    nvdp__schema_default(&nvdp__run_schema, &grid.measured);
+    NVDP_TRY(nvdp_run_config_create(ctx, &grid.measured));
     NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
     NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
     NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));
@@ -374,9 +384,10 @@ cleanup:
 }
 
 void nvdp__sweep_run_release(struct nvdp__sweep_run *run) {
-    json_decref(run->object);
+    nvdp_config_free(run->config);
     json_decref(run->varied);
     free(run->name);
+    free(run->task);
     free(run->label);
 }
 
@@ -387,55 +398,17 @@ void nvdp__grid_release(struct nvdp__grid *grid) {
     free(grid->run);
     nvdp_config_free(grid->exported);
     nvdp_config_free(grid->reuse);
+    nvdp_config_free(grid->measured);
     json_decref(grid->root);
 }
 
 /* --- models and data sets, looked at before anything is run --- */
 
-static nvdp_status check_readable(struct nvdp_context *ctx, const char *directory,
-                                  const char *name) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP_OK;
-    if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
-    free(path);
-    return status;
-}
-
-static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp__train_options *config) {
-    enum nvdp_task_id id;
-    const char *dev = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, config->task, &id));
-    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, config->data, "train.tsv"));
-    return check_readable(ctx, config->data, dev);
-}
-
-static nvdp_status check_model(struct nvdp_context *ctx, const struct nvdp__train_options *config) {
-    struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, config->model, &bert));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "model.safetensors"));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, config->model, "vocab.txt"));
-    if (config->freeze_layers > bert.num_hidden_layers)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "key 'freeze_layers': expected at most the model's %zu, found %zu",
-                          bert.num_hidden_layers, config->freeze_layers);
-    struct nvdp__train_options resolved = *config;
-    return nvdp__train_config_resolve(ctx, &bert, &resolved);
-}
-
-static bool same_files(const struct nvdp__sweep_run *a, const struct nvdp__sweep_run *b) {
-    return strcmp(a->config.task, b->config.task) == 0 &&
-           strcmp(a->config.data, b->config.data) == 0;
-}
-
 nvdp_status nvdp__grid_check_files(struct nvdp_context *ctx, const char *path,
                                    const struct nvdp__grid *grid) {
     for (size_t i = 0; i < grid->count; i++) {
         const struct nvdp__sweep_run *run = &grid->run[i];
-        nvdp_status status = NVDP_OK;
-        if (i == 0 || !same_files(run, run - 1)) status = check_data(ctx, &run->config);
-        if (status == NVDP_OK) status = check_model(ctx, &run->config);
+        nvdp_status status = nvdp_train_check(ctx, run->config);
         if (status == NVDP_OK && run->attack != NULL && access(run->attack, R_OK) != 0)
             status = nvdp__fail_errno(ctx, errno, "key 'attack': %s: cannot read", run->attack);
         if (status == NVDP_OK) continue;

@@ -9,8 +9,10 @@
 
 #include "base/base.h"
 #include "experiments/sweep/sweep.h"
-#include "train/run.h"
 #include <jansson.h>
+#include <nvdp/evaluate.h>
+#include <nvdp/share.h>
+#include <nvdp/train.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 #include <time.h>
@@ -25,14 +27,14 @@ enum nvdp__keep {
 };
 
 struct nvdp__sweep_run {
-    char *name;         /* of its directory: says the main options, ends in a digest */
-    char *label;        /* the method's, or the name of the variant */
-    const char *attack; /* file of private labels; NULL: none */
-    json_t *object;     /* config as JSON; owns its texts */
-    json_t *varied;     /* options beyond lambda and seed that the grid lists */
-    struct nvdp__train_options config; /* out and cache NULL */
-    bool private_;                     /* has a posterior to measure and to share */
-    size_t round, position;            /* place of its seed in the list of seeds; in the grid */
+    char *name;                 /* of its directory: says the main options, ends in a digest */
+    char *label;                /* the method's, or the name of the variant */
+    const char *attack;         /* file of private labels; NULL: none */
+    json_t *varied;             /* options beyond lambda and seed that the grid lists */
+    struct nvdp_config *config; /* of nvdp_train, without out and cache */
+    char *task;
+    bool private_;          /* has a posterior to measure and to share */
+    size_t round, position; /* place of its seed in the list of seeds; in the grid */
     double work; /* bytes of train.tsv times epochs: what training time is about proportional to;
                     0: the file is not there */
 };
@@ -42,7 +44,7 @@ struct nvdp__grid {
     struct nvdp__sweep_run *run;
     size_t count, capacity;
     enum nvdp__keep keep;
-    struct nvdp__run_options measured; /* texts whose posteriors are measured */
+    struct nvdp_config *measured; /* of nvdp_run_posteriors: texts whose posteriors are measured */
     struct nvdp_privacy_config privacy;
     bool share;
     struct nvdp_config *exported; /* of nvdp_export, but for run and out */
@@ -65,6 +67,11 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
 const char *nvdp__grid_label(const json_t *method);
 const char *nvdp__grid_method(const json_t *method);
 void nvdp__sweep_run_release(struct nvdp__sweep_run *run);
+/* The training option that a grid may set by that name, with '_' for '-'; NULL: there is none.
+ * `known` are the options of nvdp_train. */
+const struct nvdp_option *nvdp__grid_option(const struct nvdp_config *known, const char *name);
+/* An option that is a number. */
+double nvdp__run_number(const struct nvdp__sweep_run *run, const char *option);
 
 /* --- lease.c: which process may work on a run --- */
 

@@ -53,17 +53,19 @@ static nvdp_status fill(struct nvdp_context *ctx, const struct nvdp__table *tabl
     char **varied = &whole->owned[2 * i], **message = &whole->owned[2 * i + 1];
     *varied = varied_text(ctx, run->varied);
     if (*varied == NULL) return NVDP_ERR_MEMORY;
+    enum nvdp_method method = NVDP_METHOD_BASE;
+    NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
     if (table->entry[i].state == NVDP__ENTRY_FAILED)
         (void)nvdp__sweep_failures(ctx, table->directory, run->name, message);
     whole->run[i] = (struct nvdp_sweep_plan_run){
         .name = run->name,
-        .task = run->config.task,
+        .task = run->task,
         .label = run->label,
         .varied = *varied,
-        .method = run->config.method,
-        .lambda_g = run->config.lambda_g,
-        .lambda_d = run->config.lambda_d,
-        .seed = run->config.seed,
+        .method = method,
+        .lambda_g = nvdp__run_number(run, "lambda-g"),
+        .lambda_d = nvdp__run_number(run, "lambda-d"),
+        .seed = strtoull(nvdp_config_get(run->config, "seed"), NULL, 10),
         .state = state_of(&table->entry[i]),
         .message = *message,
     };
@@ -74,22 +76,25 @@ static nvdp_status fill(struct nvdp_context *ctx, const struct nvdp__table *tabl
 
 /* Whether two runs have the same steps and the same memory: all is equal but lambda and seed. */
 static bool same_cost(const struct nvdp__sweep_run *a, const struct nvdp__sweep_run *b) {
-    return strcmp(a->config.task, b->config.task) == 0 && strcmp(a->label, b->label) == 0 &&
+    return strcmp(a->task, b->task) == 0 && strcmp(a->label, b->label) == 0 &&
            json_equal(a->varied, b->varied);
 }
 
 static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole) {
     for (size_t i = 0; i < whole->grid.count; i++) {
         const struct nvdp__sweep_run *run = &whole->grid.run[i];
-        struct nvdp_train_plan plan;
-        struct nvdp__train_options config = run->config;
+        struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
         size_t k = 0;
         while (k < i && !same_cost(run, &whole->grid.run[k])) {
             k++;
         }
         if (k == i) {
-            config.out = "runs";
-            NVDP_RETURN_IF_FAILED(nvdp__train_plan(ctx, &config, &plan));
+            struct nvdp_config *config = NULL;
+            NVDP_RETURN_IF_FAILED(nvdp_config_copy(run->config, &config));
+            nvdp_status status = nvdp_config_set(config, "out", "runs");
+            if (status == NVDP_OK) status = nvdp_train_plan(ctx, config, NULL, &plan);
+            nvdp_config_free(config);
+            NVDP_RETURN_IF_FAILED(status);
             whole->run[i].steps = plan.steps;
             whole->run[i].memory_bytes = plan.memory_bytes;
         } else {

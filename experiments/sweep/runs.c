@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "train/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,11 +107,14 @@ nvdp_status nvdp__sweep_write_failure(struct nvdp_context *ctx, const char *dire
                                       const struct nvdp__failure *failure) {
     const char *status_name =
         failure->status == NVDP_STATUS_COUNT ? "DIED" : nvdp_status_name(failure->status);
+    char *config = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_config_json(run->config, &config));
     json_t *record =
         json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:o,s:o}", "nvdp_format", "sweep-failure/1", "run",
                   run->name, "label", run->label, "status", status_name, "message",
                   failure->message, "attempts", (json_int_t)attempts, "host", self->host, "time",
-                  nvdp__now_json(), "config", nvdp__schema_json(&nvdp__train_schema, &run->config));
+                  nvdp__now_json(), "config", json_loads(config, 0, NULL));
+    free(config);
     char *path = failure_path(ctx, directory, run->name);
     nvdp_status status = NVDP_ERR_MEMORY;
     if (record != NULL && failure->signal != 0)
@@ -284,13 +286,13 @@ nvdp_status nvdp__table_open(struct nvdp_context *ctx, const char *directory,
     for (size_t i = 0; i < grid->count; i++) {
         const struct nvdp__sweep_run *run = &grid->run[i];
         size_t g = 0;
-        while (g < table.groups && (strcmp(table.group[g].task, run->config.task) != 0 ||
+        while (g < table.groups && (strcmp(table.group[g].task, run->task) != 0 ||
                                     strcmp(table.group[g].label, run->label) != 0)) {
             g++;
         }
         if (g == table.groups)
             table.group[table.groups++] =
-                (struct nvdp_sweep_group){.task = run->config.task, .label = run->label};
+                (struct nvdp_sweep_group){.task = run->task, .label = run->label};
         table.group[g].runs++;
         table.entry[i].group = g;
         table.entry[i].seconds = NAN;

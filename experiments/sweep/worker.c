@@ -4,8 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "train/rundir.h"
-#include "train/trainer.h"
+#include "base/outdir.h"
 
 #include <errno.h>
 #include <math.h>
@@ -39,26 +38,35 @@ static bool has(const struct stage *at, const char *file) {
 }
 
 static nvdp_status train(const struct stage *at) {
-    struct nvdp_train_result result;
-    struct nvdp__train_options config = at->run->config;
+    nvdp_status status = NVDP_OK;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    struct nvdp_config *config = NULL;
     if (has(at, "result.json")) return NVDP_OK;
-    config.out = at->out;
-    config.cache = at->cache;
-    config.resume = has(at, "run.json") ? config.out : NULL;
-    config.overwrite = config.resume == NULL;
-    return nvdp__train(at->ctx, &config, &result);
+    NVDP_TRY(nvdp_config_copy(at->run->config, &config));
+    NVDP_TRY(nvdp_config_set(config, "out", at->out));
+    NVDP_TRY(nvdp_config_set(config, "cache", at->cache));
+    if (has(at, "run.json")) {
+        NVDP_TRY(nvdp_config_set(config, "resume", at->out));
+    } else {
+        NVDP_TRY(nvdp_config_set(config, "overwrite", "true"));
+    }
+    NVDP_TRY(nvdp_train(at->ctx, config, &result));
+cleanup:
+    nvdp_config_free(config);
+    return status;
 }
 
 static nvdp_status measure(const struct stage *at) {
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *posteriors = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp__run_options config = at->grid->measured;
+    struct nvdp_config *config = NULL;
     struct nvdp__output output = {0};
     char *text = NULL, *path = NULL;
     if (!at->run->private_ || has(at, "privacy.json")) return NVDP_OK;
-    config.run = at->out;
-    NVDP_TRY(nvdp__run_posteriors(at->ctx, &config, &posteriors));
+    NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
+    NVDP_TRY(nvdp_config_set(config, "run", at->out));
+    NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
     NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, &at->grid->privacy, &report));
     path = path_to(at, "privacy.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -68,6 +76,7 @@ static nvdp_status measure(const struct stage *at) {
     NVDP_TRY(nvdp__output_commit(&output));
 cleanup:
     nvdp__output_abort(&output);
+    nvdp_config_free(config);
     free(text);
     free(path);
     nvdp_posteriors_free(posteriors);
@@ -83,9 +92,12 @@ static nvdp_status read_shared(const struct stage *at, const char *shared, const
     NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "file", shared));
     NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "labels", labels));
     NVDP_RETURN_IF_FAILED(nvdp_reuse(at->ctx, config, &result));
-    json_t *object = nvdp__scores_json(&result.scores);
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_scores_json(at->ctx, &result.scores, &text));
+    json_t *object = json_loads(text, 0, NULL);
     char *path = path_to(at, file);
     nvdp_status status = NVDP_ERR_MEMORY;
+    free(text);
     json_object_set_new(object, "train_texts", json_integer((json_int_t)result.train_texts));
     json_object_set_new(object, "classes", json_integer((json_int_t)result.classes));
     json_object_set_new(object, "best_epoch", json_integer((json_int_t)result.best_epoch));
@@ -100,8 +112,8 @@ static nvdp_status share(const struct stage *at) {
     nvdp_status status = NVDP_OK;
     struct nvdp_config *config = at->grid->exported;
     const char *attack = at->run->attack;
-    bool wanted =
-        at->grid->share && at->run->private_ && at->run->config.nvib.query == NVDP__QUERY_SAMPLED;
+    bool wanted = at->grid->share && at->run->private_ &&
+                  strcmp(nvdp_config_get(at->run->config, "query"), "sampled") == 0;
     if (!wanted || (has(at, "reuse.json") && (attack == NULL || has(at, "attack.json"))))
         return NVDP_OK;
     char *shared = path_to(at, "shared.h5");

@@ -156,6 +156,18 @@ bool nvdp_config_is_set(const struct nvdp_config *config, const char *name);
  *     NVDP_ERR_ARGUMENT, naming file and key, for an unknown key or a value that does not fit. */
 nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path);
 
+/** Gives options the values of a JSON object, as nvdp_config_load() those of a file.
+ * @param config options before the faulty one are set on error.
+ * @param source where the text is from, for messages.
+ * @param text a JSON object.
+ * @return as nvdp_config_load(). */
+nvdp_status nvdp_config_load_text(struct nvdp_config *config, const char *source, const char *text);
+
+/** What the work would refuse before it begins: options that are missing or do not go together.
+ * @param config not NULL.
+ * @return NVDP_ERR_ARGUMENT, naming the option. */
+nvdp_status nvdp_config_check(const struct nvdp_config *config);
+
 /** The library's options and their values as one JSON object, in the form of run.json's "config"
  * (docs/formats.md).
  * @param config not NULL.

@@ -42,6 +42,10 @@ const char *nvdp_method_name(enum nvdp_method method);
  * @return NVDP_OK, or NVDP_ERR_ARGUMENT for any other name, which the message tells with those that
  *     there are */
 nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nvdp_method *out);
+/** Whether the method has a bottleneck, and with it a posterior to measure and to share.
+ * @param method any
+ * @return false for base and reg */
+bool nvdp_method_is_private(enum nvdp_method method);
 
 NVDP_END_DECLS
 #endif

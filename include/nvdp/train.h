@@ -63,6 +63,21 @@ struct nvdp_train_result {
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
 
+/** Whether model and data are there and fit the options; reads no text and no weight.
+ * @param ctx records messages.
+ * @param config of nvdp_train_config_create(); what nvdp_config_check() finds is not looked for.
+ * @return NVDP_ERR_IO for files that cannot be read; NVDP_ERR_INPUT and NVDP_ERR_ARGUMENT where the
+ *     model does not fit. */
+nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config);
+
+/** Scores as one JSON object, as result.json has them: n, draws, metrics, majority.
+ * @param ctx records messages.
+ * @param scores what is written.
+ * @param out the text; free().
+ * @return NVDP_ERR_MEMORY. */
+nvdp_status nvdp_scores_json(struct nvdp_context *ctx, const struct nvdp_scores *scores,
+                             char **out);
+
 /** What a run would take. */
 struct nvdp_train_plan {
     size_t struct_size;       /**< NVDP_RESULT() sets it */

@@ -718,14 +718,11 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
     return NVDP_OK;
 }
 
-nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return nvdp__fail(config->ctx, NVDP_ERR_IO, "%s: %s", path, strerror(errno));
-    json_error_t error;
-    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    (void)fclose(file);
+/* Takes over root, which came from `path`. */
+static nvdp_status load(struct nvdp_config *config, const char *path, json_t *root,
+                        const json_error_t *error) {
     if (root == NULL)
-        return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error.line, error.text);
+        return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
     nvdp_status status =
         json_is_object(root)
             ? load_members(config, path, NULL, root)
@@ -733,6 +730,30 @@ nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
                          path, type_of(root));
     json_decref(root);
     return status;
+}
+
+nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
+    json_error_t error;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return nvdp__fail(config->ctx, NVDP_ERR_IO, "%s: %s", path, strerror(errno));
+    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    (void)fclose(file);
+    return load(config, path, root, &error);
+}
+
+nvdp_status nvdp_config_load_text(struct nvdp_config *config, const char *source,
+                                  const char *text) {
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    return load(config, source, root, &error);
+}
+
+nvdp_status nvdp_config_check(const struct nvdp_config *config) {
+    for (size_t i = 0; i < config->parts; i++) {
+        const struct part *part = &config->part[i];
+        NVDP_RETURN_IF_FAILED(nvdp__schema_check(config->ctx, part->schema, part->values));
+    }
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {

@@ -30,7 +30,7 @@ json_t *nvdp__model_info_json(const struct nvdp__model_info *info) {
                                       info->columns.text_pair_column, "label",
                                       info->columns.label_column));
     }
-    if (nvdp__method_private(info->method)) {
+    if (nvdp_method_is_private(info->method)) {
         json_object_set_new(object, "nvib", nvdp__schema_json(&nvdp__nvib_schema, &info->nvib));
     }
     return object;
@@ -135,7 +135,7 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
     info->columns.label_column = keep(pool, json_string_value(json_object_get(columns, "label")));
     info->columns.regression = info->task.regression;
     NVDP_RETURN_IF_FAILED(fill_task(ctx, path, task, info));
-    if (nvdp__method_private(info->method)) {
+    if (nvdp_method_is_private(info->method)) {
         info->nvib = nvdp__nvib_config_default();
         NVDP_RETURN_IF_FAILED(nvdp__schema_read(ctx, path, json_object_get(object, "nvib"),
                                                 &nvdp__nvib_schema, &info->nvib));

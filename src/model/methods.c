@@ -173,7 +173,7 @@ const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method) {
     return (size_t)method < METHODS ? table[method] : NULL;
 }
 
-bool nvdp__method_private(enum nvdp_method method) {
+bool nvdp_method_is_private(enum nvdp_method method) {
     const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(method);
     return mechanism != NULL && mechanism->private_;
 }

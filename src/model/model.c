@@ -161,7 +161,7 @@ nvdp_status nvdp_model_info(struct nvdp_context *ctx, const struct nvdp_model *m
                                    .hidden_size = info->bert.hidden_size,
                                    .parameters = info->parameters};
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    if (nvdp__method_private(info->method)) {
+    if (nvdp_method_is_private(info->method)) {
         made.latent_dim = info->nvib.latent_dim;
         made.kappa = (size_t)info->nvib.kappa;
         made.length = nvdp__model_form(model).length;

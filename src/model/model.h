@@ -114,8 +114,6 @@ json_t *nvdp__model_info_json(const struct nvdp__model_info *info);
 
 /* The mechanism of a method; NULL for what is none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
-/* Whether it has a bottleneck, and with it a configuration. */
-bool nvdp__method_private(enum nvdp_method method);
 /* Checks the bottleneck's configuration for an encoder and fills what stands for "auto"; nothing to
  * do for a method without one. */
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

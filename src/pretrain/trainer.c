@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/outdir.h"
 #include "train/rundir.h"
 #include "train/state.h"
 

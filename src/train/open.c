@@ -1,10 +1,13 @@
 /* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
 #include "bert/checkpoint.h"
 #include "model/model.h"
+#include "text/task.h"
 #include "train/trainer.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split split,
                                      struct nvdp_dataset **out) {
@@ -54,7 +57,7 @@ nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
             "max_length: expected at most the model's max_position_embeddings %zu, found %zu",
             bert->max_position_embeddings, config->max_length);
     }
-    if (!nvdp__method_private(config->method)) return NVDP_OK;
+    if (!nvdp_method_is_private(config->method)) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
         config->nvib.length < config->max_length) {
@@ -185,4 +188,36 @@ void nvdp__trainer_close_prefix(struct nvdp__trainer *t) {
     nvdp__prefix_free(t->validation_prefix);
     t->prefix = NULL;
     t->validation_prefix = NULL;
+}
+
+/* --- before a run --- */
+
+static nvdp_status check_readable(struct nvdp_context *ctx, const char *directory,
+                                  const char *name) {
+    char *path = nvdp__join(ctx, directory, name);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = NVDP_OK;
+    if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
+    struct nvdp__train_options options;
+    struct nvdp_bert_config bert;
+    enum nvdp_task_id id;
+    const char *dev = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options.task, &id));
+    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.data, "train.tsv"));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.data, dev));
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, options.model, &bert));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.model, "model.safetensors"));
+    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.model, "vocab.txt"));
+    if (options.freeze_layers > bert.num_hidden_layers)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "key 'freeze_layers': expected at most the model's %zu, found %zu",
+                          bert.num_hidden_layers, options.freeze_layers);
+    return nvdp__train_config_resolve(ctx, &bert, &options);
 }

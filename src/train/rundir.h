@@ -2,15 +2,9 @@
 #ifndef NVDP_SRC_TRAIN_RUNDIR_H
 #define NVDP_SRC_TRAIN_RUNDIR_H
 
-#include "base/base.h"
+#include "base/outdir.h"
 #include <jansson.h>
 #include <stdio.h>
-
-/* Whether a run may go there: the directory is new or empty, or may be overwritten. */
-nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite);
-/* Removes those of the named files and folders that are there; a name with a * is a pattern. */
-nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
-                                const char *const *name, size_t count);
 
 /* metrics.jsonl, one JSON object a line, as long as the state that it belongs to: opens it, cut to
  * its first `bytes`. */

@@ -3,14 +3,18 @@
 #include "experiments/sweep/internal.h"
 #include "fuzz.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static void check(struct nvdp_context *ctx, const struct nvdp__grid *grid) {
+static void check(const struct nvdp__grid *grid) {
     if (grid->count == 0) abort();
     for (size_t i = 0; i < grid->count; i++) {
-        struct nvdp__train_options config = grid->run[i].config;
-        config.out = "runs";
-        if (nvdp__schema_check(ctx, &nvdp__train_schema, &config) != NVDP_OK) abort();
+        struct nvdp_config *config = NULL;
+        if (nvdp_config_copy(grid->run[i].config, &config) != NVDP_OK ||
+            nvdp_config_set(config, "out", "runs") != NVDP_OK ||
+            nvdp_config_check(config) != NVDP_OK)
+            abort();
+        nvdp_config_free(config);
         if (i > 0 && grid->run[i].round < grid->run[i - 1].round) abort();
         if (strchr(grid->run[i].name, '/') != NULL) abort();
         for (size_t k = 0; k < i && i < 50; k++) {
@@ -24,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fuzz_file file = fuzz_open(data, size);
     nvdp_status status = nvdp__grid_read(file.ctx, file.path, &grid);
     if (status == NVDP_OK) {
-        check(file.ctx, &grid);
+        check(&grid);
         nvdp__grid_release(&grid);
     } else {
         fuzz_refused(file.ctx, status);

@@ -1,0 +1,13 @@
+/* Directories that training writes into. */
+#ifndef NVDP_SRC_OUTDIR_H
+#define NVDP_SRC_OUTDIR_H
+
+#include "base/base.h"
+
+/* Whether a run may go there: the directory is new or empty, or may be overwritten. */
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite);
+/* Removes those of the named files and folders that are there; a name with a * is a pattern. */
+nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
+                                const char *const *name, size_t count);
+
+#endif
