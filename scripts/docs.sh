@@ -2,7 +2,7 @@
 # docs.sh: the public headers as pages, build/docs/html.  Fails where anything public is not documented.
 set -eu
 cd "$(dirname "$0")/.."
-mkdir -p build
+rm -rf build/docs && mkdir -p build
 failed=0
 doxygen docs/Doxyfile || failed=1
 

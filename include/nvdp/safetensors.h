@@ -14,7 +14,10 @@
 NVDP_BEGIN_DECLS
 
 /** Dimensions of a tensor at most. */
-enum { NVDP_SAFETENSORS_RANK = 8 };
+/** Sizes. */
+enum {
+    NVDP_SAFETENSORS_RANK = 8 /**< most dimensions of a tensor */
+};
 
 /** Element types of a file. */
 enum nvdp_dtype {
