@@ -3,47 +3,9 @@
 #include "rdp/pairs.h"
 #include <stdlib.h>
 
-struct nvdp_bdp_config nvdp_bdp_config_default(void) {
-    return (struct nvdp_bdp_config){
-        .delta = 1e-5, .gamma = 1e-6, .releases = 1, .published_moment = 1.1};
-}
-
-/* 1 - (1-gamma)^calls: the probability that one of the Student bounds fails. */
-static double spent(double gamma, int calls) {
-    return -expm1(calls * log1p(-gamma));
-}
-
-nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp_bdp_config *config) {
-    if (!(config->delta > 0 && config->delta < 1)) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number in (0, 1), found %g",
-                          config->delta);
-    }
-    if (!(config->gamma > 0 && config->gamma < 0.5)) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "gamma: expected a number in (0, 0.5), found %g",
-                          config->gamma);
-    }
-    if (config->releases < 1) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "releases: expected at least 1, found %d",
-                          config->releases);
-    }
-    if (!(config->published_moment > 0 && config->published_moment <= 1e6)) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "published_moment: expected a number in (0, 1e6], found %g",
-                          config->published_moment);
-    }
-    double failure = spent(config->gamma, config->releases);
-    if (!(config->delta > failure)) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "delta: expected more than 1-(1-gamma)^releases = %g, found %g: choose a "
-                          "smaller gamma",
-                          failure, config->delta);
-    }
-    return NVDP_OK;
-}
-
-double nvdp__bdp_epsilon(const struct nvdp_bdp_config *config, double moment, int calls,
+double nvdp__bdp_epsilon(const struct nvdp__bdp_options *options, double moment, int calls,
                          double cost) {
-    return (calls * cost - log(config->delta - spent(config->gamma, calls))) / moment;
+    return (calls * cost - log(options->delta - nvdp__bdp_spent(options->gamma, calls))) / moment;
 }
 
 /* Triastcyn & Faltings 2020, Theorem 2, in its finite-sample form: for one text,
@@ -52,7 +14,7 @@ double nvdp__bdp_epsilon(const struct nvdp_bdp_config *config, double moment, in
  * t the upper gamma-quantile of Student's t with m-1 degrees of freedom.
  * Domain: m >= 2, X >= 0.  Two passes over e^(X - max X), so nothing overflows; any X = +inf makes
  * the cost +inf; all X equal makes S 0 (log S = -inf) and the cost X/T. */
-struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp_bdp_config *config, double moment,
+struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *options, double moment,
                                     double scale, size_t m, const double *x) {
     struct nvdp_bdp_cost made = {.struct_size = sizeof made, .moment = moment, .m = m};
     double max = 0;
@@ -60,7 +22,7 @@ struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp_bdp_config *config, double
         max = fmax(max, scale * x[j]);
     }
     made.max = max;
-    made.t = nvdp__student_quantile(config->gamma, (double)(m - 1));
+    made.t = nvdp__student_quantile(options->gamma, (double)(m - 1));
     if (isinf(max)) {
         made.cost = made.epsilon = made.log_mean = made.log_sd = INFINITY;
         return made;
@@ -79,21 +41,21 @@ struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp_bdp_config *config, double
     made.log_mean = max + log(mean);
     made.log_sd = max + log(deviation);
     double bound = mean + made.t * deviation / sqrt((double)m - 1);
-    made.cost = (max + log(bound)) / config->releases;
-    made.epsilon = nvdp__bdp_epsilon(config, moment, config->releases, made.cost);
+    made.cost = (max + log(bound)) / options->releases;
+    made.epsilon = nvdp__bdp_epsilon(options, moment, options->releases, made.cost);
     return made;
 }
 
-static nvdp_status check_population(struct nvdp_context *ctx, size_t m, double moment) {
-    if (!(moment > 0 && moment <= 1e6)) {
+static nvdp_status check_statement(struct nvdp_context *ctx,
+                                   const struct nvdp__bdp_options *options, size_t m) {
+    double moment = options->published_moment;
+    if (!(moment > 0 && moment <= 1e6))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "moment: expected a number in (0, 1e6], found %g",
                           moment);
-    }
-    if (m < 2) {
+    if (m < 2)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "population: expected at least 2 other texts, found %zu", m);
-    }
-    return NVDP_OK;
+    return nvdp__bdp_check(ctx, options);
 }
 
 static nvdp_status check_divergences(struct nvdp_context *ctx, size_t m, const double *d) {
@@ -105,13 +67,13 @@ static nvdp_status check_divergences(struct nvdp_context *ctx, size_t m, const d
     return NVDP_OK;
 }
 
-nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *config, double moment,
-                     size_t m, const double *d, struct nvdp_bdp_cost *out) {
+nvdp_status nvdp_bdp(struct nvdp_context *ctx, double delta, double gamma, int releases,
+                     double moment, size_t m, const double *d, struct nvdp_bdp_cost *out) {
+    const struct nvdp__bdp_options options = {delta, gamma, releases, moment};
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(nvdp__bdp_check(ctx, config));
-    NVDP_RETURN_IF_FAILED(check_population(ctx, m, moment));
+    NVDP_RETURN_IF_FAILED(check_statement(ctx, &options, m));
     NVDP_RETURN_IF_FAILED(check_divergences(ctx, m, d));
-    struct nvdp_bdp_cost made = nvdp__bdp_cost(config, moment, config->releases * moment, m, d);
+    struct nvdp_bdp_cost made = nvdp__bdp_cost(&options, moment, releases * moment, m, d);
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -127,13 +89,13 @@ static double log_binomial(int n, int i, double q) {
 
 /* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020).
  * D_0 = D_1's factor is 1; a weight of zero silences an infinite D_i. */
-static double subsampled(int moment, double rate, const double *const *d, size_t j) {
+static double subsampled(int moment, double rate, size_t m, const double *d, size_t j) {
     double most = -INFINITY;
     double sum = 0;
     for (int i = 0; i <= moment + 1; i++) {
         double weight = log_binomial(moment + 1, i, rate);
         if (isinf(weight)) continue;
-        double term = weight + (i < 2 ? 0 : (i - 1) * d[i][j]);
+        double term = weight + (i < 2 ? 0 : (i - 1) * d[(size_t)i * m + j]);
         if (isinf(term)) return INFINITY;
         if (term > most) {
             sum = sum * exp(most - term) + 1;
@@ -145,25 +107,24 @@ static double subsampled(int moment, double rate, const double *const *d, size_t
     return fmax(most + log(sum), 0); /* >= 0: a mean of e^(something >= 0) */
 }
 
-nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, const struct nvdp_bdp_config *config,
-                                int moment, double rate, size_t m, const double *const *d,
+nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, double delta, double gamma, int releases,
+                                int moment, double rate, size_t m, const double *d,
                                 struct nvdp_bdp_cost *out) {
+    const struct nvdp__bdp_options options = {delta, gamma, releases, moment};
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(nvdp__bdp_check(ctx, config));
-    NVDP_RETURN_IF_FAILED(check_population(ctx, m, moment));
-    if (!(rate > 0 && rate <= 1)) {
+    NVDP_RETURN_IF_FAILED(check_statement(ctx, &options, m));
+    if (!(rate > 0 && rate <= 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rate: expected a number in (0, 1], found %g",
                           rate);
-    }
     for (int i = 2; i <= moment + 1; i++) {
-        NVDP_RETURN_IF_FAILED(check_divergences(ctx, m, d[i]));
+        NVDP_RETURN_IF_FAILED(check_divergences(ctx, m, d + (size_t)i * m));
     }
-    double *x = nvdp__calloc(ctx, m, sizeof *x);
-    if (x == NULL) return NVDP_ERR_MEMORY;
+    double *x = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, x, m));
     for (size_t j = 0; j < m; j++) {
-        x[j] = subsampled(moment, rate, d, j);
+        x[j] = subsampled(moment, rate, m, d, j);
     }
-    struct nvdp_bdp_cost made = nvdp__bdp_cost(config, moment, config->releases, m, x);
+    struct nvdp_bdp_cost made = nvdp__bdp_cost(&options, moment, releases, m, x);
     NVDP__GIVE(out, &made);
     free(x);
     return NVDP_OK;

@@ -11,79 +11,70 @@ const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, 
 /* The largest N of all pairs: an N x N matrix of doubles is 3.2 GB. */
 enum { MOST_TEXTS = 20000 };
 
-struct nvdp_pairs_config nvdp_pairs_config_default(void) {
-    return (struct nvdp_pairs_config){.order = 1.1, .adjacency = NVDP_ADJACENT_ALL, .seed = 1};
-}
-
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                         const struct nvdp_pairs_config *config, bool *sampled) {
-    if (!(config->order > 0)) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g",
-                          config->order);
-    }
-    if (config->adjacency != NVDP_ADJACENT_ALL && config->adjacency != NVDP_ADJACENT_SAME_LENGTH) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "adjacency: expected all or same-length, found %d",
-                          (int)config->adjacency);
-    }
-    if (config->arithmetic != NVDP_PAIRS_FAST && config->arithmetic != NVDP_PAIRS_EXACT) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arithmetic: expected fast or exact, found %d",
-                          (int)config->arithmetic);
-    }
+                         const struct nvdp__privacy_options *options, const double *matrix,
+                         bool *sampled) {
+    NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
-    if (config->max_pairs == 1) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_pairs: expected 0 or at least 2, found 1");
-    }
-    if (posteriors->texts < 2) {
+    if (posteriors->texts < 2)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
                           posteriors->texts);
-    }
-    NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, config, sampled));
-    if (*sampled && config->matrix != NULL) {
+    NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, &options->pairs, sampled));
+    if (*sampled && matrix != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "pairs: every pair's divergence was asked for, and at most %zu pairs: "
                           "expected one of both",
-                          config->max_pairs);
-    }
-    if (!*sampled && posteriors->texts > MOST_TEXTS) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "pairs: expected at most %d texts for all their pairs, found %zu (set "
-                          "max_pairs to draw some, or take a sample of the texts)",
-                          MOST_TEXTS, posteriors->texts);
-    }
-    return NVDP_OK;
+                          options->pairs.max_pairs);
+    if (*sampled || posteriors->texts <= MOST_TEXTS) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "pairs: expected at most %d texts for all their pairs, found %zu (set "
+                      "max_pairs to draw some, or take a sample of the texts)",
+                      MOST_TEXTS, posteriors->texts);
 }
 
-nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                             const struct nvdp_pairs_config *config,
-                             struct nvdp_pairs_summary *out) {
+nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                              const struct nvdp__privacy_options *options, double *matrix,
+                              struct nvdp_pairs_summary *out) {
     nvdp_status status = NVDP_OK;
+    const struct nvdp__pass pass = {.order = options->pairs.order,
+                                    .adjacency = options->pairs.adjacency,
+                                    .arithmetic = options->pairs.arithmetic};
     struct nvdp__pairs *pairs = NULL;
     double *own = NULL;
     bool sampled = false;
     struct nvdp_pairs_summary made;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(check(ctx, posteriors, config, &sampled));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check(ctx, posteriors, options, matrix, &sampled));
     if (sampled) {
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_sampled(ctx, posteriors, config, &made));
-        NVDP__GIVE(out, &made);
-        return NVDP_OK;
+        NVDP_TRY(nvdp__pairs_sampled(ctx, posteriors, &options->pairs, &made));
+    } else {
+        if (matrix == NULL) NVDP_TRY(NVDP__NEW(ctx, own, posteriors->texts * posteriors->texts));
+        if (matrix == NULL) matrix = own;
+        NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &pairs));
+        NVDP_TRY(nvdp__pairs_pass(pairs, &pass, matrix));
+        NVDP_TRY(nvdp__pairs_summarize(pairs, &pass, matrix, &made));
     }
-    double *matrix = config->matrix;
-    if (matrix == NULL) {
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, own, posteriors->texts * posteriors->texts));
-        matrix = own;
-    }
-    struct nvdp__pass pass = {
-        .order = config->order, .adjacency = config->adjacency, .arithmetic = config->arithmetic};
-    NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &pairs));
-    NVDP_TRY(nvdp__pairs_pass(pairs, &pass, matrix));
-    NVDP_TRY(nvdp__pairs_summarize(pairs, &pass, matrix, &made));
     NVDP__GIVE(out, &made);
 cleanup:
     nvdp__pairs_free(pairs);
     free(own);
     return status;
+}
+
+/* The options of a configuration; NULL: the defaults. */
+static nvdp_status values_of(struct nvdp_context *ctx, const struct nvdp_config *config,
+                             struct nvdp__privacy_options *options) {
+    *options = nvdp__privacy_defaults();
+    if (config == NULL) return NVDP_OK;
+    return nvdp__config_values(ctx, config, &nvdp__privacy_schema, options);
+}
+
+nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                             const struct nvdp_config *config, double *matrix,
+                             struct nvdp_pairs_summary *out) {
+    struct nvdp__privacy_options options;
+    NVDP_RETURN_IF_FAILED(values_of(ctx, config, &options));
+    return nvdp__renyi_pairs(ctx, posteriors, &options, matrix, out);
 }
 
 /* --- The report: all pairs once at the order of the divergences, and once an
@@ -99,15 +90,8 @@ cleanup:
  *
  * Where pairs are drawn (max_pairs), Bayesian DP is that of as many drawn texts as have so many
  * pairs among themselves: a population drawn from the given one. */
-static const double default_moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
-                                         4,    6,   8,    12,  16, 24,  32,  48, 64};
 /* Below this population the Student bound is not to be trusted. */
 enum { FEWEST = 64 };
-
-struct nvdp_privacy_config nvdp_privacy_config_default(void) {
-    return (struct nvdp_privacy_config){.pairs = nvdp_pairs_config_default(),
-                                        .bdp = nvdp_bdp_config_default()};
-}
 
 /* One pass over all pairs, and what it serves. */
 struct step {
@@ -119,7 +103,8 @@ struct step {
 struct measure {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    const struct nvdp_privacy_config *config;
+    const struct nvdp__privacy_options *options;
+    double *kept; /* [N, N] the caller's; NULL: not wanted */
     struct nvdp__pairs *pairs;
     struct step *steps;
     size_t step_count;
@@ -138,36 +123,37 @@ static int by_order(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static nvdp_status check_moments(struct nvdp_context *ctx, const double *moments, size_t count) {
-    if (count == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "moments: expected at least one");
-    for (size_t k = 0; k < count; k++) {
-        if (moments[k] > 0 && moments[k] <= 1e6) continue;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "moment %zu: expected a number in (0, 1e6], found %g", k, moments[k]);
+/* The moments that the option names, and room for two steps more. */
+static nvdp_status read_moments(struct measure *work, size_t *count) {
+    nvdp_status status = NVDP_OK;
+    const char **text = NULL;
+    NVDP_TRY(nvdp__list_split(work->ctx, work->options->moments, &text, count));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->steps, *count + 2));
+    if (*count == 0)
+        NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT, "moments: expected at least one"));
+    for (size_t k = 0; k < *count; k++) {
+        char *end;
+        double moment = strtod(text[k], &end);
+        if (end == text[k] || *end != '\0' || !(moment > 0 && moment <= 1e6))
+            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
+                                "moment %zu: expected a number in (0, 1e6], found %s", k, text[k]));
+        work->steps[k] = (struct step){.order = moment + 1, .moment = moment, .best = true};
+        work->last_moment = fmax(work->last_moment, moment);
     }
-    return NVDP_OK;
+cleanup:
+    free(text);
+    return status;
 }
 
 /* The orders to visit, ascending, each once. */
 static nvdp_status plan(struct measure *work) {
-    const double *moments = work->config->moments;
-    size_t count = work->config->moment_count;
-    if (moments == NULL) {
-        moments = default_moments;
-        count = sizeof default_moments / sizeof *default_moments;
-    }
-    NVDP_RETURN_IF_FAILED(check_moments(work->ctx, moments, count));
-    work->steps = nvdp__calloc(work->ctx, count + 2, sizeof *work->steps);
-    if (work->steps == NULL) return NVDP_ERR_MEMORY;
+    size_t count;
+    NVDP_RETURN_IF_FAILED(read_moments(work, &count));
     struct step *all = work->steps;
-    for (size_t k = 0; k < count; k++) {
-        all[k] = (struct step){.order = moments[k] + 1, .moment = moments[k], .best = true};
-        work->last_moment = fmax(work->last_moment, moments[k]);
-    }
-    double published = work->config->bdp.published_moment;
+    double published = work->options->bdp.published_moment;
     all[count++] = (struct step){.order = published + 1, .moment = published, .published = true};
     if (!work->sampled) {
-        all[count++] = (struct step){.order = work->config->pairs.order, .summary = true};
+        all[count++] = (struct step){.order = work->options->pairs.order, .summary = true};
     }
     qsort(all, count, sizeof *all, by_order);
     for (size_t k = 0; k < count; k++) {
@@ -208,11 +194,11 @@ static void release(struct measure *work) {
  * about a spread, so there is no bound: +inf. */
 static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment, size_t i,
                                       double *symmetric) {
-    const struct nvdp_bdp_config *bdp = &work->config->bdp;
+    const struct nvdp__bdp_options *bdp = &work->options->bdp;
     size_t texts = work->set->texts;
     size_t m = 0;
     for (size_t j = 0; j < texts; j++) {
-        if (!nvdp__adjacent(work->set, work->config->pairs.adjacency, i, j)) continue;
+        if (!nvdp__adjacent(work->set, work->options->pairs.adjacency, i, j)) continue;
         symmetric[m++] = fmax(work->matrix[i * texts + j], work->matrix[j * texts + i]);
     }
     if (m < 2) {
@@ -231,7 +217,7 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
 
 /* Takes the cost of an unsettled text into `best`. */
 static void improve(struct measure *work, size_t i, const struct nvdp_bdp_cost *cost) {
-    const struct nvdp_bdp_config *bdp = &work->config->bdp;
+    const struct nvdp__bdp_options *bdp = &work->options->bdp;
     struct nvdp_bdp_cost *best = &work->best[i];
     if (best->moment == 0 || cost->epsilon < best->epsilon) *best = *cost;
     double least =
@@ -269,7 +255,7 @@ static bool all_settled(const struct measure *work) {
 
 static nvdp_status run_step(struct measure *work, const struct step *step, bool first,
                             struct nvdp_privacy_report *report) {
-    const struct nvdp_pairs_config *config = &work->config->pairs;
+    const struct nvdp__pairs_options *config = &work->options->pairs;
     bool everything = step->summary || step->published;
     if (!everything && all_settled(work)) return NVDP_OK;
     struct nvdp__pass pass = {.order = step->order,
@@ -282,9 +268,8 @@ static nvdp_status run_step(struct measure *work, const struct step *step, bool 
         NVDP_RETURN_IF_FAILED(
             nvdp__pairs_summarize(work->pairs, &pass, work->matrix, &report->pairs));
         size_t texts = work->set->texts;
-        if (config->matrix != NULL) {
-            memcpy(config->matrix, work->matrix, texts * texts * sizeof *work->matrix);
-        }
+        if (work->kept != NULL)
+            memcpy(work->kept, work->matrix, texts * texts * sizeof *work->matrix);
     }
     if (step->published || step->best) account(work, step);
     return NVDP_OK;
@@ -304,13 +289,15 @@ static struct nvdp_bdp_column column(const struct measure *work,
         sum += costs[i].epsilon;
     }
     made.mean_epsilon = sum / (double)texts;
-    made.floor = log(1 / work->config->bdp.delta) / made.worst.moment;
+    made.floor = log(1 / work->options->bdp.delta) / made.worst.moment;
     return made;
 }
 
 static void describe(const struct measure *work, struct nvdp_privacy_report *report) {
     const struct nvdp_posteriors *set = work->set;
-    report->bdp = work->config->bdp;
+    report->bdp_delta = work->options->bdp.delta;
+    report->bdp_gamma = work->options->bdp.gamma;
+    report->bdp_releases = work->options->bdp.releases;
     report->published = column(work, work->published);
     report->best = column(work, work->best);
     report->dim = set->dim;
@@ -347,7 +334,7 @@ static size_t texts_of(size_t pairs, size_t most) {
 /* Bayesian DP of drawn texts; their numbers are those of the whole set. */
 static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *report) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp_pairs_config *config = &work->config->pairs;
+    const struct nvdp__pairs_options *config = &work->options->pairs;
     const struct nvdp_posteriors *whole = work->set;
     struct nvdp_posteriors *part = NULL;
     size_t texts = texts_of(config->max_pairs, whole->texts);
@@ -365,15 +352,15 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                                 const struct nvdp_privacy_config *config,
-                                 struct nvdp_privacy_report *out) {
+nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
+                                  const struct nvdp_posteriors *posteriors,
+                                  const struct nvdp__privacy_options *options, double *matrix,
+                                  struct nvdp_privacy_report *out) {
     nvdp_status status = NVDP_OK;
-    struct measure work = {.ctx = ctx, .set = posteriors, .config = config};
+    struct measure work = {.ctx = ctx, .set = posteriors, .options = options, .kept = matrix};
     struct nvdp_privacy_report report = {.posterior = NVDP_RESULT(struct nvdp_posterior_summary)};
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_TRY(check(ctx, posteriors, &config->pairs, &work.sampled));
-    NVDP_TRY(nvdp__bdp_check(ctx, &config->bdp));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check(ctx, posteriors, options, matrix, &work.sampled));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
     for (size_t i = 0; i < posteriors->texts; i++) {
         report.components = nvdp__most(report.components, nvdp_sample_components(posteriors, i));
@@ -383,4 +370,12 @@ nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_pos
 cleanup:
     release(&work);
     return status;
+}
+
+nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                                 const struct nvdp_config *config, double *matrix,
+                                 struct nvdp_privacy_report *out) {
+    struct nvdp__privacy_options options;
+    NVDP_RETURN_IF_FAILED(values_of(ctx, config, &options));
+    return nvdp__privacy_measure(ctx, posteriors, &options, matrix, out);
 }

@@ -2,14 +2,9 @@
 #ifndef NVDP_RDP_PAIRS_H
 #define NVDP_RDP_PAIRS_H
 
-#include "base/schema.h"
 #include "rdp/divergence.h"
 #include "rdp/kernels.h"
-#include <nvdp/privacy.h>
-
-/* Allocates `count` zeroed items for a pointer; a status. */
-#define NVDP__NEW(ctx, pointer, count)                                                             \
-    (((pointer) = nvdp__calloc(ctx, count, sizeof *(pointer))) != NULL ? NVDP_OK : NVDP_ERR_MEMORY)
+#include "rdp/options.h"
 
 /* --- gaussian.c: long flat arrays, both directions at once --- */
 
@@ -217,10 +212,10 @@ nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
 /* Whether the configuration's max_pairs is below the number of ordered pairs. */
 nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
                                    const struct nvdp_posteriors *posteriors,
-                                   const struct nvdp_pairs_config *config, bool *sampled);
+                                   const struct nvdp__pairs_options *config, bool *sampled);
 /* O(max_pairs) divergences besides the search's. */
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                                const struct nvdp_pairs_config *config,
+                                const struct nvdp__pairs_options *config,
                                 struct nvdp_pairs_summary *out);
 
 /* --- posteriors.c --- */
@@ -234,12 +229,11 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
 
 /* --- bdp.c: the arithmetic without a context --- */
 
-nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp_bdp_config *config);
 /* From X_j = scale x[j] >= 0, at a valid configuration; m >= 2. */
-struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp_bdp_config *config, double moment,
+struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *config, double moment,
                                     double scale, size_t m, const double *x);
 /* [calls cost - log(delta - (1 - (1-gamma)^calls))] / moment */
-double nvdp__bdp_epsilon(const struct nvdp_bdp_config *config, double moment, int calls,
+double nvdp__bdp_epsilon(const struct nvdp__bdp_options *config, double moment, int calls,
                          double cost);
 
 #endif

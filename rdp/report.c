@@ -62,8 +62,8 @@ static json_t *pack_column(const struct nvdp_bdp_column *from) {
 }
 
 static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
-    return json_pack("{s:o, s:o, s:i, s:I, s:b, s:o, s:o}", "delta", number(report->bdp.delta),
-                     "gamma", number(report->bdp.gamma), "releases", report->bdp.releases, "texts",
+    return json_pack("{s:o, s:o, s:i, s:I, s:b, s:o, s:o}", "delta", number(report->bdp_delta),
+                     "gamma", number(report->bdp_gamma), "releases", report->bdp_releases, "texts",
                      (json_int_t)report->bdp_texts, "small_population",
                      (int)report->small_population, "published", pack_column(&report->published),
                      "best", pack_column(&report->best));
@@ -263,7 +263,7 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
 
 static void print_divergences(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
-    int releases = report->bdp.releases;
+    int releases = report->bdp_releases;
     char note[96] = "what is shared";
     if (releases > 1)
         snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
@@ -317,8 +317,8 @@ static void print_column(FILE *to, const char *name, const struct nvdp_bdp_colum
 static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     char t[CELL];
     fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
-            report->bdp.delta, report->bdp.gamma, report->bdp.releases,
-            report->bdp.releases == 1 ? "" : "s");
+            report->bdp_delta, report->bdp_gamma, report->bdp_releases,
+            report->bdp_releases == 1 ? "" : "s");
     if (report->bdp_texts < report->pairs.texts) {
         fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
     }

@@ -72,7 +72,7 @@ static void groups_pair(const struct groups *groups, uint64_t at, size_t *i, siz
 
 nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
                                    const struct nvdp_posteriors *posteriors,
-                                   const struct nvdp_pairs_config *config, bool *sampled) {
+                                   const struct nvdp__pairs_options *config, bool *sampled) {
     struct groups groups;
     *sampled = false;
     if (config->max_pairs == 0) return NVDP_OK;
@@ -89,7 +89,7 @@ static const double confidence = 0.95;
 struct sampled {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    const struct nvdp_pairs_config *config;
+    const struct nvdp__pairs_options *config;
     double order;
     struct groups groups;
     struct nvdp__pairs *pairs;
@@ -245,7 +245,7 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
 }
 
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                                const struct nvdp_pairs_config *config,
+                                const struct nvdp__pairs_options *config,
                                 struct nvdp_pairs_summary *out) {
     nvdp_status status = NVDP_OK;
     struct sampled work = {

@@ -6,6 +6,7 @@
 #include "base/random.h"
 
 #include <math.h>
+#include <nvdp/privacy.h>
 #include <nvdp/trainer.h>
 #include <stdlib.h>
 
@@ -238,18 +239,21 @@ nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_c
                           struct nvdp_bench_rd_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_pairs_config pairs = nvdp_pairs_config_default();
+    struct nvdp_config *measure = NULL;
+    char order[32];
     struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
     struct nvdp_bench_rd_result result = {0};
     double *seconds = NULL;
-    pairs.order = config->order;
+    snprintf(order, sizeof order, "%.17g", config->order);
     NVDP_TRY(check_rd(ctx, config));
+    NVDP_TRY(nvdp_privacy_config_create(ctx, &measure));
+    NVDP_TRY(nvdp_config_set(measure, "order", order));
     seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
     if (seconds == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(make_posteriors(ctx, config, &posteriors));
     for (size_t i = 0; i < config->steps; i++) {
         double start = nvdp__now();
-        NVDP_TRY(nvdp_renyi_pairs(ctx, posteriors, &pairs, &summary));
+        NVDP_TRY(nvdp_renyi_pairs(ctx, posteriors, measure, NULL, &summary));
         seconds[i] = nvdp__now() - start;
     }
     result.step = times_of(config->steps, seconds);
@@ -262,6 +266,7 @@ nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_c
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
 cleanup:
+    nvdp_config_free(measure);
     nvdp_posteriors_free(posteriors);
     free(seconds);
     return status;

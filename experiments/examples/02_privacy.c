@@ -37,14 +37,16 @@ int main(void) {
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char path[64];
     int failed = 1;
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp_config *config = NULL;
 
     if (nvdp_context_create(&ctx) != NVDP_OK) return 1;
     snprintf(path, sizeof path, "/tmp/nvdp-example-%d.h5", (int)getpid());
     if (make(ctx, &posteriors) != NVDP_OK) goto cleanup;
     if (nvdp_posteriors_write(ctx, path, posteriors) != NVDP_OK) goto cleanup;
     if (nvdp_posteriors_read(ctx, path, &again) != NVDP_OK) goto cleanup;
-    if (nvdp_privacy_measure(ctx, again, &config, &report) != NVDP_OK) goto cleanup;
+    if (nvdp_privacy_config_create(ctx, &config) != NVDP_OK) goto cleanup;
+    if (nvdp_config_set(config, "order", "2") != NVDP_OK) goto cleanup;
+    if (nvdp_privacy_measure(ctx, again, config, NULL, &report) != NVDP_OK) goto cleanup;
     nvdp_privacy_report_print(&report, stdout);
     failed = report.pairs.pairs != (size_t)TEXTS * (TEXTS - 1);
 cleanup:
@@ -52,6 +54,7 @@ cleanup:
     unlink(path);
     nvdp_posteriors_free(posteriors);
     nvdp_posteriors_free(again);
+    nvdp_config_free(config);
     nvdp_context_free(ctx);
     return failed;
 }

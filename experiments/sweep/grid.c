@@ -156,109 +156,6 @@ static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct 
 /* --- what is measured: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp
  * reuse` --- */
 
-/* A key of "privacy": what it is, and where its value goes. */
-struct measure {
-    const char *key;
-    enum { TEXT, SIZE, SEED, COUNT, REAL, CHOICE } kind;
-    void *to;
-    double min, max;            /* REAL */
-    const char *const names[2]; /* CHOICE, in the order of the enumerators 0 and 1 */
-};
-
-static nvdp_status read_measure(struct nvdp_context *ctx, const char *where, const json_t *object,
-                                const struct measure *row) {
-    int64_t whole = 0;
-    int choice = 0;
-    const char *text = NULL;
-    switch (row->kind) {
-    case TEXT:
-        text = *(const char **)row->to;
-        return nvdp__json_string(ctx, where, object, row->key, text, row->to);
-    case REAL:
-        return nvdp__json_real(ctx, where, object, row->key, *(double *)row->to, row->min, row->max,
-                               row->to);
-    case SIZE:
-        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, where, object, row->key,
-                                             (int64_t) * (size_t *)row->to, 0, INT64_MAX, &whole));
-        *(size_t *)row->to = (size_t)whole;
-        return NVDP_OK;
-    case SEED:
-        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, where, object, row->key,
-                                             (int64_t) * (uint64_t *)row->to, INT64_MIN, INT64_MAX,
-                                             &whole));
-        *(uint64_t *)row->to = (uint64_t)whole;
-        return NVDP_OK;
-    case COUNT:
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_int(ctx, where, object, row->key, *(int *)row->to, 1, INT32_MAX, &whole));
-        *(int *)row->to = (int)whole;
-        return NVDP_OK;
-    case CHOICE:
-        break;
-    }
-    memcpy(&choice, row->to, sizeof choice);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(ctx, where, object, row->key, row->names[choice], &text));
-    choice = strcmp(text, row->names[1]) == 0;
-    if (strcmp(text, row->names[choice]) != 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s or %s, found '%s'", where,
-                          row->key, row->names[0], row->names[1], text);
-    memcpy(row->to, &choice, sizeof choice);
-    return NVDP_OK;
-}
-
-static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
-                                struct nvdp__grid *grid) {
-    struct nvdp_config *measured = grid->measured;
-    struct nvdp_pairs_config *pairs = &grid->privacy.pairs;
-    const char *split = nvdp_config_get(measured, "split");
-    size_t limit = strtoull(nvdp_config_get(measured, "limit"), NULL, 10);
-    size_t batch = strtoull(nvdp_config_get(measured, "batch"), NULL, 10);
-    struct nvdp_bdp_config *bdp = &grid->privacy.bdp;
-    const struct measure rows[] = {
-        {"split", TEXT, &split, 0, 0, {0}},
-        {"limit", SIZE, &limit, 0, 0, {0}},
-        {"batch", SIZE, &batch, 0, 0, {0}},
-        {"seed", SEED, &pairs->seed, 0, 0, {0}},
-        {"max_pairs", SIZE, &pairs->max_pairs, 0, 0, {0}},
-        {"order", REAL, &pairs->order, 1e-6, INFINITY, {0}},
-        {"adjacency", CHOICE, &pairs->adjacency, 0, 0, {"all", "same-length"}},
-        {"arithmetic", CHOICE, &pairs->arithmetic, 0, 0, {"fast", "exact"}},
-        {"delta", REAL, &bdp->delta, 1e-300, 1, {0}},
-        {"gamma", REAL, &bdp->gamma, 1e-300, 1, {0}},
-        {"releases", COUNT, &bdp->releases, 0, 0, {0}},
-    };
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    char where[WHERE_SIZE];
-    const char *key;
-    const json_t *value;
-    if (object != NULL && !json_is_object(object))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
-                          path);
-    snprintf(where, sizeof where, "%s: privacy", path);
-    json_object_foreach((json_t *)object, key, value) {
-        size_t i = 0;
-        while (i < ROWS && strcmp(rows[i].key, key) != 0) {
-            i++;
-        }
-        if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
-    }
-    pairs->seed = strtoull(nvdp_config_get(measured, "seed"), NULL, 10);
-    for (size_t i = 0; i < ROWS; i++) {
-        NVDP_RETURN_IF_FAILED(read_measure(ctx, where, object, &rows[i]));
-    }
-    char number[3][24];
-    snprintf(number[0], sizeof number[0], "%zu", limit);
-    snprintf(number[1], sizeof number[1], "%zu", batch);
-    snprintf(number[2], sizeof number[2], "%llu", (unsigned long long)pairs->seed);
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "split", split));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "limit", number[0]));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "batch", number[1]));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(measured, "seed", number[2]));
-    return NVDP_OK;
-}
-
 /* Gives an option a value of the file. */
 static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *value,
                               struct nvdp_config *config, const char *name) {
@@ -269,6 +166,32 @@ static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const
     if (text == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp_config_set(config, name, text);
     free(text);
+    return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
+}
+
+static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
+                                struct nvdp__grid *grid) {
+    static const char *const keys[] = {"split",     "limit",      "batch",   "seed",
+                                       "max_pairs", "order",      "delta",   "adjacency",
+                                       "gamma",     "arithmetic", "releases"};
+    enum { KEYS = sizeof keys / sizeof keys[0] };
+    char where[WHERE_SIZE];
+    const char *key;
+    const json_t *value;
+    if (object != NULL && !json_is_object(object))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
+                          path);
+    snprintf(where, sizeof where, "%s: privacy", path);
+    json_object_foreach((json_t *)object, key, value) {
+        size_t i = 0;
+        while (i < KEYS && strcmp(keys[i], key) != 0) {
+            i++;
+        }
+        if (i == KEYS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+        NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, grid->measured, key));
+    }
+    nvdp_status status = nvdp_privacy_config_check(ctx, grid->measured);
     return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
 }
 
@@ -369,8 +292,11 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
 
 nvdp_status nvdp__grid_read(struct nvdp_context *ctx, const char *path, struct nvdp__grid *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__grid grid = {.privacy = nvdp_privacy_config_default()};
+    struct nvdp__grid grid = {0};
+    struct nvdp_config *privacy = NULL;
     NVDP_TRY(nvdp_run_config_create(ctx, &grid.measured));
+    NVDP_TRY(nvdp_privacy_config_create(ctx, &privacy));
+    NVDP_TRY(nvdp_config_join(grid.measured, privacy));
     NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
     NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
     NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));

@@ -44,8 +44,8 @@ struct nvdp__grid {
     struct nvdp__sweep_run *run;
     size_t count, capacity;
     enum nvdp__keep keep;
-    struct nvdp_config *measured; /* of nvdp_run_posteriors: texts whose posteriors are measured */
-    struct nvdp_privacy_config privacy;
+    struct nvdp_config *measured; /* of nvdp_run_posteriors, but for run, and of
+                                     nvdp_privacy_measure */
     bool share;
     struct nvdp_config *exported; /* of nvdp_export, but for run and out */
     struct nvdp_config *reuse;    /* of nvdp_reuse, but for file and labels */

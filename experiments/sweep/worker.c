@@ -67,7 +67,7 @@ static nvdp_status measure(const struct stage *at) {
     NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
-    NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, &at->grid->privacy, &report));
+    NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, config, NULL, &report));
     path = path_to(at, "privacy.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));

@@ -12,17 +12,32 @@
 
 NVDP_BEGIN_DECLS
 
-/** What a statement of Bayesian DP is about. */
-struct nvdp_bdp_config {
-    double delta; /**< delta_mu, the failure probability of the statement; default 1e-5 */
-    double gamma; /**< failure mass of its estimate by Student's t; default 1e-6 */
-    int releases; /**< T: samples given away of the same text; default 1 */
-    double published_moment; /**< k of the published column, whose order is k+1; default 1.1 */
-};
+/** The options of nvdp_renyi_pairs() and nvdp_privacy_measure():
+ *
+ *     order             l > 0 of the divergences; 1.1
+ *     adjacency         all, same-length: enum nvdp_adjacency; all
+ *     arithmetic        fast, exact: enum nvdp_pairs_arithmetic; fast
+ *     max-pairs         0: every pair.  Where there are more ordered pairs than this (at least 2):
+ *                       the largest is found by bounds, exactly, and mean, quantiles and the share
+ *                       of infinite pairs are estimated from so many pairs, drawn uniformly.  No
+ *                       N x N memory, N beyond 20000; 0
+ *     seed              of the drawn pairs; 1
+ *     delta             delta_mu in (0, 1), failure probability of the statement; 1e-5
+ *     gamma             failure mass of its estimate by Student's t, in (0, 0.5); 1e-6
+ *     releases          T >= 1: samples given away of the same text; 1
+ *     published-moment  k in (0, 1e6] of the published column, whose order is k+1; 1.1
+ *     moments           grid of k for the `best` column, each in (0, 1e6]; .05 to 64
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** The defaults.
- * @return a configuration to be changed */
-struct nvdp_bdp_config nvdp_bdp_config_default(void);
+/** Whether the options can be measured with, as far as can be told without posteriors; the
+ * functions that measure check them too.
+ * @param ctx    records messages; may be NULL
+ * @param config of nvdp_privacy_config_create()
+ * @return NVDP_ERR_ARGUMENT, naming the option, what was expected and what was found */
+nvdp_status nvdp_privacy_config_check(struct nvdp_context *ctx, const struct nvdp_config *config);
 
 /** The cost of one text at one moment, with everything that enters it. */
 struct nvdp_bdp_cost {
@@ -43,15 +58,17 @@ struct nvdp_bdp_cost {
  *     cost(k) = 1/T log[ M + t S / sqrt(m-1) ],
  *
  * M the mean of e^X, S their population standard deviation.  O(m), nothing overflows.
- * @param ctx    records messages; may be NULL
- * @param config delta, gamma and the number of releases
- * @param moment k, in (0, 1e6]
- * @param m      texts in the population, >= 2; below 64 the estimate is not to be trusted
- * @param d      [m] nats: max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)), >= 0 or +inf
- * @param out    cost and epsilon
+ * @param ctx      records messages; may be NULL
+ * @param delta    delta_mu in (0, 1)
+ * @param gamma    in (0, 0.5)
+ * @param releases T >= 1
+ * @param moment   k, in (0, 1e6]
+ * @param m        texts in the population, >= 2; below 64 the estimate is not to be trusted
+ * @param d        [m] nats: max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)), >= 0 or +inf
+ * @param out      cost and epsilon
  * @return NVDP_ERR_ARGUMENT for a value out of its range, or delta <= 1 - (1-gamma)^T */
-nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *config, double moment,
-                     size_t m, const double *d, struct nvdp_bdp_cost *out);
+nvdp_status nvdp_bdp(struct nvdp_context *ctx, double delta, double gamma, int releases,
+                     double moment, size_t m, const double *d, struct nvdp_bdp_cost *out);
 
 /** The same where every text is in the sample with probability q only (Poisson subsampling), for
  * integer moments:
@@ -59,30 +76,19 @@ nvdp_status nvdp_bdp(struct nvdp_context *ctx, const struct nvdp_bdp_config *con
  *     cost = log E_x E_{j ~ Binomial(k+1, q)} e^{(j-1) D_j}
  *
  * with the same bound of the estimate (Triastcyn & Faltings 2020).  O(k m).
- * @param ctx    records messages; may be NULL
- * @param config delta, gamma and the number of releases
- * @param moment k, an integer >= 1
- * @param rate   q, in (0, 1]
- * @param m      texts in the population, >= 2
- * @param d      [k+2][m] nats: row j holds the divergences of order j; rows 0 and 1 are not read
- * @param out    cost and epsilon
+ * @param ctx      records messages; may be NULL
+ * @param delta    delta_mu in (0, 1)
+ * @param gamma    in (0, 0.5)
+ * @param releases T >= 1
+ * @param moment   k, an integer >= 1
+ * @param rate     q, in (0, 1]
+ * @param m        texts in the population, >= 2
+ * @param d        [k+2, m] nats: row j holds the divergences of order j; rows 0 and 1 are not read
+ * @param out      cost and epsilon
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
-nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, const struct nvdp_bdp_config *config,
-                                int moment, double rate, size_t m, const double *const *d,
+nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, double delta, double gamma, int releases,
+                                int moment, double rate, size_t m, const double *d,
                                 struct nvdp_bdp_cost *out);
-
-/** What a report measures. */
-struct nvdp_privacy_config {
-    struct nvdp_pairs_config pairs; /**< the divergences */
-    struct nvdp_bdp_config bdp;     /**< Bayesian DP */
-    const double *moments; /**< [moment_count] grid of k for the `best` column, each in (0, 1e6];
-                                NULL: the default grid, .05 to 64 */
-    size_t moment_count;   /**< moments in the grid; not read where it is NULL */
-};
-
-/** The defaults.
- * @return a configuration to be changed */
-struct nvdp_privacy_config nvdp_privacy_config_default(void);
 
 /** Bayesian DP over a data set. */
 struct nvdp_bdp_column {
@@ -145,7 +151,9 @@ struct nvdp_privacy_report {
     size_t struct_size;                      /**< NVDP_RESULT() sets it */
     struct nvdp_pairs_summary pairs;         /**< divergences over all pairs */
     struct nvdp_posterior_summary posterior; /**< what the posteriors look like */
-    struct nvdp_bdp_config bdp;              /**< what the columns are about */
+    double bdp_delta;                        /**< delta_mu of Bayesian DP */
+    double bdp_gamma;                        /**< its gamma */
+    int bdp_releases;                        /**< its T */
     struct nvdp_bdp_column published;        /**< at the published moment */
     struct nvdp_bdp_column best;             /**< at every text's best moment of the grid */
     size_t bdp_texts; /**< fewer than pairs.texts where pairs were drawn: drawn as well */
@@ -159,15 +167,16 @@ struct nvdp_privacy_report {
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order
- * k+1 of the moments.  With pairs.max_pairs Bayesian DP is that of drawn texts, as many as have so
+ * k+1 of the moments.  With max-pairs Bayesian DP is that of drawn texts, as many as have so
  * many pairs among themselves.
  * @param ctx        records messages, reports progress, is asked to cancel
  * @param posteriors 2 or more texts; checked
- * @param config     what is measured
+ * @param config     of nvdp_privacy_config_create(); NULL: the defaults
+ * @param matrix     as that of nvdp_renyi_pairs()
  * @param out        the report
  * @return as nvdp_renyi_pairs() and nvdp_bdp() */
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                                 const struct nvdp_privacy_config *config,
+                                 const struct nvdp_config *config, double *matrix,
                                  struct nvdp_privacy_report *out);
 
 /** The report as one JSON object (docs/formats.md).

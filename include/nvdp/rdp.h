@@ -75,25 +75,6 @@ enum nvdp_pairs_arithmetic {
     NVDP_PAIRS_EXACT /**< within 1e-12 */
 };
 
-/** What is measured over pairs. */
-struct nvdp_pairs_config {
-    double order;                          /**< l > 0; default 1.1 */
-    enum nvdp_adjacency adjacency;         /**< default all */
-    enum nvdp_pairs_arithmetic arithmetic; /**< default fast */
-    /** 0, the default: every pair.  Where there are more ordered pairs than this (at least 2): the
-     * largest is found by bounds, exactly, and mean, quantiles and the share of infinite pairs are
-     * estimated from so many pairs, drawn uniformly.  No N x N memory, N beyond 20000; `matrix`
-     * must be NULL. */
-    size_t max_pairs;
-    uint64_t seed;  /**< of the drawn pairs; default 1 */
-    double *matrix; /**< [N, N] nats, row P, column Q, diagonal 0, NaN where two texts are not
-                         adjacent; NULL, the default: not kept */
-};
-
-/** The defaults.
- * @return a configuration to be changed */
-struct nvdp_pairs_config nvdp_pairs_config_default(void);
-
 /** How many quantiles a summary has. */
 #define NVDP_PAIR_QUANTILES 5
 /** Their levels: .5 .9 .95 .99 .999 */
@@ -151,17 +132,20 @@ struct nvdp_pairs_summary {
  *
  * Every pair: O(N^2 x components x p), both directions at once; components that are padding in both
  * texts are skipped exactly.  Memory: 2 N^2 doubles and one per stored mean; N up to 20000.
- * With max_pairs: O(N^2) additions, and O(components x p) for every drawn pair and every pair that
- * no bound rules out; memory O(N + max_pairs).
+ * With max-pairs: O(N^2) additions, and O(components x p) for every drawn pair and every pair that
+ * no bound rules out; memory O(N + max-pairs).
  * @param ctx        records messages, reports progress, is asked to cancel
  * @param posteriors 2 or more texts; checked
- * @param config     what is measured
+ * @param config     of nvdp_privacy_config_create(), of which order, adjacency, arithmetic,
+ *                   max-pairs and seed are read; NULL: the defaults
+ * @param matrix     [N, N] nats, row P, column Q, diagonal 0, NaN where two texts are not adjacent;
+ *                   NULL: not wanted, as must be where pairs are drawn
  * @param out        the statistics, in nats
  * @return NVDP_ERR_ARGUMENT for an option or a number of texts out of its range, NVDP_ERR_INPUT for
  *     posteriors that nvdp_posteriors_check() refuses or without adjacent texts,
  *     NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                             const struct nvdp_pairs_config *config,
+                             const struct nvdp_config *config, double *matrix,
                              struct nvdp_pairs_summary *out);
 
 NVDP_END_DECLS

@@ -94,7 +94,7 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
  * @param path   the file; it appears when it is complete
  * @param n      number of texts, at least 1
  * @param order  of the Renyi divergence
- * @param matrix [n, n] in nats: row P, column Q, as nvdp_pairs_config.matrix; infinities are kept
+ * @param matrix [n, n] in nats: row P, column Q, as the matrix of nvdp_renyi_pairs(); infinities are kept
  * @return NVDP_ERR_ARGUMENT without texts or matrix; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
                              const double *matrix);

@@ -41,6 +41,9 @@ void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *
 /* Zeroed memory for count * size bytes, 64-byte aligned; NULL with the error recorded when it
  * overflows or fails.  count * size == 0 yields a valid pointer.  Release with free(). */
 void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size);
+/* Allocates `count` zeroed items for a pointer, which is NULL on error; a status. */
+#define NVDP__NEW(ctx, pointer, count)                                                             \
+    (((pointer) = nvdp__calloc(ctx, count, sizeof *(pointer))) != NULL ? NVDP_OK : NVDP_ERR_MEMORY)
 /* Grows *array (of *capacity items of `size` bytes) so that it holds `need` items; new items
  * zeroed. */
 nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacity, size_t need,

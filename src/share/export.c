@@ -4,6 +4,7 @@
  * measured of them, memory for one batch, and the samples batch by batch. */
 #include "base/file.h"
 #include "base/schema.h"
+#include "rdp/options.h"
 #include "share/embeddings_file.h"
 #include "share/reader.h"
 #include "share/release.h"
@@ -377,14 +378,14 @@ static nvdp_status measure(struct export *export) {
     if (count < export->texts) nvdp__stream_shuffle(&stream, export->texts, order);
     qsort(order, count, sizeof *order, by_value);
     NVDP_TRY(infer_chosen(export, order, count, &posteriors));
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     config.pairs.order = options->order;
     config.bdp.delta = options->delta;
     config.bdp.releases = (int)options->samples;
     /* the chance of a failing bound stays below a tenth of delta however many samples share it */
     config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
     facts->privacy.struct_size = sizeof facts->privacy;
-    NVDP_TRY(nvdp_privacy_measure(export->ctx, posteriors, &config, &facts->privacy));
+    NVDP_TRY(nvdp__privacy_measure(export->ctx, posteriors, &config, NULL, &facts->privacy));
     facts->measured = true;
 cleanup:
     nvdp_posteriors_free(posteriors);

@@ -24,21 +24,22 @@ static const struct row table[] = {
 };
 
 static struct nvdp_bdp_cost run(struct nvdp_context *ctx, const struct row *row,
-                                const struct nvdp_bdp_config *config) {
+                                const struct nvdp__bdp_options *config) {
     double d[MOST][M];
-    const double *rows[MOST] = {NULL};
     for (int l = 2; l <= row->moment + 1; l++) {
         for (int j = 0; j < M; j++) {
             d[l][j] = l * distance[j] * distance[j] / (2 * row->sigma * row->sigma);
         }
-        rows[l] = d[l];
     }
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    cr_assert_eq(nvdp_bdp_subsampled(ctx, config, row->moment, row->rate, M, rows, &cost), NVDP_OK,
-                 "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_bdp_subsampled(ctx, config->delta, config->gamma, config->releases,
+                                     row->moment, row->rate, M, d[0], &cost),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
     if (row->rate == 1) {
         struct nvdp_bdp_cost plain = NVDP_RESULT(struct nvdp_bdp_cost);
-        cr_assert_eq(nvdp_bdp(ctx, config, row->moment, M, d[row->moment + 1], &plain), NVDP_OK);
+        cr_assert_eq(nvdp_bdp(ctx, config->delta, config->gamma, config->releases, row->moment, M,
+                              d[row->moment + 1], &plain),
+                     NVDP_OK);
         cr_expect_leq(support_relative(plain.cost, cost.cost, 0), 1e-14);
         cr_expect_leq(support_relative(plain.epsilon, cost.epsilon, 0), 1e-14);
     }
@@ -50,7 +51,7 @@ Test(bdp, golden_table) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         const struct row *row = &table[k];
-        struct nvdp_bdp_config config = nvdp_bdp_config_default();
+        struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
         config.gamma = row->gamma;
         config.releases = row->releases;
         struct nvdp_bdp_cost cost = run(ctx, row, &config);
@@ -68,7 +69,7 @@ Test(bdp, golden_table) {
 /* What is reported counts every release: mpmath, 30 digits, for the last row. */
 Test(bdp, epsilon_of_all_releases) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bdp_config config = nvdp_bdp_config_default();
+    struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
     config.gamma = 1e-10;
     config.releases = 100;
     struct nvdp_bdp_cost cost = run(ctx, &table[4], &config);
@@ -81,18 +82,20 @@ Test(bdp, epsilon_of_all_releases) {
 /* Costs far beyond the range of exp: X about 2200. */
 Test(bdp, log_space) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bdp_config config = nvdp_bdp_config_default();
+    struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
     double d[64];
     for (int j = 0; j < 64; j++) {
         d[j] = 2000 + j / 64.0;
     }
     struct nvdp_bdp_cost far = NVDP_RESULT(struct nvdp_bdp_cost),
                          near = NVDP_RESULT(struct nvdp_bdp_cost);
-    cr_assert_eq(nvdp_bdp(ctx, &config, 1.1, 64, d, &far), NVDP_OK);
+    cr_assert_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 64, d, &far),
+                 NVDP_OK);
     for (int j = 0; j < 64; j++) {
         d[j] -= 2000;
     }
-    cr_assert_eq(nvdp_bdp(ctx, &config, 1.1, 64, d, &near), NVDP_OK);
+    cr_assert_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 64, d, &near),
+                 NVDP_OK);
     /* shifting all divergences by 2000 shifts log M and the cost by 2200 */
     cr_expect_float_eq(far.cost, near.cost + 2200, 1e-11);
     cr_expect_float_eq(far.log_sd, near.log_sd + 2200, 1e-11);
@@ -102,38 +105,48 @@ Test(bdp, log_space) {
 
 Test(bdp, edges) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bdp_config config = nvdp_bdp_config_default();
+    struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
     double equal[3] = {2, 2, 2};
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    cr_assert_eq(nvdp_bdp(ctx, &config, 2, 3, equal, &cost), NVDP_OK);
+    cr_assert_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 2, 3, equal, &cost),
+                 NVDP_OK);
     cr_expect_float_eq(cost.cost, 4, 1e-15);
     cr_expect_eq(cost.log_sd, -INFINITY);
     double one_infinite[3] = {2, INFINITY, 2};
-    cr_assert_eq(nvdp_bdp(ctx, &config, 2, 3, one_infinite, &cost), NVDP_OK);
+    cr_assert_eq(
+        nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 2, 3, one_infinite, &cost),
+        NVDP_OK);
     cr_expect_eq(cost.cost, INFINITY);
     cr_expect_eq(cost.epsilon, INFINITY);
     double none[3] = {0, 0, 0};
-    cr_assert_eq(nvdp_bdp(ctx, &config, 1.1, 3, none, &cost), NVDP_OK);
+    cr_assert_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 3, none, &cost),
+                 NVDP_OK);
     /* the floor, ln(1e5)/1.1 = 10.466, and what gamma has spent */
     cr_expect_float_eq(cost.epsilon, -log(1e-5 - 1e-6) / 1.1, 1e-12);
 
-    cr_expect_eq(nvdp_bdp(ctx, &config, 1.1, 1, none, &cost), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_bdp(ctx, &config, 0, 3, none, &cost), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_bdp(ctx, &config, NAN, 3, none, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 1, none, &cost),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 0, 3, none, &cost),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, NAN, 3, none, &cost),
+                 NVDP_ERR_ARGUMENT);
     double bad[3] = {0, NAN, 0};
-    cr_expect_eq(nvdp_bdp(ctx, &config, 1, 3, bad, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1, 3, bad, &cost),
+                 NVDP_ERR_ARGUMENT);
     bad[1] = -1;
-    cr_expect_eq(nvdp_bdp(ctx, &config, 1, 3, bad, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1, 3, bad, &cost),
+                 NVDP_ERR_ARGUMENT);
     config.releases = 10; /* 1-(1-1e-6)^10 is above 1e-5 - 1e-10 */
     config.delta = 9e-6;
-    cr_expect_eq(nvdp_bdp(ctx, &config, 1, 3, none, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1, 3, none, &cost),
+                 NVDP_ERR_ARGUMENT);
     cr_expect(strstr(nvdp_context_error(ctx), "gamma") != NULL);
     nvdp_context_free(ctx);
 }
 
 Test(bdp, subsampling_bounds) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bdp_config config = nvdp_bdp_config_default();
+    struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
     struct row row = {1, 4, 0.5, 1, 1e-6, 0, 0};
     double last = 0;
     for (int k = 1; k <= 10; k++) {
@@ -143,12 +156,17 @@ Test(bdp, subsampling_bounds) {
         last = cost;
     }
     /* an infinite divergence of an order that takes part */
-    double d[3] = {1, INFINITY, 1};
-    const double *rows[3] = {NULL, NULL, d};
+    double d[3][3] = {{NAN, NAN, NAN}, {NAN, NAN, NAN}, {1, INFINITY, 1}};
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    cr_assert_eq(nvdp_bdp_subsampled(ctx, &config, 1, 0.1, 3, rows, &cost), NVDP_OK);
+    cr_assert_eq(nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 0.1, 3,
+                                     d[0], &cost),
+                 NVDP_OK);
     cr_expect_eq(cost.epsilon, INFINITY);
-    cr_expect_eq(nvdp_bdp_subsampled(ctx, &config, 1, 0, 3, rows, &cost), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_bdp_subsampled(ctx, &config, 1, 1.5, 3, rows, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(
+        nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 0, 3, d[0], &cost),
+        NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 1.5, 3,
+                                     d[0], &cost),
+                 NVDP_ERR_ARGUMENT);
     nvdp_context_free(ctx);
 }

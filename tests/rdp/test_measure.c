@@ -17,7 +17,8 @@ static const struct made_texts wild = {.texts = 40,
 
 /* Every text's cost at moment k by the plain divergences. */
 static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                       const struct nvdp_bdp_config *bdp, double moment, size_t i) {
+                                       const struct nvdp__bdp_options *bdp, double moment,
+                                       size_t i) {
     double d[128];
     size_t m = 0;
     for (size_t j = 0; j < set->texts; j++) {
@@ -26,12 +27,13 @@ static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nv
             fmax(nvdp_renyi_texts(moment + 1, set, i, j), nvdp_renyi_texts(moment + 1, set, j, i));
     }
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    cr_assert_eq(nvdp_bdp(ctx, bdp, moment, m, d, &cost), NVDP_OK);
+    cr_assert_eq(nvdp_bdp(ctx, bdp->delta, bdp->gamma, bdp->releases, moment, m, d, &cost),
+                 NVDP_OK);
     return cost;
 }
 
 static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                         const struct nvdp_privacy_config *config, size_t count,
+                         const struct nvdp__privacy_options *config, size_t count,
                          const double *moments, const struct nvdp_bdp_column *got) {
     double tolerance = config->pairs.arithmetic == NVDP_PAIRS_EXACT ? 1e-12 : 1e-6;
     double worst = -INFINITY, sum = 0;
@@ -64,23 +66,23 @@ static void compare_in(const struct made_texts *made, size_t count,
                        enum nvdp_pairs_arithmetic arithmetic) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    char text[256] = "";
     config.pairs.arithmetic = arithmetic;
     if (count < MOMENTS) {
-        config.moments = moments;
-        config.moment_count = count;
+        for (size_t k = 0; k < count; k++)
+            sprintf(text + strlen(text), "%s%g", k > 0 ? "," : "", moments[k]);
+        config.moments = text;
     }
     double *matrix = calloc(made->texts * made->texts, sizeof *matrix);
-    config.pairs.matrix = matrix;
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__privacy_measure(ctx, set, &config, matrix, &report), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     check_column(ctx, set, &config, count, moments, &report.best);
     check_column(ctx, set, &config, 1, &config.bdp.published_moment, &report.published);
     struct nvdp_pairs_summary alone = NVDP_RESULT(struct nvdp_pairs_summary);
     double *again = calloc(made->texts * made->texts, sizeof *again);
-    config.pairs.matrix = again;
-    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config.pairs, &alone), NVDP_OK);
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, again, &alone), NVDP_OK);
     cr_expect_eq(alone.sum.max, report.pairs.sum.max);
     cr_expect_eq(alone.sum.mean_finite, report.pairs.sum.mean_finite);
     cr_expect_eq(alone.infinite, report.pairs.infinite);
@@ -123,10 +125,10 @@ static struct nvdp_privacy_report measure(const struct made_texts *made,
                                           enum nvdp_adjacency adjacency) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     config.pairs.adjacency = adjacency;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__privacy_measure(ctx, set, &config, NULL, &report), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
@@ -245,7 +247,7 @@ Test(report, print) {
     cr_expect(strstr(text, "warning: fewer than 64") != NULL);
     free(text);
     report.pairs.infinite = 1;
-    report.bdp.releases = 3;
+    report.bdp_releases = 3;
     text = printed(&report);
     cr_expect(strstr(text, "what one release shares; the 3 releases: 3 times that") != NULL);
     cr_expect(strstr(text, "less than 0.1 % of pairs infinite (1)") != NULL);
@@ -267,20 +269,18 @@ Test(report, print) {
 Test(measure, arguments) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    double bad[] = {1, -1};
-    config.moments = bad;
-    config.moment_count = 2;
-    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
-    config.moment_count = 0;
-    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
-    config = nvdp_privacy_config_default();
+    config.moments = "1,-1";
+    cr_expect_eq(nvdp__privacy_measure(ctx, set, &config, NULL, &report), NVDP_ERR_ARGUMENT);
+    config.moments = "";
+    cr_expect_eq(nvdp__privacy_measure(ctx, set, &config, NULL, &report), NVDP_ERR_ARGUMENT);
+    config = nvdp__privacy_defaults();
     config.bdp.releases = 0;
-    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__privacy_measure(ctx, set, &config, NULL, &report), NVDP_ERR_ARGUMENT);
     config.bdp.releases = 1;
     config.bdp.delta = 0;
-    cr_expect_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__privacy_measure(ctx, set, &config, NULL, &report), NVDP_ERR_ARGUMENT);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }
@@ -291,14 +291,14 @@ Test(measure, out_of_memory) {
     struct made_texts made = ordinary;
     made.texts = 5;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_privacy_report report = {.struct_size = sizeof report, .dim = 99};
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
         cr_expect_eq(report.dim, 99);
         nvdp__fail_allocation(ctx, k);
-        status = nvdp_privacy_measure(ctx, set, &config, &report);
+        status = nvdp__privacy_measure(ctx, set, &config, NULL, &report);
     }
     nvdp__fail_allocation(ctx, 0);
     cr_expect_eq(status, NVDP_OK);
@@ -308,7 +308,7 @@ Test(measure, out_of_memory) {
     status = NVDP_ERR_MEMORY;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 100; k++) {
         nvdp__fail_allocation(ctx, k);
-        status = nvdp_renyi_pairs(ctx, set, &config.pairs, &summary);
+        status = nvdp__renyi_pairs(ctx, set, &config, NULL, &summary);
     }
     cr_expect_eq(status, NVDP_OK);
     nvdp__fail_allocation(ctx, 0);
@@ -323,15 +323,15 @@ Test(measure, results_of_other_sizes) {
     struct made_texts made = {
         .texts = 5, .longest = 2, .dim = 2, .spread = 0.1, .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary all = NVDP_RESULT(struct nvdp_pairs_summary), some = {0};
-    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &all), NVDP_OK);
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &all), NVDP_OK);
     cr_expect_eq(all.struct_size, sizeof all);
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &some), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &some), NVDP_ERR_ARGUMENT);
     cr_expect(strstr(nvdp_context_error(ctx), "struct_size") != NULL);
     some.struct_size = offsetof(struct nvdp_pairs_summary, sum);
     some.sum.max = 77;
-    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &some), NVDP_OK);
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &some), NVDP_OK);
     cr_expect_eq(some.pairs, 20);
     cr_expect_eq(some.sum.max, 77, "what the caller's struct does not have is not written");
     nvdp_posteriors_free(set);

@@ -4,13 +4,14 @@
 /* Runs over all pairs and keeps the matrix; free(). */
 static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors *set, double order,
                          enum nvdp_pairs_arithmetic arithmetic, struct nvdp_pairs_summary *out) {
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    config.order = order;
-    config.arithmetic = arithmetic;
-    config.matrix = calloc(set->texts * set->texts, sizeof(double));
-    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, out), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
+    config.pairs.order = order;
+    config.pairs.arithmetic = arithmetic;
+    double *matrix = calloc(set->texts * set->texts, sizeof(double));
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, matrix, out), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
     cr_expect_eq(out->arithmetic, arithmetic);
-    return config.matrix;
+    return matrix;
 }
 
 /* The worst relative error, the same infinities, and the largest value to 1e-12 in both. */
@@ -220,9 +221,9 @@ Test(pairs, all_infinite) {
     cr_expect(isnan(s.sum.mean_finite));
     free(matrix);
     /* public lengths that are all different leave no pair of the same length */
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    config.adjacency = NVDP_ADJACENT_SAME_LENGTH;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_INPUT);
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
+    config.pairs.adjacency = NVDP_ADJACENT_SAME_LENGTH;
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_INPUT);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }
@@ -237,11 +238,10 @@ Test(pairs, same_length_only) {
                               .policy = NVDP_LENGTH_PUBLIC};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     double matrix[400];
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
-    config.adjacency = NVDP_ADJACENT_SAME_LENGTH;
-    config.matrix = matrix;
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
+    config.pairs.adjacency = NVDP_ADJACENT_SAME_LENGTH;
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
-    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_OK);
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, matrix, &s), NVDP_OK);
     size_t pairs = 0;
     for (size_t i = 0; i < 20; i++) {
         for (size_t j = 0; j < 20; j++) {
@@ -297,16 +297,16 @@ Test(pairs, progress_and_cancel) {
                               .with_alpha = true,
                               .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary s = {.struct_size = sizeof s, .pairs = 77};
     int reports = 0;
     int calls = 1;
     nvdp_context_set_progress(ctx, count, &reports);
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_OK);
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_OK);
     cr_expect_gt(reports, 0);
     nvdp_context_set_cancel(ctx, stop, &calls);
     s.pairs = 77;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_CANCELLED);
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_CANCELLED);
     cr_expect_eq(s.pairs, 77, "results are untouched on error");
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
@@ -324,22 +324,59 @@ Test(pairs, arguments) {
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     double bad[] = {0, -1, NAN};
     for (int k = 0; k < 3; k++) {
-        struct nvdp_pairs_config config = {.order = bad[k]};
-        cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+        struct nvdp__privacy_options config = nvdp__privacy_defaults();
+        config.pairs.order = bad[k];
+        cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_ARGUMENT);
         cr_expect(strstr(nvdp_context_error(ctx), "order") != NULL);
     }
-    struct nvdp_pairs_config config = {.order = 2, .adjacency = (enum nvdp_adjacency)7};
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
-    config = nvdp_pairs_config_default();
-    config.arithmetic = (enum nvdp_pairs_arithmetic)9;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
-    config = nvdp_pairs_config_default();
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    cr_expect_eq(nvdp_config_set(config, "adjacency", "7"), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_config_set(config, "arithmetic", "9"), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_privacy_config_check(ctx, config), NVDP_OK);
+    cr_expect_eq(nvdp_config_set(config, "delta", "1e-7"), NVDP_OK);
+    cr_expect_eq(nvdp_privacy_config_check(ctx, config), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_config_set(config, "delta", NULL), NVDP_OK);
     set->alpha[0] = -1;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_INPUT);
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, config, NULL, &s), NVDP_ERR_INPUT);
     set->alpha[0] = 1;
     set->texts = 1;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, config, NULL, &s), NVDP_ERR_ARGUMENT);
     set->texts = 3;
+    nvdp_config_free(config);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Options by name are those that were set, none are the defaults, others' are refused. */
+Test(pairs, options_by_name) {
+    struct nvdp_context *ctx = support_context();
+    struct made_texts made = {.texts = 9,
+                              .longest = 2,
+                              .dim = 2,
+                              .spread = 0.1,
+                              .with_alpha = true,
+                              .policy = NVDP_LENGTH_HIDDEN};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
+    struct nvdp__privacy_options plain = nvdp__privacy_defaults();
+    struct nvdp_pairs_summary want = NVDP_RESULT(struct nvdp_pairs_summary), got = want;
+    struct nvdp_config *config = NULL, *other = NULL;
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_create(ctx, &other), NVDP_OK);
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &plain, NULL, &want), NVDP_OK);
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, NULL, NULL, &got), NVDP_OK);
+    cr_expect_eq(got.order, 1.1);
+    cr_expect_eq(memcmp(&got.sum, &want.sum, sizeof got.sum), 0);
+    plain.pairs.order = 3;
+    plain.pairs.arithmetic = NVDP_PAIRS_EXACT;
+    cr_assert_eq(nvdp_config_set(config, "order", "3"), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "arithmetic", "exact"), NVDP_OK);
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &plain, NULL, &want), NVDP_OK);
+    cr_assert_eq(nvdp_renyi_pairs(ctx, set, config, NULL, &got), NVDP_OK);
+    cr_expect_eq(memcmp(&got.sum, &want.sum, sizeof got.sum), 0);
+    cr_expect_eq(nvdp_renyi_pairs(ctx, set, other, NULL, &got), NVDP_ERR_ARGUMENT);
+    nvdp_config_free(config);
+    nvdp_config_free(other);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

@@ -100,11 +100,10 @@ Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
 
 static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = two_texts(ctx, with_alpha);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char *text = NULL;
     if (!with_alpha) snprintf(set->method, sizeof set->method, "vtdp");
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK);
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, NULL, NULL, &report), NVDP_OK);
     cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
     json_t *root = json_loads(text, 0, NULL);
     cr_assert_not_null(root);

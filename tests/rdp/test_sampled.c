@@ -14,12 +14,12 @@ static const struct made_texts ordinary = {.texts = 90,
 static struct nvdp_pairs_summary summary_of(struct nvdp_context *ctx,
                                             const struct nvdp_posteriors *set, size_t max_pairs,
                                             uint64_t seed, enum nvdp_adjacency adjacency) {
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary made = NVDP_RESULT(struct nvdp_pairs_summary);
-    config.max_pairs = max_pairs;
-    config.seed = seed;
-    config.adjacency = adjacency;
-    cr_assert_eq(nvdp_renyi_pairs(ctx, set, &config, &made), NVDP_OK, "%s",
+    config.pairs.max_pairs = max_pairs;
+    config.pairs.seed = seed;
+    config.pairs.adjacency = adjacency;
+    cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &made), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     return made;
 }
@@ -146,9 +146,9 @@ Test(sampled, many_texts) {
         set->mu[i] = 1e-3 * (double)(i % 100);
         set->logvar[i] = i == 77 ? 3 : 0;
     }
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_ARGUMENT);
     cr_expect(strstr(nvdp_context_error(ctx), "max_pairs") != NULL);
     s = summary_of(ctx, set, 10000, 1, NVDP_ADJACENT_ALL);
     cr_expect_eq(s.pairs, (size_t)MANY * (MANY - 1));
@@ -161,14 +161,13 @@ Test(sampled, many_texts) {
 Test(sampled, arguments) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
-    struct nvdp_pairs_config config = nvdp_pairs_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
-    config.max_pairs = 1;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    config.pairs.max_pairs = 1;
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_ARGUMENT);
     double *matrix = calloc(90 * 90, sizeof *matrix);
-    config.max_pairs = 100;
-    config.matrix = matrix;
-    cr_expect_eq(nvdp_renyi_pairs(ctx, set, &config, &s), NVDP_ERR_ARGUMENT);
+    config.pairs.max_pairs = 100;
+    cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, matrix, &s), NVDP_ERR_ARGUMENT);
     free(matrix);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
@@ -180,7 +179,7 @@ Test(sampled, out_of_memory) {
     struct made_texts made = ordinary;
     made.texts = 12;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_privacy_report report = {.struct_size = sizeof report, .dim = 99};
     config.pairs.max_pairs = 50;
     nvdp_status status = NVDP_ERR_MEMORY;
@@ -188,7 +187,7 @@ Test(sampled, out_of_memory) {
     for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
         cr_expect_eq(report.dim, 99);
         nvdp__fail_allocation(ctx, k);
-        status = nvdp_privacy_measure(ctx, set, &config, &report);
+        status = nvdp__privacy_measure(ctx, set, &config, NULL, &report);
     }
     nvdp__fail_allocation(ctx, 0);
     cr_expect_eq(status, NVDP_OK);
@@ -201,11 +200,11 @@ Test(sampled, out_of_memory) {
 Test(sampled, report) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
-    struct nvdp_privacy_config config = nvdp_privacy_config_default();
+    struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char *text = NULL;
     config.pairs.max_pairs = 2000;
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, &config, &report), NVDP_OK);
+    cr_assert_eq(nvdp__privacy_measure(ctx, set, &config, NULL, &report), NVDP_OK);
     cr_expect_eq(report.bdp_texts, 45);
     cr_expect_eq(report.best.worst.m, 44);
     cr_expect_eq(report.components, 7);

@@ -167,13 +167,11 @@ Test(grid, measures_are_read) {
              "\"seed\": 4, \"releases\": 3, \"arithmetic\": \"exact\"}, "
              "\"share\": {\"limit\": 10, \"epochs\": 2}");
     cr_assert_eq(grid.keep, NVDP__KEEP_RESULTS);
-    cr_assert_eq(grid.privacy.pairs.max_pairs, 50);
-    cr_assert_eq(grid.privacy.pairs.order, 2);
-    cr_assert_eq(grid.privacy.pairs.seed, 4);
-    cr_assert_eq(grid.privacy.pairs.arithmetic, NVDP_PAIRS_EXACT);
-    cr_assert_eq(grid.privacy.bdp.releases, 3);
-    cr_assert_str_eq(nvdp_config_get(grid.measured, "split"), "train");
-    cr_assert_str_eq(nvdp_config_get(grid.measured, "limit"), "9");
+    static const char *const measured[][2] = {
+        {"max-pairs", "50"}, {"order", "2"},     {"seed", "4"}, {"arithmetic", "exact"},
+        {"releases", "3"},   {"split", "train"}, {"limit", "9"}};
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        cr_assert_str_eq(nvdp_config_get(grid.measured, measured[i][0]), measured[i][1]);
     cr_assert(grid.share);
     cr_assert_str_eq(nvdp_config_get(grid.exported, "limit"), "10");
     cr_assert_str_eq(nvdp_config_get(grid.reuse, "epochs"), "2");
@@ -181,7 +179,7 @@ Test(grid, measures_are_read) {
     nvdp__grid_release(&grid);
     grid = read_members(ctx, "\"methods\": [\"nvdp\"]");
     cr_assert_eq(grid.keep, NVDP__KEEP_MODEL);
-    cr_assert_eq(grid.privacy.pairs.order, nvdp_privacy_config_default().pairs.order);
+    cr_assert_not(nvdp_config_is_set(grid.measured, "order"));
     cr_assert_not(grid.share);
     cr_assert_null(grid.run[0].attack);
     nvdp__grid_release(&grid);
@@ -280,8 +278,8 @@ static const struct {
     {"{" HEAD NVDP ", \"keep\": \"some\"}", "key 'keep': expected all, model or results"},
     {"{" HEAD NVDP ", \"privacy\": true}", "key 'privacy': expected an object"},
     {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
-    {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "'order': expected a number from"},
-    {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected all or same-length"},
+    {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "privacy: order: expected a number > 0"},
+    {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected one of all same-length"},
     {"{" HEAD NVDP ", \"share\": 1}", "key 'share': expected true, false or an object"},
     {"{" HEAD NVDP ", \"share\": {\"file\": \"x\"}}", "share: unknown key 'file'"},
     {"{" HEAD NVDP ", \"attack\": \"names\"}", "key 'attack': needs \"share\""},

@@ -1,0 +1,99 @@
+/* Options of the privacy measures: one row each, and what no range can say. */
+#include "rdp/options.h"
+#include <math.h>
+
+#define AT(member) NVDP_OPTION_AT(struct nvdp__privacy_options, member)
+
+static const char *const adjacencies[] = {
+    [NVDP_ADJACENT_ALL] = "all", [NVDP_ADJACENT_SAME_LENGTH] = "same-length", NULL};
+static const char *const arithmetics[] = {
+    [NVDP_PAIRS_FAST] = "fast", [NVDP_PAIRS_EXACT] = "exact", NULL};
+
+/* Open intervals are checked below: their messages tell that the end does not belong to them. */
+static const struct nvdp_option options[] = {
+    {"adjacency", NVDP_OPTION_CHOICE, "A",
+     "pairs of all texts, or of texts of the same length (same-length)", "all", AT(pairs.adjacency),
+     .choices = adjacencies, .group = "What is measured:"},
+    {"max-pairs", NVDP_OPTION_INTEGER, "N",
+     "where there are more ordered pairs: the largest by bounds, exactly; mean and "
+     "quantiles, with intervals, from N drawn pairs; 0: every pair",
+     "0", AT(pairs.max_pairs), .unit = "pairs"},
+    {"seed", NVDP_OPTION_SEED, "N", "of the drawn pairs", "1", AT(pairs.seed)},
+
+    {"order", NVDP_OPTION_REAL, "X",
+     "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", "1.1",
+     AT(pairs.order), .group = "Measures:"},
+    {"arithmetic", NVDP_OPTION_CHOICE, "A",
+     "each divergence within 1e-6 of its value, maxima within 1e-12 (fast), or all within "
+     "1e-12 (exact)",
+     "fast", AT(pairs.arithmetic), .choices = arithmetics},
+    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05",
+     AT(bdp.delta)},
+    {"gamma", NVDP_OPTION_REAL, "X", "failure probability of its estimate", "1e-06", AT(bdp.gamma)},
+    {"releases", NVDP_OPTION_INTEGER, "N", "samples given away of the same text", "1",
+     AT(bdp.releases), .unit = "samples"},
+    {"published-moment", NVDP_OPTION_REAL, "K",
+     "moment of the published column, whose order is K+1", "1.1", AT(bdp.published_moment),
+     .traits = NVDP_TRAIT_HIDDEN},
+    {"moments", NVDP_OPTION_LIST, "K", "moments of which every text has its best, each in (0, 1e6]",
+     "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64", AT(moments),
+     .traits = NVDP_TRAIT_HIDDEN},
+    {0},
+};
+
+/* 1 - (1-gamma)^calls: the probability that one of the Student bounds fails. */
+double nvdp__bdp_spent(double gamma, int calls) {
+    return -expm1(calls * log1p(-gamma));
+}
+
+static nvdp_status outside(struct nvdp_context *ctx, const char *name, const char *expected,
+                           double found) {
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %s, found %g", name, expected, found);
+}
+
+nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_options *bdp) {
+    if (!(bdp->delta > 0 && bdp->delta < 1))
+        return outside(ctx, "delta", "a number in (0, 1)", bdp->delta);
+    if (!(bdp->gamma > 0 && bdp->gamma < 0.5))
+        return outside(ctx, "gamma", "a number in (0, 0.5)", bdp->gamma);
+    if (bdp->releases < 1) return outside(ctx, "releases", "at least 1", bdp->releases);
+    if (!(bdp->published_moment > 0 && bdp->published_moment <= 1e6))
+        return outside(ctx, "published_moment", "a number in (0, 1e6]", bdp->published_moment);
+    double failure = nvdp__bdp_spent(bdp->gamma, bdp->releases);
+    if (bdp->delta > failure) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "delta: expected more than 1-(1-gamma)^releases = %g, found %g: choose a "
+                      "smaller gamma",
+                      failure, bdp->delta);
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__privacy_options *all = values;
+    if (!(all->pairs.order > 0)) return outside(ctx, "order", "a number > 0", all->pairs.order);
+    if (all->pairs.max_pairs == 1) return outside(ctx, "max_pairs", "0 or at least 2", 1);
+    return nvdp__bdp_check(ctx, &all->bdp);
+}
+
+static const struct nvdp__section sections[] = {{options, 0, NULL}};
+const struct nvdp__schema nvdp__privacy_schema = {
+    .kind = "privacy's measures",
+    .size = sizeof(struct nvdp__privacy_options),
+    .section = sections,
+    .sections = 1,
+    .check = check,
+};
+
+struct nvdp__privacy_options nvdp__privacy_defaults(void) {
+    struct nvdp__privacy_options made;
+    nvdp__schema_default(&nvdp__privacy_schema, &made);
+    return made;
+}
+
+nvdp_status nvdp_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__privacy_schema, out);
+}
+
+nvdp_status nvdp_privacy_config_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
+    struct nvdp__privacy_options unused;
+    return nvdp__config_open(ctx, config, &nvdp__privacy_schema, &unused);
+}

@@ -1,0 +1,47 @@
+/* Options of the privacy measures as plain structs; their rows stand in options.c. */
+#ifndef NVDP_RDP_OPTIONS_H
+#define NVDP_RDP_OPTIONS_H
+
+#include "base/schema.h"
+#include <nvdp/privacy.h>
+
+/* The divergences. */
+struct nvdp__pairs_options {
+    double order; /* l */
+    enum nvdp_adjacency adjacency;
+    enum nvdp_pairs_arithmetic arithmetic;
+    size_t max_pairs; /* 0: every pair */
+    uint64_t seed;    /* of the drawn pairs */
+};
+
+/* Bayesian DP. */
+struct nvdp__bdp_options {
+    double delta; /* delta_mu */
+    double gamma;
+    int releases;            /* T */
+    double published_moment; /* k */
+};
+
+struct nvdp__privacy_options {
+    struct nvdp__pairs_options pairs;
+    struct nvdp__bdp_options bdp;
+    const char *moments; /* numbers joined by commas */
+};
+
+extern const struct nvdp__schema nvdp__privacy_schema;
+struct nvdp__privacy_options nvdp__privacy_defaults(void);
+/* 1 - (1-gamma)^calls: the probability that one of the Student bounds fails. */
+double nvdp__bdp_spent(double gamma, int calls);
+/* What ranges cannot say of Bayesian DP's options. */
+nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_options *options);
+
+/* The public functions, with the options as they are here; checked. */
+nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                              const struct nvdp__privacy_options *options, double *matrix,
+                              struct nvdp_pairs_summary *out);
+nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
+                                  const struct nvdp_posteriors *posteriors,
+                                  const struct nvdp__privacy_options *options, double *matrix,
+                                  struct nvdp_privacy_report *out);
+
+#endif
