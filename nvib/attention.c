@@ -68,8 +68,8 @@ void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y) {
 struct nvdp__block_cache {
     size_t max_rows, max_texts, longest;
     size_t index_capacity, offset_capacity;
-    int32_t *index;    /* [Q] sample row of a query row (host) */
-    int32_t *q_offset; /* [texts+1] query rows of a text (host) */
+    int32_t *index;    /* [Q] the sample row of each query row (host) */
+    int32_t *q_offset; /* [texts+1] the query rows of each text (host) */
     size_t queries;    /* of the last forward */
 
     struct nvdp__tensor input;                  /* [Q,p] gathered queries; none where all are */

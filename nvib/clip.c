@@ -1,7 +1,7 @@
 /* The clip set of a posterior (El Zein, Kumar & Henderson 2026), before sampling:
  *
  *     |mu|_2  <= R                                    by scaling
- *     logvar  in [logvar_min, logvar_max]             by clamping, each dimension
+ *     logvar  in [logvar_min, logvar_max]             by clamping, per dimension
  *     log a   in [log alpha_min, log alpha_max]       by clamping
  *
  * With both bounds on all three, the divergence of any two texts has a finite bound
@@ -56,6 +56,11 @@ NVDP__CLONES static void dot_lanes(size_t n, const float *x, const float *y, dou
     for (size_t i = n - n % NVDP__LANES; i < n; i++) {
         lane[i % NVDP__LANES] += (double)x[i] * y[i];
     }
+}
+
+double nvdp__lane_sum(const double *lane) {
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
 double nvdp__dot_f64(size_t n, const float *x, const float *y) {

@@ -1,6 +1,6 @@
 /* Gamma variables: draws in log space, and how a draw moves with its shape.
  *
- * A token's pseudo-count a goes down to e^-10 and below, where most draws underflow: everything is
+ * The pseudo-count a of a token goes down to e^-10 and below, where most draws underflow: everything is
  * computed from and to log g. */
 #include "nvib/nvib.h"
 

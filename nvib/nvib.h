@@ -15,13 +15,10 @@
 
 #include "mechanism/mechanism.h"
 
-/* Sums over dimensions run in double, in so many lanes: the same bits on every processor. */
+/* Sums over dimensions run in double, in so many lanes: the same bits on every processor (clip.c). */
 enum { NVDP__LANES = 8 };
-static inline double nvdp__lane_sum(const double *lane) {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-double nvdp__dot_f64(size_t n, const float *x, const float *y); /* clip.c */
+double nvdp__lane_sum(const double *lane);
+double nvdp__dot_f64(size_t n, const float *x, const float *y);
 
 /* ---- posterior.c ---- */
 

@@ -1,23 +1,32 @@
-/* The regularisers of a posterior, per text of n tokens (docs/nvib.md, section "Losses").
+/* The regularisers L_G and L_D of a posterior: the terms of NVDP, Eq. 5, per text of n tokens, in nats
+ * and in double (docs/nvib.md, section "Losses").
  *
- * Notation: K = n+1 components, a_0 = a_p the prior's pseudo-count, A = a_0 + ... + a_n,
- * A_p = a_p + delta n, C = kappa K, psi the digamma function.  All in nats, in double.
+ *     a_0 = a_p          the prior's pseudo-count; mu_0 = 0, var_0 = 1
+ *     a_i, mu_i, var_i   those of token i, after clipping (NVDP, Eq. 4);  logvar_i = log var_i
+ *     K   = n + 1        components;   kappa vectors of each;   C = kappa K
+ *     A   = a_0 + ... + a_n
+ *     A_p = a_p + delta n
+ *     lnG = log Gamma,   psi its derivative
  *
- * Published (Henderson & Fehr 2023; Fehr & Henderson 2024), means over dimensions and components;
- * padding never enters:
+ * Published (Henderson & Fehr 2023, section 3; Fehr & Henderson 2024; NVDP, section 2.2), means over
+ * dimensions and components, in which padding never enters:
  *
  *     L_G = kappa/2 sum_i (a_i/A) mean_dims[ var_i + mu_i^2 - 1 - logvar_i ]
  *     L_D = 1/K { lnG(A) - lnG(A_p) + (A - A_p) (psi(A/C) - psi(A)) + C [lnG(A_p/C) - lnG(A/C)] }
  *
- * Exact: the Kullback-Leibler divergence D(Q, E) of the sample Q from that of an empty text E, whose
- * components are the prior and then padding, b = (a_p, a_pad, ..., a_pad), B = sum b; the order-1
- * limit of what rdp/ measures, L_G + L_D:
+ * Exact (this project's; no paper states it): the Kullback-Leibler divergence D(Q, E) of the sample Q
+ * from that of an empty text E.  E's components are the prior and then padding, with pseudo-counts
+ * b = (a_p, a_pad, ..., a_pad), B = sum b.  L_G + L_D is the order-1 limit of what rdp/ measures
+ * (NVDP, Eq. 7):
  *
  *     L_G = kappa/2 sum_i sum_dims[ var_i + mu_i^2 - 1 - logvar_i ]
  *     L_D = kappa sum_i [lnG(b_i/kappa) - lnG(a_i/kappa)] + lnG(A) - lnG(B)
  *           + sum_i (a_i - b_i) (psi(a_i/kappa) - psi(A))
  *
- * Under the public length policy E has n components of pseudo-count A_p/K in place of padding. */
+ * Under the public length policy E has n components of pseudo-count A_p/K in place of padding.
+ *
+ * Domain: a_i > 0, which their logarithms ensure; a_p > 0; n = 0 gives L_G = 0.  Edges: var beyond e^700
+ * counts as e^700; L_D exact grows like b_i/a_i as a_i falls to 0; NaN stays NaN. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
@@ -90,7 +99,7 @@ NVDP__CLONES static void kl_gaussian_backward(size_t n, double weight, const flo
     }
 }
 
-/* ---- one text's rows of the batch ---- */
+/* ---- the rows of one text ---- */
 
 struct text {
     size_t tokens, dim;
@@ -113,7 +122,7 @@ static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__p
     return text;
 }
 
-/* D of token i's Gaussian; weight times its gradient is added. */
+/* D(N(mu_i, var_i) || N(0, I)) of token i; weight times its gradient is added. */
 static double token_kl(const struct text *text, size_t i, double weight) {
     size_t at = i * text->dim;
     if (text->dmu != NULL)
@@ -122,7 +131,7 @@ static double token_kl(const struct text *text, size_t i, double weight) {
     return gaussian_kl(text->dim, text->mu + at, text->logvar + at);
 }
 
-/* A */
+/* A = a_p + sum_i a_i */
 static double pseudo_counts(const struct text *text, double prior_alpha) {
     double sum = prior_alpha;
     for (size_t i = 0; i < text->tokens; i++) {
@@ -133,7 +142,7 @@ static double pseudo_counts(const struct text *text, double prior_alpha) {
 
 /* ---- published ---- */
 
-/* L_G = sum_i (a_i/A) m_i,  m_i = kappa/2 mean_dims[...]; the prior's is 0.
+/*     L_G           = sum_i (a_i/A) m_i,   m_i = kappa/2 mean_dims[...],   m_0 = 0 for the prior
  *     dL_G/dlog a_j = (a_j/A) (m_j - L_G) */
 static double published_gaussian(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double loss = 0;
@@ -151,11 +160,15 @@ static double published_gaussian(const struct nvdp__kl *kl, const struct text *t
     return loss;
 }
 
-/* The first-order terms of the derivative cancel:
+/* The derivative, in which the terms with psi cancel:
+ *
  *     dL_D/dA = (A - A_p)/K (psi'(A/C)/C - psi'(A))
- * Both are written with what log Gamma and psi' exceed their leading terms by, E(x) = lnG(x) - x psi(x)
- * + x and psi'(x) - 1/x, since those cancel too (A may be e^40):
- *     K L_D = E(A) - C E(A/C) + A_p (psi(A) - psi(A/C)) - lnG(A_p) + C lnG(A_p/C) */
+ *
+ * Stable form: A may be e^40, where the leading terms of lnG and psi' cancel.  So both are written with
+ * what is left beside those, E(x) = lnG(x) - x psi(x) + x and F(x) = psi'(x) - 1/x:
+ *
+ *     K L_D     = E(A) - C E(A/C) + A_p (psi(A) - psi(A/C)) - lnG(A_p) + C lnG(A_p/C)
+ *     K dL_D/dA = (A - A_p) (F(A/C)/C - F(A)) */
 static double published_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     double count = (double)text->tokens + 1;
     double pieces = kl->of.kappa * count;
@@ -185,9 +198,11 @@ static double exact_gaussian(const struct nvdp__kl *kl, const struct text *text)
 }
 
 /* The prior and padding have a_i = b_i: they enter through A and B alone.
+ *
  *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A)
- * Both are written with what log Gamma and psi' exceed their leading terms by, as above; those terms
- * sum to a_p + padding and to B/A - b_j/a_j. */
+ *
+ * Stable form: with E and F as above.  The leading terms taken out of L_D sum to -(a_p + padding), with
+ * padding the sum of its pseudo-counts, those of dL_D/da_j to B/A - b_j/a_j. */
 static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     const struct nvdp__form *of = &kl->of;
     double tokens = (double)text->tokens;

@@ -1,8 +1,8 @@
-/* A text's sample: Gaussian vectors z and Dirichlet weights pi (Henderson & Fehr 2023; NVDP paper,
- * section on sampling), and their gradients.  Drawn in training and at test time alike.
+/* The sample of each text, Gaussian vectors z and Dirichlet weights pi (Henderson & Fehr 2023; NVDP,
+ * section 3.3, Eq. 6), and their gradients.  Drawn in training and at test time alike.
  *
- * A text's noise comes from streams keyed by (seed, purpose, epoch, the text's index in its data
- * set): what it draws depends neither on the batch around it nor on the number of threads. */
+ * The noise of a text comes from streams keyed by (seed, purpose, epoch, its index in the data set):
+ * it depends neither on the other texts of the batch nor on the number of threads. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
@@ -11,7 +11,7 @@
  *     z_r = mu_i + exp(logvar_i/2) eps_r,   eps_r ~ N(0, I),  i the source of row r
  *     z_r = eps_r                           of the prior and of padding
  *
- * Row r of a text takes its normals from block r ceil(dim/8) of the stream on. */
+ * Row r within its text takes its normals from block r ceil(dim/8) of the text's stream on. */
 
 enum { CHUNK = 256, BLOCK_NORMALS = 8 };
 
@@ -24,7 +24,7 @@ NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float 
     }
 }
 
-/* A row; mu NULL: of no source. */
+/* One row of z; mu NULL: of the prior or of padding.  `given`: noise that is given, else NULL. */
 static void gauss_row(struct nvdp__stream *stream, const float *given, size_t dim, const float *mu,
                       const float *logvar, float *z) {
     double eps[CHUNK];
@@ -41,7 +41,7 @@ static void gauss_row(struct nvdp__stream *stream, const float *given, size_t di
     }
 }
 
-/* The text that a row lies in. */
+/* The number of the text that a row belongs to. */
 static size_t text_of(size_t texts, const int32_t *offset, size_t row) {
     size_t low = 0;
     size_t high = texts;
@@ -78,7 +78,7 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw 
     }
 }
 
-/* Of a row's dz, added to its source's:
+/* One row's dz into the gradients of its source:
  *     dmu     += dz
  *     dlogvar += dz exp(logvar/2) eps / 2 = dz (z - mu)/2 */
 NVDP__CLONES static void gauss_backward_row(size_t n, const float *mu, const float *z,
@@ -96,7 +96,7 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
     const int32_t *src = layout->src;
     size_t dim = posterior->dim;
     int team = nvdp__team(dev, layout->rows * dim);
-    /* A token's rows are neighbours: whoever comes on the first of them takes them all, in order. */
+    /* The kappa rows of one token are neighbours: the iteration of the first takes all, in order. */
 #pragma omp parallel for num_threads(team)
     for (size_t first = 0; first < layout->rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
@@ -117,8 +117,8 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
  * log-sum-exp, so that log pi is always finite.  Pseudo-counts below 1e-29 could draw below float's
  * range: log g stops at -1e30. */
 
-/* Row r's log g, and its pseudo-count a_r/kappa; numbers that no token has are rounded to float, as the
- * tokens' are. */
+/* log g of row r, and its pseudo-count a_r/kappa.  Those of the prior and of padding are rounded to
+ * float, as the tokens' are. */
 static double draw_row(const struct nvdp__draw *draw, const struct nvdp__form *form,
                        const struct nvdp__sample_rows *layout, const float *log_alpha, size_t r,
                        struct nvdp__stream *stream, double *alpha) {

@@ -197,7 +197,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     return NVDP_OK;
 }
 
-/* ---- vectors pooled out of a text's rows: of its tokens' states, or of its sample ---- */
+/* ---- one pooled vector per text: of its tokens' states, or of its sample ---- */
 
 static void pool_rows(const struct nvdp__device *dev, bool first, size_t texts, size_t dim,
                       const int32_t *offset, const float *x, float *y) {

@@ -10,8 +10,8 @@
 #include "bert/encoder.h"
 #include "nvib/nvib.h"
 
-/* What tells one form from another: whether tokens are noised or a text, whether the encoder has
- * one layer more, where the standard deviations come from. */
+/* The forms differ in what gets noise (tokens, or one vector per text), in an encoder layer more, and
+ * in where the standard deviations come from. */
 enum nvdp__vib_form { NVDP__VIB_FIXED, NVDP__VIB_LEARNED, NVDP__VIB_VTDP, NVDP__VIB_FORMS };
 
 extern const struct nvdp__mechanism nvdp__mechanisms_vib[NVDP__VIB_FORMS];

@@ -91,8 +91,8 @@ void nvdp_context_set_progress(struct nvdp_context *ctx, nvdp_progress_fn fn, vo
 void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *user);
 
 /** Sets the number of threads that loops and matrix products take.  Sums may change their order
- * with it, and results their last bits.  It is the OpenMP setting of the calling thread too, which
- * OpenBLAS and oneDNN follow.
+ * with it, and results their last bits.  The OpenMP setting of the
+ * calling thread stays as it is: it is this number while a product runs, and restored after it.
  * @param ctx     context
  * @param threads 1 to 1024
  * @return NVDP_ERR_ARGUMENT beyond that range */

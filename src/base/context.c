@@ -3,7 +3,6 @@
 
 #include <nvdp/precision.h>
 #include <nvdp/version.h>
-#include <omp.h>
 #include <sched.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -100,7 +99,6 @@ nvdp_status nvdp_context_set_threads(struct nvdp_context *ctx, int threads) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "threads: expected 1 to %d, found %d",
                           MAX_THREADS, threads);
     ctx->threads = threads;
-    omp_set_num_threads(threads);
     return NVDP_OK;
 }
 

@@ -1,6 +1,7 @@
 /* BERT's configuration: the members of config.json and their ranges, sizes by name, the file in and
  * out. */
 #include "bert/checkpoint.h"
+#include "bert/encoder.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -68,21 +69,22 @@ struct nvdp_bert_config nvdp_bert_config_default(void) {
 
 static const struct {
     const char *name;
-    size_t hidden_size, layers, heads;
-} google[] = {
-    {"tiny", 128, 2, 2},   {"mini", 256, 4, 4},     {"small", 512, 4, 8},
-    {"base", 768, 12, 12}, {"large", 1024, 24, 16},
+    size_t layers, hidden_size;
+} named[] = {
+#define SIZE(name, layers, hidden_size) {#name, layers, hidden_size},
+    NVDP__BERT_SIZES(SIZE)
+#undef SIZE
 };
 
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out) {
-    for (size_t i = 0; i < sizeof google / sizeof google[0]; i++) {
-        if (strcmp(name, google[i].name) != 0) continue;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        if (strcmp(name, named[i].name) != 0) continue;
         struct nvdp_bert_config config = nvdp_bert_config_default();
-        config.hidden_size = google[i].hidden_size;
-        config.num_hidden_layers = google[i].layers;
-        config.num_attention_heads = google[i].heads;
-        config.intermediate_size = 4 * google[i].hidden_size;
+        config.hidden_size = named[i].hidden_size;
+        config.num_hidden_layers = named[i].layers;
+        config.num_attention_heads = named[i].hidden_size / 64;
+        config.intermediate_size = 4 * named[i].hidden_size;
         *out = config;
         return NVDP_OK;
     }

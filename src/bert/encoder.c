@@ -181,6 +181,19 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
         nvdp__pooler_plan(bert, max_texts, cache->training, arena, &cache->pooler);
 }
 
+struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
+                                       const struct nvdp__dense *dense, size_t rows) {
+    const struct nvdp__param *weight = &params->entry[dense->weight];
+    return (struct nvdp__linear){.rows = rows,
+                                 .in = weight->shape[1],
+                                 .out = weight->shape[0],
+                                 .w = nvdp__value(params, dense->weight),
+                                 .b = nvdp__value(params, dense->bias),
+                                 .dw = nvdp__grad(params, dense->weight),
+                                 .db = nvdp__grad(params, dense->bias),
+                                 .set = (weight->flags & NVDP__PARAM_SET) != 0};
+}
+
 /* ---- a pass, as its parts see it ---- */
 
 struct run {

@@ -7,6 +7,15 @@
 #include "text/batch.h"
 #include <nvdp/bert.h>
 
+/* BERT's sizes by name (Turc et al. 2019; Devlin et al. 2019): layers, hidden size.  Heads are of 64
+ * dimensions, inner layers four times as wide. */
+#define NVDP__BERT_SIZES(SIZE)                                                                     \
+    SIZE(tiny, 2, 128)                                                                             \
+    SIZE(mini, 4, 256)                                                                             \
+    SIZE(small, 4, 512)                                                                            \
+    SIZE(base, 12, 768)                                                                            \
+    SIZE(large, 24, 1024)
+
 /* Indices into the parameter table. */
 struct nvdp__dense {
     size_t weight, bias;

@@ -35,19 +35,6 @@ void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *param
                nvdp__value(params, to->bias));
 }
 
-struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
-                                       const struct nvdp__dense *dense, size_t rows) {
-    const struct nvdp__param *weight = &params->entry[dense->weight];
-    return (struct nvdp__linear){.rows = rows,
-                                 .in = weight->shape[1],
-                                 .out = weight->shape[0],
-                                 .w = nvdp__value(params, dense->weight),
-                                 .b = nvdp__value(params, dense->bias),
-                                 .dw = nvdp__grad(params, dense->weight),
-                                 .db = nvdp__grad(params, dense->bias),
-                                 .set = (weight->flags & NVDP__PARAM_SET) != 0};
-}
-
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm) {
     unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;

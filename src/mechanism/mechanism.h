@@ -12,7 +12,7 @@
 #include "bert/encoder.h"
 #include "mechanism/options.h"
 
-/* ---- the components of a text (mechanism.c) ---- */
+/* ---- the components per text (mechanism.c) ---- */
 
 /* What the posterior and the sample of a text of n tokens are made of, in this order, `kappa`
  * neighbouring rows each:
@@ -27,7 +27,7 @@ struct nvdp__form {
     size_t length; /* tokens and padding; 0: no padding, the sample shows n */
     int kappa;     /* 1 without weights */
     double prior_alpha, pad_alpha;
-    double delta; /* how far the prior's pseudo-count of a text grows with its length */
+    double delta; /* what each token adds to the prior's pseudo-count A_p of its text */
 };
 enum { NVDP__PRIOR = -1, NVDP__PADDING = -2 };
 
@@ -46,10 +46,10 @@ double nvdp__form_alpha(const struct nvdp__form *form, int64_t source);
 /* Of a batch; tables on the host.  Sources are the rows of the posterior: tokens, or texts. */
 struct nvdp__sample_rows {
     size_t texts, tokens, sources, rows;
-    int32_t *offset; /* [texts+1] rows of a text */
+    int32_t *offset; /* [texts+1] the rows of each text */
     int32_t *src;    /* [rows] the source, NVDP__PRIOR or NVDP__PADDING */
-    const int32_t
-        *source_offset;  /* [texts+1] sources of a text; the batch's where they are tokens */
+    /* [texts+1] the sources of each text; the batch's where they are tokens */
+    const int32_t *source_offset;
     const uint64_t *key; /* [texts] the batch's */
     /* planned */
     size_t max_texts, max_tokens, max_sources, max_rows;

@@ -63,13 +63,13 @@ static void eigenvectors(size_t n, double *a, double *vectors, double *line) {
     gsl_eigen_symmv_sort(&values.vector, &columns.matrix, GSL_EIGEN_SORT_VAL_DESC);
 }
 
-/* map's row k = sum_i vectors[i, k] basis[i]; room [p, dim]. */
+/* map's row k = sum_i vectors[i, k] basis[i]; scratch [p, dim]. */
 static void take_leading(int dim, int p, int q, const double *basis, const double *vectors,
-                         double *room, float *map) {
+                         double *scratch, float *map) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, dim, q, 1, vectors, q, basis, dim, 0,
-                room, dim);
+                scratch, dim);
     for (int k = 0; k < p; k++) {
-        const double *row = room + (size_t)k * (size_t)dim;
+        const double *row = scratch + (size_t)k * (size_t)dim;
         double sign = copysign(1, row[cblas_idamax(dim, row, 1)]);
         for (int j = 0; j < dim; j++)
             map[(size_t)k * (size_t)dim + (size_t)j] = (float)(sign * row[j]);
@@ -121,8 +121,10 @@ static nvdp_status principal(struct nvdp_context *ctx, size_t rows, size_t dim, 
     if (x == NULL || cov == NULL) goto cleanup;
     for (size_t i = 0; i < rows * dim; i++)
         x[i] = hidden[i];
+    int before = nvdp__threads_set(nvdp_context_threads(ctx));
     covariance((int)rows, (int)dim, x, cov + dim * dim, cov);
     status = eigenmap(ctx, dim, p, seed, cov, map);
+    nvdp__threads_restore(before);
 cleanup:
     free(x);
     free(cov);
@@ -227,6 +229,6 @@ cleanup:
 double nvdp__start_logvar(const struct nvdp__nvib_config *config) {
     const struct nvdp__clip_config *clip = &config->clip;
     double start = 2 * log(config->stdev_tau);
-    double room = fmin(0.05, (clip->logvar_max - clip->logvar_min) / 4);
-    return fmax(clip->logvar_min + room, fmin(clip->logvar_max - room, start));
+    double inside = fmin(0.05, (clip->logvar_max - clip->logvar_min) / 4);
+    return fmax(clip->logvar_min + inside, fmin(clip->logvar_max - inside, start));
 }

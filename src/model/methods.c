@@ -14,7 +14,7 @@ struct none {
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert; /* declared with its pooler */
     size_t max_texts;
-    float *first, *pooled, *d_first; /* [texts, D] */
+    struct nvdp__pooler pooler;
 };
 
 static nvdp_status none_create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
@@ -44,57 +44,34 @@ static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t 
                              size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena) {
     struct none *none = self;
-    size_t room = max_texts * none_width(self);
     (void)dev;
     (void)max_tokens;
     (void)longest;
     none->max_texts = max_texts;
-    none->first = nvdp__arena_take(arena, room);
-    none->pooled = nvdp__arena_take(arena, room);
-    if (training) none->d_first = nvdp__arena_take(arena, room);
+    nvdp__pooler_plan(none->bert, max_texts, training, arena, &none->pooler);
     return NVDP_OK;
 }
 
-static struct nvdp__linear pooler_of(const struct none *none, const struct nvdp__encoded *in) {
-    struct nvdp__linear pooler =
-        nvdp__dense_linear(in->params, &none->bert->pooler, in->batch->texts);
-    pooler.f32 = true;
-    return pooler;
-}
-
-/* tanh(W h_first + b); a text's first row is where its offset points. */
 static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
                                 const struct nvdp__draw *draw, float **pooled) {
     struct none *none = self;
-    size_t d = none_width(self), texts = in->batch->texts;
+    size_t texts = in->batch->texts;
     (void)draw;
     if (texts > none->max_texts)
         return nvdp__fail(none->ctx, NVDP_ERR_STATE, "a batch of %zu texts exceeds the plan of %zu",
                           texts, none->max_texts);
-    struct nvdp__linear pooler = pooler_of(none, in);
-    struct nvdp__tensor y = nvdp__f32(texts, d, none->pooled);
-    nvdp__rows_gather(in->dev, texts, d, in->batch->offset, in->hidden, none->first);
-    nvdp__dense_forward(in->dev, &pooler, nvdp__f32(texts, d, none->first), y);
-    nvdp__activation_forward(in->dev, NVDP__ACT_TANH, y, y);
-    *pooled = none->pooled;
+    nvdp__pooler_forward(none->bert, in->dev, in->params, in->batch, in->hidden, &none->pooler);
+    *pooled = none->pooler.pooled;
     return NVDP_OK;
 }
 
 static void none_backward(void *self, const struct nvdp__encoded *in,
                           const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct none *none = self;
-    const struct nvdp__batch *batch = in->batch;
-    size_t d = none_width(self), texts = batch->texts;
-    for (size_t i = 0; i < texts; i++)
+    for (size_t i = 0; i < in->batch->texts; i++)
         penalty->loss_g[i] = penalty->loss_d[i] = 0;
-    struct nvdp__linear pooler = pooler_of(none, in);
-    struct nvdp__tensor dy = nvdp__f32(texts, d, d_pooled);
-    nvdp__activation_backward(in->dev, NVDP__ACT_TANH, nvdp__f32(texts, d, none->pooled), dy, dy,
-                              NVDP__NO_TENSOR);
-    nvdp__dense_backward(in->dev, &pooler, nvdp__f32(texts, d, none->first), dy,
-                         nvdp__f32(texts, d, none->d_first), false);
-    nvdp__zero(in->dev, batch->tokens * d, d_hidden);
-    nvdp__rows_scatter_add(in->dev, texts, d, batch->offset, none->d_first, d_hidden);
+    nvdp__pooler_backward(none->bert, in->dev, in->params, in->batch, &none->pooler, d_pooled,
+                          d_hidden);
 }
 
 static nvdp_status none_infer(void *self, const struct nvdp__encoded *in) {

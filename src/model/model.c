@@ -238,7 +238,8 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &arena));
     model->arena = arena;
     model->max_texts = texts;
-    return carve(model, &model->arena);
+    NVDP_RETURN_IF_FAILED(carve(model, &model->arena));
+    return nvdp__arena_check(model->ctx, &model->arena);
 }
 
 size_t nvdp__model_first_layer(const struct nvdp_model *model) {

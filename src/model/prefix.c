@@ -25,25 +25,15 @@
 #include <unistd.h>
 
 static const char kind[] = "prefix";
-enum { VERSION = 1, LINE = 64, WAIT_NANOSECONDS = 100000000 };
-
-/* What the file says; the data set must outlive the store. */
-struct content {
-    const struct nvdp_dataset *dataset; /* index rising */
-    size_t width;                       /* floats a token */
-    /* Gives the states of texts first, first + 1, ... of the data set, as many as it likes: *texts
-     * of them, *rows [tokens, width], valid until the next call. */
-    nvdp_status (*compute)(void *user, size_t first, size_t *texts, const float **rows);
-    void *user;
-};
+enum { VERSION = 1, LINE = 64, WAIT_NANOSECONDS = 100000000, CHUNK = 1 << 16 };
 
 struct nvdp__prefix_store {
     struct nvdp_context *ctx;
     char *path;
     int fd;
-    const struct nvdp_dataset *dataset;
-    size_t width;
-    uint64_t *sum; /* [texts] */
+    const struct nvdp_dataset *dataset; /* index rising; outlives the store */
+    size_t width;                       /* floats per token */
+    uint64_t *sum;                      /* [texts] */
     bool damaged;
 };
 
@@ -148,27 +138,41 @@ static void open_present(struct nvdp__prefix_store *store) {
 
 /* --- making it --- */
 
-/* *written false where the file system refuses; errno says why. */
-static nvdp_status write_rows(struct nvdp__prefix_store *store, const struct content *content,
+/* What the frozen layers make of the batch's texts, into the model's cache. */
+static nvdp_status compute(struct nvdp__prefix *prefix, const struct nvdp__batch *batch) {
+    struct nvdp_model *model = prefix->model;
+    nvdp__bert_prefix(&model->bert, &prefix->dev, &model->params, batch, prefix->layers,
+                      &model->cache);
+    return nvdp__device_status(&model->dev);
+}
+
+/* The states of all texts, a batch at a time.  *written false where the file system refuses; errno
+ * says why. */
+static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *batch, float *rows,
                               int fd, bool *written) {
+    struct nvdp__prefix_store *store = prefix->store;
     const struct nvdp_dataset *dataset = store->dataset;
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, store->ctx, "prefix", "text", 0, dataset->count);
-    for (size_t first = 0, texts = 0; first < dataset->count; first += texts) {
-        const float *rows = NULL;
+    for (size_t first = 0; first < dataset->count; first += batch->texts) {
+        size_t left = dataset->count - first;
         if (nvdp__cancelled(store->ctx))
             return nvdp__fail(store->ctx, NVDP_ERR_CANCELLED,
                               "interrupted while the frozen layers' states were computed");
-        NVDP_RETURN_IF_FAILED(content->compute(content->user, first, &texts, &rows));
-        *written = write_at(fd, rows, row_bytes(dataset, store->width, first, texts),
+        nvdp__batch_fill(batch, dataset, NULL, first,
+                         left < batch->text_capacity ? left : batch->text_capacity);
+        NVDP_RETURN_IF_FAILED(compute(prefix, batch));
+        nvdp__download(&prefix->dev, batch->tokens * store->width,
+                       prefix->model->cache.hidden[prefix->layers], rows);
+        *written = write_at(fd, rows, row_bytes(dataset, store->width, first, batch->texts),
                             place_of(dataset, store->width, first));
         if (!*written) return NVDP_OK;
-        for (size_t i = first; i < first + texts; i++) {
+        for (size_t i = first; i < first + batch->texts; i++) {
             size_t at = (dataset->offset[i] - dataset->offset[first]) * store->width;
             store->sum[i] = row_sum(rows + at, row_bytes(dataset, store->width, i, 1));
         }
-        nvdp__meter_update(&meter, first + texts, (double)dataset->offset[first + texts], "tok",
-                           NAN);
+        nvdp__meter_update(&meter, first + batch->texts,
+                           (double)dataset->offset[first + batch->texts], "tok", NAN);
     }
     nvdp__meter_end(&meter);
     return NVDP_OK;
@@ -198,27 +202,36 @@ static void cannot_keep(const struct nvdp__prefix_store *store, int err) {
               strerror_r(err, reason, sizeof reason));
 }
 
-/* Under the lock of `partial`, open at fd. */
-static nvdp_status make(struct nvdp__prefix_store *store, const struct content *content,
-                        const char *partial, int fd) {
-    bool written = reserve(store, fd);
-    nvdp_status status = written ? write_rows(store, content, fd, &written) : NVDP_OK;
-    if (status == NVDP_OK && written)
-        written = write_table(store, fd) && rename(partial, store->path) == 0;
-    if (status == NVDP_OK && written) {
-        store->fd = fd;
-        return NVDP_OK;
+/* Under the lock of `partial`, open at fd; `texts` at a time. */
+static nvdp_status make(struct nvdp__prefix *prefix, size_t texts, const char *partial, int fd) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__prefix_store *store = prefix->store;
+    size_t longest = store->dataset->longest;
+    struct nvdp__batch *batch = NULL;
+    float *rows = nvdp__calloc(store->ctx, texts * longest * store->width, sizeof *rows);
+    bool written = false;
+    if (rows == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__batch_create(store->ctx, texts, longest, &batch));
+    written = reserve(store, fd);
+    if (written) NVDP_TRY(write_rows(prefix, batch, rows, fd, &written));
+    written = written && write_table(store, fd) && rename(partial, store->path) == 0;
+    if (written) store->fd = fd;
+cleanup:
+    if (status != NVDP_OK || !written) {
+        int err = errno;
+        unlink(partial);
+        close(fd);
+        if (status == NVDP_OK) cannot_keep(store, err);
     }
-    int err = errno;
-    unlink(partial);
-    close(fd);
-    if (status == NVDP_OK) cannot_keep(store, err);
+    nvdp__batch_free(batch);
+    free(rows);
     return status;
 }
 
 /* One attempt: *again where another process is at it, or was. */
-static nvdp_status try_to_make(struct nvdp__prefix_store *store, const struct content *content,
-                               const char *partial, bool *again) {
+static nvdp_status try_to_make(struct nvdp__prefix *prefix, size_t texts, const char *partial,
+                               bool *again) {
+    struct nvdp__prefix_store *store = prefix->store;
     *again = false;
     int fd = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
@@ -227,13 +240,16 @@ static nvdp_status try_to_make(struct nvdp__prefix_store *store, const struct co
     }
     bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     *again = locked ? !is_at(fd, partial) : errno == EWOULDBLOCK;
-    if (locked && !*again) return make(store, content, partial, fd);
+    if (locked && !*again) return make(prefix, texts, partial, fd);
     if (!*again) cannot_keep(store, errno);
     close(fd);
     return NVDP_OK;
 }
 
-static nvdp_status open_or_make(struct nvdp__prefix_store *store, const struct content *content) {
+/* store->fd stays -1, after a notice, where the file cannot be; errors are those of making it and
+ * being cancelled. */
+static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
+    struct nvdp__prefix_store *store = prefix->store;
     nvdp_status status = NVDP_OK;
     bool again = true;
     char *partial = nvdp__format(store->ctx, "%s.partial", store->path);
@@ -241,7 +257,7 @@ static nvdp_status open_or_make(struct nvdp__prefix_store *store, const struct c
     for (int waits = 0; again; waits++) {
         open_present(store);
         if (store->fd >= 0) break;
-        NVDP_TRY(try_to_make(store, content, partial, &again));
+        NVDP_TRY(try_to_make(prefix, texts, partial, &again));
         if (!again) break;
         if (waits == 0)
             nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that makes %s",
@@ -264,28 +280,7 @@ static void store_close(struct nvdp__prefix_store *store) {
     free(store);
 }
 
-/* The file at `path`, made where it is missing or damaged.  *out stays NULL, after a notice, where
- * that cannot be; errors are those of `compute` and being cancelled. */
-static nvdp_status store_open(struct nvdp_context *ctx, const char *path,
-                              const struct content *content, struct nvdp__prefix_store **out) {
-    nvdp_status status = NVDP_ERR_MEMORY;
-    struct nvdp__prefix_store *store = nvdp__calloc(ctx, 1, sizeof *store);
-    if (store == NULL) return NVDP_ERR_MEMORY;
-    *store = (struct nvdp__prefix_store){
-        .ctx = ctx, .fd = -1, .dataset = content->dataset, .width = content->width};
-    store->path = nvdp__strdup(ctx, path);
-    store->sum = nvdp__calloc(ctx, content->dataset->count, sizeof *store->sum);
-    if (store->path == NULL || store->sum == NULL) goto cleanup;
-    NVDP_TRY(open_or_make(store, content));
-    if (store->fd < 0) goto cleanup;
-    *out = store;
-    store = NULL;
-cleanup:
-    store_close(store);
-    return status;
-}
-
-/* --- reading --- */
+/* --- reading it --- */
 
 static int compare(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a;
@@ -314,44 +309,6 @@ static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t t
     }
     store->damaged = true;
     return false;
-}
-
-/* --- the prefix --- */
-
-enum { CHUNK = 1 << 16 }; /* floats that are hashed at a time */
-
-nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out) {
-    const struct nvdp_bert_config *bert = &model->info.bert;
-    struct nvdp__prefix *made = nvdp__calloc(model->ctx, 1, sizeof *made);
-    if (made == NULL) return NVDP_ERR_MEMORY;
-    *made =
-        (struct nvdp__prefix){.model = model, .layers = model->frozen_layers, .dev = model->dev};
-    size_t widest =
-        bert->intermediate_size > bert->hidden_size ? bert->intermediate_size : bert->hidden_size;
-    nvdp_status status = NVDP_OK;
-    if (model->dev.bf16 == NULL)
-        status = nvdp__rowwise_create(&model->dev, widest, &made->dev.rowwise);
-    if (status != NVDP_OK) {
-        nvdp__prefix_free(made);
-        return status;
-    }
-    *out = made;
-    return NVDP_OK;
-}
-
-void nvdp__prefix_free(struct nvdp__prefix *prefix) {
-    if (prefix == NULL) return;
-    store_close(prefix->store);
-    nvdp__rowwise_free(prefix->dev.rowwise);
-    free(prefix->row);
-    free(prefix);
-}
-
-static nvdp_status compute(struct nvdp__prefix *prefix, const struct nvdp__batch *batch) {
-    struct nvdp_model *model = prefix->model;
-    nvdp__bert_prefix(&model->bert, &prefix->dev, &model->params, batch, prefix->layers,
-                      &model->cache);
-    return nvdp__device_status(&model->dev);
 }
 
 /* Every text's states as they were kept, or false. */
@@ -428,65 +385,72 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     return *path == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
-/* --- making a file --- */
+/* --- the prefix --- */
 
-struct making {
-    struct nvdp__prefix *prefix;
-    const struct nvdp_dataset *dataset;
-    struct nvdp__batch *batch;
-    float *rows; /* [tokens of a batch, D] */
-};
-
-static nvdp_status compute_texts(void *user, size_t first, size_t *texts, const float **rows) {
-    struct making *making = user;
-    struct nvdp__prefix *prefix = making->prefix;
-    struct nvdp__batch *batch = making->batch;
-    size_t left = making->dataset->count - first;
-    *texts = left < batch->text_capacity ? left : batch->text_capacity;
-    nvdp__batch_fill(batch, making->dataset, NULL, first, *texts);
-    NVDP_RETURN_IF_FAILED(compute(prefix, batch));
-    nvdp__download(&prefix->dev, batch->tokens * prefix->model->info.bert.hidden_size,
-                   prefix->model->cache.hidden[prefix->layers], making->rows);
-    *rows = making->rows;
+nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out) {
+    const struct nvdp_bert_config *bert = &model->info.bert;
+    struct nvdp__prefix *made = nvdp__calloc(model->ctx, 1, sizeof *made);
+    if (made == NULL) return NVDP_ERR_MEMORY;
+    *made =
+        (struct nvdp__prefix){.model = model, .layers = model->frozen_layers, .dev = model->dev};
+    size_t widest =
+        bert->intermediate_size > bert->hidden_size ? bert->intermediate_size : bert->hidden_size;
+    nvdp_status status = NVDP_OK;
+    if (model->dev.bf16 == NULL)
+        status = nvdp__rowwise_create(&model->dev, widest, &made->dev.rowwise);
+    if (status != NVDP_OK) {
+        nvdp__prefix_free(made);
+        return status;
+    }
+    *out = made;
     return NVDP_OK;
 }
 
-static nvdp_status open_store(struct nvdp__prefix *prefix, const char *path,
-                              const struct nvdp_dataset *dataset, size_t batch) {
-    nvdp_status status = NVDP_OK;
+void nvdp__prefix_free(struct nvdp__prefix *prefix) {
+    if (prefix == NULL) return;
+    store_close(prefix->store);
+    nvdp__rowwise_free(prefix->dev.rowwise);
+    free(prefix->row);
+    free(prefix);
+}
+
+static nvdp_status open_store(struct nvdp__prefix *prefix, char *path,
+                              const struct nvdp_dataset *dataset, size_t texts) {
     struct nvdp_context *ctx = prefix->model->ctx;
     size_t width = prefix->model->info.bert.hidden_size;
-    struct making making = {.prefix = prefix, .dataset = dataset};
-    NVDP_TRY(nvdp__batch_create(ctx, batch, dataset->longest, &making.batch));
-    making.rows = nvdp__calloc(ctx, batch * dataset->longest * width, sizeof *making.rows);
+    struct nvdp__prefix_store *store = nvdp__calloc(ctx, 1, sizeof *store);
+    if (store == NULL) {
+        free(path);
+        return NVDP_ERR_MEMORY;
+    }
+    *store = (struct nvdp__prefix_store){
+        .ctx = ctx, .path = path, .fd = -1, .dataset = dataset, .width = width};
+    store->sum = nvdp__calloc(ctx, dataset->count, sizeof *store->sum);
     prefix->row = nvdp__calloc(ctx, dataset->longest * width, sizeof *prefix->row);
-    if (making.rows == NULL || prefix->row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    struct content content = {dataset, width, compute_texts, &making};
-    NVDP_TRY(store_open(ctx, path, &content, &prefix->store));
-cleanup:
-    nvdp__batch_free(making.batch);
-    free(making.rows);
-    return status;
+    prefix->store = store;
+    if (store->sum == NULL || prefix->row == NULL) return NVDP_ERR_MEMORY;
+    return open_or_make(prefix, texts);
 }
 
 nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory,
                               const struct nvdp_dataset *dataset, size_t batch) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = prefix->model->ctx;
     char *path = NULL;
-    NVDP_TRY(path_of(prefix, directory, dataset, &path));
+    NVDP_RETURN_IF_FAILED(path_of(prefix, directory, dataset, &path));
     if (nvdp__cache_make(ctx, directory) != NVDP_OK) {
         nvdp__log(ctx, NVDP_LOG_NOTICE,
                   "the frozen layers' states are not kept but computed in each step: %s",
                   nvdp_context_error(ctx));
-        goto cleanup;
+        free(path);
+        return NVDP_OK;
     }
-    NVDP_TRY(open_store(prefix, path, dataset, batch));
-    if (prefix->store != NULL)
+    nvdp_status status = open_store(prefix, path, dataset, batch);
+    if (prefix->store != NULL && prefix->store->fd >= 0)
         nvdp__log(ctx, NVDP_LOG_INFO, "states of %zu texts after %zu frozen layers: %s, %.2f GiB",
                   dataset->count, prefix->layers, path,
-                  (double)store_bytes(dataset, prefix->model->info.bert.hidden_size) / (1 << 30));
-cleanup:
-    free(path);
+                  (double)store_bytes(dataset, prefix->store->width) / (1 << 30));
+    if (prefix->store == NULL || prefix->store->fd >= 0) return status;
+    store_close(prefix->store); /* states are computed */
+    prefix->store = NULL;
     return status;
 }

@@ -139,6 +139,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
     nvdp__weights_changed(&model->dev); /* a plan follows initialising and loading */
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &model->arena));
     carve(model, texts, longest, masked);
+    NVDP_RETURN_IF_FAILED(nvdp__arena_check(model->ctx, &model->arena));
     free(model->nll);
     free(model->best);
     model->nll = nvdp__calloc(model->ctx, masked, sizeof *model->nll);

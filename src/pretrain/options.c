@@ -133,12 +133,12 @@ static const struct nvdp_option pretrain_options[] = {
     {0},
 };
 
-/* Sizes by name (Turc et al. 2019); heads and inner widths follow from them. */
+/* Heads and inner widths follow from these. */
 static const struct nvdp__implied implied[] = {
-    {"arch", "tiny", "layers", "2"},  {"arch", "tiny", "hidden", "128"},
-    {"arch", "mini", "layers", "4"},  {"arch", "mini", "hidden", "256"},
-    {"arch", "small", "layers", "4"}, {"arch", "small", "hidden", "512"},
-    {"arch", "base", "layers", "12"}, {"arch", "base", "hidden", "768"},
+#define SIZE(name, layers, hidden_size)                                                            \
+    {"arch", #name, "layers", #layers}, {"arch", #name, "hidden", #hidden_size},
+    NVDP__BERT_SIZES(SIZE)
+#undef SIZE
 };
 enum { IMPLICATIONS = sizeof implied / sizeof *implied };
 

@@ -404,6 +404,7 @@ static nvdp_status allocate(struct encode *encode) {
     plan(encode, tokens, texts);
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(encode->ctx, &encode->arena));
     plan(encode, tokens, texts);
+    NVDP_RETURN_IF_FAILED(nvdp__arena_check(encode->ctx, &encode->arena));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(encode->ctx, texts, data->longest, &encode->batch));
     encode->host = nvdp__calloc(encode->ctx, floats, sizeof(float));
     return encode->host != NULL ? NVDP_OK : NVDP_ERR_MEMORY;

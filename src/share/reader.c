@@ -148,6 +148,7 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
     NVDP_RETURN_IF_FAILED(carve(reader, longest));
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(reader->ctx, &reader->arena));
     NVDP_RETURN_IF_FAILED(carve(reader, longest));
+    NVDP_RETURN_IF_FAILED(nvdp__arena_check(reader->ctx, &reader->arena));
     reader->offset = nvdp__calloc(reader->ctx, texts + 1, sizeof *reader->offset);
     reader->host = nvdp__calloc(reader->ctx, rows * reader->shape.dim, sizeof *reader->host);
     return reader->offset != NULL && reader->host != NULL ? NVDP_OK : NVDP_ERR_MEMORY;

@@ -21,6 +21,37 @@
 
 #include <omp.h>
 
+/* ---- tiles ---- */
+
+size_t nvdp__line_up(size_t n) {
+    return (n + NVDP__LINE - 1) / NVDP__LINE * NVDP__LINE;
+}
+
+size_t nvdp__head_dim(const struct nvdp__attention *att) {
+    return att->q.cols / att->heads;
+}
+
+struct nvdp__tile nvdp__tile_of(const struct nvdp__attention *att, size_t group, size_t head) {
+    size_t column = head * nvdp__head_dim(att);
+    struct nvdp__tile t = {.first_q = (size_t)att->q_offset[group],
+                           .first_k = (size_t)att->k_offset[group],
+                           .head = head};
+    t.n_q = (size_t)att->q_offset[group + 1] - t.first_q;
+    t.n_k = (size_t)att->k_offset[group + 1] - t.first_k;
+    t.ld = nvdp__line_up(t.n_k);
+    t.q_at = t.first_q * att->q.stride + column;
+    t.k_at = t.first_k * att->k.stride + column;
+    t.out_at = t.first_q * att->out.stride + column;
+    return t;
+}
+
+size_t nvdp__longest_group(size_t groups, const int32_t *offset) {
+    int32_t most = 0;
+    for (size_t g = 0; g < groups; g++)
+        if (offset[g + 1] - offset[g] > most) most = offset[g + 1] - offset[g];
+    return (size_t)most;
+}
+
 /* Rows up to which own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
 enum { SMALL = 128 };
 
@@ -60,7 +91,7 @@ static struct nvdp__tensor view(const float *x, size_t rows, size_t cols, size_t
 /* The tile's products, scores [n_q, n_k] with rows of t->ld: x and y are corners of q, k, v, out or
  * their gradients, dim columns wide.
  *
- * scores = scale x y^T, x like q and y like k; spare: room for y^T */
+ * scores = scale x y^T, x like q and y like k; spare: holds y^T */
 static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                           float scale, const float *x, size_t ldx, const float *y, size_t ldy,
                           float *spare, float *scores) {

@@ -73,12 +73,11 @@ void nvdp__bf16_backward_input(struct nvdp__bf16_engine *bf16, const struct nvdp
 void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
                                 struct nvdp__tensor x, struct nvdp__tensor dy);
 
-/* The float32 product C[m,n] = alpha op(A) op(B) + beta C through oneDNN, row-major with row
- * strides; m, n, k > 0; on all threads.  The same bits each time for the same sizes, strides and
+/* The float32 product C = alpha op(A) op(B) + beta C through oneDNN, none of them empty; on all
+ * threads.  The same bits each time for the same sizes, strides and
  * number of threads.  False where OpenBLAS is to do it: nothing was written. */
-bool nvdp__onednn_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
-                       const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
-                       size_t ldc);
+bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
+                       struct nvdp__tensor b, float beta, struct nvdp__tensor c);
 
 /* ---- small products (bf16_product.c) ---- */
 

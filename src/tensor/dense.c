@@ -25,20 +25,19 @@ static void scale_matrix(float beta, struct nvdp__tensor c) {
 
 void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
                 bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
-    (void)dev;
     size_t k = trans_a ? a.rows : a.cols;
     if (c.rows == 0 || c.cols == 0) return;
     if (k == 0) { /* an empty sum; BLAS would refuse the strides of empty matrices */
         scale_matrix(beta, c);
         return;
     }
-    if (nvdp__onednn_gemm(trans_a, trans_b, c.rows, c.cols, k, alpha, a.data, a.stride, b.data,
-                          b.stride, beta, c.data, c.stride))
-        return;
-    cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans,
-                trans_b ? CblasTrans : CblasNoTrans, (blasint)c.rows, (blasint)c.cols, (blasint)k,
-                alpha, a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c.data,
-                (blasint)c.stride);
+    int before = nvdp__threads_set(dev->threads);
+    if (!nvdp__onednn_gemm(alpha, trans_a, a, trans_b, b, beta, c))
+        cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans,
+                    trans_b ? CblasTrans : CblasNoTrans, (blasint)c.rows, (blasint)c.cols,
+                    (blasint)k, alpha, a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta,
+                    c.data, (blasint)c.stride);
+    nvdp__threads_restore(before);
 }
 
 /* ---- small products ----
@@ -265,8 +264,9 @@ static void repeat_row(const struct nvdp__device *dev, const float *row, struct 
 void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                          struct nvdp__tensor x, struct nvdp__tensor y) {
     if (in_bf16(dev, layer)) {
-        struct nvdp__tensor rounded = nvdp__bf16_rounded(dev, false, x);
-        nvdp__bf16_forward(dev->bf16, layer, rounded, y);
+        int before = nvdp__threads_set(dev->threads);
+        nvdp__bf16_forward(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), y);
+        nvdp__threads_restore(before);
         return;
     }
     if (dev->rowwise != NULL) {
@@ -285,10 +285,12 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
     if (in_bf16(dev, layer)) {
         dy = nvdp__bf16_rounded(dev, true, dy);
         if (nvdp__device_status(dev) != NVDP_OK) return;
+        int before = nvdp__threads_set(dev->threads);
         if (params && layer->dw != NULL)
             nvdp__bf16_backward_weight(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), dy);
         if (params && layer->db != NULL) bias_backward(dev, dy, layer->db);
         if (nvdp__is_tensor(dx)) nvdp__bf16_backward_input(dev->bf16, layer, dy, dx, add);
+        nvdp__threads_restore(before);
         return;
     }
     if (params && layer->dw != NULL)

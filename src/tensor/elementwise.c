@@ -221,6 +221,11 @@ static void dropout_block(struct nvdp__dropout_key key, int32_t threshold, float
     }
 }
 
+int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop) {
+    double threshold = (double)drop->rate * 2147483648.0 + 0.5;
+    return threshold < 2147483647.0 ? (int32_t)threshold : INT32_MAX;
+}
+
 void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
                          float *x) {
     if (drop->rate <= 0) return;

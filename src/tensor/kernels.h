@@ -58,11 +58,8 @@ NVDP__INLINE int32_t nvdp__dropout_bits(struct nvdp__dropout_key key, uint32_t j
     return (int32_t)(nvdp__mix32(nvdp__mix32(j * 0x9e3779b9u + key.add) ^ key.flip) >> 1);
 }
 
-/* Kept where the bits reach this. */
-NVDP__INLINE int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop) {
-    double threshold = (double)drop->rate * 2147483648.0 + 0.5;
-    return threshold < 2147483647.0 ? (int32_t)threshold : INT32_MAX;
-}
+/* Kept where the bits reach this (elementwise.c). */
+int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop);
 
 /* The factor of element j: 0, or scale = 1/(1 - rate). */
 NVDP__INLINE float nvdp__dropout_factor(struct nvdp__dropout_key key, int32_t threshold,

@@ -17,13 +17,14 @@
 /* Multiplications from which float32 products pay. */
 enum { LARGE = 1 << 18 };
 
-bool nvdp__onednn_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
-                       const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
-                       size_t ldc) {
-    if ((double)m * (double)n * (double)k < LARGE) return false;
-    return dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (dnnl_dim_t)m, (dnnl_dim_t)n,
-                      (dnnl_dim_t)k, alpha, a, (dnnl_dim_t)lda, b, (dnnl_dim_t)ldb, beta, c,
-                      (dnnl_dim_t)ldc) == dnnl_success;
+bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
+                       struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
+    size_t k = trans_a ? a.rows : a.cols;
+    if ((double)c.rows * (double)c.cols * (double)k < LARGE) return false;
+    return dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (dnnl_dim_t)c.rows,
+                      (dnnl_dim_t)c.cols, (dnnl_dim_t)k, alpha, a.data, (dnnl_dim_t)a.stride,
+                      b.data, (dnnl_dim_t)b.stride, beta, c.data,
+                      (dnnl_dim_t)c.stride) == dnnl_success;
 }
 
 /* Batches of texts of many lengths come in many shapes: past MOST_PRODUCTS all are made anew. */

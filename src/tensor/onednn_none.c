@@ -1,11 +1,9 @@
 /* In place of onednn.c where the build has no oneDNN. */
 #include "tensor/bf16.h"
 
-bool nvdp__onednn_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
-                       const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
-                       size_t ldc) {
-    (void)trans_a, (void)trans_b, (void)m, (void)n, (void)k, (void)alpha, (void)a, (void)lda;
-    (void)b, (void)ldb, (void)beta, (void)c, (void)ldc;
+bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
+                       struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
+    (void)alpha, (void)trans_a, (void)a, (void)trans_b, (void)b, (void)beta, (void)c;
     return false;
 }
 

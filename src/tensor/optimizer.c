@@ -135,12 +135,12 @@ static size_t shorter(const struct nvdp__matrix *matrix) {
     return matrix->rows < matrix->cols ? matrix->rows : matrix->cols;
 }
 
-size_t nvdp__muon_room(size_t matrices, const struct nvdp__matrix *matrix) {
+size_t nvdp__muon_scratch(size_t matrices, const struct nvdp__matrix *matrix) {
     size_t most = 0;
     for (size_t i = 0; i < matrices; i++) {
         size_t side = shorter(&matrix[i]);
-        size_t room = 2 * side * side + 2 * matrix[i].rows * matrix[i].cols;
-        if (room > most) most = room;
+        size_t scratch = 2 * side * side + 2 * matrix[i].rows * matrix[i].cols;
+        if (scratch > most) most = scratch;
     }
     return most;
 }
@@ -152,14 +152,14 @@ static void scale(size_t n, float by, float *x) {
 
 /* x = a x + (b S + c S^2) x with S = x x^T on the left, or x^T x on the right, whichever is
  * smaller. */
-static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, float *room,
+static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                     float *x) {
     bool left = rows <= cols;
     size_t side = left ? rows : cols;
     struct nvdp__tensor matrix = nvdp__f32(rows, cols, x);
-    struct nvdp__tensor gram = nvdp__f32(side, side, room);
-    struct nvdp__tensor poly = nvdp__f32(side, side, room + side * side);
-    struct nvdp__tensor next = nvdp__f32(rows, cols, room + 2 * side * side);
+    struct nvdp__tensor gram = nvdp__f32(side, side, scratch);
+    struct nvdp__tensor poly = nvdp__f32(side, side, scratch + side * side);
+    struct nvdp__tensor next = nvdp__f32(rows, cols, scratch + 2 * side * side);
     nvdp__gemm(dev, 1, !left, matrix, left, matrix, 0, gram);
     memcpy(poly.data, gram.data, side * side * sizeof *x);
     nvdp__gemm(dev, C, false, gram, false, gram, B, poly);
@@ -171,7 +171,7 @@ static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, fl
     memcpy(x, next.data, rows * cols * sizeof *x);
 }
 
-void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *room,
+void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                          float *x) {
     double square = 0;
     for (size_t i = 0; i < rows * cols; i++)
@@ -179,7 +179,7 @@ void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t col
     if (square == 0) return;
     scale(rows * cols, (float)(1 / sqrt(square)), x);
     for (int i = 0; i < ITERATIONS; i++)
-        iterate(dev, rows, cols, room, x);
+        iterate(dev, rows, cols, scratch, x);
 }
 
 static void momentum(const struct nvdp__muon *opt, size_t n, const float *g, float *m,
@@ -193,12 +193,12 @@ static void momentum(const struct nvdp__muon *opt, size_t n, const float *g, flo
 }
 
 static void step_matrix(const struct nvdp__device *dev, const struct nvdp__muon *opt,
-                        const struct nvdp__matrix *matrix, float *room, const float *g, float *m,
+                        const struct nvdp__matrix *matrix, float *scratch, const float *g, float *m,
                         float *x) {
     size_t n = matrix->rows * matrix->cols;
-    float *update = room;
+    float *update = scratch;
     momentum(opt, n, g, m, update);
-    nvdp__orthogonalise(dev, matrix->rows, matrix->cols, room + n, update);
+    nvdp__orthogonalise(dev, matrix->rows, matrix->cols, scratch + n, update);
     size_t longer = matrix->rows > matrix->cols ? matrix->rows : matrix->cols;
     float step = (float)(opt->lr * UPDATE_SIZE * sqrt((double)longer));
     float decay = matrix->decays ? (float)(opt->lr * opt->weight_decay) : 0;
@@ -207,14 +207,14 @@ static void step_matrix(const struct nvdp__device *dev, const struct nvdp__muon 
 }
 
 void nvdp__muon_step(const struct nvdp__device *dev, const struct nvdp__muon *opt, size_t matrices,
-                     const struct nvdp__matrix *matrix, float *room, const float *g, float *m,
+                     const struct nvdp__matrix *matrix, float *scratch, const float *g, float *m,
                      float *x) {
-    size_t each = nvdp__muon_room(matrices, matrix);
+    size_t each = nvdp__muon_scratch(matrices, matrix);
     int team = nvdp__team(dev, SIZE_MAX);
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1)
     for (size_t i = 0; i < matrices; i++) {
         size_t at = matrix[i].offset;
-        float *own = room + each * (size_t)omp_get_thread_num();
+        float *own = scratch + each * (size_t)omp_get_thread_num();
         step_matrix(dev, opt, &matrix[i], own, g + at, m + at, x + at);
     }
 }

@@ -26,7 +26,7 @@ void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw 
                        const struct nvdp__span *span, const float *g, const float *anchor, float *m,
                        float *v, float *x);
 /* Sum of squares of all spans' elements, each span in double, in order; idle ones count as 0.
- * `part` has room for one double a span. */
+ * `part` has space for one double a span. */
 double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
                                const struct nvdp__span *span, const float *x, double *part);
 
@@ -47,12 +47,12 @@ struct nvdp__matrix {
 };
 
 /* Floats of scratch memory a thread that the largest of the matrices takes. */
-size_t nvdp__muon_room(size_t matrices, const struct nvdp__matrix *matrix);
+size_t nvdp__muon_scratch(size_t matrices, const struct nvdp__matrix *matrix);
 /* x [rows, cols] becomes about U V^T of its singular value decomposition U S V^T: five steps of the
  * quintic Newton-Schulz iteration, after which the singular values lie between .68 and 1.15 (those
- * below a hundredth of the largest may stay smaller).  A zero matrix stays zero.  `room` as above.
+ * below a hundredth of the largest may stay smaller).  A zero matrix stays zero.  `scratch` as above.
  * O(min(rows, cols)^2 max(rows, cols)). */
-void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *room,
+void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                          float *x);
 /* One step over all matrices, those of one call side by side on the device's threads:
  *
@@ -60,10 +60,10 @@ void nvdp__orthogonalise(const struct nvdp__device *dev, size_t rows, size_t col
  *     x -= lr weight_decay x + lr .2 sqrt(max(rows, cols)) orth(g + momentum m)
  *
  * The factor gives updates the size of AdamW's, which makes learning rates those of AdamW (Liu
- * et al. 2025, Muon is scalable for LLM training, Eq. 4).  `room` has nvdp__muon_room floats for
+ * et al. 2025, Muon is scalable for LLM training, Eq. 4).  `scratch` has nvdp__muon_scratch floats for
  * each of the device's threads. */
 void nvdp__muon_step(const struct nvdp__device *dev, const struct nvdp__muon *opt, size_t matrices,
-                     const struct nvdp__matrix *matrix, float *room, const float *g, float *m,
+                     const struct nvdp__matrix *matrix, float *scratch, const float *g, float *m,
                      float *x);
 
 #endif

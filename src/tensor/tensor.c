@@ -2,7 +2,7 @@
 
 #include "tensor/kernels.h"
 #include "tensor/ops.h"
-#include <assert.h>
+#include <omp.h>
 #include <stdlib.h>
 
 const char *nvdp_precision_name(enum nvdp_precision precision) {
@@ -55,6 +55,15 @@ void nvdp__download(const struct nvdp__device *dev, size_t n, const float *tenso
 }
 
 /* ---- tensors ---- */
+
+bool nvdp__is_tensor(struct nvdp__tensor x) {
+    return x.data != NULL;
+}
+
+struct nvdp__tensor nvdp__with_rows(struct nvdp__tensor x, size_t rows) {
+    x.rows = rows;
+    return x;
+}
 
 struct nvdp__tensor nvdp__f32(size_t rows, size_t cols, const float *data) {
     union {
@@ -111,6 +120,18 @@ void nvdp__convert(const struct nvdp__device *dev, struct nvdp__tensor x, struct
                     to + b * NVDP__BLOCK);
 }
 
+/* ---- threads of the libraries below ---- */
+
+int nvdp__threads_set(int threads) {
+    int before = omp_get_max_threads();
+    if (before != threads && !omp_in_parallel()) omp_set_num_threads(threads);
+    return before;
+}
+
+void nvdp__threads_restore(int before) {
+    if (before != omp_get_max_threads()) omp_set_num_threads(before);
+}
+
 /* ---- arena ---- */
 
 enum { LINE = 16 }; /* floats in 64 bytes */
@@ -122,9 +143,8 @@ static size_t whole_lines(size_t n) {
 float *nvdp__arena_take(struct nvdp__arena *arena, size_t n) {
     size_t start = arena->used;
     arena->used += whole_lines(n);
-    if (arena->base == NULL) return NULL;
-    assert(arena->used <= arena->capacity);
-    return arena->base + start;
+    bool fits = arena->used + arena->scratch[0] + arena->scratch[1] <= arena->capacity;
+    return arena->base != NULL && fits ? arena->base + start : NULL;
 }
 
 static size_t tensor_floats(const struct nvdp__device *dev, enum nvdp__type type, size_t rows,
@@ -152,6 +172,13 @@ nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *a
     arena->capacity = floats;
     arena->used = 0;
     return NVDP_OK;
+}
+
+nvdp_status nvdp__arena_check(struct nvdp_context *ctx, const struct nvdp__arena *arena) {
+    size_t floats = nvdp__arena_floats(arena);
+    if (floats <= arena->capacity) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_STATE, "a plan took %zu floats, of which %zu had been measured",
+                      floats, arena->capacity);
 }
 
 void nvdp__arena_release(struct nvdp__arena *arena) {

@@ -34,6 +34,13 @@ void nvdp__weights_changed(const struct nvdp__device *dev);
  * end of a pass: out of memory in the library behind bfloat16 products. */
 nvdp_status nvdp__device_status(const struct nvdp__device *dev);
 
+/* The libraries below take as many threads as OpenMP says on the calling thread, which is the
+ * caller's to set.  Around calls of theirs it is `threads`; returns what it was, for
+ * nvdp__threads_restore.  Inside a parallel region, where products take one thread, nothing
+ * changes. */
+int nvdp__threads_set(int threads);
+void nvdp__threads_restore(int before);
+
 void nvdp__upload(const struct nvdp__device *dev, size_t n, const float *host, float *tensor);
 void nvdp__download(const struct nvdp__device *dev, size_t n, const float *tensor, float *host);
 
@@ -53,14 +60,9 @@ struct nvdp__tensor {
 
 /* [rows, cols] end to end. */
 struct nvdp__tensor nvdp__f32(size_t rows, size_t cols, const float *data);
-static inline bool nvdp__is_tensor(struct nvdp__tensor x) {
-    return x.data != NULL;
-}
+bool nvdp__is_tensor(struct nvdp__tensor x);
 /* The first `rows` rows: of a batch in what was planned for the largest. */
-static inline struct nvdp__tensor nvdp__with_rows(struct nvdp__tensor x, size_t rows) {
-    x.rows = rows;
-    return x;
-}
+struct nvdp__tensor nvdp__with_rows(struct nvdp__tensor x, size_t rows);
 /* Rows [first, first + rows), and columns [first, first + cols). */
 struct nvdp__tensor nvdp__row_slice(struct nvdp__tensor x, size_t first, size_t rows);
 struct nvdp__tensor nvdp__col_slice(struct nvdp__tensor x, size_t first, size_t cols);
@@ -84,8 +86,7 @@ struct nvdp__arena {
     size_t scratch[2]; /* floats wanted by nvdp__dense_plan: inputs, gradients */
 };
 
-/* n floats, 64-byte aligned; NULL while measuring.  Never fails: the second plan repeats the first.
- */
+/* n floats, 64-byte aligned; NULL while measuring, and past the end, which nvdp__arena_check tells. */
 float *nvdp__arena_take(struct nvdp__arena *arena, size_t n);
 /* [rows, cols] of a type, with padded rows. */
 struct nvdp__tensor nvdp__arena_tensor(struct nvdp__arena *arena, const struct nvdp__device *dev,
@@ -94,6 +95,8 @@ struct nvdp__tensor nvdp__arena_tensor(struct nvdp__arena *arena, const struct n
 size_t nvdp__arena_floats(const struct nvdp__arena *arena);
 /* Allocates them and rewinds, so that the plan can be repeated. */
 nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *arena);
+/* After the second plan: NVDP_ERR_STATE where it took more than the first, and the step must not run. */
+nvdp_status nvdp__arena_check(struct nvdp_context *ctx, const struct nvdp__arena *arena);
 void nvdp__arena_release(struct nvdp__arena *arena);
 
 #endif

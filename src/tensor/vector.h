@@ -64,6 +64,30 @@ NVDP__INLINE float nvdp__bits_float(uint32_t bits) {
     return x;
 }
 
+/* Floats in 64 bytes. */
+enum { NVDP__LINE = 16 };
+
+/* Rows of scores are worked on in whole vectors, up to a stride that is a multiple of 16: past n_k they hold
+ * the score -inf, hence the probability 0. */
+NVDP__INLINE size_t nvdp__whole_lines(size_t ld) {
+    return ld / NVDP__LINE * NVDP__LINE; /* ld itself, said so that the compiler knows */
+}
+
+/* Floats as integers of the same order (NaN outermost), and back: compilers vectorise only integer
+ * maxima, because their order is free. */
+NVDP__INLINE int32_t nvdp__ordered_bits(int32_t bits) {
+    return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
+NVDP__INLINE float nvdp__row_max(size_t ld, const float *s) {
+    int32_t highest = INT32_MIN;
+    for (size_t j = 0; j < ld; j++) {
+        int32_t key = nvdp__ordered_bits((int32_t)nvdp__float_bits(s[j]));
+        highest = key > highest ? key : highest;
+    }
+    return nvdp__bits_float((uint32_t)nvdp__ordered_bits(highest));
+}
+
 /* exp(x): relative error below 2e-7 for results that are normal numbers; subnormal results are
  * rounded to their grid; 0 and inf at the ends; NaN stays NaN. x = n ln 2 + r with |r| <= ln(2)/2;
  * exp(r) by a polynomial (Cephes); 2^n in two factors, so that neither end leaves the exponent's

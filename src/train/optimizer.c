@@ -62,7 +62,7 @@ nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__
     optimizer->v = nvdp__calloc(ctx, params->total, sizeof *optimizer->v);
     if (optimizer->m == NULL || optimizer->v == NULL) goto cleanup;
     NVDP_TRY(make_spans(optimizer, ctx, params));
-    size_t room = nvdp__muon_room(optimizer->matrices, optimizer->matrix);
+    size_t room = nvdp__muon_scratch(optimizer->matrices, optimizer->matrix);
     optimizer->part = nvdp__calloc(ctx, optimizer->spans, sizeof *optimizer->part);
     optimizer->room =
         nvdp__calloc(ctx, room * (size_t)nvdp_context_threads(ctx) + 1, sizeof(float));

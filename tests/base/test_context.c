@@ -29,14 +29,17 @@ Test(context, default_threads_are_the_available_processors) {
     cr_assert_eq(nvdp_context_create(NULL), NVDP_ERR_ARGUMENT);
 }
 
-Test(context, threads_have_a_range_and_reach_openmp) {
+/* The caller's own OpenMP loops keep their number of threads. */
+Test(context, threads_have_a_range_and_leave_openmp_alone) {
     struct nvdp_context *ctx = support_context();
     cr_assert_eq(nvdp_context_set_threads(ctx, 0), NVDP_ERR_ARGUMENT);
     cr_assert_eq(nvdp_context_set_threads(ctx, 1025), NVDP_ERR_ARGUMENT);
     cr_assert_str_eq(nvdp_context_error(ctx), "threads: expected 1 to 1024, found 1025");
     cr_assert_eq(nvdp_context_threads(ctx), 2);
+    int before = omp_get_max_threads();
     cr_assert_eq(nvdp_context_set_threads(ctx, 3), NVDP_OK);
-    cr_assert_eq(omp_get_max_threads(), 3);
+    cr_assert_eq(nvdp_context_threads(ctx), 3);
+    cr_assert_eq(omp_get_max_threads(), before);
     nvdp_context_free(ctx);
 }
 

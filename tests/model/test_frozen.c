@@ -30,36 +30,36 @@ static struct nvdp__model_info info_for(enum nvdp_method method, size_t width,
     return info;
 }
 
-struct house {
+struct fixture {
     struct nvdp_context *ctx;
     struct nvdp_model *model;
     struct nvdp__batch *batch;
     struct nvdp__prefix *prefix;
 };
 
-static struct house open_house(enum nvdp_method method, size_t width, size_t frozen) {
-    struct house house = {.ctx = support_context()};
-    struct nvdp__model_info info = info_for(method, width, house.ctx);
-    cr_assert_eq(nvdp__model_build(house.ctx, &info, true, &house.model), NVDP_OK, "%s",
-                 nvdp_context_error(house.ctx));
-    nvdp__model_initialise(house.model, 5);
-    cr_assert_eq(nvdp__model_initialise_bottleneck(house.model, NULL, 5), NVDP_OK);
+static struct fixture open_fixture(enum nvdp_method method, size_t width, size_t frozen) {
+    struct fixture fixture = {.ctx = support_context()};
+    struct nvdp__model_info info = info_for(method, width, fixture.ctx);
+    cr_assert_eq(nvdp__model_build(fixture.ctx, &info, true, &fixture.model), NVDP_OK, "%s",
+                 nvdp_context_error(fixture.ctx));
+    nvdp__model_initialise(fixture.model, 5);
+    cr_assert_eq(nvdp__model_initialise_bottleneck(fixture.model, NULL, 5), NVDP_OK);
     if (frozen > 0) {
-        cr_assert_eq(nvdp__model_freeze(house.model, frozen), NVDP_OK);
-        cr_assert_eq(nvdp__prefix_create(house.model, &house.prefix), NVDP_OK);
-        house.model->prefix = house.prefix;
+        cr_assert_eq(nvdp__model_freeze(fixture.model, frozen), NVDP_OK);
+        cr_assert_eq(nvdp__prefix_create(fixture.model, &fixture.prefix), NVDP_OK);
+        fixture.model->prefix = fixture.prefix;
     }
-    cr_assert_eq(nvdp__model_plan(house.model, TEXTS, LONGEST, true), NVDP_OK);
-    cr_assert_eq(nvdp__batch_create(house.ctx, TEXTS, LONGEST, &house.batch), NVDP_OK);
-    return house;
+    cr_assert_eq(nvdp__model_plan(fixture.model, TEXTS, LONGEST, true), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch), NVDP_OK);
+    return fixture;
 }
 
-static void close_house(struct house *house) {
-    house->model->prefix = NULL;
-    nvdp__prefix_free(house->prefix);
-    nvdp__batch_free(house->batch);
-    nvdp_model_free(house->model);
-    nvdp_context_free(house->ctx);
+static void close_fixture(struct fixture *fixture) {
+    fixture->model->prefix = NULL;
+    nvdp__prefix_free(fixture->prefix);
+    nvdp__batch_free(fixture->batch);
+    nvdp_model_free(fixture->model);
+    nvdp_context_free(fixture->ctx);
 }
 
 /* Texts first, first + 1, ..., each always the same: 3 to LONGEST tokens. */
@@ -86,21 +86,22 @@ static void fill(struct nvdp__batch *batch, size_t first, size_t texts) {
 }
 
 /* One pass forward and back without dropout. */
-static void gradients(struct house *house) {
-    struct nvdp_model *model = house->model;
+static void gradients(struct fixture *fixture) {
+    struct nvdp_model *model = fixture->model;
     struct nvdp__pass pass = {.training = true, .first_layer = nvdp__model_first_layer(model)};
     struct nvdp__draw draw = {
         .noise = {.seed = 9}, .gauss = NVDP__PURPOSE_GAUSS, .gamma = NVDP__PURPOSE_GAMMA};
     struct nvdp__step_losses losses;
-    fill(house->batch, 0, TEXTS);
+    fill(fixture->batch, 0, TEXTS);
     nvdp__grad_begin(&model->dev, &model->params);
-    cr_assert_eq(nvdp__model_forward(model, house->batch, &pass, &draw, 0), NVDP_OK);
-    cr_assert_eq(nvdp__model_backward(model, house->batch, &pass, 1e-2, 1e-2, 0, &losses), NVDP_OK);
+    cr_assert_eq(nvdp__model_forward(model, fixture->batch, &pass, &draw, 0), NVDP_OK);
+    cr_assert_eq(nvdp__model_backward(model, fixture->batch, &pass, 1e-2, 1e-2, 0, &losses),
+                 NVDP_OK);
 }
 
 static void upper_gradients_agree(enum nvdp_method method, size_t frozen) {
-    struct house whole = open_house(method, 32, 0);
-    struct house part = open_house(method, 32, frozen);
+    struct fixture whole = open_fixture(method, 32, 0);
+    struct fixture part = open_fixture(method, 32, frozen);
     gradients(&whole);
     gradients(&part);
     const struct nvdp__params *params = &part.model->params;
@@ -125,8 +126,8 @@ static void upper_gradients_agree(enum nvdp_method method, size_t frozen) {
                       sqrt(error), sqrt(norm));
     }
     cr_assert_eq(below, 5 + 16 * frozen); /* three tables, a LayerNorm; 16 tensors a layer */
-    close_house(&whole);
-    close_house(&part);
+    close_fixture(&whole);
+    close_fixture(&part);
 }
 
 Test(frozen, gradients_above_are_those_of_the_whole) {
@@ -137,17 +138,17 @@ Test(frozen, gradients_above_are_those_of_the_whole) {
 }
 
 Test(frozen, what_is_frozen_stays_to_the_bit) {
-    struct house house = open_house(NVDP_METHOD_NVDP, 16, 2);
-    struct nvdp__params *params = &house.model->params;
+    struct fixture fixture = open_fixture(NVDP_METHOD_NVDP, 16, 2);
+    struct nvdp__params *params = &fixture.model->params;
     float *before = malloc(params->total * sizeof *before);
     struct nvdp__optimizer optimizer = {
         .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
     double norm;
     memcpy(before, params->value, params->total * sizeof *before);
-    cr_assert_eq(nvdp__optimizer_create(house.ctx, params, &optimizer), NVDP_OK);
+    cr_assert_eq(nvdp__optimizer_create(fixture.ctx, params, &optimizer), NVDP_OK);
     for (int step = 0; step < 3; step++) {
-        gradients(&house);
-        cr_assert_eq(nvdp__optimizer_step(&optimizer, &house.model->dev, params, 1, &norm),
+        gradients(&fixture);
+        cr_assert_eq(nvdp__optimizer_step(&optimizer, &fixture.model->dev, params, 1, &norm),
                      NVDP_OK);
     }
     for (size_t i = 0; i < params->count; i++) {
@@ -161,20 +162,20 @@ Test(frozen, what_is_frozen_stays_to_the_bit) {
     }
     nvdp__optimizer_release(&optimizer);
     free(before);
-    close_house(&house);
+    close_fixture(&fixture);
 }
 
 /* States of all texts, computed `group` texts at a time. */
-static float *states(struct house *house, size_t group, size_t width) {
-    fill(house->batch, 0, TEXTS);
-    float *all = malloc(house->batch->tokens * width * sizeof *all);
+static float *states(struct fixture *fixture, size_t group, size_t width) {
+    fill(fixture->batch, 0, TEXTS);
+    float *all = malloc(fixture->batch->tokens * width * sizeof *all);
     size_t at = 0;
     for (size_t first = 0; first < TEXTS; first += group) {
-        fill(house->batch, first, group < TEXTS - first ? group : TEXTS - first);
-        cr_assert_eq(nvdp__prefix_fill(house->prefix, house->batch), NVDP_OK);
-        size_t n = house->batch->tokens * width;
-        nvdp__download(&house->model->dev, n, house->model->cache.hidden[house->prefix->layers],
-                       all + at);
+        fill(fixture->batch, first, group < TEXTS - first ? group : TEXTS - first);
+        cr_assert_eq(nvdp__prefix_fill(fixture->prefix, fixture->batch), NVDP_OK);
+        size_t n = fixture->batch->tokens * width;
+        nvdp__download(&fixture->model->dev, n,
+                       fixture->model->cache.hidden[fixture->prefix->layers], all + at);
         at += n;
     }
     return all;
@@ -183,29 +184,29 @@ static float *states(struct house *house, size_t group, size_t width) {
 Test(frozen, a_text_s_states_are_the_same_bits_in_every_batch) {
     const size_t widths[] = {16, 24, 64, 160};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-        struct house house = open_house(NVDP_METHOD_BASE, widths[w], LAYERS);
-        float *want = states(&house, TEXTS, widths[w]);
-        fill(house.batch, 0, TEXTS);
-        size_t bytes = house.batch->tokens * widths[w] * sizeof *want;
+        struct fixture fixture = open_fixture(NVDP_METHOD_BASE, widths[w], LAYERS);
+        float *want = states(&fixture, TEXTS, widths[w]);
+        fill(fixture.batch, 0, TEXTS);
+        size_t bytes = fixture.batch->tokens * widths[w] * sizeof *want;
         for (size_t group = 1; group < TEXTS; group += 2) {
-            float *got = states(&house, group, widths[w]);
+            float *got = states(&fixture, group, widths[w]);
             cr_assert_arr_eq(got, want, bytes, "width %zu, %zu at a time", widths[w], group);
             free(got);
         }
         free(want);
-        close_house(&house);
+        close_fixture(&fixture);
     }
 }
 
 Test(frozen, only_layers_that_exist) {
-    struct house house = open_house(NVDP_METHOD_BASE, 16, 0);
-    size_t all = house.model->info.parameters;
-    cr_assert_eq(nvdp__model_freeze(house.model, 0), NVDP_ERR_ARGUMENT);
-    cr_assert_eq(nvdp__model_freeze(house.model, LAYERS + 1), NVDP_ERR_ARGUMENT);
-    cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "expected 1 to the model's 3"));
-    cr_assert_eq(house.model->info.parameters, all);
-    cr_assert_eq(nvdp__model_freeze(house.model, LAYERS), NVDP_OK);
+    struct fixture fixture = open_fixture(NVDP_METHOD_BASE, 16, 0);
+    size_t all = fixture.model->info.parameters;
+    cr_assert_eq(nvdp__model_freeze(fixture.model, 0), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp__model_freeze(fixture.model, LAYERS + 1), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(fixture.ctx), "expected 1 to the model's 3"));
+    cr_assert_eq(fixture.model->info.parameters, all);
+    cr_assert_eq(nvdp__model_freeze(fixture.model, LAYERS), NVDP_OK);
     /* pooler and classifier are left */
-    cr_assert_eq(house.model->info.parameters, 16 * 16 + 16 + 2 * 16 + 2);
-    close_house(&house);
+    cr_assert_eq(fixture.model->info.parameters, 16 * 16 + 16 + 2 * 16 + 2);
+    close_fixture(&fixture);
 }

@@ -13,7 +13,7 @@ static const struct nvdp__mechanism *none(void) {
     return nvdp__method_mechanism(NVDP_METHOD_BASE);
 }
 
-struct house {
+struct fixture {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
     struct nvdp__params params;
@@ -25,9 +25,9 @@ struct house {
     float hidden[TOKENS * WIDTH];
 };
 
-static void build(struct house *house) {
-    *house = (struct house){.ctx = support_context(), .offset = {0, 3, 5}};
-    house->dev = nvdp__device_cpu(house->ctx);
+static void build(struct fixture *fixture) {
+    *fixture = (struct fixture){.ctx = support_context(), .offset = {0, 3, 5}};
+    fixture->dev = nvdp__device_cpu(fixture->ctx);
     struct nvdp_bert_config bert = nvdp_bert_config_default();
     bert.hidden_size = WIDTH;
     bert.num_attention_heads = 2;
@@ -35,42 +35,45 @@ static void build(struct house *house) {
     bert.num_hidden_layers = 1;
     bert.vocab_size = 10;
     bert.max_position_embeddings = 8;
-    nvdp__params_init(&house->params, house->ctx);
-    cr_assert_eq(nvdp__bert_declare(&house->bert, &bert, true, &house->params), NVDP_OK);
-    cr_assert_eq(none()->create(NULL, house->ctx, &house->bert, NULL, &house->params, &house->self),
-                 NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);
-    for (size_t i = 0; i < house->params.count; i++) {
-        nvdp__params_normal(&house->dev, &house->params, i, 0.4, 5);
+    nvdp__params_init(&fixture->params, fixture->ctx);
+    cr_assert_eq(nvdp__bert_declare(&fixture->bert, &bert, true, &fixture->params), NVDP_OK);
+    cr_assert_eq(
+        none()->create(NULL, fixture->ctx, &fixture->bert, NULL, &fixture->params, &fixture->self),
+        NVDP_OK);
+    cr_assert_eq(nvdp__params_allocate(&fixture->params, true), NVDP_OK);
+    for (size_t i = 0; i < fixture->params.count; i++) {
+        nvdp__params_normal(&fixture->dev, &fixture->params, i, 0.4, 5);
     }
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(none()->plan(house->self, &house->dev, TOKENS, TEXTS, 3, true, &house->arena),
-                     NVDP_OK);
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(house->ctx, &house->arena), NVDP_OK);
+        cr_assert_eq(
+            none()->plan(fixture->self, &fixture->dev, TOKENS, TEXTS, 3, true, &fixture->arena),
+            NVDP_OK);
+        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(fixture->ctx, &fixture->arena), NVDP_OK);
     }
-    house->batch = (struct nvdp__batch){
-        .texts = TEXTS, .tokens = TOKENS, .longest = 3, .offset = house->offset};
+    fixture->batch = (struct nvdp__batch){
+        .texts = TEXTS, .tokens = TOKENS, .longest = 3, .offset = fixture->offset};
     struct nvdp__noise noise = {.seed = 12};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    nvdp__stream_normals(&stream, TOKENS * WIDTH, house->hidden);
+    nvdp__stream_normals(&stream, TOKENS * WIDTH, fixture->hidden);
 }
 
-static void demolish(struct house *house) {
-    none()->release(house->self);
-    nvdp__arena_release(&house->arena);
-    nvdp__bert_release(&house->bert);
-    nvdp__params_release(&house->params);
-    nvdp_context_free(house->ctx);
+static void release(struct fixture *fixture) {
+    none()->release(fixture->self);
+    nvdp__arena_release(&fixture->arena);
+    nvdp__bert_release(&fixture->bert);
+    nvdp__params_release(&fixture->params);
+    nvdp_context_free(fixture->ctx);
 }
 
 /* sum_b (1 + i) tanh(W h_first + b)_i in double. */
-static double loss(struct house *house, const double *w, const double *b, const double *hidden) {
+static double loss(struct fixture *fixture, const double *w, const double *b,
+                   const double *hidden) {
     double total = 0;
     for (size_t t = 0; t < TEXTS; t++) {
         for (size_t i = 0; i < WIDTH; i++) {
             double y = b[i];
             for (size_t k = 0; k < WIDTH; k++) {
-                y += w[i * WIDTH + k] * hidden[(size_t)house->offset[t] * WIDTH + k];
+                y += w[i * WIDTH + k] * hidden[(size_t)fixture->offset[t] * WIDTH + k];
             }
             total += (double)(1 + i) * tanh(y);
         }
@@ -79,72 +82,74 @@ static double loss(struct house *house, const double *w, const double *b, const 
 }
 
 struct point {
-    struct house *house;
+    struct fixture *fixture;
     double w[WIDTH * WIDTH], b[WIDTH], hidden[TOKENS * WIDTH];
 };
 
 static double loss_at(void *user) {
     struct point *at = user;
-    return loss(at->house, at->w, at->b, at->hidden);
+    return loss(at->fixture, at->w, at->b, at->hidden);
 }
 
 Test(none, pooler_and_gradients) {
-    struct house house;
-    build(&house);
+    struct fixture fixture;
+    build(&fixture);
     float *pooled = NULL;
-    cr_assert_eq(none()->forward(
-                     house.self,
-                     &(struct nvdp__encoded){&house.dev, &house.params, &house.batch, house.hidden},
-                     NULL, &pooled),
+    cr_assert_eq(none()->forward(fixture.self,
+                                 &(struct nvdp__encoded){&fixture.dev, &fixture.params,
+                                                         &fixture.batch, fixture.hidden},
+                                 NULL, &pooled),
                  NVDP_OK);
-    cr_expect_eq(none()->width(house.self), WIDTH);
-    struct point at = {.house = &house};
+    cr_expect_eq(none()->width(fixture.self), WIDTH);
+    struct point at = {.fixture = &fixture};
     double total = 0;
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
-        at.w[i] = nvdp__value(&house.params, house.bert.pooler.weight)[i];
+        at.w[i] = nvdp__value(&fixture.params, fixture.bert.pooler.weight)[i];
     }
     for (size_t i = 0; i < WIDTH; i++) {
-        at.b[i] = nvdp__value(&house.params, house.bert.pooler.bias)[i];
+        at.b[i] = nvdp__value(&fixture.params, fixture.bert.pooler.bias)[i];
     }
     double loss_g[TEXTS] = {1, 1}, loss_d[TEXTS] = {1, 1};
     float d_pooled[TEXTS * WIDTH], d_hidden[TOKENS * WIDTH];
     for (size_t i = 0; i < TOKENS * WIDTH; i++) {
-        at.hidden[i] = house.hidden[i];
+        at.hidden[i] = fixture.hidden[i];
     }
     for (size_t i = 0; i < TEXTS * WIDTH; i++) {
         d_pooled[i] = (float)(1 + i % WIDTH);
         total += d_pooled[i] * pooled[i];
     }
     cr_expect_float_eq(total, loss_at(&at), 1e-4);
-    none()->backward(house.self,
-                     &(struct nvdp__encoded){&house.dev, &house.params, &house.batch, house.hidden},
-                     &(struct nvdp__penalty){0, 0, loss_g, loss_d}, d_pooled, d_hidden);
+    none()->backward(
+        fixture.self,
+        &(struct nvdp__encoded){&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden},
+        &(struct nvdp__penalty){0, 0, loss_g, loss_d}, d_pooled, d_hidden);
     cr_expect(loss_g[1] == 0 && loss_d[1] == 0);
     support_expect_gradient("w", loss_at, &at, WIDTH * WIDTH,
-                            nvdp__grad(&house.params, house.bert.pooler.weight), at.w, 1e-5);
+                            nvdp__grad(&fixture.params, fixture.bert.pooler.weight), at.w, 1e-5);
     support_expect_gradient("b", loss_at, &at, WIDTH,
-                            nvdp__grad(&house.params, house.bert.pooler.bias), at.b, 1e-5);
+                            nvdp__grad(&fixture.params, fixture.bert.pooler.bias), at.b, 1e-5);
     support_expect_gradient("hidden", loss_at, &at, TOKENS * WIDTH, d_hidden, at.hidden, 1e-5);
-    demolish(&house);
+    release(&fixture);
 }
 
 Test(none, has_nothing_private) {
-    struct house house;
-    build(&house);
+    struct fixture fixture;
+    build(&fixture);
     float *pooled = NULL;
     struct nvdp__sample sample;
-    cr_assert_eq(none()->forward(
-                     house.self,
-                     &(struct nvdp__encoded){&house.dev, &house.params, &house.batch, house.hidden},
-                     NULL, &pooled),
+    cr_assert_eq(none()->forward(fixture.self,
+                                 &(struct nvdp__encoded){&fixture.dev, &fixture.params,
+                                                         &fixture.batch, fixture.hidden},
+                                 NULL, &pooled),
                  NVDP_OK);
-    none()->sample(house.self, &sample);
+    none()->sample(fixture.self, &sample);
     cr_expect_eq(sample.rows, 0);
-    cr_expect_eq(none()->posterior(house.self, 0, NULL), NVDP_ERR_ARGUMENT);
-    cr_expect_str_eq(nvdp_context_error(house.ctx), "method base has no posterior");
-    cr_expect_eq(none()->forward_sample(house.self, &house.dev, &house.params, &sample, &pooled),
-                 NVDP_ERR_ARGUMENT);
-    demolish(&house);
+    cr_expect_eq(none()->posterior(fixture.self, 0, NULL), NVDP_ERR_ARGUMENT);
+    cr_expect_str_eq(nvdp_context_error(fixture.ctx), "method base has no posterior");
+    cr_expect_eq(
+        none()->forward_sample(fixture.self, &fixture.dev, &fixture.params, &sample, &pooled),
+        NVDP_ERR_ARGUMENT);
+    release(&fixture);
 }
 
 Test(none, needs_the_pooler) {

@@ -11,7 +11,7 @@
 enum { WIDTH = 16, HEADS = 4, INNER = 32, TOKENS = 9 };
 
 /* An encoder of one layer with an nvdp bottleneck on top. */
-struct house {
+struct setup {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
     struct nvdp__params params;
@@ -19,9 +19,9 @@ struct house {
     struct nvdp__nvib *nvib;
 };
 
-static void build(struct house *house, const struct nvdp__nvib_config *config) {
-    *house = (struct house){.ctx = support_context()};
-    house->dev = nvdp__device_cpu(house->ctx);
+static void build(struct setup *setup, const struct nvdp__nvib_config *config) {
+    *setup = (struct setup){.ctx = support_context()};
+    setup->dev = nvdp__device_cpu(setup->ctx);
     struct nvdp_bert_config bert = nvdp_bert_config_default();
     bert.hidden_size = WIDTH;
     bert.num_attention_heads = HEADS;
@@ -29,29 +29,29 @@ static void build(struct house *house, const struct nvdp__nvib_config *config) {
     bert.num_hidden_layers = 1;
     bert.vocab_size = 20;
     bert.max_position_embeddings = 16;
-    nvdp__params_init(&house->params, house->ctx);
-    cr_assert_eq(nvdp__bert_declare(&house->bert, &bert, false, &house->params), NVDP_OK);
+    nvdp__params_init(&setup->params, setup->ctx);
+    cr_assert_eq(nvdp__bert_declare(&setup->bert, &bert, false, &setup->params), NVDP_OK);
     void *self;
-    cr_assert_eq(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, house->ctx, &house->bert,
-                                             config, &house->params, &self),
-                 NVDP_OK, "%s", nvdp_context_error(house->ctx));
-    house->nvib = self;
-    cr_assert_eq(nvdp__params_allocate(&house->params, true), NVDP_OK);
-    nvdp__bert_initialise(&house->bert, &house->dev, &house->params, 3);
+    cr_assert_eq(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, setup->ctx, &setup->bert,
+                                             config, &setup->params, &self),
+                 NVDP_OK, "%s", nvdp_context_error(setup->ctx));
+    setup->nvib = self;
+    cr_assert_eq(nvdp__params_allocate(&setup->params, true), NVDP_OK);
+    nvdp__bert_initialise(&setup->bert, &setup->dev, &setup->params, 3);
 }
 
-static void demolish(struct house *house) {
-    nvdp__mechanism_nvdp.release(house->nvib);
-    nvdp__bert_release(&house->bert);
-    nvdp__params_release(&house->params);
-    nvdp_context_free(house->ctx);
+static void demolish(struct setup *setup) {
+    nvdp__mechanism_nvdp.release(setup->nvib);
+    nvdp__bert_release(&setup->bert);
+    nvdp__params_release(&setup->params);
+    nvdp_context_free(setup->ctx);
 }
 
-static const float *value(struct house *house, const char *name, size_t *count) {
-    size_t index = nvdp__params_find(&house->params, name);
+static const float *value(struct setup *setup, const char *name, size_t *count) {
+    size_t index = nvdp__params_find(&setup->params, name);
     cr_assert_neq(index, SIZE_MAX, "no tensor %s", name);
-    if (count != NULL) *count = house->params.entry[index].count;
-    return nvdp__value(&house->params, index);
+    if (count != NULL) *count = setup->params.entry[index].count;
+    return nvdp__value(&setup->params, index);
 }
 
 Test(init, variance_starts_inside_the_clip_set) {
@@ -59,33 +59,33 @@ Test(init, variance_starts_inside_the_clip_set) {
     config.stdev_tau = 0.1; /* log variance -4.6 */
     config.clip.logvar_min = -2;
     config.clip.logvar_max = 0;
-    struct house house;
+    struct setup setup;
     size_t count;
-    build(&house, &config);
-    cr_assert_eq(nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, 0, NULL),
+    build(&setup, &config);
+    cr_assert_eq(nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
                  NVDP_OK);
-    const float *bias = value(&house, "nvib.logvar.bias", &count);
+    const float *bias = value(&setup, "nvib.logvar.bias", &count);
     for (size_t i = 0; i < count; i++)
         cr_assert_float_eq(bias[i], -1.95, 1e-6);
-    demolish(&house);
+    demolish(&setup);
 }
 
 Test(init, full_width) {
     struct nvdp__nvib_config config = fixture_config(8);
     config.mu_tau = 0.5;
-    struct house house;
-    build(&house, &config);
-    cr_assert_eq(nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, 0, NULL),
+    struct setup setup;
+    build(&setup, &config);
+    cr_assert_eq(nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
                  NVDP_OK);
-    const float *w = value(&house, "nvib.mu.weight", NULL);
+    const float *w = value(&setup, "nvib.mu.weight", NULL);
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
         cr_expect_eq(w[i], i / WIDTH == i % WIDTH ? 0.5f : 0.0f);
     }
-    cr_expect_float_eq(value(&house, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
-    cr_expect_eq(value(&house, "nvib.logvar.weight", NULL)[3], 0);
-    cr_expect_eq(value(&house, "nvib.alpha.bias", NULL)[0], -10);
-    cr_expect_eq(value(&house, "nvib.alpha.weight", NULL)[0], 0);
-    cr_expect_eq(value(&house, "nvib.alpha.quadratic", NULL)[0], 0.25f); /* 1/(2 sqrt(4)) */
+    cr_expect_float_eq(value(&setup, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
+    cr_expect_eq(value(&setup, "nvib.logvar.weight", NULL)[3], 0);
+    cr_expect_eq(value(&setup, "nvib.alpha.bias", NULL)[0], -10);
+    cr_expect_eq(value(&setup, "nvib.alpha.weight", NULL)[0], 0);
+    cr_expect_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25f); /* 1/(2 sqrt(4)) */
     static const char *const copied[] = {"attention.self.query.weight",
                                          "attention.self.key.bias",
                                          "attention.self.value.weight",
@@ -99,17 +99,17 @@ Test(init, full_width) {
         size_t count, other;
         snprintf(from, sizeof from, "bert.encoder.layer.0.%s", copied[i]);
         snprintf(to, sizeof to, "nvdp.%s", copied[i]);
-        const float *x = value(&house, from, &count);
-        const float *y = value(&house, to, &other);
+        const float *x = value(&setup, from, &count);
+        const float *y = value(&setup, to, &other);
         cr_assert_eq(count, other);
         cr_expect_eq(memcmp(x, y, count * sizeof *x), 0, "%s", to);
     }
-    for (size_t i = 0; i < house.params.count; i++) {
-        const struct nvdp__param *entry = &house.params.entry[i];
+    for (size_t i = 0; i < setup.params.count; i++) {
+        const struct nvdp__param *entry = &setup.params.entry[i];
         if (strncmp(entry->name, "nv", 2) != 0) continue;
         cr_expect(entry->flags & NVDP__PARAM_OPTIONAL, "%s", entry->name);
     }
-    demolish(&house);
+    demolish(&setup);
 }
 
 /* p < d: rows of W_mu orthogonal, of one length, and spanning what the hidden states vary in; the
@@ -118,9 +118,9 @@ Test(init, principal_directions) {
     enum { P = 4, ROWS = 200 };
     struct nvdp__nvib_config config = fixture_config(8);
     config.latent_dim = P;
-    struct house house;
-    build(&house, &config);
-    cr_expect_eq(house.nvib->block.inner, 4 * P);
+    struct setup setup;
+    build(&setup, &config);
+    cr_expect_eq(setup.nvib->block.inner, 4 * P);
     /* Rows: a mean, strong factors in 4 random directions, weak noise elsewhere. */
     float *hidden = calloc(ROWS * WIDTH, sizeof *hidden);
     float factor[P * WIDTH], load[P], noise_row[WIDTH];
@@ -138,9 +138,9 @@ Test(init, principal_directions) {
         }
     }
     cr_assert_eq(
-        nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, ROWS, hidden),
+        nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
         NVDP_OK);
-    const float *w = value(&house, "nvib.mu.weight", NULL);
+    const float *w = value(&setup, "nvib.mu.weight", NULL);
     double unit = 1;
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j < P; j++) {
@@ -152,7 +152,7 @@ Test(init, principal_directions) {
             cr_expect_float_eq(dot / unit, i == j, 1e-5);
         }
     }
-    const float *b = value(&house, "nvib.mu.bias", NULL);
+    const float *b = value(&setup, "nvib.mu.bias", NULL);
     double mean[P] = {0}, square = 0;
     for (size_t i = 0; i < P; i++) {
         for (size_t r = 0; r < ROWS; r++) {
@@ -179,14 +179,14 @@ Test(init, principal_directions) {
         }
         cr_expect_float_eq(inside / norm, 1, 1e-4);
     }
-    cr_expect_float_eq(value(&house, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
+    cr_expect_float_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
     hidden[5 * WIDTH] = NAN;
     cr_expect_eq(
-        nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, ROWS, hidden),
+        nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
         NVDP_ERR_NUMERIC);
-    cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "row 5"));
+    cr_expect_not_null(strstr(nvdp_context_error(setup.ctx), "row 5"));
     free(hidden);
-    demolish(&house);
+    demolish(&setup);
 }
 
 /* Few directions of many are found by iteration: variances 1, 1/2, 1/4, ... along known orthonormal
@@ -288,10 +288,10 @@ Test(init, out_of_memory) {
 }
 
 /* Ordinary attention over the tokens, no residual: the layer that the block becomes (next test). */
-static void ordinary(struct house *house, size_t n, const float *x, float *u) {
-    const struct nvdp__block *b = &house->nvib->block;
-    const struct nvdp__params *params = &house->params;
-    const struct nvdp__device *dev = &house->dev;
+static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
+    const struct nvdp__block *b = &setup->nvib->block;
+    const struct nvdp__params *params = &setup->params;
+    const struct nvdp__device *dev = &setup->dev;
     float q[TOKENS * WIDTH], k[TOKENS * WIDTH], v[TOKENS * WIDTH], context[TOKENS * WIDTH];
     float lse[TOKENS * HEADS], mean[TOKENS], rstd[TOKENS], wide[TOKENS * INNER];
     static const struct nvdp__dense *dense[3];
@@ -344,21 +344,21 @@ Test(init, the_block_starts_as_ordinary_attention) {
     config.alpha_tau = 17;
     config.length_policy = NVDP_LENGTH_PUBLIC;
     config.pool = NVDP_POOL_FIRST;
-    struct house house;
-    build(&house, &config);
-    for (size_t i = 0; i < house.params.count; i++) { /* sharper attention than 0.02 gives */
-        const struct nvdp__param *entry = &house.params.entry[i];
+    struct setup setup;
+    build(&setup, &config);
+    for (size_t i = 0; i < setup.params.count; i++) { /* sharper attention than 0.02 gives */
+        const struct nvdp__param *entry = &setup.params.entry[i];
         if (strstr(entry->name, "LayerNorm") == NULL)
-            nvdp__params_normal(&house.dev, &house.params, i, 0.4, 6);
+            nvdp__params_normal(&setup.dev, &setup.params, i, 0.4, 6);
     }
-    cr_assert_eq(nvdp__mechanism_nvdp.initialise(house.nvib, &house.dev, &house.params, 1, 0, NULL),
+    cr_assert_eq(nvdp__mechanism_nvdp.initialise(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
                  NVDP_OK);
     struct nvdp__arena arena = {0};
     for (int pass = 0; pass < 2; pass++) {
         cr_assert_eq(
-            nvdp__mechanism_nvdp.plan(house.nvib, &house.dev, TOKENS, 1, TOKENS, false, &arena),
+            nvdp__mechanism_nvdp.plan(setup.nvib, &setup.dev, TOKENS, 1, TOKENS, false, &arena),
             NVDP_OK);
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(house.ctx, &arena), NVDP_OK);
+        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(setup.ctx, &arena), NVDP_OK);
     }
     float x[TOKENS * WIDTH], want[TOKENS * WIDTH];
     struct nvdp__noise noise = {.seed = 12};
@@ -371,15 +371,15 @@ Test(init, the_block_starts_as_ordinary_attention) {
     struct nvdp__draw draw = fixture_draw(1, 0);
     float *pooled;
     cr_assert_eq(nvdp__mechanism_nvdp.forward(
-                     house.nvib, &(struct nvdp__encoded){&house.dev, &house.params, &batch, x},
+                     setup.nvib, &(struct nvdp__encoded){&setup.dev, &setup.params, &batch, x},
                      &draw, &pooled),
                  NVDP_OK);
-    ordinary(&house, TOKENS, x, want);
+    ordinary(&setup, TOKENS, x, want);
     double first[WIDTH];
     for (size_t i = 0; i < WIDTH; i++) {
         first[i] = want[i];
     }
     cr_expect_lt(support_norm_error(WIDTH, pooled, first), 1e-3);
     nvdp__arena_release(&arena);
-    demolish(&house);
+    demolish(&setup);
 }

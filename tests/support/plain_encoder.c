@@ -12,6 +12,7 @@
 #define nvdp__bert_plan plain_bert_plan
 #define nvdp__bert_prefix plain_bert_prefix
 #define nvdp__pooler_plan plain_pooler_plan
+#define nvdp__dense_linear plain_dense_linear
 #define nvdp__extra_declare plain_extra_declare
 #define nvdp__extra_release plain_extra_release
 #define nvdp__extra_initialise plain_extra_initialise

@@ -1,6 +1,7 @@
 #include "bf16_test.h"
 #include "support.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,5 +101,37 @@ Test(device, out_of_memory) {
     cr_expect_eq(nvdp__device_create(ctx, &dev), NVDP_ERR_MEMORY);
     cr_expect_null(dev.bf16);
     nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
+
+/* The libraries below take the device's number of threads, whatever the calling thread's is. */
+Test(device, products_leave_the_callers_threads_alone) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    float x[4] = {1, 2, 3, 4}, y[4];
+    omp_set_num_threads(3);
+    nvdp__gemm(&dev, 1, false, nvdp__f32(2, 2, x), false, nvdp__f32(2, 2, x), 0,
+               nvdp__f32(2, 2, y));
+    cr_expect_float_eq(y[0], 7, 1e-6);
+    cr_expect_eq(omp_get_max_threads(), 3);
+    int before = nvdp__threads_set(dev.threads);
+    cr_expect_eq(omp_get_max_threads(), 2);
+    nvdp__threads_restore(before);
+    cr_expect_eq(omp_get_max_threads(), 3);
+    nvdp_context_free(ctx);
+}
+
+Test(device, a_plan_beyond_what_was_measured_is_an_error) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__arena arena = {0};
+    nvdp__arena_take(&arena, 20);
+    cr_assert_eq(nvdp__arena_allocate(ctx, &arena), NVDP_OK);
+    cr_expect_not_null(nvdp__arena_take(&arena, 20));
+    cr_expect_eq(nvdp__arena_check(ctx, &arena), NVDP_OK);
+    cr_expect_null(nvdp__arena_take(&arena, 1));
+    cr_expect_eq(nvdp__arena_check(ctx, &arena), NVDP_ERR_STATE);
+    cr_expect_str_eq(nvdp_context_error(ctx),
+                     "a plan took 48 floats, of which 32 had been measured");
+    nvdp__arena_release(&arena);
     nvdp_context_free(ctx);
 }

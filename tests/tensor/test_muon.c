@@ -48,7 +48,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static float *room_for(size_t rows, size_t cols) {
     const struct nvdp__matrix matrix = {.rows = rows, .cols = cols};
-    return test_zeros(2 * nvdp__muon_room(1, &matrix)); /* of two threads */
+    return test_zeros(2 * nvdp__muon_scratch(1, &matrix)); /* of two threads */
 }
 
 /* Five cubed products in float32, whose iteration multiplies errors by up to 3.4 a step: 3.4^5 *
@@ -147,7 +147,7 @@ Test(muon, steps_as_a_loop_in_double) {
             expected(&opt, &matrix[i], g, m64, x64);
         for (size_t d = 0; d < DEVICES; d++)
             nvdp__muon_step(&test_devices[d], &opt, MATRICES, matrix,
-                            test_zeros(2 * nvdp__muon_room(MATRICES, matrix)), g, m[d], x[d]);
+                            test_zeros(2 * nvdp__muon_scratch(MATRICES, matrix)), g, m[d], x[d]);
     }
     for (size_t d = 0; d < DEVICES; d++) {
         test_close("m", TOTAL, m[d], m64, FLOAT_TOLERANCE);

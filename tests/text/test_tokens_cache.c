@@ -26,7 +26,7 @@ static void take(enum nvdp_log_level level, const char *message, void *user) {
     snprintf(notices->last, sizeof notices->last, "%s", message);
 }
 
-struct house {
+struct fixture {
     struct nvdp_context *ctx;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp_dataset_config config;
@@ -34,50 +34,50 @@ struct house {
     char cache[512];
 };
 
-static void open_house(struct house *house) {
-    *house = (struct house){.ctx = support_context()};
-    nvdp_context_set_log(house->ctx, take, &house->notices);
-    house->tokenizer = text_tiny(house->ctx);
+static void open_fixture(struct fixture *fixture) {
+    *fixture = (struct fixture){.ctx = support_context()};
+    nvdp_context_set_log(fixture->ctx, take, &fixture->notices);
+    fixture->tokenizer = text_tiny(fixture->ctx);
     text_file("train.tsv", sst2);
-    house->config = text_config(NVDP_TASK_SST2);
-    snprintf(house->cache, sizeof house->cache, "%s", support_scratch_path("deep/cache"));
-    house->config.cache = house->cache;
+    fixture->config = text_config(NVDP_TASK_SST2);
+    snprintf(fixture->cache, sizeof fixture->cache, "%s", support_scratch_path("deep/cache"));
+    fixture->config.cache = fixture->cache;
 }
 
-static void close_house(struct house *house) {
-    nvdp_tokenizer_free(house->tokenizer);
-    nvdp_context_free(house->ctx);
+static void close_fixture(struct fixture *fixture) {
+    nvdp_tokenizer_free(fixture->tokenizer);
+    nvdp_context_free(fixture->ctx);
 }
 
-static struct nvdp_dataset *load(struct house *house) {
+static struct nvdp_dataset *load(struct fixture *fixture) {
     struct nvdp_dataset *dataset = NULL;
-    cr_assert_eq(
-        nvdp_dataset_load(house->ctx, house->tokenizer, &house->config, NVDP_SPLIT_TRAIN, &dataset),
-        NVDP_OK, "%s", nvdp_context_error(house->ctx));
+    cr_assert_eq(nvdp_dataset_load(fixture->ctx, fixture->tokenizer, &fixture->config,
+                                   NVDP_SPLIT_TRAIN, &dataset),
+                 NVDP_OK, "%s", nvdp_context_error(fixture->ctx));
     return dataset;
 }
 
 /* Files in the cache; the last one's path goes into `path` where that is not NULL. */
-static int files(const struct house *house, char path[1024]) {
-    DIR *directory = opendir(house->cache);
+static int files(const struct fixture *fixture, char path[1024]) {
+    DIR *directory = opendir(fixture->cache);
     if (directory == NULL) return 0;
     int count = 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         count++;
-        if (path != NULL) snprintf(path, 1024, "%s/%s", house->cache, entry->d_name);
+        if (path != NULL) snprintf(path, 1024, "%s/%s", fixture->cache, entry->d_name);
     }
     closedir(directory);
     return count;
 }
 
-static void same_with_and_without(struct house *house) {
-    const char *cache = house->config.cache;
-    house->config.cache = NULL;
-    struct nvdp_dataset *plain = load(house);
-    house->config.cache = cache;
+static void same_with_and_without(struct fixture *fixture) {
+    const char *cache = fixture->config.cache;
+    fixture->config.cache = NULL;
+    struct nvdp_dataset *plain = load(fixture);
+    fixture->config.cache = cache;
     for (int i = 0; i < 2; i++) { /* made, then found */
-        struct nvdp_dataset *cached = load(house);
+        struct nvdp_dataset *cached = load(fixture);
         text_same(plain, cached);
         cr_assert_str_eq(plain->task.name, cached->task.name);
         cr_assert_eq(plain->task.classes, cached->task.classes);
@@ -94,66 +94,67 @@ static void same_with_and_without(struct house *house) {
 }
 
 Test(tokens_cache, found_is_what_was_made) {
-    struct house house;
-    open_house(&house);
-    same_with_and_without(&house);
-    cr_assert_eq(files(&house, NULL), 1);
+    struct fixture fixture;
+    open_fixture(&fixture);
+    same_with_and_without(&fixture);
+    cr_assert_eq(files(&fixture, NULL), 1);
     struct stat info;
-    cr_assert_eq(stat(house.cache, &info), 0);
+    cr_assert_eq(stat(fixture.cache, &info), 0);
     cr_assert_eq(info.st_mode & 0777, 0700); /* texts can be read off tokens */
-    cr_assert_eq(house.notices.count, 0);
-    close_house(&house);
+    cr_assert_eq(fixture.notices.count, 0);
+    close_fixture(&fixture);
 }
 
 Test(tokens_cache, names_ids_pairs_and_samples) {
-    struct house house;
-    open_house(&house);
-    house.config.task = NVDP_TASK_TSV;
-    house.config.columns = (struct nvdp_task_options){"t", "u", "y", false};
+    struct fixture fixture;
+    open_fixture(&fixture);
+    fixture.config.task = NVDP_TASK_TSV;
+    fixture.config.columns = (struct nvdp_task_options){"t", "u", "y", false};
     text_file("train.tsv", "index\tt\tu\ty\n7\tthe\tcat\tno\n8\tmat\tsat .\tyes\n9\ta\tb\tno\n");
-    same_with_and_without(&house);
-    house.config.limit = 2;
-    house.config.limit_seed = 3;
-    same_with_and_without(&house);
-    house.config.max_length = 5;
-    same_with_and_without(&house);
-    house.config.columns.text_pair_column = NULL;
-    same_with_and_without(&house);
-    house.config.columns = (struct nvdp_task_options){"t", NULL, "index", true};
-    same_with_and_without(&house);
-    cr_assert_eq(files(&house, NULL), 5);
-    close_house(&house);
+    same_with_and_without(&fixture);
+    fixture.config.limit = 2;
+    fixture.config.limit_seed = 3;
+    same_with_and_without(&fixture);
+    fixture.config.max_length = 5;
+    same_with_and_without(&fixture);
+    fixture.config.columns.text_pair_column = NULL;
+    same_with_and_without(&fixture);
+    fixture.config.columns = (struct nvdp_task_options){"t", NULL, "index", true};
+    same_with_and_without(&fixture);
+    cr_assert_eq(files(&fixture, NULL), 5);
+    close_fixture(&fixture);
 }
 
 Test(tokens_cache, another_file_or_vocabulary_is_another_entry) {
-    struct house house;
-    open_house(&house);
-    same_with_and_without(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
+    same_with_and_without(&fixture);
     /* the same size, and the same second on most clocks */
     text_file("train.tsv", "sentence\tlabel\nthe cat sat\t0\nunwanted mat ,\t0\nthe the .\t1\n");
-    same_with_and_without(&house);
-    cr_assert_eq(files(&house, NULL), 2);
-    nvdp_tokenizer_free(house.tokenizer);
-    cr_assert_eq(nvdp_tokenizer_load(
-                     house.ctx, text_model("cased", tiny_vocabulary, "{\"do_lower_case\": false}"),
-                     &house.tokenizer),
-                 NVDP_OK);
-    same_with_and_without(&house);
-    cr_assert_eq(files(&house, NULL), 3);
-    close_house(&house);
+    same_with_and_without(&fixture);
+    cr_assert_eq(files(&fixture, NULL), 2);
+    nvdp_tokenizer_free(fixture.tokenizer);
+    cr_assert_eq(
+        nvdp_tokenizer_load(fixture.ctx,
+                            text_model("cased", tiny_vocabulary, "{\"do_lower_case\": false}"),
+                            &fixture.tokenizer),
+        NVDP_OK);
+    same_with_and_without(&fixture);
+    cr_assert_eq(files(&fixture, NULL), 3);
+    close_fixture(&fixture);
 }
 
 /* Every single byte wrong, and every length: found out, said, repaired. */
 Test(tokens_cache, damage_is_noticed_and_repaired) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char path[1024];
-    struct nvdp_dataset *good = load(&house);
-    cr_assert_eq(files(&house, path), 1);
+    struct nvdp_dataset *good = load(&fixture);
+    cr_assert_eq(files(&fixture, path), 1);
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
     for (off_t at = 0; at < info.st_size; at += 5) {
-        house.notices.count = 0;
+        fixture.notices.count = 0;
         int fd = open(path, O_RDWR);
         unsigned char byte = 0;
         cr_assert_eq(pread(fd, &byte, 1, at), 1);
@@ -161,64 +162,65 @@ Test(tokens_cache, damage_is_noticed_and_repaired) {
         cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
         if (at % 2 == 1) cr_assert_eq(ftruncate(fd, at), 0);
         close(fd);
-        struct nvdp_dataset *again = load(&house);
+        struct nvdp_dataset *again = load(&fixture);
         text_same(good, again);
-        cr_assert_eq(house.notices.count, 1, "byte %ld: %d notices", (long)at, house.notices.count);
-        cr_assert_not_null(strstr(house.notices.last, "made again"), "%s", house.notices.last);
+        cr_assert_eq(fixture.notices.count, 1, "byte %ld: %d notices", (long)at,
+                     fixture.notices.count);
+        cr_assert_not_null(strstr(fixture.notices.last, "made again"), "%s", fixture.notices.last);
         nvdp_dataset_free(again);
-        house.notices.count = 0;
-        nvdp_dataset_free(load(&house));
-        cr_assert_eq(house.notices.count, 0);
+        fixture.notices.count = 0;
+        nvdp_dataset_free(load(&fixture));
+        cr_assert_eq(fixture.notices.count, 0);
     }
     nvdp_dataset_free(good);
-    close_house(&house);
+    close_fixture(&fixture);
 }
 
 Test(tokens_cache, errors_and_notices_come_every_time) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     text_file("train.tsv", "sentence\tlabel\nthe cat\t1\nmat\t7\n");
     for (int i = 0; i < 2; i++) {
         struct nvdp_dataset *none = NULL;
-        cr_assert_eq(
-            nvdp_dataset_load(house.ctx, house.tokenizer, &house.config, NVDP_SPLIT_TRAIN, &none),
-            NVDP_ERR_INPUT);
+        cr_assert_eq(nvdp_dataset_load(fixture.ctx, fixture.tokenizer, &fixture.config,
+                                       NVDP_SPLIT_TRAIN, &none),
+                     NVDP_ERR_INPUT);
     }
-    house.config.skip_bad_rows = true;
+    fixture.config.skip_bad_rows = true;
     for (int i = 0; i < 2; i++) {
-        house.notices.count = 0;
-        struct nvdp_dataset *dataset = load(&house);
+        fixture.notices.count = 0;
+        struct nvdp_dataset *dataset = load(&fixture);
         cr_assert_eq(dataset->bad_rows, 1);
-        cr_assert_eq(house.notices.count, 1);
+        cr_assert_eq(fixture.notices.count, 1);
         nvdp_dataset_free(dataset);
     }
-    cr_assert_eq(files(&house, NULL), 0);
-    close_house(&house);
+    cr_assert_eq(files(&fixture, NULL), 0);
+    close_fixture(&fixture);
 }
 
 Test(tokens_cache, a_folder_that_cannot_be_made_is_a_notice) {
-    struct house house;
-    open_house(&house);
-    house.config.cache = text_file("file", "in the way");
-    struct nvdp_dataset *dataset = load(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
+    fixture.config.cache = text_file("file", "in the way");
+    struct nvdp_dataset *dataset = load(&fixture);
     cr_assert_eq(dataset->count, 3);
-    cr_assert_eq(house.notices.count, 1);
-    cr_assert_not_null(strstr(house.notices.last, "tokens are not kept"));
+    cr_assert_eq(fixture.notices.count, 1);
+    cr_assert_not_null(strstr(fixture.notices.last, "tokens are not kept"));
     nvdp_dataset_free(dataset);
-    close_house(&house);
+    close_fixture(&fixture);
 }
 
 Test(tokens_cache, several_processes_share_it) {
     enum { PROCESSES = 6 };
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     pid_t child[PROCESSES];
     for (int i = 0; i < PROCESSES; i++) {
         child[i] = fork();
         if (child[i] > 0) continue;
         struct nvdp_dataset *dataset = NULL;
-        nvdp_context_set_threads(house.ctx, 1);
-        nvdp_status status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config,
+        nvdp_context_set_threads(fixture.ctx, 1);
+        nvdp_status status = nvdp_dataset_load(fixture.ctx, fixture.tokenizer, &fixture.config,
                                                NVDP_SPLIT_TRAIN, &dataset);
         _exit(status == NVDP_OK && dataset->count == 3 ? 0 : 1);
     }
@@ -227,26 +229,26 @@ Test(tokens_cache, several_processes_share_it) {
         cr_assert_eq(waitpid(child[i], &code, 0), child[i]);
         cr_assert_eq(code, 0);
     }
-    cr_assert_eq(files(&house, NULL), 1); /* nothing half-written stays */
-    close_house(&house);
+    cr_assert_eq(files(&fixture, NULL), 1); /* nothing half-written stays */
+    close_fixture(&fixture);
 }
 
 /* An error, or a data set that merely is not kept: never half of one. */
 Test(tokens_cache, every_allocation_may_fail) {
     enum { MOST_ALLOCATIONS = 200 };
-    struct house house;
-    open_house(&house);
-    nvdp_context_set_threads(house.ctx, 1);
+    struct fixture fixture;
+    open_fixture(&fixture);
+    nvdp_context_set_threads(fixture.ctx, 1);
     for (int found = 0; found < 2; found++) {
         int failed = 0;
         for (uint64_t k = 1; k < MOST_ALLOCATIONS; k++) {
             char path[1024];
             struct nvdp_dataset *dataset = NULL;
-            if (found == 0 && files(&house, path) == 1) unlink(path);
-            nvdp__fail_allocation(house.ctx, k);
-            nvdp_status status = nvdp_dataset_load(house.ctx, house.tokenizer, &house.config,
+            if (found == 0 && files(&fixture, path) == 1) unlink(path);
+            nvdp__fail_allocation(fixture.ctx, k);
+            nvdp_status status = nvdp_dataset_load(fixture.ctx, fixture.tokenizer, &fixture.config,
                                                    NVDP_SPLIT_TRAIN, &dataset);
-            nvdp__fail_allocation(house.ctx, 0);
+            nvdp__fail_allocation(fixture.ctx, 0);
             cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
             cr_assert_eq(dataset != NULL, status == NVDP_OK);
             if (dataset != NULL) cr_assert_eq(dataset->count, 3);
@@ -254,7 +256,7 @@ Test(tokens_cache, every_allocation_may_fail) {
             nvdp_dataset_free(dataset);
         }
         cr_assert_gt(failed, 5);
-        cr_assert_eq(files(&house, NULL), 1); /* the last attempts had all they asked for */
+        cr_assert_eq(files(&fixture, NULL), 1); /* the last attempts had all they asked for */
     }
-    close_house(&house);
+    close_fixture(&fixture);
 }

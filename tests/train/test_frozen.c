@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct house {
+struct fixture {
     struct nvdp_context *ctx;
     struct task task;
     char model[600], cache[600], damaged[1024];
@@ -24,32 +24,32 @@ struct house {
 };
 
 static void take(enum nvdp_log_level level, const char *message, void *user) {
-    struct house *house = user;
+    struct fixture *fixture = user;
     if (level != NVDP_LOG_NOTICE || strstr(message, "damaged") == NULL) return;
-    house->notices++;
-    snprintf(house->damaged, sizeof house->damaged, "%s", message);
+    fixture->notices++;
+    snprintf(fixture->damaged, sizeof fixture->damaged, "%s", message);
 }
 
 /* A BERT of three layers on the task's data. */
-static void open_house(struct house *house) {
-    *house = (struct house){.ctx = support_context()};
-    house->task = task_make(house->ctx);
-    nvdp_context_set_log(house->ctx, take, house);
+static void open_fixture(struct fixture *fixture) {
+    *fixture = (struct fixture){.ctx = support_context()};
+    fixture->task = task_make(fixture->ctx);
+    nvdp_context_set_log(fixture->ctx, take, fixture);
     char vocabulary[600];
     struct nvdp_bert_config bert;
-    snprintf(house->model, sizeof house->model, "%s", support_scratch_path("three"));
-    snprintf(house->cache, sizeof house->cache, "%s", support_scratch_path("cache"));
-    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", house->task.model);
-    cr_assert_eq(nvdp_bert_config_read(house->ctx, house->task.model, &bert), NVDP_OK);
+    snprintf(fixture->model, sizeof fixture->model, "%s", support_scratch_path("three"));
+    snprintf(fixture->cache, sizeof fixture->cache, "%s", support_scratch_path("cache"));
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", fixture->task.model);
+    cr_assert_eq(nvdp_bert_config_read(fixture->ctx, fixture->task.model, &bert), NVDP_OK);
     bert.num_hidden_layers = 3;
-    cr_assert_eq(nvdp_bert_create_random(house->ctx, &bert, 4, vocabulary, house->model), NVDP_OK,
-                 "%s", nvdp_context_error(house->ctx));
+    cr_assert_eq(nvdp_bert_create_random(fixture->ctx, &bert, 4, vocabulary, fixture->model),
+                 NVDP_OK, "%s", nvdp_context_error(fixture->ctx));
 }
 
-static struct nvdp__train_options config_of(const struct house *house, const char *out) {
-    struct nvdp__train_options config = task_config(&house->task, NVDP_METHOD_NVDP, out);
-    config.model = house->model;
-    config.cache = house->cache;
+static struct nvdp__train_options config_of(const struct fixture *fixture, const char *out) {
+    struct nvdp__train_options config = task_config(&fixture->task, NVDP_METHOD_NVDP, out);
+    config.model = fixture->model;
+    config.cache = fixture->cache;
     config.freeze_layers = 2;
     config.epochs = 2;
     config.dropout = 0.1;
@@ -60,21 +60,21 @@ static char *out_path(const char *name) {
     return strdup(support_scratch_path(name));
 }
 
-static void must_train(struct house *house, const struct nvdp__train_options *config,
+static void must_train(struct fixture *fixture, const struct nvdp__train_options *config,
                        struct nvdp_train_result *result) {
-    cr_assert_eq(nvdp__train(house->ctx, config, result), NVDP_OK, "%s",
-                 nvdp_context_error(house->ctx));
+    cr_assert_eq(nvdp__train(fixture->ctx, config, result), NVDP_OK, "%s",
+                 nvdp_context_error(fixture->ctx));
 }
 
 /* Files in the cache whose names begin with `kind`; the last one's path where `path` is there. */
-static int files(const struct house *house, const char *kind, char path[1024]) {
-    DIR *directory = opendir(house->cache);
+static int files(const struct fixture *fixture, const char *kind, char path[1024]) {
+    DIR *directory = opendir(fixture->cache);
     int count = 0;
     if (directory == NULL) return 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strncmp(entry->d_name, kind, strlen(kind)) != 0) continue;
         count++;
-        if (path != NULL) snprintf(path, 1024, "%s/%s", house->cache, entry->d_name);
+        if (path != NULL) snprintf(path, 1024, "%s/%s", fixture->cache, entry->d_name);
     }
     closedir(directory);
     return count;
@@ -85,30 +85,30 @@ static void same_model(const char *a, const char *b) {
 }
 
 static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *kept = out_path("kept"), *found = out_path("found"), *computed = out_path("computed"),
          *bare = out_path("bare"), path[1024];
     struct nvdp_train_result first, other;
-    struct nvdp__train_options config = config_of(&house, kept);
+    struct nvdp__train_options config = config_of(&fixture, kept);
     config.protocol = protocol;
     config.method = method;
-    must_train(&house, &config, &first);
+    must_train(&fixture, &config, &first);
     int stores = protocol == NVDP_PROTOCOL_DEV ? 2 : 1;
-    cr_assert_eq(files(&house, "prefix-", path), stores);
+    cr_assert_eq(files(&fixture, "prefix-", path), stores);
     struct stat before, after;
     cr_assert_eq(stat(path, &before), 0);
     config.out = found;
-    must_train(&house, &config, &other);
+    must_train(&fixture, &config, &other);
     cr_assert_eq(stat(path, &after), 0);
     cr_assert_eq(after.st_ino, before.st_ino); /* not made again */
-    cr_assert_eq(files(&house, "prefix-", NULL), stores);
+    cr_assert_eq(files(&fixture, "prefix-", NULL), stores);
     config.out = computed;
     config.no_prefix_cache = true;
-    must_train(&house, &config, &other);
+    must_train(&fixture, &config, &other);
     config.out = bare;
     config.cache = NULL;
-    must_train(&house, &config, &other);
+    must_train(&fixture, &config, &other);
     same_model(kept, found);
     same_model(kept, computed);
     same_model(kept, bare);
@@ -116,14 +116,14 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     cr_assert_eq(first.test.mean[0], other.test.mean[0]);
     cr_assert_eq(first.loss_g, other.loss_g);
     /* a loaded model runs whole, and scores the same */
-    struct nvdp_evaluation again = task_evaluate(house.ctx, kept, 3);
+    struct nvdp_evaluation again = task_evaluate(fixture.ctx, kept, 3);
     cr_assert_eq(again.scores.mean[0], first.test.mean[0]);
-    cr_assert_eq(house.notices, 0);
+    cr_assert_eq(fixture.notices, 0);
     free(kept);
     free(found);
     free(computed);
     free(bare);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 Test(frozen, the_same_bits_kept_found_or_computed) {
@@ -140,17 +140,17 @@ Test(frozen, the_same_bits_under_a_further_layer) {
 
 /* The saved model has all weights: the checkpoint's below, trained ones above. */
 Test(frozen, a_saved_model_is_whole) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *out = out_path("run"), path[1024];
     struct nvdp_train_result result;
-    struct nvdp__train_options config = config_of(&house, out);
-    must_train(&house, &config, &result);
+    struct nvdp__train_options config = config_of(&fixture, out);
+    must_train(&fixture, &config, &result);
     struct nvdp_safetensors *from = NULL, *to = NULL;
-    snprintf(path, sizeof path, "%s/model.safetensors", house.model);
-    cr_assert_eq(nvdp_safetensors_open(house.ctx, path, &from), NVDP_OK);
+    snprintf(path, sizeof path, "%s/model.safetensors", fixture.model);
+    cr_assert_eq(nvdp_safetensors_open(fixture.ctx, path, &from), NVDP_OK);
     snprintf(path, sizeof path, "%s/model/model.safetensors", out);
-    cr_assert_eq(nvdp_safetensors_open(house.ctx, path, &to), NVDP_OK);
+    cr_assert_eq(nvdp_safetensors_open(fixture.ctx, path, &to), NVDP_OK);
     static const struct {
         const char *name;
         bool frozen;
@@ -175,7 +175,7 @@ Test(frozen, a_saved_model_is_whole) {
     nvdp_safetensors_close(from);
     nvdp_safetensors_close(to);
     free(out);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 struct stop_after {
@@ -192,76 +192,77 @@ static bool stop(void *user) {
 
 /* Stopped while states are computed, at steps, in validation: the end is the same. */
 Test(frozen, resumes_exactly) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *whole = out_path("whole"), *parts = out_path("parts");
     struct nvdp_train_result result;
-    struct nvdp__train_options config = config_of(&house, whole);
-    must_train(&house, &config, &result);
+    struct nvdp__train_options config = config_of(&fixture, whole);
+    must_train(&fixture, &config, &result);
     config.out = parts;
     config.cache = support_scratch_path("other");
     struct stop_after after = {1, false};
-    nvdp_context_set_cancel(house.ctx, stop, &after);
-    nvdp_status status = nvdp__train(house.ctx, &config, &result);
+    nvdp_context_set_cancel(fixture.ctx, stop, &after);
+    nvdp_status status = nvdp__train(fixture.ctx, &config, &result);
     cr_assert_eq(status, NVDP_ERR_CANCELLED);
-    cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "states were computed; continue with"),
-                       "%s", nvdp_context_error(house.ctx));
+    cr_assert_not_null(
+        strstr(nvdp_context_error(fixture.ctx), "states were computed; continue with"), "%s",
+        nvdp_context_error(fixture.ctx));
     config.resume = config.out;
     for (int stops = 0; status == NVDP_ERR_CANCELLED; stops++) {
         cr_assert_lt(stops, 100);
         after.calls = 9 + stops;
-        status = nvdp__train(house.ctx, &config, &result);
+        status = nvdp__train(fixture.ctx, &config, &result);
     }
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(house.ctx));
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(fixture.ctx));
     same_model(whole, parts);
     free(whole);
     free(parts);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 /* Killed while it wrote the file, which the next run takes over. */
 Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *killed = out_path("killed"), *whole = out_path("whole");
-    struct nvdp__train_options config = config_of(&house, killed);
+    struct nvdp__train_options config = config_of(&fixture, killed);
     struct nvdp_train_result result;
-    nvdp_context_set_threads(house.ctx, 1);
+    nvdp_context_set_threads(fixture.ctx, 1);
     pid_t child = fork();
     if (child == 0) {
         struct stop_after after = {2, true};
-        nvdp_context_set_cancel(house.ctx, stop, &after);
-        (void)nvdp__train(house.ctx, &config, &result);
+        nvdp_context_set_cancel(fixture.ctx, stop, &after);
+        (void)nvdp__train(fixture.ctx, &config, &result);
         _exit(0);
     }
     int code = 0;
     cr_assert_eq(waitpid(child, &code, 0), child);
     cr_assert(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
     char path[1024];
-    cr_assert_eq(files(&house, "prefix-", path), 1);
+    cr_assert_eq(files(&fixture, "prefix-", path), 1);
     cr_assert_not_null(strstr(path, ".partial"));
     config.resume = config.out;
-    must_train(&house, &config, &result);
-    cr_assert_eq(files(&house, "prefix-", path), 1);
+    must_train(&fixture, &config, &result);
+    cr_assert_eq(files(&fixture, "prefix-", path), 1);
     cr_assert_null(strstr(path, ".partial"));
     config.resume = NULL;
     config.cache = NULL;
     config.out = whole;
-    must_train(&house, &config, &result);
+    must_train(&fixture, &config, &result);
     same_model(killed, whole);
     free(killed);
     free(whole);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 Test(frozen, damage_is_noticed_and_changes_nothing) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *good = out_path("good"), path[1024];
     struct nvdp_train_result result;
-    struct nvdp__train_options config = config_of(&house, good);
-    must_train(&house, &config, &result);
-    cr_assert_eq(files(&house, "prefix-", path), 1);
+    struct nvdp__train_options config = config_of(&fixture, good);
+    must_train(&fixture, &config, &result);
+    cr_assert_eq(files(&fixture, "prefix-", path), 1);
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
     /* the header, the table, the first text's rows, the last one's, and a shorter file */
@@ -281,41 +282,41 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
             cr_assert_eq(pwrite(fd, &byte, 1, places[i]), 1);
         }
         close(fd);
-        house.notices = 0;
+        fixture.notices = 0;
         config.out = out;
-        must_train(&house, &config, &result);
+        must_train(&fixture, &config, &result);
         same_model(good, out);
-        cr_assert_eq(house.notices, 1, "place %ld: %d notices", (long)places[i], house.notices);
-        if (files(&house, "prefix-", NULL) == 0) { /* removed: the next run makes it */
+        cr_assert_eq(fixture.notices, 1, "place %ld: %d notices", (long)places[i], fixture.notices);
+        if (files(&fixture, "prefix-", NULL) == 0) { /* removed: the next run makes it */
             config.out = out;
             config.overwrite = true;
-            must_train(&house, &config, &result);
+            must_train(&fixture, &config, &result);
             config.overwrite = false;
         }
-        cr_assert_eq(files(&house, "prefix-", path), 1);
+        cr_assert_eq(files(&fixture, "prefix-", path), 1);
         free(out);
     }
     free(good);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 Test(frozen, runs_beside_each_other_share_one_file) {
     enum { RUNS = 3 };
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *out[RUNS];
     pid_t child[RUNS];
-    nvdp_context_set_threads(house.ctx, 1);
+    nvdp_context_set_threads(fixture.ctx, 1);
     for (int i = 0; i < RUNS; i++) {
         char name[16];
         snprintf(name, sizeof name, "run%d", i);
         out[i] = out_path(name);
         child[i] = fork();
         if (child[i] > 0) continue;
-        struct nvdp__train_options config = config_of(&house, out[i]);
+        struct nvdp__train_options config = config_of(&fixture, out[i]);
         struct nvdp_train_result result;
         config.epochs = 1;
-        _exit(nvdp__train(house.ctx, &config, &result) == NVDP_OK ? 0 : 1);
+        _exit(nvdp__train(fixture.ctx, &config, &result) == NVDP_OK ? 0 : 1);
     }
     for (int i = 0; i < RUNS; i++) {
         int code = -1;
@@ -323,49 +324,49 @@ Test(frozen, runs_beside_each_other_share_one_file) {
         cr_assert_eq(code, 0);
         same_model(out[0], out[i]);
     }
-    cr_assert_eq(files(&house, "prefix-", NULL), 1);
+    cr_assert_eq(files(&fixture, "prefix-", NULL), 1);
     for (int i = 0; i < RUNS; i++)
         free(out[i]);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 Test(frozen, where_nothing_can_be_kept_it_is_computed) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     char *good = out_path("good"), *other = out_path("other");
     struct nvdp_train_result result;
-    struct nvdp__train_options config = config_of(&house, good);
-    must_train(&house, &config, &result);
+    struct nvdp__train_options config = config_of(&fixture, good);
+    must_train(&fixture, &config, &result);
     config.out = other;
-    config.cache = house.task.data; /* a folder's name that is a file's below */
+    config.cache = fixture.task.data; /* a folder's name that is a file's below */
     char path[1024];
-    snprintf(path, sizeof path, "%s/train.tsv", house.task.data);
+    snprintf(path, sizeof path, "%s/train.tsv", fixture.task.data);
     config.cache = path;
-    must_train(&house, &config, &result);
+    must_train(&fixture, &config, &result);
     same_model(good, other);
     free(good);
     free(other);
-    nvdp_context_free(house.ctx);
+    nvdp_context_free(fixture.ctx);
 }
 
 Test(frozen, a_plan_says_what_it_takes) {
-    struct house house;
-    open_house(&house);
+    struct fixture fixture;
+    open_fixture(&fixture);
     struct nvdp_train_plan plan;
-    struct nvdp__train_options config = config_of(&house, support_scratch_path("run"));
-    cr_assert_eq(nvdp__train_plan(house.ctx, &config, &plan), NVDP_OK);
+    struct nvdp__train_options config = config_of(&fixture, support_scratch_path("run"));
+    cr_assert_eq(nvdp__train_plan(fixture.ctx, &config, &plan), NVDP_OK);
     size_t vocabulary = 15, d = 16, wide = 32, norm = 2 * d;
     size_t layer = 4 * (d * d + d) + (wide * d + wide) + (d * wide + d) + 2 * norm;
     cr_assert_eq(plan.frozen_parameters, (vocabulary + 16 + 2) * d + norm + 2 * layer);
     cr_assert_gt(plan.prefix_bytes, 120 * 4 * d * sizeof(float)); /* texts of 4 tokens and more */
-    cr_assert_eq(files(&house, "", NULL), 0);                     /* nothing was written */
+    cr_assert_eq(files(&fixture, "", NULL), 0);                   /* nothing was written */
     size_t all = plan.parameters + plan.frozen_parameters;
     config.freeze_layers = 0;
-    cr_assert_eq(nvdp__train_plan(house.ctx, &config, &plan), NVDP_OK);
+    cr_assert_eq(nvdp__train_plan(fixture.ctx, &config, &plan), NVDP_OK);
     cr_assert_eq(plan.parameters, all);
     cr_assert_eq(plan.prefix_bytes, 0);
     config.freeze_layers = 4;
-    cr_assert_eq(nvdp__train_plan(house.ctx, &config, &plan), NVDP_ERR_ARGUMENT);
-    cr_assert_not_null(strstr(nvdp_context_error(house.ctx), "freeze_layers: expected 1 to"));
-    nvdp_context_free(house.ctx);
+    cr_assert_eq(nvdp__train_plan(fixture.ctx, &config, &plan), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(fixture.ctx), "freeze_layers: expected 1 to"));
+    nvdp_context_free(fixture.ctx);
 }

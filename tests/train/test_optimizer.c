@@ -496,7 +496,7 @@ Test(optimizer, muon_for_linear_maps_alone) {
     const struct nvdp__param *entry = &with.params.entry[LONG];
     const struct nvdp__matrix matrix = {
         .rows = entry->shape[0], .cols = entry->shape[1], .decays = true};
-    float *room = calloc(nvdp__muon_room(1, &matrix), sizeof *room);
+    float *room = calloc(nvdp__muon_scratch(1, &matrix), sizeof *room);
     float *m = calloc(entry->count, sizeof *m), *x = malloc(entry->count * sizeof *x);
     cr_assert(room != NULL && m != NULL && x != NULL);
     memcpy(x, nvdp__value(&with.params, LONG), entry->count * sizeof *x);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const double *tensor(const struct reference *ref, const double *theta, const char *name) {
-    size_t index = nvdp__params_find(&ref->house->params, name);
+    size_t index = nvdp__params_find(&ref->fixture->params, name);
     cr_assert_neq(index, SIZE_MAX, "no tensor %s", name);
-    return theta + ref->house->params.entry[index].offset;
+    return theta + ref->fixture->params.entry[index].offset;
 }
 
 static void dense(const struct reference *ref, const double *theta, const char *prefix, size_t rows,
@@ -37,8 +37,8 @@ static void extra_layer(const struct reference *ref, const double *theta, const 
                                       .heads = HEADS,
                                       .head_dim = WIDTH / HEADS,
                                       .scale = (float)(1 / sqrt((double)WIDTH / HEADS)),
-                                      .q_offset = ref->house->offset,
-                                      .k_offset = ref->house->offset,
+                                      .q_offset = ref->fixture->offset,
+                                      .k_offset = ref->fixture->offset,
                                       .q_stride = WIDTH,
                                       .kv_stride = WIDTH,
                                       .out_stride = WIDTH};
@@ -58,8 +58,8 @@ static void extra_layer(const struct reference *ref, const double *theta, const 
 
 /* States to sources. */
 static void take_sources(const struct reference *ref, const double *states, double *x) {
-    const struct nvdp__vib *vib = ref->house->vib;
-    const int32_t *offset = ref->house->offset;
+    const struct nvdp__vib *vib = ref->fixture->vib;
+    const int32_t *offset = ref->fixture->offset;
     if (!vib->form.single) {
         memcpy(x, states, TOKENS * WIDTH * sizeof *x);
         return;
@@ -79,9 +79,10 @@ static void take_sources(const struct reference *ref, const double *states, doub
 /* log sigma^2 of source s, dimension i. */
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
-    const struct nvdp__vib *vib = ref->house->vib;
+    const struct nvdp__vib *vib = ref->fixture->vib;
     if (vib->which == NVDP__VIB_FIXED) return 2 * log(vib->config.vib.sigma);
-    double x = ref->house->vib->which == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
+    double x =
+        ref->fixture->vib->which == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
     return 2 * log(log1p(exp(x)));
 }
 
@@ -92,9 +93,9 @@ struct gaussians {
 
 static void posterior(const struct reference *ref, const double *theta, const double *hidden,
                       struct gaussians *g) {
-    const struct nvdp__vib *vib = ref->house->vib;
+    const struct nvdp__vib *vib = ref->fixture->vib;
     const struct nvdp__clip_config *clip = &vib->config.clip;
-    bool vtdp = ref->house->vib->which == NVDP__VIB_VTDP;
+    bool vtdp = ref->fixture->vib->which == NVDP__VIB_VTDP;
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
     size_t p = vib->dim;
     if (vtdp) {
@@ -122,7 +123,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
 
 /* z of a text's row r; eps of padding is the row itself. */
 static double draw(const struct reference *ref, const struct gaussians *g, size_t row, size_t i) {
-    const struct nvdp__vib *vib = ref->house->vib;
+    const struct nvdp__vib *vib = ref->fixture->vib;
     size_t p = vib->dim;
     double eps = ref->eps[row * p + i];
     if (vib->rows.src[row] < 0) return eps;
@@ -131,7 +132,7 @@ static double draw(const struct reference *ref, const struct gaussians *g, size_
 }
 
 static void pool(struct reference *ref, const struct gaussians *g) {
-    const struct nvdp__vib *vib = ref->house->vib;
+    const struct nvdp__vib *vib = ref->fixture->vib;
     size_t p = vib->dim;
     memset(ref->pooled, 0, sizeof ref->pooled);
     for (size_t b = 0; b < TEXTS; b++) {
@@ -148,11 +149,11 @@ static void pool(struct reference *ref, const struct gaussians *g) {
 
 /* Docs/vib.md, section "Losses". */
 static void losses(struct reference *ref, const struct gaussians *g) {
-    const struct nvdp__vib *vib = ref->house->vib;
+    const struct nvdp__vib *vib = ref->fixture->vib;
     size_t p = vib->dim;
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = vib->form.single ? b : (size_t)ref->house->offset[b];
-        size_t end = vib->form.single ? b + 1 : (size_t)ref->house->offset[b + 1];
+        size_t first = vib->form.single ? b : (size_t)ref->fixture->offset[b];
+        size_t end = vib->form.single ? b + 1 : (size_t)ref->fixture->offset[b + 1];
         bool mean = vib->config.regularizer == NVDP__REGULARIZER_PUBLISHED;
         ref->loss_g[b] = 0;
         for (size_t k = first * p; k < end * p; k++) {
@@ -168,7 +169,7 @@ double reference_loss(struct reference *ref, const double *theta, const double *
     posterior(ref, theta, x, &g);
     pool(ref, &g);
     losses(ref, &g);
-    for (size_t i = 0; i < TEXTS * ref->house->vib->dim; i++) {
+    for (size_t i = 0; i < TEXTS * ref->fixture->vib->dim; i++) {
         loss += ref->proj[i] * ref->pooled[i];
     }
     for (size_t b = 0; b < TEXTS; b++) {

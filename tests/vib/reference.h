@@ -4,12 +4,12 @@
 #ifndef NVDP_TESTS_VIB_REFERENCE_H
 #define NVDP_TESTS_VIB_REFERENCE_H
 
-#include "house.h"
+#include "fixture.h"
 
 enum { REFERENCE_ROWS = TEXTS * LENGTH };
 
 struct reference {
-    const struct house *house;
+    const struct fixture *fixture;
     const float *eps;           /* [R, p] */
     double proj[TEXTS * WIDTH]; /* loss = proj . pooled + weight L_G */
     double weight;

@@ -1,5 +1,5 @@
 /* What a mechanism without weights reads of its configuration, and what it refuses. */
-#include "house.h"
+#include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,7 +15,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp__nvib
 Test(config, defaults_are_resolved) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.kappa = 3; /* what only nvdp has does not count: a grid may hold all methods */
         config.query = NVDP__QUERY_CLEAN;
         config.clip.alpha_max = 1;
@@ -45,20 +45,20 @@ static void refused(struct nvdp_context *ctx, size_t k, const struct nvdp__nvib_
 Test(config, what_makes_no_sense_is_refused_by_name) {
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.pool = NVDP_POOL_WEIGHTED;
         refused(ctx, k, &config, "pool: expected auto, first or mean for method");
-        config = house_config(&kinds[k]);
+        config = fixture_config(&kinds[k]);
         config.latent_dim = 17;
         refused(ctx, k, &config, "latent_dim");
-        config = house_config(&kinds[k]);
+        config = fixture_config(&kinds[k]);
         config.vib.sigma = 0;
         refused(ctx, k, &config, "vib_sigma: expected 1e-09 to 1e+06, found 0");
-        config = house_config(&kinds[k]);
+        config = fixture_config(&kinds[k]);
         config.vib.vtdp_pool = (enum nvdp__vtdp_pool)2;
         refused(ctx, k, &config, "vtdp_pool: expected a choice in 0..1, found 2");
     }
-    struct nvdp__nvib_config config = house_config(&kinds[0]);
+    struct nvdp__nvib_config config = fixture_config(&kinds[0]);
     config.clip.logvar_min = -1; /* 2 log .55 = -1.196 */
     refused(ctx, 0, &config, "vib_sigma: expected a log variance within the clip set's [-1, inf]");
     nvdp_context_free(ctx);

@@ -1,5 +1,5 @@
 /* Without noise the mechanisms are plain models. */
-#include "house.h"
+#include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -10,21 +10,21 @@ static const int32_t ids[TOKENS] = {1, 5, 2, 3, 4, 4, 9, 6};
 static const int32_t positions[TOKENS] = {0, 1, 2, 0, 0, 1, 2, 3};
 static const int32_t types[TOKENS] = {0};
 
-/* A plain encoder of so many layers on the house's texts, its tensors those of the house; the layer
- * above the house's own is the mechanism's.  Its last hidden states. */
-static void encode(struct house *house, size_t layers, float *out) {
+/* A plain encoder of so many layers on the fixture's texts, its tensors those of the fixture; the layer
+ * above the fixture's own is the mechanism's.  Its last hidden states. */
+static void encode(struct fixture *fixture, size_t layers, float *out) {
     struct nvdp__params params;
     struct nvdp__bert bert = {0};
     struct nvdp__bert_cache cache = {0};
     struct nvdp__arena arena = {0};
-    struct nvdp_bert_config config = house->bert.config;
+    struct nvdp_bert_config config = fixture->bert.config;
     const struct nvdp__pass pass = {.training = false};
-    struct nvdp__batch batch = house->batch;
+    struct nvdp__batch batch = fixture->batch;
     batch.ids = (int32_t *)ids;
     batch.positions = (int32_t *)positions;
     batch.types = (int32_t *)types;
     config.num_hidden_layers = layers;
-    nvdp__params_init(&params, house->ctx);
+    nvdp__params_init(&params, fixture->ctx);
     cr_assert_eq(nvdp__bert_declare(&bert, &config, false, &params), NVDP_OK);
     cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
     for (size_t i = 0; i < params.count; i++) {
@@ -33,15 +33,15 @@ static void encode(struct house *house, size_t layers, float *out) {
         char other[128];
         bool above = strncmp(name, own, strlen(own)) == 0;
         snprintf(other, sizeof other, "vtdp.%s", above ? name + strlen(own) : "");
-        memcpy(nvdp__value(&params, i), house_value(house, above ? other : name),
+        memcpy(nvdp__value(&params, i), fixture_value(fixture, above ? other : name),
                params.entry[i].count * sizeof(float));
     }
-    cr_assert_eq(nvdp__bert_cache_create(house->ctx, &bert, false, false, &cache), NVDP_OK);
+    cr_assert_eq(nvdp__bert_cache_create(fixture->ctx, &bert, false, false, &cache), NVDP_OK);
     for (int pass_over = 0; pass_over < 2; pass_over++) {
-        nvdp__bert_plan(&bert, &house->dev, TOKENS, TEXTS, LENGTH, &arena, &cache);
-        if (pass_over == 0) cr_assert_eq(nvdp__arena_allocate(house->ctx, &arena), NVDP_OK);
+        nvdp__bert_plan(&bert, &fixture->dev, TOKENS, TEXTS, LENGTH, &arena, &cache);
+        if (pass_over == 0) cr_assert_eq(nvdp__arena_allocate(fixture->ctx, &arena), NVDP_OK);
     }
-    nvdp__bert_forward(&bert, &house->dev, &params, &batch, &pass, &cache);
+    nvdp__bert_forward(&bert, &fixture->dev, &params, &batch, &pass, &cache);
     memcpy(out, cache.hidden[layers], TOKENS * WIDTH * sizeof *out);
     nvdp__bert_cache_release(&cache);
     nvdp__bert_release(&bert);
@@ -50,9 +50,9 @@ static void encode(struct house *house, size_t layers, float *out) {
 }
 
 /* W x + b in double. */
-static void means_of(struct house *house, const float *x, double *out) {
-    const float *w = house_value(house, "vib.mu.weight");
-    const float *b = house_value(house, "vib.mu.bias");
+static void means_of(struct fixture *fixture, const float *x, double *out) {
+    const float *w = fixture_value(fixture, "vib.mu.weight");
+    const float *b = fixture_value(fixture, "vib.mu.bias");
     for (size_t i = 0; i < WIDTH; i++) {
         out[i] = b[i];
         for (size_t k = 0; k < WIDTH; k++) {
@@ -62,15 +62,15 @@ static void means_of(struct house *house, const float *x, double *out) {
 }
 
 /* What a model without noise would hand to its classifier. */
-static void plain(struct house *house, const float *states, double *out) {
+static void plain(struct fixture *fixture, const float *states, double *out) {
     memset(out, 0, TEXTS * WIDTH * sizeof *out);
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = (size_t)house->offset[b];
-        size_t end = (size_t)house->offset[b + 1];
-        if (house->vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
+        size_t first = (size_t)fixture->offset[b];
+        size_t end = (size_t)fixture->offset[b + 1];
+        if (fixture->vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t t = first; t < end; t++) {
             double mu[WIDTH];
-            means_of(house, states + t * WIDTH, mu);
+            means_of(fixture, states + t * WIDTH, mu);
             for (size_t i = 0; i < WIDTH; i++) {
                 out[b * WIDTH + i] += mu[i] / (double)(end - first);
             }
@@ -78,12 +78,12 @@ static void plain(struct house *house, const float *states, double *out) {
     }
 }
 
-static void silence(struct house *house) {
-    for (size_t i = 0; i < house->params.count; i++) {
-        const char *name = house->params.entry[i].name;
+static void silence(struct fixture *fixture) {
+    for (size_t i = 0; i < fixture->params.count; i++) {
+        const char *name = fixture->params.entry[i].name;
         if (strncmp(name, "vib.rho", 7) != 0) continue;
         bool weight = strstr(name, "weight") != NULL;
-        nvdp__params_fill(&house->dev, &house->params, i, weight ? 0 : -60);
+        nvdp__params_fill(&fixture->dev, &fixture->params, i, weight ? 0 : -60);
     }
 }
 
@@ -92,23 +92,23 @@ static void silence(struct house *house) {
 Test(equivalence, without_noise_a_plain_model) {
     for (size_t k = 0; k < KINDS; k++) {
         for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
-            struct nvdp__nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = fixture_config(&kinds[k]);
             config.pool = pool;
             config.vib.sigma = 1e-9;
             config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise whatever sigma is */
-            struct house house;
-            house_build(&house, &kinds[k], &config, 70 + k);
-            silence(&house);
+            struct fixture fixture;
+            fixture_build(&fixture, &kinds[k], &config, 70 + k);
+            silence(&fixture);
             float states[TOKENS * WIDTH];
             double want[TEXTS * WIDTH];
-            encode(&house, 2, house.hidden);
-            encode(&house, house.vib->which == NVDP__VIB_VTDP ? 3 : 2, states);
-            plain(&house, states, want);
-            struct nvdp__draw draw = house_draw(3, 0);
-            float *pooled = house_forward(&house, &draw);
+            encode(&fixture, 2, fixture.hidden);
+            encode(&fixture, fixture.vib->which == NVDP__VIB_VTDP ? 3 : 2, states);
+            plain(&fixture, states, want);
+            struct nvdp__draw draw = fixture_draw(3, 0);
+            float *pooled = fixture_forward(&fixture, &draw);
             cr_expect_lt(support_norm_error(TEXTS * WIDTH, pooled, want), 1e-5, "%s, pool %d",
-                         house.mechanism->name, (int)pool);
-            house_free(&house);
+                         fixture.mechanism->name, (int)pool);
+            fixture_free(&fixture);
         }
     }
 }
@@ -117,51 +117,53 @@ Test(equivalence, without_noise_a_plain_model) {
  * one below. */
 Test(equivalence, initial_values) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.mu_tau = 0.5;
         config.stdev_tau = 0.3;
-        struct house house;
-        house_build(&house, &kinds[k], &config, 80);
-        cr_assert_eq(house.mechanism->initialise(house.vib, &house.dev, &house.params, 1, 0, NULL),
-                     NVDP_OK);
-        const float *w = house_value(&house, "vib.mu.weight");
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[k], &config, 80);
+        cr_assert_eq(
+            fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
+            NVDP_OK);
+        const float *w = fixture_value(&fixture, "vib.mu.weight");
         for (size_t i = 0; i < WIDTH * WIDTH; i++) {
             cr_expect_eq(w[i], i % (WIDTH + 1) == 0 ? 0.5f : 0);
         }
-        struct nvdp__draw draw = house_draw(3, 0);
-        house_forward(&house, &draw);
-        bool fixed = house.vib->which == NVDP__VIB_FIXED;
-        for (size_t i = 0; i < house.vib->rows.sources * WIDTH; i++) {
-            cr_expect_float_eq(house.vib->posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
+        struct nvdp__draw draw = fixture_draw(3, 0);
+        fixture_forward(&fixture, &draw);
+        bool fixed = fixture.vib->which == NVDP__VIB_FIXED;
+        for (size_t i = 0; i < fixture.vib->rows.sources * WIDTH; i++) {
+            cr_expect_float_eq(fixture.vib->posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
         }
-        if (house.vib->which == NVDP__VIB_VTDP) {
+        if (fixture.vib->which == NVDP__VIB_VTDP) {
             const char *const parts[] = {"attention.self.query.weight", "output.dense.bias",
                                          "output.LayerNorm.weight", "attention.self.value.bias"};
             for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
                 char from[128], to[128];
                 snprintf(from, sizeof from, "bert.encoder.layer.1.%s", parts[i]);
                 snprintf(to, sizeof to, "vtdp.%s", parts[i]);
-                cr_expect_eq(memcmp(house_value(&house, from), house_value(&house, to),
+                cr_expect_eq(memcmp(fixture_value(&fixture, from), fixture_value(&fixture, to),
                                     WIDTH * sizeof(float)),
                              0, "%s", to);
             }
         }
-        house_free(&house);
+        fixture_free(&fixture);
     }
 }
 
 /* A start outside the clip set is moved inside it, where the clamp has a gradient. */
 Test(equivalence, initial_deviation_is_inside_the_clip_set) {
-    struct nvdp__nvib_config config = house_config(&kinds[2]);
+    struct nvdp__nvib_config config = fixture_config(&kinds[2]);
     config.clip.logvar_min = -1.5;
     config.clip.logvar_max = 0;
     config.stdev_tau = 0.1;
-    struct house house;
-    house_build(&house, &kinds[2], &config, 81);
-    cr_assert_eq(house.mechanism->initialise(house.vib, &house.dev, &house.params, 1, 0, NULL),
-                 NVDP_OK);
-    struct nvdp__draw draw = house_draw(3, 0);
-    house_forward(&house, &draw);
-    cr_expect_float_eq(house.vib->posterior.logvar[0], -1.45, 1e-5);
-    house_free(&house);
+    struct fixture fixture;
+    fixture_build(&fixture, &kinds[2], &config, 81);
+    cr_assert_eq(
+        fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
+        NVDP_OK);
+    struct nvdp__draw draw = fixture_draw(3, 0);
+    fixture_forward(&fixture, &draw);
+    cr_expect_float_eq(fixture.vib->posterior.logvar[0], -1.45, 1e-5);
+    fixture_free(&fixture);
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct run {
-    struct house house;
+    struct fixture fixture;
     struct reference ref;
     double *theta, x[TOKENS * WIDTH];
     float eps[REFERENCE_ROWS * WIDTH], d_pooled[TEXTS * WIDTH];
@@ -23,21 +23,21 @@ struct run {
 
 static void start(struct run *run, const struct kind *kind, const struct nvdp__nvib_config *config,
                   uint64_t seed) {
-    struct house *house = &run->house;
-    house_build(house, kind, config, seed);
-    size_t p = house->vib->dim;
+    struct fixture *fixture = &run->fixture;
+    fixture_build(fixture, kind, config, seed);
+    size_t p = fixture->vib->dim;
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
     nvdp__stream_normals(&stream, REFERENCE_ROWS * WIDTH, run->eps);
     nvdp__stream_normals(&stream, TEXTS * WIDTH, run->d_pooled);
-    run->theta = calloc(house->params.total, sizeof *run->theta);
-    for (size_t i = 0; i < house->params.total; i++) {
-        run->theta[i] = house->params.value[i];
+    run->theta = calloc(fixture->params.total, sizeof *run->theta);
+    for (size_t i = 0; i < fixture->params.total; i++) {
+        run->theta[i] = fixture->params.value[i];
     }
     for (size_t i = 0; i < TOKENS * WIDTH; i++) {
-        run->x[i] = house->hidden[i];
+        run->x[i] = fixture->hidden[i];
     }
-    run->ref = (struct reference){.house = house, .eps = run->eps, .weight = 0.7};
+    run->ref = (struct reference){.fixture = fixture, .eps = run->eps, .weight = 0.7};
     for (size_t i = 0; i < TEXTS * p; i++) {
         run->ref.proj[i] = run->d_pooled[i];
     }
@@ -51,30 +51,30 @@ static double loss_of(void *user) {
 static void check(const struct kind *kind, const struct nvdp__nvib_config *config, uint64_t seed) {
     struct run *run = calloc(1, sizeof *run);
     start(run, kind, config, seed);
-    struct house *house = &run->house;
+    struct fixture *fixture = &run->fixture;
     const struct nvdp__draw draw = {.eps = run->eps};
-    const float *pooled = house_forward(house, &draw);
+    const float *pooled = fixture_forward(fixture, &draw);
     reference_loss(&run->ref, run->theta, run->x);
-    cr_expect_lt(support_norm_error(TEXTS * house->vib->dim, pooled, run->ref.pooled), 1e-5);
+    cr_expect_lt(support_norm_error(TEXTS * fixture->vib->dim, pooled, run->ref.pooled), 1e-5);
     double loss_g[TEXTS], loss_d[TEXTS];
     const struct nvdp__penalty penalty = {run->ref.weight, 1, loss_g, loss_d};
-    memset(house->params.grad, 0, house->params.total * sizeof *house->params.grad);
-    house_backward(house, &penalty, run->d_pooled);
+    memset(fixture->params.grad, 0, fixture->params.total * sizeof *fixture->params.grad);
+    fixture_backward(fixture, &penalty, run->d_pooled);
     for (size_t b = 0; b < TEXTS; b++) {
         cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
         cr_expect_eq(loss_d[b], 0);
     }
-    for (size_t i = 0; i < house->params.count; i++) {
-        const struct nvdp__param *entry = &house->params.entry[i];
+    for (size_t i = 0; i < fixture->params.count; i++) {
+        const struct nvdp__param *entry = &fixture->params.entry[i];
         if (strncmp(entry->name, "bert.", 5) == 0) continue; /* the encoder below */
         char name[160];
-        snprintf(name, sizeof name, "%s, %s", house->mechanism->name, entry->name);
-        support_expect_gradient(name, loss_of, run, entry->count, nvdp__grad(&house->params, i),
+        snprintf(name, sizeof name, "%s, %s", fixture->mechanism->name, entry->name);
+        support_expect_gradient(name, loss_of, run, entry->count, nvdp__grad(&fixture->params, i),
                                 run->theta + entry->offset, 1e-4);
     }
-    support_expect_gradient("hidden states", loss_of, run, TOKENS * WIDTH, house->d_hidden, run->x,
-                            1e-4);
-    house_free(house);
+    support_expect_gradient("hidden states", loss_of, run, TOKENS * WIDTH, fixture->d_hidden,
+                            run->x, 1e-4);
+    fixture_free(fixture);
     free(run->theta);
     free(run);
 }
@@ -82,7 +82,7 @@ static void check(const struct kind *kind, const struct nvdp__nvib_config *confi
 Test(gradients, pools_policies_regularizers) {
     for (size_t k = 0; k < KINDS; k++) {
         for (int choice = 0; choice < 8; choice++) {
-            struct nvdp__nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = fixture_config(&kinds[k]);
             config.pool = choice % 2 == 0 ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
             config.length_policy = choice / 2 % 2 == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
             config.regularizer =
@@ -94,7 +94,7 @@ Test(gradients, pools_policies_regularizers) {
 
 Test(gradients, narrow_latent) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.latent_dim = 3;
         check(&kinds[k], &config, 20 + k);
     }
@@ -104,7 +104,7 @@ Test(gradients, narrow_latent) {
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         for (size_t k = 0; k < KINDS; k++) {
-            struct nvdp__nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = fixture_config(&kinds[k]);
             config.clip.mu_radius = 2;
             config.clip.logvar_min = -1.2;
             config.clip.logvar_max = -0.4;

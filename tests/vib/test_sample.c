@@ -1,5 +1,5 @@
 /* Samples: what passes the bottleneck, what it depends on, what shows of a text. */
-#include "house.h"
+#include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,8 +15,8 @@ struct kept {
 };
 
 /* A copy of the last forward's sample, as a receiver has it. */
-static void keep(struct house *house, const float *pooled, struct kept *kept) {
-    house->mechanism->sample(house->vib, &kept->sample);
+static void keep(struct fixture *fixture, const float *pooled, struct kept *kept) {
+    fixture->mechanism->sample(fixture->vib, &kept->sample);
     memcpy(kept->z, kept->sample.z, kept->sample.rows * WIDTH * sizeof *kept->z);
     memcpy(kept->offset, kept->sample.offset, sizeof kept->offset);
     memcpy(kept->pooled, pooled, sizeof kept->pooled);
@@ -28,28 +28,28 @@ static void keep(struct house *house, const float *pooled, struct kept *kept) {
  * has other hidden states and, under the hidden policy, other numbers of tokens. */
 static void check_sealed(const struct kind *kind, enum nvdp_pool pool,
                          enum nvdp_length_policy policy) {
-    struct nvdp__nvib_config config = house_config(kind);
+    struct nvdp__nvib_config config = fixture_config(kind);
     config.pool = pool;
     config.length_policy = policy;
-    struct house house;
+    struct fixture fixture;
     struct kept kept;
-    house_build(&house, kind, &config, 5);
-    struct nvdp__draw draw = house_draw(1, 0);
-    keep(&house, house_forward(&house, &draw), &kept);
+    fixture_build(&fixture, kind, &config, 5);
+    struct nvdp__draw draw = fixture_draw(1, 0);
+    keep(&fixture, fixture_forward(&fixture, &draw), &kept);
     cr_expect_null(kept.sample.log_pi);
     for (size_t i = 0; i < TOKENS * WIDTH; i++) {
-        house.hidden[i] = -0.5f * house.hidden[i] + 1;
+        fixture.hidden[i] = -0.5f * fixture.hidden[i] + 1;
     }
-    if (policy == NVDP_LENGTH_HIDDEN) house.offset[1] = 2; /* 2, 2, 4 tokens */
-    float *other = house_forward(&house, &draw);
+    if (policy == NVDP_LENGTH_HIDDEN) fixture.offset[1] = 2; /* 2, 2, 4 tokens */
+    float *other = fixture_forward(&fixture, &draw);
     cr_expect_neq(memcmp(other, kept.pooled, sizeof kept.pooled), 0);
     float *pooled = NULL;
-    cr_assert_eq(house.mechanism->forward_sample(house.vib, &house.dev, &house.params, &kept.sample,
-                                                 &pooled),
-                 NVDP_OK, "%s", nvdp_context_error(house.ctx));
+    cr_assert_eq(fixture.mechanism->forward_sample(fixture.vib, &fixture.dev, &fixture.params,
+                                                   &kept.sample, &pooled),
+                 NVDP_OK, "%s", nvdp_context_error(fixture.ctx));
     cr_expect_eq(memcmp(pooled, kept.pooled, sizeof kept.pooled), 0, "%s, pool %d",
-                 house.mechanism->name, (int)pool);
-    house_free(&house);
+                 fixture.mechanism->name, (int)pool);
+    fixture_free(&fixture);
 }
 
 Test(sample, pooled_depends_on_the_sample_alone) {
@@ -65,22 +65,22 @@ Test(sample, pooled_depends_on_the_sample_alone) {
 Test(sample, what_shows_of_a_length) {
     for (size_t k = 0; k < KINDS; k++) {
         for (int policy = 0; policy < 2; policy++) {
-            struct nvdp__nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = fixture_config(&kinds[k]);
             config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
-            struct house house;
-            house_build(&house, &kinds[k], &config, 6);
-            struct nvdp__draw draw = house_draw(2, 0);
+            struct fixture fixture;
+            fixture_build(&fixture, &kinds[k], &config, 6);
+            struct nvdp__draw draw = fixture_draw(2, 0);
             struct nvdp__sample sample;
-            house_forward(&house, &draw);
-            house.mechanism->sample(house.vib, &sample);
-            cr_expect_not(house.mechanism->form(house.vib).weights);
-            cr_expect_eq(house.mechanism->form(house.vib).single, k != 2);
+            fixture_forward(&fixture, &draw);
+            fixture.mechanism->sample(fixture.vib, &sample);
+            cr_expect_not(fixture.mechanism->form(fixture.vib).weights);
+            cr_expect_eq(fixture.mechanism->form(fixture.vib).single, k != 2);
             for (size_t b = 0; b < TEXTS; b++) {
-                int32_t n = house.offset[b + 1] - house.offset[b];
+                int32_t n = fixture.offset[b + 1] - fixture.offset[b];
                 int32_t want = k != 2 ? 1 : policy == 0 ? LENGTH : n;
                 cr_expect_eq(sample.offset[b + 1] - sample.offset[b], want);
             }
-            house_free(&house);
+            fixture_free(&fixture);
         }
     }
 }
@@ -89,15 +89,15 @@ Test(sample, what_shows_of_a_length) {
  * (6e-7 each). */
 Test(sample, padding_is_the_prior) {
     enum { N = 3000 / (LENGTH - 1) / WIDTH + 1 };
-    struct nvdp__nvib_config config = house_config(&kinds[2]);
-    struct house house;
-    house_build(&house, &kinds[2], &config, 6);
+    struct nvdp__nvib_config config = fixture_config(&kinds[2]);
+    struct fixture fixture;
+    fixture_build(&fixture, &kinds[2], &config, 6);
     double sum = 0, squares = 0, count = 0;
     for (uint32_t epoch = 0; epoch < N; epoch++) {
-        struct nvdp__draw draw = house_draw(2, epoch);
-        house_forward(&house, &draw);
+        struct nvdp__draw draw = fixture_draw(2, epoch);
+        fixture_forward(&fixture, &draw);
         /* the second text has one token */
-        const float *z = house.vib->z + (LENGTH + 1) * WIDTH;
+        const float *z = fixture.vib->z + (LENGTH + 1) * WIDTH;
         for (size_t i = 0; i < (LENGTH - 1) * WIDTH; i++) {
             sum += z[i];
             squares += (double)z[i] * z[i];
@@ -106,138 +106,139 @@ Test(sample, padding_is_the_prior) {
     }
     cr_expect_lt(fabs(sum / count), 5 / sqrt(count));
     cr_expect_lt(fabs(squares / count - 1), 5 * sqrt(2 / count));
-    house_free(&house);
+    fixture_free(&fixture);
 }
 
 /* A text draws the same numbers alone and in a batch, and on any number of threads.  Posteriors are
  * made the same in both (zero states), because products of other shapes may round otherwise. */
 Test(sample, batch_layout_and_threads_do_not_matter) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
-        struct house house;
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
+        struct fixture fixture;
         struct kept kept;
-        house_build(&house, &kinds[k], &config, 4);
-        memset(house.hidden, 0, sizeof house.hidden);
-        struct nvdp__draw draw = house_draw(8, 2);
-        house.dev.threads = 1;
-        keep(&house, house_forward(&house, &draw), &kept);
-        house.dev.threads = 2;
+        fixture_build(&fixture, &kinds[k], &config, 4);
+        memset(fixture.hidden, 0, sizeof fixture.hidden);
+        struct nvdp__draw draw = fixture_draw(8, 2);
+        fixture.dev.threads = 1;
+        keep(&fixture, fixture_forward(&fixture, &draw), &kept);
+        fixture.dev.threads = 2;
         struct nvdp__sample sample;
-        house_forward(&house, &draw);
-        house.mechanism->sample(house.vib, &sample);
+        fixture_forward(&fixture, &draw);
+        fixture.mechanism->sample(fixture.vib, &sample);
         cr_expect_eq(memcmp(kept.z, sample.z, sample.rows * WIDTH * sizeof *kept.z), 0);
         /* The last text, alone. */
         static const int32_t alone[2] = {0, 4};
-        house.batch.texts = 1;
-        house.batch.tokens = 4;
-        house.batch.offset = (int32_t *)alone;
-        house.batch.key = house.key + 2;
-        house_forward(&house, &draw);
-        house.mechanism->sample(house.vib, &sample);
+        fixture.batch.texts = 1;
+        fixture.batch.tokens = 4;
+        fixture.batch.offset = (int32_t *)alone;
+        fixture.batch.key = fixture.key + 2;
+        fixture_forward(&fixture, &draw);
+        fixture.mechanism->sample(fixture.vib, &sample);
         cr_expect_eq(memcmp(kept.z + (size_t)kept.offset[2] * WIDTH, sample.z,
                             sample.rows * WIDTH * sizeof *kept.z),
-                     0, "%s", house.mechanism->name);
-        house_free(&house);
+                     0, "%s", fixture.mechanism->name);
+        fixture_free(&fixture);
     }
 }
 
 /* Another seed, purpose, epoch or text: other numbers. */
 Test(sample, streams_are_apart) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
-        struct house house;
-        house_build(&house, &kinds[k], &config, 4);
-        struct nvdp__draw draw = house_draw(8, 2);
-        float base = house_forward(&house, &draw)[0];
-        cr_expect_eq(base, house_forward(&house, &draw)[0]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[k], &config, 4);
+        struct nvdp__draw draw = fixture_draw(8, 2);
+        float base = fixture_forward(&fixture, &draw)[0];
+        cr_expect_eq(base, fixture_forward(&fixture, &draw)[0]);
         struct nvdp__draw other = draw;
         other.epoch++;
-        cr_expect_neq(base, house_forward(&house, &other)[0]);
+        cr_expect_neq(base, fixture_forward(&fixture, &other)[0]);
         other = draw;
         other.noise.seed++;
-        cr_expect_neq(base, house_forward(&house, &other)[0]);
+        cr_expect_neq(base, fixture_forward(&fixture, &other)[0]);
         other = draw;
         other.gauss = NVDP__PURPOSE_EVAL_GAUSS;
-        cr_expect_neq(base, house_forward(&house, &other)[0]);
-        house.key[0]++;
-        cr_expect_neq(base, house_forward(&house, &draw)[0]);
-        house_free(&house);
+        cr_expect_neq(base, fixture_forward(&fixture, &other)[0]);
+        fixture.key[0]++;
+        cr_expect_neq(base, fixture_forward(&fixture, &draw)[0]);
+        fixture_free(&fixture);
     }
 }
 
 Test(sample, too_long_a_text_is_refused_by_number) {
-    struct nvdp__nvib_config config = house_config(&kinds[2]);
-    struct house house;
+    struct nvdp__nvib_config config = fixture_config(&kinds[2]);
+    struct fixture fixture;
     config.length = 3;
-    house_build(&house, &kinds[2], &config, 7);
-    struct nvdp__draw draw = house_draw(2, 0);
+    fixture_build(&fixture, &kinds[2], &config, 7);
+    struct nvdp__draw draw = fixture_draw(2, 0);
     float *pooled = NULL;
-    cr_expect_eq(house_try_forward(&house, &draw, &pooled), NVDP_ERR_ARGUMENT);
-    cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "length 3"));
-    cr_expect_not_null(strstr(nvdp_context_error(house.ctx), "text 114"));
-    house_free(&house);
+    cr_expect_eq(fixture_try_forward(&fixture, &draw, &pooled), NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(fixture.ctx), "length 3"));
+    cr_expect_not_null(strstr(nvdp_context_error(fixture.ctx), "text 114"));
+    fixture_free(&fixture);
 }
 
-static void refused(struct house *house, const struct nvdp__sample *sample, const char *words) {
+static void refused(struct fixture *fixture, const struct nvdp__sample *sample, const char *words) {
     float *pooled = NULL;
-    cr_expect_eq(
-        house->mechanism->forward_sample(house->vib, &house->dev, &house->params, sample, &pooled),
-        NVDP_ERR_ARGUMENT);
-    cr_expect_not_null(strstr(nvdp_context_error(house->ctx), words), "%s",
-                       nvdp_context_error(house->ctx));
+    cr_expect_eq(fixture->mechanism->forward_sample(fixture->vib, &fixture->dev, &fixture->params,
+                                                    sample, &pooled),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(fixture->ctx), words), "%s",
+                       nvdp_context_error(fixture->ctx));
     cr_expect_null(pooled);
 }
 
 Test(sample, samples_outside_the_plan_are_refused) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
-        struct house house;
-        house_build(&house, &kinds[k], &config, 8);
-        struct nvdp__draw draw = house_draw(2, 0);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[k], &config, 8);
+        struct nvdp__draw draw = fixture_draw(2, 0);
         struct nvdp__sample good, bad;
-        house_forward(&house, &draw);
-        house.mechanism->sample(house.vib, &good);
+        fixture_forward(&fixture, &draw);
+        fixture.mechanism->sample(fixture.vib, &good);
         bad = good;
         bad.texts++;
-        refused(&house, &bad, "at most 3 texts");
+        refused(&fixture, &bad, "at most 3 texts");
         bad = good;
         bad.dim--;
-        refused(&house, &bad, "width 8");
+        refused(&fixture, &bad, "width 8");
         const int32_t empty[2] = {0, 0}, two[2] = {0, 2};
         bad = good;
         bad.texts = 1;
         bad.offset = empty;
-        refused(&house, &bad, "found 0 rows");
+        refused(&fixture, &bad, "found 0 rows");
         bad.offset = two;
-        if (k != 2) refused(&house, &bad, "expected one row, found 2");
-        house_free(&house);
+        if (k != 2) refused(&fixture, &bad, "expected one row, found 2");
+        fixture_free(&fixture);
     }
 }
 
 /* The posterior that is written is the one that was sampled, clipped. */
 Test(sample, posterior) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.clip.mu_radius = 1;
         config.clip.logvar_min = -1.3;
         config.clip.logvar_max = -0.2;
-        struct house house;
-        house_build(&house, &kinds[k], &config, 4);
-        struct nvdp__draw draw = house_draw(8, 2);
-        house_forward(&house, &draw);
-        size_t rows = house.vib->rows.sources;
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[k], &config, 4);
+        struct nvdp__draw draw = fixture_draw(8, 2);
+        fixture_forward(&fixture, &draw);
+        size_t rows = fixture.vib->rows.sources;
         struct nvdp_posteriors *out = NULL;
-        cr_assert_eq(nvdp_posteriors_create(house.ctx, 2, 1 + rows, WIDTH, false, &out), NVDP_OK);
+        cr_assert_eq(nvdp_posteriors_create(fixture.ctx, 2, 1 + rows, WIDTH, false, &out), NVDP_OK);
         out->offset[1] = 1;
         out->offset[2] = 1 + rows;
-        cr_assert_eq(house.mechanism->posterior(house.vib, 1, out), NVDP_OK, "%s",
-                     nvdp_context_error(house.ctx));
+        cr_assert_eq(fixture.mechanism->posterior(fixture.vib, 1, out), NVDP_OK, "%s",
+                     nvdp_context_error(fixture.ctx));
         int clipped = 0;
         for (size_t r = 1; r <= rows; r++) {
             double norm = 0;
             for (size_t i = 0; i < WIDTH; i++) {
                 norm += out->mu[r * WIDTH + i] * out->mu[r * WIDTH + i];
-                cr_expect_eq(out->mu[r * WIDTH + i], house.vib->posterior.mu[(r - 1) * WIDTH + i]);
+                cr_expect_eq(out->mu[r * WIDTH + i],
+                             fixture.vib->posterior.mu[(r - 1) * WIDTH + i]);
                 cr_expect(out->logvar[r * WIDTH + i] >= -1.3 && out->logvar[r * WIDTH + i] <= -0.2);
             }
             cr_expect(norm <= 1, "%.17g", norm);
@@ -245,31 +246,31 @@ Test(sample, posterior) {
         }
         cr_expect_gt(clipped, 0);
         cr_expect_eq(out->mu[0], 0, "row 0 belongs to another batch");
-        cr_expect_eq(house.mechanism->posterior(house.vib, 2, out), NVDP_ERR_ARGUMENT);
+        cr_expect_eq(fixture.mechanism->posterior(fixture.vib, 2, out), NVDP_ERR_ARGUMENT);
         nvdp_posteriors_free(out);
-        cr_assert_eq(nvdp_posteriors_create(house.ctx, 2, 1 + rows, WIDTH, true, &out), NVDP_OK);
+        cr_assert_eq(nvdp_posteriors_create(fixture.ctx, 2, 1 + rows, WIDTH, true, &out), NVDP_OK);
         out->offset[2] = 1 + rows;
-        cr_expect_eq(house.mechanism->posterior(house.vib, 1, out), NVDP_ERR_ARGUMENT);
+        cr_expect_eq(fixture.mechanism->posterior(fixture.vib, 1, out), NVDP_ERR_ARGUMENT);
         nvdp_posteriors_free(out);
-        house_free(&house);
+        fixture_free(&fixture);
     }
 }
 
 /* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
 Test(sample, a_step_allocates_nothing) {
     for (size_t k = 0; k < KINDS; k++) {
-        struct nvdp__nvib_config config = house_config(&kinds[k]);
+        struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.clip.mu_radius = 3;
-        struct house house;
-        house_build(&house, &kinds[k], &config, 9);
-        struct nvdp__draw draw = house_draw(3, 1);
-        nvdp__fail_allocation(house.ctx, 1);
-        house_forward(&house, &draw);
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[k], &config, 9);
+        struct nvdp__draw draw = fixture_draw(3, 1);
+        nvdp__fail_allocation(fixture.ctx, 1);
+        fixture_forward(&fixture, &draw);
         double loss_g[TEXTS], loss_d[TEXTS];
         float d_pooled[TEXTS * WIDTH] = {1};
-        house_backward(&house, &(struct nvdp__penalty){1, 1, loss_g, loss_d}, d_pooled);
-        cr_expect_null(nvdp__calloc(house.ctx, 1, 1), "the failure was still to come");
-        house_free(&house);
+        fixture_backward(&fixture, &(struct nvdp__penalty){1, 1, loss_g, loss_d}, d_pooled);
+        cr_expect_null(nvdp__calloc(fixture.ctx, 1, 1), "the failure was still to come");
+        fixture_free(&fixture);
     }
 }
 
@@ -278,27 +279,27 @@ Test(sample, failed_allocations_are_reported) {
     for (size_t k = 0; k < KINDS; k++) {
         int failures = 0;
         for (uint64_t nth = 1;; nth++) {
-            struct nvdp__nvib_config config = house_config(&kinds[k]);
+            struct nvdp__nvib_config config = fixture_config(&kinds[k]);
             config.latent_dim = 4;
-            struct house house;
-            house_build(&house, &kinds[k], &config, 9);
+            struct fixture fixture;
+            fixture_build(&fixture, &kinds[k], &config, 9);
             struct nvdp__params params;
             struct nvdp__arena arena = {0};
             void *self = NULL;
-            nvdp__params_init(&params, house.ctx);
-            nvdp__fail_allocation(house.ctx, nth);
-            nvdp_status status = house.mechanism->create(house.mechanism, house.ctx, &house.bert,
-                                                         &config, &params, &self);
+            nvdp__params_init(&params, fixture.ctx);
+            nvdp__fail_allocation(fixture.ctx, nth);
+            nvdp_status status = fixture.mechanism->create(fixture.mechanism, fixture.ctx,
+                                                           &fixture.bert, &config, &params, &self);
             if (status == NVDP_OK)
-                status =
-                    house.mechanism->plan(self, &house.dev, TOKENS, TEXTS, LENGTH, true, &arena);
+                status = fixture.mechanism->plan(self, &fixture.dev, TOKENS, TEXTS, LENGTH, true,
+                                                 &arena);
             if (status == NVDP_OK)
-                status = house.mechanism->initialise(house.vib, &house.dev, &house.params, 1,
-                                                     TOKENS, house.hidden);
-            nvdp__fail_allocation(house.ctx, 0);
-            house.mechanism->release(self);
+                status = fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params,
+                                                       1, TOKENS, fixture.hidden);
+            nvdp__fail_allocation(fixture.ctx, 0);
+            fixture.mechanism->release(self);
             nvdp__params_release(&params);
-            house_free(&house);
+            fixture_free(&fixture);
             if (status == NVDP_OK) break;
             cr_assert_eq(status, NVDP_ERR_MEMORY);
             failures++;

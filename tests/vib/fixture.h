@@ -1,12 +1,12 @@
 /* A mechanism without weights on top of a small encoder, with a batch of made-up hidden states. */
-#ifndef NVDP_TESTS_VIB_HOUSE_H
-#define NVDP_TESTS_VIB_HOUSE_H
+#ifndef NVDP_TESTS_VIB_FIXTURE_H
+#define NVDP_TESTS_VIB_FIXTURE_H
 
 #include "vib/vib.h"
 
 enum { WIDTH = 8, HEADS = 2, INNER = 12, TEXTS = 3, TOKENS = 8, LENGTH = 5 };
 
-struct house {
+struct fixture {
     struct nvdp_context *ctx;
     struct nvdp__device dev;
     const struct nvdp__mechanism *mechanism;
@@ -20,7 +20,7 @@ struct house {
     float hidden[TOKENS * WIDTH], d_hidden[TOKENS * WIDTH];
 };
 
-/* One of the room's kinds: a mechanism, and where it has a choice, which. */
+/* A kind of mechanism, and where it has a choice, which. */
 struct kind {
     const struct nvdp__mechanism *mechanism;
     enum nvdp__vtdp_pool vtdp_pool;
@@ -29,16 +29,18 @@ enum { KINDS = 4 };
 extern const struct kind kinds[KINDS];
 
 /* Length 5, clip off; vtdp_pool as the kind's. */
-struct nvdp__nvib_config house_config(const struct kind *kind);
+struct nvdp__nvib_config fixture_config(const struct kind *kind);
 /* Planned for training, two layers, random parameters (normal, 0.3), texts of 3, 1 and 4 tokens. */
-void house_build(struct house *house, const struct kind *kind,
-                 const struct nvdp__nvib_config *config, uint64_t seed);
-void house_free(struct house *house);
-nvdp_status house_try_forward(struct house *house, const struct nvdp__draw *draw, float **pooled);
-float *house_forward(struct house *house, const struct nvdp__draw *draw);
+void fixture_build(struct fixture *fixture, const struct kind *kind,
+                   const struct nvdp__nvib_config *config, uint64_t seed);
+void fixture_free(struct fixture *fixture);
+nvdp_status fixture_try_forward(struct fixture *fixture, const struct nvdp__draw *draw,
+                                float **pooled);
+float *fixture_forward(struct fixture *fixture, const struct nvdp__draw *draw);
 /* Into the parameters' gradients and d_hidden; the losses are set. */
-void house_backward(struct house *house, const struct nvdp__penalty *penalty, float *d_pooled);
-struct nvdp__draw house_draw(uint64_t seed, uint32_t epoch);
-float *house_value(struct house *house, const char *name);
+void fixture_backward(struct fixture *fixture, const struct nvdp__penalty *penalty,
+                      float *d_pooled);
+struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch);
+float *fixture_value(struct fixture *fixture, const char *name);
 
 #endif

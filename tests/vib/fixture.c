@@ -1,0 +1,119 @@
+#include "fixture.h"
+
+#include "support.h"
+#include <criterion/criterion.h>
+#include <string.h>
+
+const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP__VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP__VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP__VTDP_POOL_LAST},
+                                  {&nvdp__mechanisms_vib[NVDP__VIB_VTDP], NVDP__VTDP_POOL_FIRST}};
+
+struct nvdp__nvib_config fixture_config(const struct kind *kind) {
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
+    config.length = LENGTH;
+    config.vib.vtdp_pool = kind->vtdp_pool;
+    return config;
+}
+
+static void random_values(struct fixture *fixture, uint64_t seed) {
+    for (size_t i = 0; i < fixture->params.count; i++) {
+        nvdp__params_normal(&fixture->dev, &fixture->params, i, 0.3, seed);
+        if (strstr(fixture->params.entry[i].name, "LayerNorm.weight") == NULL) continue;
+        float *value = nvdp__value(&fixture->params, i);
+        for (size_t k = 0; k < fixture->params.entry[i].count; k++) {
+            value[k] += 1;
+        }
+    }
+}
+
+static void plan(struct fixture *fixture) {
+    for (int pass = 0; pass < 2; pass++) {
+        cr_assert_eq(fixture->mechanism->plan(fixture->vib, &fixture->dev, TOKENS, TEXTS, LENGTH,
+                                              true, &fixture->arena),
+                     NVDP_OK, "%s", nvdp_context_error(fixture->ctx));
+        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(fixture->ctx, &fixture->arena), NVDP_OK);
+    }
+}
+
+static struct nvdp_bert_config encoder(void) {
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    config.hidden_size = WIDTH;
+    config.num_attention_heads = HEADS;
+    config.intermediate_size = INNER;
+    config.num_hidden_layers = 2;
+    config.vocab_size = 10;
+    config.max_position_embeddings = 8;
+    return config;
+}
+
+void fixture_build(struct fixture *fixture, const struct kind *kind,
+                   const struct nvdp__nvib_config *config, uint64_t seed) {
+    *fixture = (struct fixture){.ctx = support_context(),
+                                .mechanism = kind->mechanism,
+                                .offset = {0, 3, 4, TOKENS},
+                                .key = {100, 107, 114}};
+    struct nvdp_bert_config sizes = encoder();
+    void *self = NULL;
+    fixture->dev = nvdp__device_cpu(fixture->ctx);
+    nvdp__params_init(&fixture->params, fixture->ctx);
+    cr_assert_eq(nvdp__bert_declare(&fixture->bert, &sizes, false, &fixture->params), NVDP_OK);
+    cr_assert_eq(kind->mechanism->create(kind->mechanism, fixture->ctx, &fixture->bert, config,
+                                         &fixture->params, &self),
+                 NVDP_OK, "%s", nvdp_context_error(fixture->ctx));
+    fixture->vib = self;
+    cr_assert_eq(nvdp__params_allocate(&fixture->params, true), NVDP_OK);
+    random_values(fixture, seed);
+    plan(fixture);
+    fixture->batch = (struct nvdp__batch){.texts = TEXTS,
+                                          .tokens = TOKENS,
+                                          .longest = 4,
+                                          .offset = fixture->offset,
+                                          .key = fixture->key};
+    struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    nvdp__stream_normals(&stream, TOKENS * WIDTH, fixture->hidden);
+}
+
+void fixture_free(struct fixture *fixture) {
+    fixture->mechanism->release(fixture->vib);
+    nvdp__bert_release(&fixture->bert);
+    nvdp__params_release(&fixture->params);
+    nvdp__arena_release(&fixture->arena);
+    nvdp_context_free(fixture->ctx);
+}
+
+static struct nvdp__encoded input(const struct fixture *fixture) {
+    return (struct nvdp__encoded){&fixture->dev, &fixture->params, &fixture->batch,
+                                  fixture->hidden};
+}
+
+nvdp_status fixture_try_forward(struct fixture *fixture, const struct nvdp__draw *draw,
+                                float **pooled) {
+    struct nvdp__encoded in = input(fixture);
+    return fixture->mechanism->forward(fixture->vib, &in, draw, pooled);
+}
+
+float *fixture_forward(struct fixture *fixture, const struct nvdp__draw *draw) {
+    float *pooled = NULL;
+    cr_assert_eq(fixture_try_forward(fixture, draw, &pooled), NVDP_OK, "%s",
+                 nvdp_context_error(fixture->ctx));
+    return pooled;
+}
+
+void fixture_backward(struct fixture *fixture, const struct nvdp__penalty *penalty,
+                      float *d_pooled) {
+    struct nvdp__encoded in = input(fixture);
+    fixture->mechanism->backward(fixture->vib, &in, penalty, d_pooled, fixture->d_hidden);
+}
+
+struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch) {
+    return (struct nvdp__draw){
+        .noise = {.seed = seed}, .gauss = NVDP__PURPOSE_GAUSS, .epoch = epoch};
+}
+
+float *fixture_value(struct fixture *fixture, const char *name) {
+    size_t index = nvdp__params_find(&fixture->params, name);
+    cr_assert_neq(index, SIZE_MAX, "no tensor %s", name);
+    return nvdp__value(&fixture->params, index);
+}
