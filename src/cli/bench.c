@@ -96,8 +96,7 @@ static int resolve(struct cli *cli, struct values *values) {
     const char *work = cli->arg[0];
     if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0)
         return cli_usage(cli, "expected train, encode or rd, found '%s'", work);
-    int code = check_options(cli, strcmp(work, "rd") == 0);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(check_options(cli, strcmp(work, "rd") == 0));
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
     bool data = cli_given(cli, "data");
     const char *const training[] = {"dropout", "freeze-layers"};
@@ -170,32 +169,31 @@ static json_t *result_json(const struct cli *cli, const struct values *values,
 }
 
 static void times_print(const struct nvdp_bench_times *times, const char *what) {
-    cli_row(stdout, what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu)", times->mean,
-            times->min, times->median, times->count);
+    cli_row(what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu)", times->mean, times->min,
+            times->median, times->count);
 }
 
 static void result_print(const struct cli *cli, const struct values *values,
                          const struct nvdp_bench_result *r) {
-    cli_row(stdout, "work", "%s, method %s, %zu parameters, %s", cli->arg[0],
+    cli_row("work", "%s, method %s, %zu parameters, %s", cli->arg[0],
             nvdp_config_get(values->train, "method"), r->parameters,
             nvdp_precision_name(r->precision));
-    cli_row(stdout, "texts", "%zu of %.1f tokens on average", r->texts,
+    cli_row("texts", "%zu of %.1f tokens on average", r->texts,
             (double)r->tokens / (double)r->texts);
     times_print(&r->step, "step");
-    cli_row(stdout, "tokens", "%.0f/s  (fastest step %.0f/s)", r->tokens_per_second,
+    cli_row("tokens", "%.0f/s  (fastest step %.0f/s)", r->tokens_per_second,
             r->tokens_per_second_best);
-    cli_row(stdout, "encoder", "%.1f Gflop/s, %.1f %% of a large product's %.1f Gflop/s",
-            r->flops / 1e9, 100 * r->flops / r->peak_flops, r->peak_flops / 1e9);
-    cli_row(stdout, "memory", "%.0f MiB at most", (double)r->peak_rss / (1 << 20));
-    cli_row(stdout, "start", "%.2f s to the first step, and %.2f s for random weights",
+    cli_row("encoder", "%.1f Gflop/s, %.1f %% of a large product's %.1f Gflop/s", r->flops / 1e9,
+            100 * r->flops / r->peak_flops, r->peak_flops / 1e9);
+    cli_row("memory", "%.0f MiB at most", (double)r->peak_rss / (1 << 20));
+    cli_row("start", "%.2f s to the first step, and %.2f s for random weights",
             r->start_to_first_step_seconds, r->weights_seconds);
-    cli_row(stdout, "machine", "%s, %d threads", r->machine, nvdp_context_threads(cli->ctx));
+    cli_row("machine", "%s, %d threads", r->machine, nvdp_context_threads(cli->ctx));
 }
 
 static int run_steps(struct cli *cli, const struct values *values) {
     struct nvdp_bench_result result;
-    nvdp_status status = nvdp_bench(cli->ctx, &values->config, &result);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_bench(cli->ctx, &values->config, &result));
     if (cli->json) return cli_print_json(cli, result_json(cli, values, &result));
     result_print(cli, values, &result);
     return CLI_SUCCESS;
@@ -219,17 +217,16 @@ static json_t *rd_json(const struct cli *cli, const struct nvdp_bench_rd_config 
 static int run_rd(struct cli *cli, const struct values *values) {
     const struct nvdp_bench_rd_config *config = &values->rd;
     struct nvdp_bench_rd_result r;
-    nvdp_status status = nvdp_bench_rd(cli->ctx, config, &r);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_bench_rd(cli->ctx, config, &r));
     if (cli->json) return cli_print_json(cli, rd_json(cli, config, &r));
-    cli_row(stdout, "pairs", "%zu ordered, of %zu components x %zu dimensions", r.pairs,
-            config->components, config->dim);
+    cli_row("pairs", "%zu ordered, of %zu components x %zu dimensions", r.pairs, config->components,
+            config->dim);
     times_print(&r.step, "all pairs");
-    cli_row(stdout, "speed", "%.3f G pair-elements/s, %.0f pairs/s",
-            r.pair_elements_per_second / 1e9, r.pairs_per_second);
-    cli_row(stdout, "divergence", "max %.6g, mean %.6g nats", r.sum.max, r.sum.mean);
-    cli_row(stdout, "memory", "%.0f MiB at most", (double)r.peak_rss / (1 << 20));
-    cli_row(stdout, "machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
+    cli_row("speed", "%.3f G pair-elements/s, %.0f pairs/s", r.pair_elements_per_second / 1e9,
+            r.pairs_per_second);
+    cli_row("divergence", "max %.6g, mean %.6g nats", r.sum.max, r.sum.mean);
+    cli_row("memory", "%.0f MiB at most", (double)r.peak_rss / (1 << 20));
+    cli_row("machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
     return CLI_SUCCESS;
 }
 
@@ -248,8 +245,6 @@ const struct cli_command cli_command_bench = {
     .name = "bench",
     .summary = "measure the speed of training, encoding and divergences",
     .args = "train|encode|rd",
-    .args_min = 1,
-    .args_max = 1,
     .description = "Measures on random weights how fast this machine trains or encodes, or goes "
                    "through all pairs of random posteriors.",
     .examples = "Examples:\n"
@@ -258,6 +253,5 @@ const struct cli_command cli_command_bench = {
                 "  nvdp bench train --data MRPC --task mrpc --model bert --method nvdp\n"
                 "  nvdp bench rd --texts 408 --components 129 --dim 768\n",
     .options = options,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

@@ -148,12 +148,10 @@ int cli_resolve_cache(struct cli *cli, bool no_cache) {
 int cli_begin(struct cli *cli, void *values) {
     nvdp_status status = nvdp_context_create(&cli->ctx);
     if (status != NVDP_OK) return cli_fail(cli, status);
-    cli->arg = calloc((size_t)cli->command->args_max + 1, sizeof *cli->arg);
-    if (cli->arg == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
-    int code = cli_parse(cli, values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_parse(cli, values));
     cli_meter_open(&cli->meter);
     catch_signals();
+    if (cli->command->takes_precision) nvdp_context_set_precision(cli->ctx, cli->precision);
     nvdp_context_set_log(cli->ctx, on_log, cli);
     nvdp_context_set_progress(cli->ctx, on_progress, cli);
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);

@@ -15,34 +15,23 @@ enum {
     CLI_INTERRUPTED = 130,
 };
 
-/* Which of the common options a subcommand takes; --threads, --quiet and --config always. */
-enum {
-    CLI_TAKES_JSON = 1,
-};
-
 extern const char *const cli_precisions[]; /* f32, bf16 */
-/* The option of inference commands, whose struct has `enum nvdp_precision precision`. */
-#define CLI_PRECISION(type)                                                                        \
-    {                                                                                              \
-        "precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16",                   \
-            NVDP_OPTION_AT(type, precision), .choices = cli_precisions                             \
-    }
-
 struct cli;
 
 struct cli_command {
     const char *name;
     const char *summary; /* the line in nvdp --help */
-    const char *args;    /* positional arguments as shown in usage; NULL: none */
-    int args_min, args_max;
+    /* Positional arguments as shown in usage: "RUN", "[RUN]" where it may be missing, "[FILE...]"
+     * where there may be many; NULL: none. */
+    const char *args;
     const char *description; /* above the options in --help */
     const char *examples;    /* below them */
     /* Makes the configuration of the library's kind of work; NULL: none. */
     nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out);
     const char *heading;               /* above options that have none */
     const struct nvdp_option *options; /* of its own; ends with a zeroed row; NULL: none */
-    unsigned takes;
-    int (*run)(struct cli *cli); /* returns the exit code */
+    bool takes_precision, no_json;     /* of the common options */
+    int (*run)(struct cli *cli);       /* returns the exit code */
 };
 
 /* Progress on stderr. */
@@ -73,6 +62,7 @@ struct cli {
     size_t threads;
     bool quiet;
     bool json;
+    enum nvdp_precision precision;
     /* positional arguments */
     int args;
     char **arg;
@@ -93,6 +83,17 @@ int cli_error(struct cli *cli, int code, const char *format, ...)
 /* Prints the context's message and returns the exit code that stands for `status`. */
 int cli_fail(struct cli *cli, nvdp_status status);
 int cli_exit_code(nvdp_status status);
+/* Return from the subcommand where a code is one to exit with, or a call of the library failed. */
+#define CLI_TRY(expression)                                                                        \
+    do {                                                                                           \
+        int code_ = (expression);                                                                  \
+        if (code_ != CLI_SUCCESS) return code_;                                                    \
+    } while (0)
+#define CLI_DO(cli, expression)                                                                    \
+    do {                                                                                           \
+        nvdp_status status_ = (expression);                                                        \
+        if (status_ != NVDP_OK) return cli_fail(cli, status_);                                     \
+    } while (0)
 /* What --cache and --no-cache mean: the option "cache" as given, else the usual folder
  * ($XDG_CACHE_HOME/nvdp, ~/.cache/nvdp) where there is one and it is wanted.  Returns CLI_SUCCESS or
  * CLI_USAGE. */
@@ -120,7 +121,6 @@ const char *cli_given_one(const struct cli *cli, const char *const *names, bool 
 /* Refuses where an option that is needed is missing. */
 int cli_need(struct cli *cli);
 
-/* --- sweep_table.c --- */
 /* Shows a sweep's state: a table that stays in its place on a terminal, a line every half a minute
  * elsewhere. */
 void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state);
@@ -143,25 +143,15 @@ json_t *cli_number(double value);
 /* {name: {"mean", "sd"}} */
 json_t *cli_scores_json(const struct nvdp_scores *scores);
 /* One line a metric: name, mean, spread over draws; then the majority class. */
-void cli_scores_print(const struct nvdp_scores *scores, FILE *to);
+void cli_scores_print(const struct nvdp_scores *scores);
 /* A name padded to the column in which all tables' values stand. */
-void cli_row(FILE *to, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void cli_row(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes text and a line end beside `path`, then renames it into place. */
 int cli_write_text(struct cli *cli, const char *path, const char *text);
 
-extern const struct cli_command cli_command_pretrain;
-extern const struct cli_command cli_command_train;
-extern const struct cli_command cli_command_eval;
-extern const struct cli_command cli_command_predict;
-extern const struct cli_command cli_command_privacy;
-extern const struct cli_command cli_command_export;
-extern const struct cli_command cli_command_reuse;
-extern const struct cli_command cli_command_sweep;
-extern const struct cli_command cli_command_encode;
-extern const struct cli_command cli_command_tokenize;
-extern const struct cli_command cli_command_info;
-extern const struct cli_command cli_command_bench;
-extern const struct cli_command cli_command_report;
+extern const struct cli_command cli_command_pretrain, cli_command_train, cli_command_eval,
+    cli_command_predict, cli_command_privacy, cli_command_export, cli_command_reuse,
+    cli_command_sweep, cli_command_encode, cli_command_tokenize, cli_command_info,
+    cli_command_bench, cli_command_report;
 
 #endif

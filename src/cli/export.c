@@ -8,8 +8,7 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
     json_t *privacy = json_null();
     if (result->measured) {
         char *text = NULL;
-        nvdp_status status = nvdp_privacy_report_json(cli->ctx, &result->privacy, &text);
-        if (status != NVDP_OK) return cli_fail(cli, status);
+        CLI_DO(cli, nvdp_privacy_report_json(cli->ctx, &result->privacy, &text));
         privacy = json_loads(text, 0, NULL);
         free(text);
     }
@@ -42,11 +41,11 @@ static void print_wrapped(const char *text) {
 
 static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {
     const char *model = nvdp_config_get(config, "model-out");
-    cli_row(stdout, "file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
+    cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
             (double)result->bytes / (1 << 20));
-    cli_row(stdout, "texts", "%zu, %zu sample%s each of %zu components, width %zu", result->texts,
+    cli_row("texts", "%zu, %zu sample%s each of %zu components, width %zu", result->texts,
             result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
-    if (model != NULL) cli_row(stdout, "public model", "%s", model);
+    if (model != NULL) cli_row("public model", "%s", model);
     putchar('\n');
     print_wrapped(result->statement);
     if (result->measured) {
@@ -56,16 +55,14 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
 }
 
 static int run(struct cli *cli) {
-    int code = cli_begin(cli, NULL);
-    if (code == CLI_SUCCESS) code = cli_need(cli);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, NULL));
+    CLI_TRY(cli_need(cli));
     bool input = nvdp_config_get(cli->config, "input") != NULL;
     bool split = nvdp_config_get(cli->config, "split") != NULL;
     if (input && split) return cli_usage(cli, "expected either --input or --split");
     if (!input && !split) return cli_usage(cli, "option --input or --split is needed");
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
-    nvdp_status status = nvdp_export(cli->ctx, cli->config, &result);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_export(cli->ctx, cli->config, &result));
     if (cli->json) return print_json(cli, &result);
     print(cli->config, &result);
     return CLI_SUCCESS;
@@ -75,8 +72,6 @@ const struct cli_command cli_command_export = {
     .name = "export",
     .summary = "write noisy embeddings to a file to give away",
     .args = "RUN",
-    .args_min = 1,
-    .args_max = 1,
     .description = "Draws samples of texts with randomness from the operating system and writes "
                    "them, and nothing else derived from the texts, to a file to give away. Says "
                    "what the file reveals.",
@@ -85,6 +80,5 @@ const struct cli_command cli_command_export = {
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
                 "    --model-out shared-model\n",
     .create = nvdp_export_config_create,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

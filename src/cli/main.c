@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <argp.h>
+#include <gsl/gsl_errno.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -118,6 +119,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 
 int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");
+    gsl_set_error_handler_off(); /* its functions then return NaN; else they would abort */
     argp_program_version_hook = print_version;
     argp_err_exit_status = CLI_USAGE;
     if (argc < 2) return usage("expected a subcommand", "");

@@ -7,6 +7,8 @@
 enum { FIRST_KEY = 0x1000, HELP_ROOM = 512 };
 
 static const struct nvdp_option common_options[] = {
+    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16",
+     NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions},
     {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT,
      NVDP_OPTION_AT(struct cli, threads)},
@@ -114,7 +116,8 @@ static error_t on_key(int key, char *value, struct argp_state *state) {
         return 0;
     }
     if (key == ARGP_KEY_ARG) {
-        if (cli->args == cli->command->args_max) {
+        const char *args = cli->command->args;
+        if (args == NULL || (cli->args == 1 && strstr(args, "...") == NULL)) {
             cli->code = cli_usage(cli, "unexpected argument '%s'", value);
             return EINVAL;
         }
@@ -170,7 +173,8 @@ static int parse_line(struct cli *cli) {
     struct argp_option *rows = make_rows(cli);
     char *doc = NULL;
     cli->setting = calloc((size_t)cli->argc + 1, sizeof *cli->setting);
-    if (rows == NULL || cli->setting == NULL ||
+    cli->arg = calloc((size_t)cli->argc + 1, sizeof *cli->arg);
+    if (rows == NULL || cli->setting == NULL || cli->arg == NULL ||
         asprintf(&doc, "%s\v%s", cli->command->description, cli->command->examples) < 0) {
         doc = NULL;
         cli->code = cli_error(cli, CLI_FAILURE, "out of memory");
@@ -197,13 +201,14 @@ int cli_parse(struct cli *cli, void *values) {
     for (const struct nvdp_option *row = common_options; row->name != NULL && status == NVDP_OK;
          row++) {
         const struct nvdp_option one[] = {*row, {0}};
-        bool applies = (command->takes & CLI_TAKES_JSON) != 0 || strcmp(row->name, "json") != 0;
-        if (applies) status = nvdp_config_add(cli->config, one, sizeof *one, cli);
+        bool absent = (command->no_json && strcmp(row->name, "json") == 0) ||
+                      (!command->takes_precision && strcmp(row->name, "precision") == 0);
+        if (!absent) status = nvdp_config_add(cli->config, one, sizeof *one, cli);
     }
     if (status != NVDP_OK) return cli_fail(cli, status);
     int code = parse_line(cli);
     if (code == CLI_SUCCESS) code = apply(cli);
-    if (code == CLI_SUCCESS && cli->args < command->args_min)
+    if (code == CLI_SUCCESS && cli->args == 0 && command->args != NULL && command->args[0] != '[')
         code = cli_usage(cli, "expected %s", command->args);
     return code;
 }

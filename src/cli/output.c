@@ -3,6 +3,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,26 +42,26 @@ json_t *cli_scores_json(const struct nvdp_scores *scores) {
     return metrics;
 }
 
-void cli_row(FILE *to, const char *name, const char *format, ...) {
-    fprintf(to, "%-*s", COLUMN, name);
+void cli_row(const char *name, const char *format, ...) {
+    printf("%-*s", COLUMN, name);
     va_list args;
     va_start(args, format);
-    vfprintf(to, format, args);
+    vprintf(format, args);
     va_end(args);
-    fputc('\n', to);
+    putchar('\n');
 }
 
-void cli_scores_print(const struct nvdp_scores *scores, FILE *to) {
+void cli_scores_print(const struct nvdp_scores *scores) {
     for (int i = 0; i < scores->metrics; i++) {
         const char *name = nvdp_metric_name(scores->metric[i]);
         if (scores->draws > 1) {
-            cli_row(to, name, "%.4f +- %.4f  (%zu texts, %zu draws)", scores->mean[i],
-                    scores->sd[i], scores->n, scores->draws);
+            cli_row(name, "%.4f +- %.4f  (%zu texts, %zu draws)", scores->mean[i], scores->sd[i],
+                    scores->n, scores->draws);
         } else {
-            cli_row(to, name, "%.4f  (%zu texts)", scores->mean[i], scores->n);
+            cli_row(name, "%.4f  (%zu texts)", scores->mean[i], scores->n);
         }
     }
-    if (!isnan(scores->majority)) cli_row(to, "majority class", "%.4f", scores->majority);
+    if (!isnan(scores->majority)) cli_row("majority class", "%.4f", scores->majority);
 }
 
 int cli_write_text(struct cli *cli, const char *path, const char *text) {
@@ -90,9 +91,9 @@ int cli_write_text(struct cli *cli, const char *path, const char *text) {
 
 /* --- progress --- */
 
-enum { LINE_ROOM = 256, LEAST_BAR = 10, MOST_BAR = 40, DEFAULT_COLUMNS = 80 };
-static const double bar_interval = 0.1;
-static const double line_interval = 10;
+enum { LINE_ROOM = 256, LEAST_BAR = 10, MOST_BAR = 40, NAME_WIDTH = 24 };
+/* seconds */
+static const double bar_interval = 0.1, line_interval = 10, table_interval = 30;
 
 static double now(void) {
     struct timespec time;
@@ -113,8 +114,7 @@ void cli_meter_clear(struct cli_meter *meter) {
     meter->drawn = false;
 }
 
-static void append(char *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void append(char *line, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void append(char *line, const char *format, ...) {
     size_t used = strlen(line);
     va_list args;
     va_start(args, format);
@@ -157,16 +157,18 @@ static void describe(const struct nvdp_progress *progress, char *line) {
     }
 }
 
-static int columns(void) {
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return DEFAULT_COLUMNS;
+static struct winsize screen(void) {
+    struct winsize size = {.ws_row = 0};
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) size = (struct winsize){.ws_row = 0};
+    if (size.ws_row == 0) size.ws_row = 24;
+    if (size.ws_col == 0) size.ws_col = 80;
+    return size;
 }
 
 static void draw_bar(const struct nvdp_progress *progress, const char *text) {
     char head[LINE_ROOM] = "";
     append(head, "%-10s", progress->phase != NULL ? progress->phase : "");
-    int width = columns();
+    int width = screen().ws_col;
     int room = width - (int)strlen(head) - (int)strlen(text) - 12;
     fputs("\r\033[K", stderr);
     if (progress->total == 0 || room < LEAST_BAR) {
@@ -203,5 +205,93 @@ void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
     } else {
         fprintf(stderr, "%s: %s: %s\n", cli->name, progress->phase != NULL ? progress->phase : "",
                 text);
+    }
+}
+
+/* --- the state of a sweep: a table on a terminal, plain lines otherwise --- */
+
+/* A line of the table, cut at the screen's edge so that it stays one. */
+static void put(struct cli_meter *meter, int width, const char *line) {
+    fprintf(stderr, "%.*s\n", width - 1, line);
+    meter->lines++;
+}
+
+static void put_groups(struct cli_meter *meter, int width, const struct nvdp_sweep_state *state) {
+    char line[LINE_ROOM];
+    snprintf(line, sizeof line, "%-6s %-*s %6s %6s %6s %8s %9s", "task", NAME_WIDTH, "method",
+             "runs", "done", "failed", "running", "s a run");
+    put(meter, width, line);
+    for (size_t g = 0; g < state->groups; g++) {
+        const struct nvdp_sweep_group *group = &state->group[g];
+        char seconds[CLI_DURATION_ROOM] = "-";
+        if (!isnan(group->seconds)) snprintf(seconds, sizeof seconds, "%.1f", group->seconds);
+        snprintf(line, sizeof line, "%-6s %-*s %6zu %6zu %6zu %8zu %9s", group->task, NAME_WIDTH,
+                 group->label, group->runs, group->done, group->failed, group->running, seconds);
+        put(meter, width, line);
+    }
+}
+
+/* "sst2-nvdp-l0.001-s1-0123456789ab  train step 120/400, 5.2/s, ETA 0:54  0:31" */
+static void describe_job(const struct nvdp_sweep_job *job, char line[LINE_ROOM]) {
+    char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", state[128] = "begins";
+    cli_duration(job->seconds, passed);
+    if (!isnan(job->eta_seconds)) cli_duration(job->eta_seconds, left);
+    if (job->total > 0 && isnan(job->rate)) {
+        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64, job->phase, job->unit,
+                 job->done, job->total);
+    } else if (job->total > 0) {
+        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64 ", %.3g/s, ETA %s", job->phase,
+                 job->unit, job->done, job->total, job->rate, left);
+    } else if (job->phase[0] != '\0') {
+        snprintf(state, sizeof state, "%s", job->phase);
+    }
+    snprintf(line, LINE_ROOM, "%s  %s  %s%s", job->run, state, passed,
+             job->elsewhere ? " elsewhere" : "");
+}
+
+static void put_jobs(struct cli_meter *meter, int width, const struct nvdp_sweep_state *state) {
+    for (size_t k = 0; k < state->jobs; k++) {
+        char line[LINE_ROOM], indented[LINE_ROOM + 2];
+        describe_job(&state->job[k], line);
+        snprintf(indented, sizeof indented, "  %s", line);
+        put(meter, width, indented);
+    }
+}
+
+/* "12 of 40 done, 1 failed, 2 running (1 elsewhere), 3:21, ETA 10:00" */
+static void summarise(const struct nvdp_sweep_state *state, char line[LINE_ROOM]) {
+    char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", others[48] = "";
+    cli_duration(state->elapsed_seconds, passed);
+    if (!isnan(state->eta_seconds)) cli_duration(state->eta_seconds, left);
+    if (state->elsewhere > 0) snprintf(others, sizeof others, " (%zu elsewhere)", state->elsewhere);
+    snprintf(line, LINE_ROOM, "%zu of %zu done, %zu failed, %zu running%s, %s, ETA %s", state->done,
+             state->runs, state->failed, state->running, others, passed, left);
+}
+
+static void draw(struct cli_meter *meter, const struct nvdp_sweep_state *state) {
+    char line[LINE_ROOM];
+    struct winsize size = screen();
+    cli_meter_clear(meter);
+    if (state->groups + state->jobs + 3 < size.ws_row) put_groups(meter, size.ws_col, state);
+    if (state->jobs + 3 < size.ws_row) put_jobs(meter, size.ws_col, state);
+    summarise(state, line);
+    put(meter, size.ws_col, line);
+    fflush(stderr);
+}
+
+void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state) {
+    char line[LINE_ROOM];
+    if (cli->quiet) return;
+    if (cli->meter.terminal) {
+        draw(&cli->meter, state);
+        return;
+    }
+    if (now() - cli->meter.last_update < table_interval) return;
+    cli->meter.last_update = now();
+    summarise(state, line);
+    fprintf(stderr, "%s: %s\n", cli->name, line);
+    for (size_t k = 0; k < state->jobs; k++) {
+        describe_job(&state->job[k], line);
+        fprintf(stderr, "%s: %s\n", cli->name, line);
     }
 }

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FILES = 4096 };
-
 struct values {
     bool no_cache, dry_run;
     /* --eval */
@@ -110,10 +108,10 @@ static int resolve(struct cli *cli, const struct values *values) {
 /* --- --eval --- */
 
 static void print_scores(const struct nvdp_mlm_scores *scores) {
-    cli_row(stdout, "masked accuracy", "%.4f", scores->accuracy);
-    cli_row(stdout, "perplexity", "%.4f  (%.5f nats)", scores->perplexity, scores->nll);
-    cli_row(stdout, "positions", "%" PRIu64 " of %" PRIu64 " tokens in %" PRIu64 " windows",
-            scores->masked, scores->tokens, scores->windows);
+    cli_row("masked accuracy", "%.4f", scores->accuracy);
+    cli_row("perplexity", "%.4f  (%.5f nats)", scores->perplexity, scores->nll);
+    cli_row("positions", "%" PRIu64 " of %" PRIu64 " tokens in %" PRIu64 " windows", scores->masked,
+            scores->tokens, scores->windows);
 }
 
 static json_t *scores_json(const struct nvdp_mlm_scores *scores) {
@@ -132,8 +130,7 @@ static int evaluate(struct cli *cli, const struct values *values) {
                                        "whole-word", "seed", "limit",  "cache", NULL};
     struct nvdp_mlm_scores scores = NVDP_RESULT(struct nvdp_mlm_scores);
     struct nvdp_config *config = NULL;
-    int code = only(cli, allowed, "not with --eval");
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(only(cli, allowed, "not with --eval"));
     if (values->model == NULL) return cli_usage(cli, "option --model is needed");
     if (get(cli, "text") == NULL) return cli_usage(cli, "option --text is needed");
     nvdp_context_set_precision(cli->ctx, strcmp(get(cli, "precision"), "bf16") == 0
@@ -173,10 +170,10 @@ static int dry_run(struct cli *cli) {
         return cli_print_json(
             cli, json_pack("{s:o, s:o}", "configuration", configuration, "plan", plan_json(&plan)));
     int code = cli_print_json(cli, configuration);
-    cli_row(stdout, "vocabulary", "%zu pieces", plan.vocab_size);
-    cli_row(stdout, "parameters", "%zu", plan.parameters);
-    cli_row(stdout, "tokens", "%" PRIu64 " at most", plan.tokens);
-    cli_row(stdout, "memory", "%.0f MiB", (double)plan.memory_bytes / (1 << 20));
+    cli_row("vocabulary", "%zu pieces", plan.vocab_size);
+    cli_row("parameters", "%zu", plan.parameters);
+    cli_row("tokens", "%" PRIu64 " at most", plan.tokens);
+    cli_row("memory", "%.0f MiB", (double)plan.memory_bytes / (1 << 20));
     return code;
 }
 
@@ -204,30 +201,27 @@ static json_t *result_json(const char *out, const struct nvdp_pretrain_result *r
 }
 
 static void print_coverage(const char *name, const struct nvdp_coverage *coverage) {
-    cli_row(stdout, name, "%.3f pieces a word, %.3f %% of %" PRIu64 " words unknown",
+    cli_row(name, "%.3f pieces a word, %.3f %% of %" PRIu64 " words unknown",
             coverage->pieces_per_word, 100 * coverage->unknown, coverage->words);
 }
 
 static void result_print(const char *out, const struct nvdp_pretrain_result *r) {
-    cli_row(stdout, "vocabulary", "%zu pieces", r->vocab_size);
+    cli_row("vocabulary", "%zu pieces", r->vocab_size);
     print_coverage("text", &r->coverage);
     if (r->eval.windows > 0) print_coverage("held-out text", &r->eval_coverage);
-    cli_row(stdout, "parameters", "%zu", r->parameters);
-    cli_row(stdout, "trained", "%" PRIu64 " steps, %" PRIu64 " tokens", r->steps, r->tokens);
-    if (r->steps > 0)
-        cli_row(stdout, "last loss", "%.4f  (masked accuracy %.4f)", r->loss, r->accuracy);
+    cli_row("parameters", "%zu", r->parameters);
+    cli_row("trained", "%" PRIu64 " steps, %" PRIu64 " tokens", r->steps, r->tokens);
+    if (r->steps > 0) cli_row("last loss", "%.4f  (masked accuracy %.4f)", r->loss, r->accuracy);
     if (r->eval.windows > 0) print_scores(&r->eval);
-    cli_row(stdout, "time", "%.1f s, %.0f tokens/s", r->seconds, r->tokens_per_second);
-    cli_row(stdout, "model", "%s", out);
+    cli_row("time", "%.1f s, %.0f tokens/s", r->seconds, r->tokens_per_second);
+    cli_row("model", "%s", out);
 }
 
 static int pretrain(struct cli *cli, const struct values *values) {
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    int code = resolve(cli, values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(resolve(cli, values));
     if (values->dry_run) return dry_run(cli);
-    nvdp_status status = nvdp_pretrain(cli->ctx, cli->config, &result);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_pretrain(cli->ctx, cli->config, &result));
     const char *out = get(cli, get(cli, "resume") != NULL ? "resume" : "out");
     if (cli->json) return cli_print_json(cli, result_json(out, &result));
     result_print(out, &result);
@@ -236,11 +230,10 @@ static int pretrain(struct cli *cli, const struct values *values) {
 
 static int run(struct cli *cli) {
     struct values values = {0};
-    int code = cli_begin(cli, &values);
-    if (code == CLI_SUCCESS) code = set_files(cli, "text", cli->arg, cli->args);
-    if (code == CLI_SUCCESS) code = set_files(cli, "eval-text", NULL, 0);
-    if (code == CLI_SUCCESS) code = cli_resolve_cache(cli, values.no_cache);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, &values));
+    CLI_TRY(set_files(cli, "text", cli->arg, cli->args));
+    CLI_TRY(set_files(cli, "eval-text", NULL, 0));
+    CLI_TRY(cli_resolve_cache(cli, values.no_cache));
     return values.eval ? evaluate(cli, &values) : pretrain(cli, &values);
 }
 
@@ -248,7 +241,6 @@ const struct cli_command cli_command_pretrain = {
     .name = "pretrain",
     .summary = "train a vocabulary and a compact BERT on plain text",
     .args = "[FILE...]",
-    .args_max = MOST_FILES,
     .description = "Trains a WordPiece vocabulary and a BERT with its pretraining heads on plain "
                    "text, from nothing or from a given model, and writes a directory in Hugging "
                    "Face layout (BertForPreTraining) that nvdp train starts from.",
@@ -262,6 +254,5 @@ const struct cli_command cli_command_pretrain = {
                 "  nvdp pretrain --eval --model bert-128 --text held-out.txt --json\n",
     .create = nvdp_pretrain_config_create,
     .options = options,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

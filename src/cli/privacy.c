@@ -29,18 +29,9 @@ static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
     nvdp_status status = nvdp_run_config_create(ctx, &made);
     if (status == NVDP_OK) status = nvdp_privacy_config_create(ctx, &measures);
     if (status == NVDP_OK) status = nvdp_config_join(made, measures);
-    if (status == NVDP_OK) {
-        *out = made;
-    } else {
-        nvdp_config_free(made);
-    }
+    if (status == NVDP_OK) *out = made;
+    if (status != NVDP_OK) nvdp_config_free(made);
     return status;
-}
-
-static nvdp_status load(struct cli *cli, const struct values *values,
-                        struct nvdp_posteriors **out) {
-    if (values->posteriors != NULL) return nvdp_posteriors_read(cli->ctx, values->posteriors, out);
-    return nvdp_run_posteriors(cli->ctx, cli->config, out);
 }
 
 static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
@@ -62,24 +53,13 @@ static int save(struct cli *cli, const char *report) {
     return code;
 }
 
-static int show(const struct cli *cli, const struct nvdp_privacy_report *report, const char *text) {
-    if (cli->json) {
-        puts(text);
-    } else {
-        nvdp_privacy_report_print(report, stdout);
-    }
-    return CLI_SUCCESS;
-}
-
 static int measure(struct cli *cli, const struct values *values,
                    const struct nvdp_posteriors *posteriors) {
-    int code = CLI_SUCCESS;
     char *text = NULL;
     double *matrix = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     nvdp_status status = NVDP_OK;
-    if (values->pairs != NULL) code = make_matrix(cli, posteriors->texts, &matrix);
-    if (code != CLI_SUCCESS) return code;
+    if (values->pairs != NULL) CLI_TRY(make_matrix(cli, posteriors->texts, &matrix));
     if (values->posteriors_out != NULL)
         status = nvdp_posteriors_write(cli->ctx, values->posteriors_out, posteriors);
     if (status == NVDP_OK)
@@ -88,9 +68,10 @@ static int measure(struct cli *cli, const struct values *values,
     if (status == NVDP_OK && values->pairs != NULL)
         status = nvdp_pairs_write(cli->ctx, values->pairs, posteriors->texts, report.pairs.order,
                                   matrix);
-    if (status != NVDP_OK) code = cli_fail(cli, status);
+    int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
     if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, text);
-    if (code == CLI_SUCCESS) code = show(cli, &report, text);
+    if (code == CLI_SUCCESS && cli->json) puts(text);
+    if (code == CLI_SUCCESS && !cli->json) nvdp_privacy_report_print(&report, stdout);
     free(text);
     free(matrix);
     return code;
@@ -98,16 +79,16 @@ static int measure(struct cli *cli, const struct values *values,
 
 static int run(struct cli *cli) {
     struct values values = {0};
-    int code = cli_begin(cli, &values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, &values));
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
         return cli_usage(cli, "expected either --pairs or --max-pairs");
     struct nvdp_posteriors *posteriors = NULL;
-    nvdp_status status = load(cli, &values, &posteriors);
-    if (status != NVDP_OK) return cli_fail(cli, status);
-    code = measure(cli, &values, posteriors);
+    CLI_DO(cli, values.posteriors != NULL
+                    ? nvdp_posteriors_read(cli->ctx, values.posteriors, &posteriors)
+                    : nvdp_run_posteriors(cli->ctx, cli->config, &posteriors));
+    int code = measure(cli, &values, posteriors);
     nvdp_posteriors_free(posteriors);
     return code;
 }
@@ -116,7 +97,6 @@ const struct cli_command cli_command_privacy = {
     .name = "privacy",
     .summary = "measure divergences between what texts share; Bayesian DP",
     .args = "[RUN]",
-    .args_max = 1,
     .description = "Measures the Renyi divergence between the samples of every pair of texts, and "
                    "Bayesian differential privacy, of a run (written to RUN/privacy.json as well) "
                    "or of a file of posteriors. These are measurements on the given texts, not a "
@@ -128,6 +108,5 @@ const struct cli_command cli_command_privacy = {
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n",
     .create = create,
     .options = options,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

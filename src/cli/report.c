@@ -37,8 +37,7 @@ static nvdp_status show(struct cli *cli, const struct nvdp_report *report) {
 
 static int run(struct cli *cli) {
     struct values values = {.config = nvdp_report_config_default()};
-    int code = cli_begin(cli, &values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, &values));
     values.config.directory = cli->arg[0];
     values.config.figures = !values.no_figures;
     struct nvdp_report *report = NULL;
@@ -53,8 +52,6 @@ const struct cli_command cli_command_report = {
     .name = "report",
     .summary = "tables and figures of a folder of runs",
     .args = "DIR",
-    .args_min = 1,
-    .args_max = 1,
     .description =
         "Reads the runs in DIR, or in DIR/runs, groups those that differ in their seed only, and "
         "writes tables (text, CSV, LaTeX, Markdown), figures (SVG, PNG, PDF through gnuplot, with "
@@ -67,6 +64,5 @@ const struct cli_command cli_command_report = {
                 "  nvdp report sweep --json >report.json\n"
                 "  cd sweep/report/figures && gnuplot -e \"format='png'\" rd_mean_sum.gp\n",
     .options = options,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

@@ -11,23 +11,21 @@ static json_t *result_json(const struct nvdp_reuse_result *result) {
 }
 
 static int run(struct cli *cli) {
-    int code = cli_begin(cli, NULL);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, NULL));
     const struct nvdp_config *config = cli->config;
     if (nvdp_config_get(config, "eval-labels") != NULL &&
         nvdp_config_get(config, "eval-file") == NULL)
         return cli_usage(cli, "option --eval-labels needs --eval-file");
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
-    nvdp_status status = nvdp_reuse(cli->ctx, config, &result);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_reuse(cli->ctx, config, &result));
     if (cli->json) return cli_print_json(cli, result_json(&result));
-    cli_row(stdout, "trained on", "%zu texts", result.train_texts);
-    if (result.classes > 0) cli_row(stdout, "classes", "%zu", result.classes);
-    cli_row(stdout, "best epoch", "%zu", result.best_epoch);
-    cli_scores_print(&result.scores, stdout);
-    cli_row(stdout, "time", "%.1f s", result.seconds);
+    cli_row("trained on", "%zu texts", result.train_texts);
+    if (result.classes > 0) cli_row("classes", "%zu", result.classes);
+    cli_row("best epoch", "%zu", result.best_epoch);
+    cli_scores_print(&result.scores);
+    cli_row("time", "%.1f s", result.seconds);
     const char *out = nvdp_config_get(config, "out");
-    if (out != NULL) cli_row(stdout, "reader", "%s", out);
+    if (out != NULL) cli_row("reader", "%s", out);
     return CLI_SUCCESS;
 }
 
@@ -35,8 +33,6 @@ const struct cli_command cli_command_reuse = {
     .name = "reuse",
     .summary = "train and score a reader that sees only a shared file",
     .args = "SHARED.h5",
-    .args_min = 1,
-    .args_max = 1,
     .description = "Trains a reader from a file of noisy embeddings alone and scores it on texts "
                    "it was not trained on.",
     .examples = "Examples:\n"
@@ -44,6 +40,5 @@ const struct cli_command cli_command_reuse = {
                 "  nvdp reuse shared.h5 --labels other-task.txt --init shared-model --json\n"
                 "  nvdp reuse train.h5 --eval-file dev.h5 --out reader\n",
     .create = nvdp_reuse_config_create,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

@@ -75,22 +75,21 @@ static void plan_print(const struct nvdp_sweep_plan *plan) {
         if (run->state == NVDP_SWEEP_WAITING) steps += run->steps;
         if (run->memory_bytes > memory) memory = run->memory_bytes;
     }
-    cli_row(stdout, "runs", "%zu: %zu waiting, %zu running, %zu done, %zu failed", plan->runs,
+    cli_row("runs", "%zu: %zu waiting, %zu running, %zu done, %zu failed", plan->runs,
             count[NVDP_SWEEP_WAITING], count[NVDP_SWEEP_RUNNING], count[NVDP_SWEEP_DONE],
             count[NVDP_SWEEP_FAILED]);
-    cli_row(stdout, "steps to do", "%" PRIu64, steps);
-    cli_row(stdout, "memory", "%.0f MiB for the largest run; --jobs takes several at a time",
+    cli_row("steps to do", "%" PRIu64, steps);
+    cli_row("memory", "%.0f MiB for the largest run; --jobs takes several at a time",
             (double)memory / (1 << 20));
     if (isnan(plan->seconds)) return;
     char time[CLI_DURATION_ROOM];
     cli_duration(plan->seconds, time);
-    cli_row(stdout, "time", "%s, one run after the other, going by the finished ones", time);
+    cli_row("time", "%s, one run after the other, going by the finished ones", time);
 }
 
 static int dry_run(struct cli *cli, const struct values *values) {
     struct nvdp_sweep_plan *plan = NULL;
-    nvdp_status status = nvdp_sweep_plan(cli->ctx, &values->config, true, &plan);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_sweep_plan(cli->ctx, &values->config, true, &plan));
     int code = CLI_SUCCESS;
     if (cli->json) {
         code = plan_json(cli, plan);
@@ -121,21 +120,21 @@ static void print(const struct values *values, const struct nvdp_sweep_result *r
     const json_t *failure;
     char time[CLI_DURATION_ROOM];
     if (result->done == result->runs && result->made == 0) {
-        cli_row(stdout, "nothing to do", "all %zu runs are finished", result->runs);
+        cli_row("nothing to do", "all %zu runs are finished", result->runs);
         return;
     }
     cli_duration(result->seconds, time);
-    cli_row(stdout, "runs", "%zu", result->runs);
-    cli_row(stdout, "done", "%zu, %zu of them now", result->done, result->made);
+    cli_row("runs", "%zu", result->runs);
+    cli_row("done", "%zu, %zu of them now", result->done, result->made);
     if (result->done + result->failed < result->runs)
-        cli_row(stdout, "elsewhere", "%zu", result->runs - result->done - result->failed);
-    if (result->failed > 0) cli_row(stdout, "failed", "%zu", result->failed);
+        cli_row("elsewhere", "%zu", result->runs - result->done - result->failed);
+    if (result->failed > 0) cli_row("failed", "%zu", result->failed);
     json_array_foreach(failures, i, failure) {
         printf("  %s: %s\n", json_string_value(json_object_get(failure, "run")),
                json_string_value(json_object_get(failure, "message")));
     }
-    cli_row(stdout, "time", "%s", time);
-    cli_row(stdout, "sweep", "%s", values->config.out);
+    cli_row("time", "%s", time);
+    cli_row("sweep", "%s", values->config.out);
 }
 
 static int show(struct cli *cli, const struct values *values,
@@ -170,11 +169,9 @@ static void on_report(const struct nvdp_sweep_state *state, void *user) {
 static int run(struct cli *cli) {
     struct values values = {.config = nvdp_sweep_config_default()};
     struct nvdp_sweep_config *config = &values.config;
-    int code = cli_begin(cli, &values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, &values));
     if (config->out == NULL) return cli_usage(cli, "option --out is needed");
-    code = cli_resolve_cache(cli, values.no_cache);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_resolve_cache(cli, values.no_cache));
     if (cli->args > 0) config->grid = cli->arg[0];
     if (values.dry_run) return dry_run(cli, &values);
     config->report = on_report;
@@ -190,7 +187,6 @@ const struct cli_command cli_command_sweep = {
     .name = "sweep",
     .summary = "train and measure every run of a grid, by any number of processes",
     .args = "[GRID.json]",
-    .args_max = 1,
     .description =
         "Trains, measures and, where asked for, shares every run that a grid names: tasks x "
         "methods "
@@ -208,6 +204,5 @@ const struct cli_command cli_command_sweep = {
         "   \"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-2], \"seeds\": [1, 2, 3],\n"
         "   \"epochs\": 3, \"max_length\": 64}\n",
     .options = options,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };

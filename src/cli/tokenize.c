@@ -36,9 +36,8 @@ struct tokenize {
     size_t line;
 };
 
-static int bad_line(const struct tokenize *work, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static int bad_line(const struct tokenize *work, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static int bad_line(const struct tokenize *work,
+                                                          const char *format, ...) {
     char text[512];
     va_list args;
     va_start(args, format);
@@ -52,9 +51,8 @@ static int bad_line(const struct tokenize *work, const char *format, ...) {
 static int plain_line(struct tokenize *work, const char *text, size_t size) {
     const struct nvdp_tokenizer *tokenizer = work->tokenizer;
     struct nvdp_tokens *tokens = &work->tokens;
-    nvdp_status status =
-        nvdp_tokenizer_encode(tokenizer, text, size, NULL, 0, work->values->max_length, tokens);
-    if (status != NVDP_OK) return cli_fail(work->cli, status);
+    CLI_DO(work->cli,
+           nvdp_tokenizer_encode(tokenizer, text, size, NULL, 0, work->values->max_length, tokens));
     size_t first = work->values->special ? 0 : 1;
     size_t end = work->values->special ? tokens->count : tokens->count - 1;
     for (size_t i = first; i < end; i++) {
@@ -84,15 +82,13 @@ static int get_max_length(const struct tokenize *work, const json_t *object, boo
                           size_t *out) {
     const int least = pair ? 3 : 2;
     const json_t *value = json_object_get(object, "max_length");
-    size_t length = work->values->max_length;
-    if (value != NULL && !json_is_null(value)) {
-        json_int_t number = json_integer_value(value);
-        if (!json_is_integer(value) || number < least || number > MOST_TOKENS)
-            return bad_line(work, "key 'max_length': expected a whole number from %d to %d", least,
-                            MOST_TOKENS);
-        length = (size_t)number;
-    }
-    *out = length;
+    *out = work->values->max_length;
+    if (value == NULL || json_is_null(value)) return CLI_SUCCESS;
+    json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value) || number < least || number > MOST_TOKENS)
+        return bad_line(work, "key 'max_length': expected a whole number from %d to %d", least,
+                        MOST_TOKENS);
+    *out = (size_t)number;
     return CLI_SUCCESS;
 }
 
@@ -104,28 +100,22 @@ static void print_array(const char *name, const int32_t *values, size_t count) {
     putchar(']');
 }
 
-static void print_tokens(const struct nvdp_tokens *tokens) {
-    putchar('{');
-    print_array("input_ids", tokens->ids, tokens->count);
-    fputs(", ", stdout);
-    print_array("token_type_ids", tokens->types, tokens->count);
-    fputs("}\n", stdout);
-}
-
 static int encode_object(struct tokenize *work, const json_t *object) {
     if (!json_is_object(object)) return bad_line(work, "expected an object with the key 'text'");
     struct text text = {0};
     struct text pair = {0};
     size_t max_length = 0;
-    int code = get_text(work, object, "text", &text);
-    if (code == CLI_SUCCESS && text.bytes == NULL) code = bad_line(work, "key 'text' is missing");
-    if (code == CLI_SUCCESS) code = get_text(work, object, "pair", &pair);
-    if (code == CLI_SUCCESS) code = get_max_length(work, object, pair.bytes != NULL, &max_length);
-    if (code != CLI_SUCCESS) return code;
-    nvdp_status status = nvdp_tokenizer_encode(work->tokenizer, text.bytes, text.size, pair.bytes,
-                                               pair.size, max_length, &work->tokens);
-    if (status != NVDP_OK) return cli_fail(work->cli, status);
-    print_tokens(&work->tokens);
+    CLI_TRY(get_text(work, object, "text", &text));
+    if (text.bytes == NULL) return bad_line(work, "key 'text' is missing");
+    CLI_TRY(get_text(work, object, "pair", &pair));
+    CLI_TRY(get_max_length(work, object, pair.bytes != NULL, &max_length));
+    CLI_DO(work->cli, nvdp_tokenizer_encode(work->tokenizer, text.bytes, text.size, pair.bytes,
+                                            pair.size, max_length, &work->tokens));
+    putchar('{');
+    print_array("input_ids", work->tokens.ids, work->tokens.count);
+    fputs(", ", stdout);
+    print_array("token_type_ids", work->tokens.types, work->tokens.count);
+    fputs("}\n", stdout);
     return CLI_SUCCESS;
 }
 
@@ -166,16 +156,14 @@ static int all_lines(struct tokenize *work) {
 
 static int run(struct cli *cli) {
     struct values values = {.max_length = 512};
-    int code = cli_begin(cli, &values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, &values));
     if (values.model == NULL) return cli_usage(cli, "option --model is needed");
     if (values.max_length < 3 || values.max_length > MOST_TOKENS)
         return cli_usage(cli, "option --max-length: expected a whole number from 3 to %d",
                          MOST_TOKENS);
     struct tokenize work = {.cli = cli, .values = &values};
-    nvdp_status status = nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer);
-    if (status != NVDP_OK) return cli_fail(cli, status);
-    code = all_lines(&work);
+    CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));
+    int code = all_lines(&work);
     nvdp_tokens_release(&work.tokens);
     nvdp_tokenizer_free(work.tokenizer);
     return code;
@@ -191,5 +179,6 @@ const struct cli_command cli_command_tokenize = {
                 "  echo '{\"text\": \"one\", \"pair\": \"two\", \"max_length\": 16}' | \\\n"
                 "    nvdp tokenize --model bert --jsonl\n",
     .options = options,
+    .no_json = true,
     .run = run,
 };

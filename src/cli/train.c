@@ -21,8 +21,7 @@ static const struct nvdp_option options[] = {
 /* --- the configuration --- */
 
 static int resolve(struct cli *cli, struct values *values) {
-    int code = cli_resolve_cache(cli, values->no_cache);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_resolve_cache(cli, values->no_cache));
     if (cli_given(cli, "resume")) return CLI_SUCCESS;
     if (values->dry_run && !cli_given(cli, "out"))
         (void)nvdp_config_set(cli->config, "out", "run"); /* nothing is written */
@@ -42,17 +41,16 @@ static json_t *plan_json(const struct nvdp_train_plan *plan) {
 }
 
 static void plan_print(const struct nvdp_train_plan *plan) {
-    cli_row(stdout, "train texts", "%zu", plan->train_texts);
-    cli_row(stdout, "validation texts", "%zu", plan->validation_texts);
-    cli_row(stdout, "test texts", "%zu", plan->test_texts);
-    cli_row(stdout, "parameters", "%zu", plan->parameters);
+    cli_row("train texts", "%zu", plan->train_texts);
+    cli_row("validation texts", "%zu", plan->validation_texts);
+    cli_row("test texts", "%zu", plan->test_texts);
+    cli_row("parameters", "%zu", plan->parameters);
     if (plan->frozen_parameters > 0) {
-        cli_row(stdout, "frozen parameters", "%zu", plan->frozen_parameters);
-        cli_row(stdout, "frozen states", "%.0f MiB in the cache",
-                (double)plan->prefix_bytes / (1 << 20));
+        cli_row("frozen parameters", "%zu", plan->frozen_parameters);
+        cli_row("frozen states", "%.0f MiB in the cache", (double)plan->prefix_bytes / (1 << 20));
     }
-    cli_row(stdout, "steps", "%" PRIu64, plan->steps);
-    cli_row(stdout, "memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
+    cli_row("steps", "%" PRIu64, plan->steps);
+    cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
 }
 
 static int dry_run(struct cli *cli) {
@@ -88,25 +86,23 @@ static json_t *result_json(const char *out, const struct nvdp_train_result *resu
 }
 
 static void result_print(const char *out, const struct nvdp_train_result *result) {
-    cli_row(stdout, "best epoch", "%zu of %zu%s", result->best_epoch, result->epochs_run,
+    cli_row("best epoch", "%zu of %zu%s", result->best_epoch, result->epochs_run,
             result->early_stopped ? " (stopped early)" : "");
     if (result->test.metrics > 0)
-        cli_row(stdout, "validation", "%.4f  (%s)", result->best_validation,
+        cli_row("validation", "%.4f  (%s)", result->best_validation,
                 nvdp_metric_name(result->test.metric[0]));
-    cli_scores_print(&result->test, stdout);
-    cli_row(stdout, "time", "%.1f s, %.0f tokens/s", result->seconds, result->tokens_per_second);
-    cli_row(stdout, "run", "%s", out);
+    cli_scores_print(&result->test);
+    cli_row("time", "%.1f s, %.0f tokens/s", result->seconds, result->tokens_per_second);
+    cli_row("run", "%s", out);
 }
 
 static int run(struct cli *cli) {
     struct values values = {0};
-    int code = cli_begin(cli, &values);
-    if (code == CLI_SUCCESS) code = resolve(cli, &values);
-    if (code != CLI_SUCCESS) return code;
+    CLI_TRY(cli_begin(cli, &values));
+    CLI_TRY(resolve(cli, &values));
     if (values.dry_run) return dry_run(cli);
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    nvdp_status status = nvdp_train(cli->ctx, cli->config, &result);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");
     if (cli->json) return cli_print_json(cli, result_json(out, &result));
     result_print(out, &result);
@@ -116,7 +112,6 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_train = {
     .name = "train",
     .summary = "fine-tune an encoder with a private bottleneck",
-    .args_max = 0,
     .description = "Fine-tunes BERT with a bottleneck on a task, scores it on the dev file with "
                    "fresh noise, and writes a run directory.",
     .examples = "Examples:\n"
@@ -127,6 +122,5 @@ const struct cli_command cli_command_train = {
                 "  nvdp train --resume run\n",
     .create = nvdp_train_config_create,
     .options = options,
-    .takes = CLI_TAKES_JSON,
     .run = run,
 };
