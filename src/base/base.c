@@ -116,6 +116,13 @@ nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacit
     return NVDP_OK;
 }
 
+nvdp_status nvdp__made(const void *const *pointer, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (pointer[i] == NULL) return NVDP_ERR_MEMORY;
+    }
+    return NVDP_OK;
+}
+
 char *nvdp__strdup(struct nvdp_context *ctx, const char *text) {
     size_t size = strlen(text) + 1;
     char *copy = nvdp__calloc(ctx, size, 1);

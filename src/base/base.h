@@ -7,6 +7,7 @@
 #define NVDP_SRC_BASE_H
 
 #include <nvdp/context.h>
+#include <string.h>
 
 enum { NVDP__MESSAGE_SIZE = 2048 };
 
@@ -37,6 +38,14 @@ void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *
         status = (expr);                                                                           \
         if (status != NVDP_OK) goto cleanup;                                                       \
     } while (0)
+
+/* What a function has made becomes the caller's: *out = made, and cleanup finds nothing of it. */
+#define NVDP__HAND_OVER(out, made) ((void)(*(out) = (made)), (void)memset(&(made), 0, sizeof(made)))
+/* NVDP_ERR_MEMORY where one of the pointers is NULL. */
+#define NVDP__MADE(...)                                                                            \
+    nvdp__made((const void *const[]){__VA_ARGS__},                                                 \
+               sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
+nvdp_status nvdp__made(const void *const *pointer, size_t count);
 
 /* Zeroed memory for count * size bytes, 64-byte aligned; NULL with the error recorded when it
  * overflows or fails.  count * size == 0 yields a valid pointer.  Release with free(). */

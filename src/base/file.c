@@ -322,8 +322,7 @@ nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct 
         NVDP_TRY(nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path));
     NVDP_TRY(fill(input));
     NVDP_TRY(recognise(input));
-    *out = input;
-    input = NULL;
+    NVDP__HAND_OVER(out, input);
 cleanup:
     nvdp__input_close(input);
     return status;

@@ -215,8 +215,7 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     file->id = nvdp__disk_create(file->beside, &file->disk);
     if (file->id < 0) NVDP_TRY(write_error(file));
     NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
-    *out = file;
-    file = NULL;
+    NVDP__HAND_OVER(out, file);
 cleanup:
     nvdp__h5_free(file);
     return status;
@@ -306,8 +305,7 @@ nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: not a whole HDF5 file: %s", path, h5_reason()));
     if (kind != NULL) NVDP_TRY(check_format(file, kind, version));
-    *out = file;
-    file = NULL;
+    NVDP__HAND_OVER(out, file);
 cleanup:
     nvdp__h5_free(file);
     return status;

@@ -24,8 +24,7 @@ nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t *
     if (!json_is_object(value))
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON object, found an array", path));
-    *out = value;
-    value = NULL;
+    NVDP__HAND_OVER(out, value);
 cleanup:
     json_decref(value);
     free(bytes);

@@ -77,8 +77,8 @@ INLINE void philox_lanes(int count, const uint32_t counter[4], const uint32_t ke
     }
 }
 
-CLONES static void philox(const uint32_t counter[4], const uint32_t key[2], size_t count,
-                          uint32_t *words) {
+CLONES void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
+                             uint32_t *words) {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES) {
         philox_lanes(LANES, counter, key, i, words + 4 * i);
@@ -89,11 +89,6 @@ CLONES static void philox(const uint32_t counter[4], const uint32_t key[2], size
     for (; i < count; i++) {
         philox_lanes(1, counter, key, i, words + 4 * i);
     }
-}
-
-void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
-                      uint32_t *words) {
-    philox(counter, key, count, words);
 }
 
 /* --- standard normals --- */
@@ -195,16 +190,12 @@ INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *
     }
 }
 
-CLONES NO_CONTRACTION static void box_muller(size_t pairs, const uint32_t *words, double *out) {
+CLONES NO_CONTRACTION void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
     size_t i = 0;
     for (; i + LANES <= pairs; i += LANES) {
         box_muller_lanes(LANES, words + 4 * i, out + 2 * i);
     }
     if (i < pairs) box_muller_lanes((int)(pairs - i), words + 4 * i, out + 2 * i);
-}
-
-void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
-    box_muller(pairs, words, out);
 }
 
 /* --- streams --- */
@@ -261,7 +252,7 @@ static void philox_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *
         uint64_t left = ((UINT64_C(1) << 32) - (uint32_t)first) / PHILOX_BLOCKS;
         size_t now = blocks < left ? blocks : (size_t)left;
         stream->counter[0] = (uint32_t)first;
-        philox(stream->counter, halves, now * PHILOX_BLOCKS, words);
+        nvdp__philox_run(stream->counter, halves, now * PHILOX_BLOCKS, words);
         stream->block += now;
         words += now * BLOCK_WORDS;
         blocks -= now;
@@ -327,7 +318,7 @@ double nvdp__stream_normal(struct nvdp__stream *stream) {
     uint32_t words[4];
     double pair[2];
     take_words(stream, 4, words);
-    box_muller(1, words, pair);
+    nvdp__box_muller(1, words, pair);
     return pair[0];
 }
 
@@ -337,7 +328,7 @@ static size_t some_normals(struct nvdp__stream *stream, size_t left, double *out
     size_t pairs = left / 2 + left % 2;
     if (pairs > CHUNK_PAIRS) pairs = CHUNK_PAIRS;
     take_words(stream, 4 * pairs, words);
-    box_muller(pairs, words, out);
+    nvdp__box_muller(pairs, words, out);
     return left < 2 * pairs ? left : 2 * pairs;
 }
 

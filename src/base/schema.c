@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_ROOM = 32, EXPECTED_ROOM = 512, DIGITS = 17, RESULT_MOST = 1 << 20 };
+enum { NUMBER_SIZE = 32, EXPECTED_SIZE = 512, DIGITS = 17, RESULT_MOST = 1 << 20 };
 
 /* A value of any type but text. */
 union value {
@@ -39,17 +39,17 @@ static bool same_name(const char *name, const char *given) {
     return *name == *given;
 }
 
-void nvdp__option_key(const struct nvdp_option *row, char name[NVDP__KEY_ROOM]) {
-    snprintf(name, NVDP__KEY_ROOM, "%s", row->name);
+void nvdp__option_key(const struct nvdp_option *row, char name[NVDP__KEY_SIZE]) {
+    snprintf(name, NVDP__KEY_SIZE, "%s", row->name);
     for (char *c = name; *c != '\0'; c++) {
         if (*c == '-') *c = '_';
     }
 }
 
 /* The row's key in files: its own, or the name with '_' for '-'. */
-static void key_of(const struct nvdp_option *row, char key[NVDP__KEY_ROOM]) {
+static void key_of(const struct nvdp_option *row, char key[NVDP__KEY_SIZE]) {
     nvdp__option_key(row, key);
-    if (row->key != NULL) snprintf(key, NVDP__KEY_ROOM, "%s", row->key);
+    if (row->key != NULL) snprintf(key, NVDP__KEY_SIZE, "%s", row->key);
 }
 
 /* Bytes of a value: the row's where it fills a struct. */
@@ -72,47 +72,51 @@ static bool read_whole(const char *text, uint64_t limit, uint64_t *value) {
     return true;
 }
 
-/* The value that `text` says; false where it says none, with what was expected. */
-static bool parse(const struct nvdp_option *row, const char *text, union value *value,
-                  char expected[EXPECTED_ROOM]) {
+/* The value that `text` says; false where it says none. */
+static bool parse(const struct nvdp_option *row, const char *text, union value *value) {
     char *end;
     uint64_t whole = 0;
     switch (row->type) {
     case NVDP_OPTION_FLAG:
         value->flag = strcmp(text, "true") == 0;
-        if (value->flag || strcmp(text, "false") == 0) return true;
-        snprintf(expected, EXPECTED_ROOM, "true or false");
-        return false;
+        return value->flag || strcmp(text, "false") == 0;
     case NVDP_OPTION_INTEGER:
-        if (!read_whole(text, row->width == sizeof(int) ? INT32_MAX : SIZE_MAX, &whole)) {
-            snprintf(expected, EXPECTED_ROOM, "a whole number of at least 0");
+        if (!read_whole(text, row->width == sizeof(int) ? INT32_MAX : SIZE_MAX, &whole))
             return false;
-        }
         if (row->width == sizeof(int)) value->whole = (int)whole;
         if (row->width != sizeof(int)) value->size = (size_t)whole;
         return true;
     case NVDP_OPTION_SEED:
-        if (read_whole(text, UINT64_MAX, &value->seed)) return true;
-        snprintf(expected, EXPECTED_ROOM, "a whole number from 0 to 2^64-1");
-        return false;
+        return read_whole(text, UINT64_MAX, &value->seed);
     case NVDP_OPTION_REAL:
         value->real = strtod(text, &end);
-        if (end != text && *end == '\0' && !isnan(value->real)) return true;
-        snprintf(expected, EXPECTED_ROOM, "a number");
-        return false;
+        return end != text && *end == '\0' && !isnan(value->real);
     case NVDP_OPTION_CHOICE:
-        snprintf(expected, EXPECTED_ROOM, "one of");
-        for (int i = 0; row->choices[i] != NULL; i++) {
-            size_t used = strlen(expected);
-            value->whole = i;
-            if (strcmp(row->choices[i], text) == 0) return true;
-            snprintf(expected + used, EXPECTED_ROOM - used, " %s", row->choices[i]);
-        }
-        return false;
+        value->whole = 0;
+        while (row->choices[value->whole] != NULL && strcmp(row->choices[value->whole], text) != 0)
+            value->whole++;
+        return row->choices[value->whole] != NULL;
     default:
         value->text = text;
         return true;
     }
+}
+
+/* What parse() takes, for messages. */
+static const char *expected_of(const struct nvdp_option *row, char text[EXPECTED_SIZE]) {
+    static const char *const expected[] = {[NVDP_OPTION_FLAG] = "true or false",
+                                           [NVDP_OPTION_INTEGER] = "a whole number of at least 0",
+                                           [NVDP_OPTION_SEED] = "a whole number from 0 to 2^64-1",
+                                           [NVDP_OPTION_REAL] = "a number",
+                                           [NVDP_OPTION_TEXT] = "a string",
+                                           [NVDP_OPTION_LIST] = "a string",
+                                           [NVDP_OPTION_CHOICE] = "one of"};
+    size_t used = (size_t)snprintf(text, EXPECTED_SIZE, "%s", expected[row->type]);
+    for (int i = 0; row->type == NVDP_OPTION_CHOICE && row->choices[i] != NULL; i++) {
+        snprintf(text + used, EXPECTED_SIZE - used, " %s", row->choices[i]);
+        used = strlen(text);
+    }
+    return text;
 }
 
 static double number_of(const struct nvdp_option *row, const union value *value) {
@@ -125,7 +129,7 @@ static double number_of(const struct nvdp_option *row, const union value *value)
 static nvdp_status check_range(struct nvdp_context *ctx, const char *prefix,
                                const struct nvdp_option *row, const union value *value) {
     if (!is_number(row) || (row->min == 0 && row->max == 0)) return NVDP_OK;
-    char key[NVDP__KEY_ROOM];
+    char key[NVDP__KEY_SIZE];
     double number = number_of(row, value);
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
@@ -137,7 +141,7 @@ static nvdp_status check_range(struct nvdp_context *ctx, const char *prefix,
 
 /* Numbers in as few digits as give the same bits again. */
 static const char *format(const struct nvdp_option *row, const union value *value,
-                          char text[NUMBER_ROOM]) {
+                          char text[NUMBER_SIZE]) {
     switch (row->type) {
     case NVDP_OPTION_FLAG:
         return value->flag ? "true" : "false";
@@ -145,7 +149,7 @@ static const char *format(const struct nvdp_option *row, const union value *valu
         return row->choices[value->whole];
     case NVDP_OPTION_REAL:
         for (int digits = DIGITS - 2; digits <= DIGITS; digits++) {
-            snprintf(text, NUMBER_ROOM, "%.*g", digits, value->real);
+            snprintf(text, NUMBER_SIZE, "%.*g", digits, value->real);
             if (strtod(text, NULL) == value->real) break;
         }
         return text;
@@ -154,13 +158,13 @@ static const char *format(const struct nvdp_option *row, const union value *valu
         return value->text;
     case NVDP_OPTION_INTEGER:
         if (row->width == sizeof(int)) {
-            snprintf(text, NUMBER_ROOM, "%d", value->whole);
+            snprintf(text, NUMBER_SIZE, "%d", value->whole);
             return text;
         }
-        snprintf(text, NUMBER_ROOM, "%zu", value->size);
+        snprintf(text, NUMBER_SIZE, "%zu", value->size);
         return text;
     default:
-        snprintf(text, NUMBER_ROOM, "%llu", (unsigned long long)value->seed);
+        snprintf(text, NUMBER_SIZE, "%llu", (unsigned long long)value->seed);
         return text;
     }
 }
@@ -168,9 +172,8 @@ static const char *format(const struct nvdp_option *row, const union value *valu
 /* The type's zero where the row tells no default. */
 static union value default_of(const struct nvdp_option *row) {
     union value value;
-    char expected[EXPECTED_ROOM];
     memset(&value, 0, sizeof value);
-    if (row->default_value != NULL) (void)parse(row, row->default_value, &value, expected);
+    if (row->default_value != NULL) (void)parse(row, row->default_value, &value);
     return value;
 }
 
@@ -221,12 +224,12 @@ void nvdp__schema_imply(const struct nvdp__schema *schema, void *values) {
     struct nvdp__place when, option;
     for (size_t i = 0; i < schema->implications; i++) {
         const struct nvdp__implied *implied = &schema->implied[i];
-        char room[NUMBER_ROOM], expected[EXPECTED_ROOM];
+        char text[NUMBER_SIZE];
         (void)nvdp__schema_find(schema, implied->when, &when);
         (void)nvdp__schema_find(schema, implied->option, &option);
         union value value = value_at(when.row, (const char *)values + when.offset);
-        if (strcmp(format(when.row, &value, room), implied->is) != 0) continue;
-        (void)parse(option.row, implied->value, &value, expected);
+        if (strcmp(format(when.row, &value, text), implied->is) != 0) continue;
+        (void)parse(option.row, implied->value, &value);
         memcpy((char *)values + option.offset, &value, option.row->width);
     }
 }
@@ -289,24 +292,24 @@ static const char *type_of(const json_t *value) {
     return names[json_typeof(value)];
 }
 
-/* The text that would stand on the command line; NULL: out of memory. */
-static char *text_of(const json_t *value) {
-    if (json_is_string(value)) return strdup(json_string_value(value));
-    if (!json_is_array(value))
+/* The text that would stand on the command line; where `list`, a single string is one item,
+ * whatever commas it has.  NULL: out of memory. */
+static char *text_of(const json_t *value, bool list) {
+    if (!list && json_is_string(value)) return strdup(json_string_value(value));
+    if (!list && !json_is_array(value))
         return json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
     char *all = NULL;
-    size_t size = 0, i;
-    const json_t *item;
-    FILE *list = open_memstream(&all, &size);
-    if (list == NULL) return NULL;
-    json_array_foreach(value, i, item) {
-        char *text = text_of(item);
-        if (i > 0) fputc(',', list);
+    size_t size = 0, items = json_is_array(value) ? json_array_size(value) : 1;
+    FILE *joined = open_memstream(&all, &size);
+    if (joined == NULL) return NULL;
+    for (size_t i = 0; i < items; i++) {
+        char *text = text_of(json_is_array(value) ? json_array_get(value, i) : value, false);
+        if (i > 0) fputc(',', joined);
         for (const char *at = text; at != NULL && *at != '\0'; at++)
-            fprintf(list, *at == ',' ? "\\%c" : "%c", *at);
+            fprintf(joined, *at == ',' ? "\\%c" : "%c", *at);
         free(text);
     }
-    if (fclose(list) == 0) return all;
+    if (fclose(joined) == 0) return all;
     free(all);
     return NULL;
 }
@@ -347,19 +350,19 @@ static nvdp_status read_member(struct nvdp_context *ctx, const char *path, const
                                const struct nvdp__place *place, void *to) {
     const struct nvdp_option *row = place->row;
     union value value;
-    char expected[EXPECTED_ROOM];
+    char expected[EXPECTED_SIZE];
     NVDP_RETURN_IF_FAILED(check_type(ctx, NVDP_ERR_INPUT, path, place->key, row, member));
     if (is_text(row) && json_is_string(member)) {
         value.text = json_string_value(member);
     } else if (row->type == NVDP_OPTION_SEED && json_is_integer(member)) {
         value.seed = (uint64_t)json_integer_value(member);
     } else {
-        char *text = text_of(member);
+        char *text = text_of(member, false);
         if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
         nvdp_status status = NVDP_OK;
-        if (is_text(row) || !parse(row, text, &value, expected))
+        if (is_text(row) || !parse(row, text, &value))
             status = nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s, found '%s'", path,
-                                place->key, is_text(row) ? "a string" : expected, text);
+                                place->key, expected_of(row, expected), text);
         free(text);
         NVDP_RETURN_IF_FAILED(status);
     }
@@ -435,8 +438,8 @@ static void free_entry(struct entry *entry) {
 
 /* Gives an entry a value; texts are copied. */
 static nvdp_status store(struct nvdp_config *config, struct entry *entry, union value value) {
-    char room[NUMBER_ROOM];
-    const char *text = format(&entry->row, &value, room);
+    char number[NUMBER_SIZE];
+    const char *text = format(&entry->row, &value, number);
     char *copy = text == NULL ? NULL : strdup(text);
     if (text != NULL && copy == NULL) return out_of_memory(config);
     free(entry->text);
@@ -505,8 +508,7 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
         row.offset = place.offset;
         NVDP_TRY(add_row(config, &row, config->part[0].values, false));
     }
-    *out = config;
-    config = NULL;
+    NVDP__HAND_OVER(out, config);
 cleanup:
     nvdp_config_free(config);
     return status;
@@ -550,8 +552,7 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
         to->given = from->given;
         if (to->at != NULL) NVDP_TRY(store(copy, to, value_at(&from->row, from->at)));
     }
-    *out = copy;
-    copy = NULL;
+    NVDP__HAND_OVER(out, copy);
 cleanup:
     nvdp_config_free(copy);
     return status;
@@ -575,24 +576,23 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
                row_size < sizeof row ? row_size : sizeof row);
         if (row.name == NULL) return NVDP_OK;
         union value value;
-        char expected[EXPECTED_ROOM];
+        char expected[EXPECTED_SIZE];
         if (find(config, row.name) != NULL)
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: there is one already",
                               row.name);
         if (row.type == NVDP_OPTION_CHOICE && row.choices == NULL)
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: expected choices",
                               row.name);
-        if (row.default_value != NULL && !parse(&row, row.default_value, &value, expected))
+        if (row.default_value != NULL && !parse(&row, row.default_value, &value))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                               "option --%s: expected %s as its default, found '%s'", row.name,
-                              expected, row.default_value);
+                              expected_of(&row, expected), row.default_value);
         NVDP_RETURN_IF_FAILED(add_row(config, &row, values, true));
     }
 }
 
 /* What follows from other options, where nothing else was given. */
 static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *schema) {
-    char expected[EXPECTED_ROOM];
     for (size_t i = 0; i < schema->implications; i++) {
         struct entry *entry = find(config, schema->implied[i].option);
         if (!entry->given) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
@@ -603,7 +603,7 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
         struct entry *entry = find(config, implied->option);
         union value value;
         if (entry->given || when == NULL || strcmp(when, implied->is) != 0) continue;
-        (void)parse(&entry->row, implied->value, &value, expected);
+        (void)parse(&entry->row, implied->value, &value);
         NVDP_RETURN_IF_FAILED(store(config, entry, value));
     }
     return NVDP_OK;
@@ -613,21 +613,19 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
 static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *path,
                         const char *text) {
     union value value = entry->fallback;
-    char expected[EXPECTED_ROOM];
+    char expected[EXPECTED_SIZE];
     if (entry->row.sets != NULL) {
         for (size_t i = 0; entry->row.sets[i] != NULL; i++) {
             NVDP_RETURN_IF_FAILED(give(config, find(config, entry->row.sets[i]), path, text));
         }
         return NVDP_OK;
     }
-    if (text != NULL && !parse(&entry->row, text, &value, expected)) {
-        if (path != NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "%s: key '%s': expected %s, found '%s'", path, entry->row.name,
-                              expected, text);
-        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option --%s: expected %s, found '%s'",
-                          entry->row.name, expected, text);
-    }
+    if (text != NULL && !parse(&entry->row, text, &value))
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                          path != NULL ? "%s: key '%s': expected %s, found '%s'"
+                                       : "%soption --%s: expected %s, found '%s'",
+                          path != NULL ? path : "", entry->row.name,
+                          expected_of(&entry->row, expected), text);
     if (text != NULL) NVDP_RETURN_IF_FAILED(check_range(config->ctx, path, &entry->row, &value));
     NVDP_RETURN_IF_FAILED(store(config, entry, value));
     entry->given = text != NULL;
@@ -676,7 +674,7 @@ const struct nvdp_option *nvdp_config_option(const struct nvdp_config *config, s
 static struct entry *find_key(const struct nvdp_config *config, const char *parent,
                               const char *key) {
     for (size_t i = 0; i < config->entries; i++) {
-        char own[NVDP__KEY_ROOM];
+        char own[NVDP__KEY_SIZE];
         const struct nvdp_option *row = &config->entry[i]->row;
         key_of(row, own);
         bool here = parent == NULL || (row->parent != NULL && strcmp(parent, row->parent) == 0);
@@ -709,7 +707,10 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         if (json_is_null(value) && is_text(&entry->row)) continue;
         NVDP_RETURN_IF_FAILED(
             check_type(config->ctx, NVDP_ERR_ARGUMENT, path, key, &entry->row, value));
-        char *text = text_of(value);
+        /* saved lists are strings of joined items; of others, written by hand, a string is one */
+        bool list =
+            entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
+        char *text = text_of(value, list);
         if (text == NULL) return out_of_memory(config);
         nvdp_status status = give(config, entry, path, text);
         free(text);
@@ -797,10 +798,10 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
         const struct entry *entry = find(config, place.row->name);
         const struct nvdp_option *row = place.row;
         if (entry->at == NULL) continue;
-        char room[NUMBER_ROOM];
+        char number[NUMBER_SIZE];
         void *at = (char *)values + place.offset;
         union value value = value_at(row, at);
-        const char *earlier = format(row, &value, room);
+        const char *earlier = format(row, &value, number);
         if ((row->traits & NVDP_TRAIT_NO_EFFECT) != 0) {
             bool call =
                 (row->traits & NVDP_TRAIT_UNSAVED) != 0; /* nothing is known of the earlier */
@@ -831,17 +832,17 @@ nvdp_status nvdp__config_take(struct nvdp_config *config, const struct nvdp__sch
 /* --- results --- */
 
 nvdp_status nvdp__can_give(struct nvdp_context *ctx, const void *out) {
-    size_t room;
-    memcpy(&room, out, sizeof room);
-    if (room > sizeof room && room <= RESULT_MOST) return NVDP_OK;
+    size_t have;
+    memcpy(&have, out, sizeof have);
+    if (have > sizeof have && have <= RESULT_MOST) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "struct_size: expected a result's size, as NVDP_RESULT sets it, found %zu",
-                      room);
+                      have);
 }
 
 void nvdp__give(void *out, const void *result, size_t size) {
-    size_t room;
-    memcpy(&room, out, sizeof room);
-    memcpy((char *)out + sizeof room, (const char *)result + sizeof room,
-           (room < size ? room : size) - sizeof room);
+    size_t have;
+    memcpy(&have, out, sizeof have);
+    memcpy((char *)out + sizeof have, (const char *)result + sizeof have,
+           (have < size ? have : size) - sizeof have);
 }

@@ -69,15 +69,15 @@ nvdp_status nvdp__list_split(struct nvdp_context *ctx, const char *text, const c
                              size_t *count);
 
 /* An option's row and its place in files. */
-enum { NVDP__KEY_ROOM = 64 };
+enum { NVDP__KEY_SIZE = 64 };
 struct nvdp__place {
     const struct nvdp_option *row;
     const char *parent;       /* NULL: the outermost object */
-    char key[NVDP__KEY_ROOM]; /* in it */
+    char key[NVDP__KEY_SIZE]; /* in it */
     size_t offset;            /* in the whole struct */
 };
 /* The option's name with '_' for '-', as a key where all options stand side by side. */
-void nvdp__option_key(const struct nvdp_option *row, char name[NVDP__KEY_ROOM]);
+void nvdp__option_key(const struct nvdp_option *row, char name[NVDP__KEY_SIZE]);
 /* By name ('_' counts as '-'); false where there is none. */
 bool nvdp__schema_find(const struct nvdp__schema *schema, const char *name,
                        struct nvdp__place *place);

@@ -31,8 +31,7 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
         .special = nvdp__calloc(ctx, count, sizeof *made.special),
         .ordinary = nvdp__calloc(ctx, count, sizeof *made.ordinary),
     };
-    if (made.continues == NULL || made.special == NULL || made.ordinary == NULL)
-        NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(made.continues, made.special, made.ordinary));
     for (int i = 0; i < NVDP__SPECIALS; i++) {
         made.special[tokenizer->special[i]] = 1;
     }
@@ -44,8 +43,7 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
     if (made.ordinary_count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "vocab.txt: expected pieces beyond the special tokens, found none"));
-    *pieces = made;
-    made = (struct nvdp__pieces){0};
+    NVDP__HAND_OVER(pieces, made);
 cleanup:
     nvdp__pieces_release(&made);
     return status;

@@ -33,8 +33,7 @@ nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nv
                                   config->mask_prob, config->whole_word, &made.batcher));
     NVDP_TRY(nvdp__examples_windows(&made.windows, corpus, pieces, config->length, NULL, 0));
     NVDP_TRY(choose(&made, config->limit));
-    *evaluator = made;
-    made = (struct nvdp__mlm_evaluator){0};
+    NVDP__HAND_OVER(evaluator, made);
 cleanup:
     nvdp__mlm_evaluator_release(&made);
     return status;
@@ -72,10 +71,7 @@ static nvdp_status create_positions(const struct nvdp__mlm_evaluator *e, double 
     p->label = nvdp__calloc(e->ctx, masked, sizeof *p->label);
     p->best = nvdp__calloc(e->ctx, masked, sizeof *p->best);
     p->nll = nvdp__calloc(e->ctx, masked, sizeof *p->nll);
-    return p->offset == NULL || p->id == NULL || p->row == NULL || p->label == NULL ||
-                   p->best == NULL || p->nll == NULL
-               ? NVDP_ERR_MEMORY
-               : NVDP_OK;
+    return NVDP__MADE(p->offset, p->id, p->row, p->label, p->best, p->nll);
 }
 
 static void add_positions(struct nvdp__positions *p, const struct nvdp__batcher *batcher,

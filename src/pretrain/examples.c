@@ -239,8 +239,7 @@ nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__co
     NVDP_TRY(
         nvdp__masked_create(ctx, nvdp__batcher_masked(texts, length, mask_prob), &made.masked));
     NVDP_TRY(nvdp__masker_create(ctx, pieces, mask_prob, whole_words, length, &made.masker));
-    *batcher = made;
-    made = (struct nvdp__batcher){0};
+    NVDP__HAND_OVER(batcher, made);
 cleanup:
     nvdp__batcher_release(&made);
     return status;

@@ -144,7 +144,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
     free(model->best);
     model->nll = nvdp__calloc(model->ctx, masked, sizeof *model->nll);
     model->best = nvdp__calloc(model->ctx, masked, sizeof *model->best);
-    return model->nll == NULL || model->best == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    return NVDP__MADE(model->nll, model->best);
 }
 
 /* ---- the masked-LM head ---- */

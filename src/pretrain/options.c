@@ -304,8 +304,7 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
     for (int i = 0; dtypes[i] != NULL; i++)
         if (strcmp(dtype, nvdp_dtype_name(dtype_of[i])) == 0) read.dtype = (enum nvdp__weights)i;
     *options = read;
-    *lists = list;
-    list = NULL;
+    NVDP__HAND_OVER(lists, list);
 cleanup:
     free(list);
     return status;

@@ -1,84 +1,367 @@
-/* A run from its configuration to its result: opening, steps, states, the end. */
+/* A run from its configuration to its result: what it reads besides its texts and what it leaves,
+ * opening, steps, the end. */
 #include "pretrain/trainer.h"
 
-#include "base/base.h"
 #include "base/file.h"
 #include "base/outdir.h"
+#include "base/json.h"
+#include "bert/checkpoint.h"
 #include "train/rundir.h"
 #include "train/state.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <nvdp/safetensors.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- DIR/state.ckpt ---- */
-
-enum { COUNTERS = 7, QUANTITIES = 9 };
-
-struct fields {
-    struct nvdp__counter counter[COUNTERS];
-    struct nvdp__quantity quantity[QUANTITIES];
+/* What changes from step to step beyond parameters and moments; saved with them. */
+struct state {
+    uint64_t step;            /* steps done */
+    uint64_t optimizer_steps; /* as the optimiser counts; set when the state is saved */
+    uint64_t epoch;           /* running, from 0 */
+    uint64_t epoch_row;       /* examples used of it */
+    uint64_t tokens, masked;
+    uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
+    double seconds;         /* of training steps */
+    /* since the last line in metrics.jsonl */
+    double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
+    double loss, accuracy; /* of that last line */
 };
 
-/* The table of a state's fields; it points into `fields`. */
-static struct nvdp__state_table table_of(struct nvdp__pretrain_state *s, uint64_t *optimizer_steps,
-                                         struct fields *fields) {
-    *fields = (struct fields){
-        .counter = {{"optimizer_steps", optimizer_steps},
-                    {"step", &s->step},
-                    {"epoch", &s->epoch},
-                    {"epoch_row", &s->epoch_row},
-                    {"tokens", &s->tokens},
-                    {"masked", &s->masked},
-                    {"metrics_bytes", &s->metrics_bytes}},
-        .quantity = {{"seconds", &s->seconds},
-                     {"sum_nll", &s->sum_nll},
-                     {"sum_masked", &s->sum_masked},
-                     {"sum_right", &s->sum_right},
-                     {"sum_next", &s->sum_next},
-                     {"sum_next_right", &s->sum_next_right},
-                     {"sum_steps", &s->sum_steps},
-                     {"loss", &s->loss},
-                     {"accuracy", &s->accuracy}},
-    };
-    return (struct nvdp__state_table){fields->counter, COUNTERS, fields->quantity, QUANTITIES};
-}
+struct pretrainer {
+    struct nvdp_context *ctx;
+    struct nvdp__pretrain_options config; /* resolved */
+    json_t *config_owner;                 /* backs the strings after a resume, with `lists` */
+    const char **lists;
+    char (*digest)[NVDP__DIGEST_HEX]; /* [texts + eval_texts] SHA-256 of the files */
+    /* the vocabulary: vocab.txt, tokenizer_config.json, and what they make */
+    char *vocabulary;
+    size_t vocabulary_size;
+    json_t *tokenizer_config;
+    json_t *init_record; /* how the model it starts from was pretrained; NULL: not known */
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp__pieces pieces;
+    struct nvdp__corpus corpus, eval_corpus;
+    struct nvdp_coverage coverage, eval_coverage;
+    struct nvdp__pretrain_model model;
+    struct nvdp__optimizer optimizer;
+    struct nvdp__examples examples;
+    int64_t *order;
+    size_t order_capacity;
+    struct nvdp__batcher batcher;
+    struct nvdp__mlm_evaluator evaluator;
+    struct state state;
+    struct nvdp_mlm_scores eval; /* the last; windows 0: none */
+    FILE *metrics;
+    double saved_at;
+};
 
-static nvdp_status state_save(struct nvdp__pretrainer *t) {
-    struct fields fields;
-    struct nvdp__state_table table = table_of(&t->state, &t->optimizer.steps_taken, &fields);
+/* ---- DIR/state.ckpt ---- */
+
+#define COUNT(member) NVDP__COUNT(struct state, member)
+#define REAL(member) NVDP__REAL(struct state, member)
+
+static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
+                                                    COUNT(step),
+                                                    COUNT(epoch),
+                                                    COUNT(epoch_row),
+                                                    COUNT(tokens),
+                                                    COUNT(masked),
+                                                    COUNT(metrics_bytes),
+                                                    REAL(seconds),
+                                                    REAL(sum_nll),
+                                                    REAL(sum_masked),
+                                                    REAL(sum_right),
+                                                    REAL(sum_next),
+                                                    REAL(sum_next_right),
+                                                    REAL(sum_steps),
+                                                    REAL(loss),
+                                                    REAL(accuracy),
+                                                    {0}};
+
+static nvdp_status state_save(struct pretrainer *t) {
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status =
-        nvdp__state_file_write(path, nvdp__state_object(&table), &t->model.params, &t->optimizer);
+    t->state.optimizer_steps = t->optimizer.steps_taken;
+    nvdp_status status = nvdp__state_file_write(path, nvdp__state_object(members, &t->state),
+                                                &t->model.params, &t->optimizer);
     if (status == NVDP_OK) t->saved_at = nvdp__now();
     free(path);
     return status;
 }
 
-static nvdp_status state_load(struct nvdp__pretrainer *t) {
+static nvdp_status state_load(struct pretrainer *t) {
     nvdp_status status = NVDP_OK;
     json_t *object = NULL;
-    struct fields fields;
-    struct nvdp__pretrain_state state = {0};
-    uint64_t optimizer_steps = 0;
-    struct nvdp__state_table table = table_of(&state, &optimizer_steps, &fields);
+    struct state state = {0};
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__state_file_read(path, &t->model.params, &t->optimizer, &object));
-    NVDP_TRY(nvdp__state_values(t->ctx, path, object, &table));
+    NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &state));
     if (state.step > t->config.steps)
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
                             t->config.steps, state.step));
     nvdp__weights_changed(&t->model.dev);
     t->state = state;
-    t->optimizer.steps_taken = optimizer_steps;
+    t->optimizer.steps_taken = state.optimizer_steps;
 cleanup:
     json_decref(object);
     free(path);
     return status;
+}
+
+/* ---- the records of a run ---- */
+
+/* `root` is stolen. */
+static nvdp_status write_json(const struct pretrainer *t, const char *name, json_t *root) {
+    nvdp_status status = NVDP_OK;
+    char *path = nvdp__join(t->ctx, t->config.out, name);
+    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (root == NULL) NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    NVDP_TRY(nvdp__json_write(t->ctx, path, root));
+cleanup:
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+/* ---- the vocabulary: trained on the text, a file's, or that of the model it starts from ---- */
+
+enum { VOCABULARY_LIMIT = 1 << 28, MIN_COUNT = 2 };
+
+static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *config) {
+    return (struct nvdp__normalization){
+        .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
+}
+
+static nvdp_status train_vocabulary(struct pretrainer *t) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__pretrain_options *c = &t->config;
+    struct nvdp__normalization normalization = rules_of(c);
+    struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
+    struct nvdp__word_counts counts = {.ctx = t->ctx};
+    const struct nvdp__vocabulary_options options = {
+        .size = c->vocab_size, .alphabet = c->alphabet, .min_count = MIN_COUNT};
+    size_t pieces = 0;
+    double start = nvdp__now();
+    NVDP_TRY(nvdp__word_counts_read(&counts, &rules, c->text, c->texts));
+    NVDP_TRY(nvdp__vocabulary_train(t->ctx, &counts, &options, &t->vocabulary, &pieces));
+    t->vocabulary_size = strlen(t->vocabulary);
+    nvdp__log(t->ctx, NVDP_LOG_INFO, "vocabulary: %zu pieces from %zu distinct words in %.1f s%s",
+              pieces, counts.words.count, nvdp__now() - start,
+              pieces < c->vocab_size ? ": the text has no more pairs that are seen twice" : "");
+cleanup:
+    nvdp__word_counts_release(&counts);
+    return status;
+}
+
+static nvdp_status read_vocabulary(struct pretrainer *t, const char *path) {
+    return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
+}
+
+/* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
+static nvdp_status copy_from(struct pretrainer *t, const char *directory) {
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
+    char *vocabulary = nvdp__join(t->ctx, directory, "vocab.txt");
+    if (vocabulary == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = read_vocabulary(t, vocabulary);
+    free(vocabulary);
+    NVDP_RETURN_IF_FAILED(status);
+    return nvdp__json_read_optional(t->ctx, directory, "tokenizer_config.json",
+                                    &t->tokenizer_config);
+}
+
+static nvdp_status make_config(struct pretrainer *t) {
+    bool lower = !t->config.cased;
+    t->tokenizer_config = json_pack(
+        "{s:s, s:b, s:b, s:b, s:I, s:s, s:s, s:s, s:s, s:s}", "tokenizer_class", "BertTokenizer",
+        "do_lower_case", lower, "strip_accents", lower, "tokenize_chinese_chars", 1,
+        "model_max_length", (json_int_t)t->config.max_positions, "pad_token", "[PAD]", "unk_token",
+        "[UNK]", "cls_token", "[CLS]", "sep_token", "[SEP]", "mask_token", "[MASK]");
+    return t->tokenizer_config != NULL ? NVDP_OK
+                                       : nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+static nvdp_status open_vocabulary(struct pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    const char *from = c->resume != NULL ? c->out : c->init;
+    if (from != NULL) {
+        NVDP_RETURN_IF_FAILED(copy_from(t, from));
+    } else {
+        struct nvdp__normalization rules = rules_of(c);
+        const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
+        NVDP_RETURN_IF_FAILED(c->vocab != NULL ? read_vocabulary(t, path) : train_vocabulary(t));
+        NVDP_RETURN_IF_FAILED(nvdp__tokenizer_create(t->ctx, path, t->vocabulary,
+                                                     t->vocabulary_size, nvdp__special_names,
+                                                     &rules, &t->tokenizer));
+        NVDP_RETURN_IF_FAILED(make_config(t));
+    }
+    return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
+}
+
+static nvdp_status write_vocabulary(const struct pretrainer *t) {
+    char *path = nvdp__join(t->ctx, t->config.out, "vocab.txt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__write_file(t->ctx, path, t->vocabulary, t->vocabulary_size);
+    free(path);
+    if (status != NVDP_OK || t->tokenizer_config == NULL) return status;
+    return write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
+}
+
+/* ---- the model ---- */
+
+static const char *dtype_of_torch(enum nvdp_dtype dtype) {
+    return dtype == NVDP_F16 ? "float16" : dtype == NVDP_BF16 ? "bfloat16" : "float32";
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Names without their folders and SHA-256 digests of a list of files. */
+static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__DIGEST_HEX],
+                          size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(
+            list, json_pack("{s:s, s:s}", "name", base_name(path[i]), "sha256", digest[i]));
+    }
+    return list;
+}
+
+static json_t *run_texts_json(const struct pretrainer *t) {
+    return texts_json(t->config.text, (const char(*)[NVDP__DIGEST_HEX])t->digest, t->config.texts);
+}
+
+static nvdp_status read_init(struct pretrainer *t) {
+    json_t *config = NULL;
+    char *path = nvdp__join(t->ctx, t->config.init, "config.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__json_read(t->ctx, path, &config);
+    if (status == NVDP_OK)
+        t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
+    json_decref(config);
+    free(path);
+    return status;
+}
+
+static json_t *coverage_json(const struct nvdp_coverage *coverage) {
+    return json_pack("{s:I, s:f, s:f}", "words", (json_int_t)coverage->words, "unknown",
+                     coverage->unknown, "pieces_per_word", coverage->pieces_per_word);
+}
+
+static json_t *scores_json(const struct nvdp_mlm_scores *scores) {
+    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:o}", "windows", (json_int_t)scores->windows,
+                     "tokens", (json_int_t)scores->tokens, "masked", (json_int_t)scores->masked,
+                     "accuracy", scores->accuracy, "nll", scores->nll, "perplexity",
+                     nvdp__json_number(scores->perplexity));
+}
+
+/* Where a model comes from, for config.json. */
+static json_t *provenance(const struct pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    json_t *object = json_pack(
+        "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:s, s:f, s:f, s:f, s:f, s:I, "
+        "s:o}",
+        "version", 1, "objective", nvdp__objective_names[c->objective], "text", run_texts_json(t),
+        "steps", (json_int_t)t->state.step, "tokens", (json_int_t)t->state.tokens, "masked",
+        (json_int_t)t->state.masked, "batch", (json_int_t)c->batch, "length", (json_int_t)c->length,
+        "mask_prob", c->mask_prob, "whole_word", c->whole_word, "start",
+        nvdp__start_names[c->start], "optimizer", nvdp__optimizer_names[c->optimizer], "lr", c->lr,
+        "warmup", c->warmup, "weight_decay", c->weight_decay, "dropout", c->dropout, "seed",
+        (json_int_t)c->seed, "software", nvdp__software_json());
+    if (c->init != NULL)
+        json_object_set_new(
+            object, "init",
+            json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
+    if (c->eval_texts > 0 && t->eval.windows > 0) {
+        json_object_set_new(object, "evaluation", scores_json(&t->eval));
+        json_object_set_new(object, "evaluation_text",
+                            texts_json(c->eval_text,
+                                       (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
+                                       c->eval_texts));
+    }
+    return object;
+}
+
+static nvdp_status save_config(const struct pretrainer *t) {
+    json_t *extra =
+        json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(nvdp__pretrain_dtype(&t->config)),
+                  "nvdp_pretraining", provenance(t));
+    if (extra == NULL) return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
+    nvdp_status status = nvdp__bert_config_write(t->ctx, t->config.out, &t->model.bert.config,
+                                                 "BertForPreTraining", extra);
+    json_decref(extra);
+    return status;
+}
+
+static nvdp_status save_model(struct pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,
+                                                   nvdp__pretrain_dtype(&t->config)));
+    return save_config(t);
+}
+
+static nvdp_status write_run(const struct pretrainer *t) {
+    return write_json(
+        t, "pretrain.json",
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
+                  "nvdp_format", "pretrain/1", "config", nvdp__pretrain_options_json(&t->config),
+                  "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
+                  nvdp__hardware_json(t->ctx), "corpus", "documents",
+                  (json_int_t)t->corpus.documents, "sentences", (json_int_t)t->corpus.sentences,
+                  "tokens", (json_int_t)t->corpus.tokens, "coverage", coverage_json(&t->coverage),
+                  "parameters", (json_int_t)nvdp__params_trainable(&t->model.params), "created",
+                  nvdp__now_json(), "init_pretraining", t->init_record));
+}
+
+static nvdp_status read_run(struct pretrainer *t, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    char *path = nvdp__join(t->ctx, directory, "pretrain.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__json_read(t->ctx, path, &t->config_owner));
+    const json_t *object = json_object_get(t->config_owner, "config");
+    if (!json_is_object(object))
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: no 'config' object: not a run of nvdp pretrain", path));
+    NVDP_TRY(nvdp__pretrain_options_read(t->ctx, path, object, &t->config, &t->lists));
+    const json_t *record = json_object_get(t->config_owner, "init_pretraining");
+    if (json_is_object(record)) t->init_record = json_incref((json_t *)record);
+cleanup:
+    free(path);
+    return status;
+}
+
+static nvdp_status check_texts(const struct pretrainer *t) {
+    const json_t *recorded = json_object_get(t->config_owner, "text");
+    for (size_t i = 0; i < t->config.texts; i++) {
+        const char *digest =
+            json_string_value(json_object_get(json_array_get(recorded, i), "sha256"));
+        if (digest == NULL || strcmp(digest, t->digest[i]) != 0)
+            return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                              "%s: expected the text that the run began with (SHA-256 %s), found "
+                              "%s",
+                              t->config.text[i], digest != NULL ? digest : "not recorded",
+                              t->digest[i]);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pretrain_result *r) {
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:f, s:f}", "steps",
+                             (json_int_t)r->steps, "tokens", (json_int_t)r->tokens, "masked",
+                             (json_int_t)r->masked, "vocab_size", (json_int_t)r->vocab_size,
+                             "parameters", (json_int_t)r->parameters, "loss", r->loss, "accuracy",
+                             r->accuracy, "coverage", coverage_json(&r->coverage), "seconds",
+                             r->seconds, "tokens_per_second", r->tokens_per_second);
+    if (root != NULL && r->eval.windows > 0) {
+        json_object_set_new(root, "evaluation", scores_json(&r->eval));
+        json_object_set_new(root, "evaluation_coverage", coverage_json(&r->eval_coverage));
+    }
+    return write_json(t, "result.json", root);
 }
 
 /* What a run writes; --overwrite removes exactly these. */
@@ -88,7 +371,7 @@ static const char *const files[] = {"pretrain.json", "metrics.jsonl",        "re
 
 /* ---- opening: texts, vocabulary, model, directory, memory ---- */
 
-static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
+static nvdp_status hash_texts(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->digest = nvdp__calloc(t->ctx, c->texts + c->eval_texts, sizeof *t->digest);
     if (t->digest == NULL) return NVDP_ERR_MEMORY;
@@ -99,7 +382,7 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
+static nvdp_status open_corpora(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
     int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_TOKEN_UNK);
@@ -119,7 +402,7 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-static nvdp_status pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
+static nvdp_status pretrainer_bert(struct pretrainer *t, size_t pieces,
                                    struct nvdp_bert_config *bert) {
     struct nvdp__pretrain_options *c = &t->config;
     *bert = nvdp__pretrain_bert(c, pieces);
@@ -138,8 +421,7 @@ static nvdp_status pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
                       c->max_positions, c->init, c->length);
 }
 
-static nvdp_status pretrainer_model(struct nvdp__pretrainer *t,
-                                    const struct nvdp_bert_config *bert) {
+static nvdp_status pretrainer_model(struct pretrainer *t, const struct nvdp_bert_config *bert) {
     enum nvdp_precision callers = nvdp_context_precision(t->ctx);
     nvdp_context_set_precision(t->ctx, t->config.precision);
     nvdp_status status =
@@ -149,7 +431,7 @@ static nvdp_status pretrainer_model(struct nvdp__pretrainer *t,
 }
 
 /* A resumed run's weights come from its state, its sizes from its own config.json. */
-static nvdp_status open_model(struct nvdp__pretrainer *t) {
+static nvdp_status open_model(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
@@ -167,11 +449,11 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
                    ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
                                                  c->seed)
                    : NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_init(t));
+    NVDP_RETURN_IF_FAILED(read_init(t));
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
-static nvdp_status allocate(struct nvdp__pretrainer *t) {
+static nvdp_status allocate(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->optimizer = (struct nvdp__optimizer){
         .lr = c->lr,
@@ -201,16 +483,16 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
 }
 
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
-static nvdp_status prepare(struct nvdp__pretrainer *t) {
+static nvdp_status prepare(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
     NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, t->config.out));
-    return nvdp__pretrain_write_vocabulary(t);
+    return write_vocabulary(t);
 }
 
 /* Where a run is to start from itself, its weights would be gone. */
-static nvdp_status check_init(struct nvdp__pretrainer *t) {
+static nvdp_status check_init(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     char *init = c->init == NULL ? NULL : realpath(c->init, NULL);
     char *out = realpath(c->out, NULL);
@@ -222,15 +504,15 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
                       "%s: expected another directory than the model to start from", c->out);
 }
 
-static nvdp_status pretrainer_open(struct nvdp__pretrainer *t) {
+static nvdp_status pretrainer_open(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     if (c->resume == NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, c->out, c->overwrite));
         NVDP_RETURN_IF_FAILED(check_init(t));
     }
     NVDP_RETURN_IF_FAILED(hash_texts(t));
-    if (c->resume != NULL) NVDP_RETURN_IF_FAILED(nvdp__pretrain_check_texts(t));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_vocabulary(t));
+    if (c->resume != NULL) NVDP_RETURN_IF_FAILED(check_texts(t));
+    NVDP_RETURN_IF_FAILED(open_vocabulary(t));
     NVDP_RETURN_IF_FAILED(open_model(t));
     if (c->resume == NULL) NVDP_RETURN_IF_FAILED(prepare(t));
     NVDP_RETURN_IF_FAILED(open_corpora(t));
@@ -238,14 +520,14 @@ static nvdp_status pretrainer_open(struct nvdp__pretrainer *t) {
     if (c->resume != NULL) {
         NVDP_RETURN_IF_FAILED(state_load(t));
     } else { /* what a resume needs, from step 0 on; pretrain.json, which it looks for, comes last */
-        NVDP_RETURN_IF_FAILED(nvdp__pretrain_config_save(t));
+        NVDP_RETURN_IF_FAILED(save_config(t));
         NVDP_RETURN_IF_FAILED(state_save(t));
-        NVDP_RETURN_IF_FAILED(nvdp__pretrain_write_run(t));
+        NVDP_RETURN_IF_FAILED(write_run(t));
     }
     return nvdp__metrics_file_open(t->ctx, c->out, t->state.metrics_bytes, &t->metrics);
 }
 
-static void pretrainer_close(struct nvdp__pretrainer *t) {
+static void pretrainer_close(struct pretrainer *t) {
     if (t->metrics != NULL) fclose(t->metrics);
     nvdp__mlm_evaluator_release(&t->evaluator);
     nvdp__batcher_release(&t->batcher);
@@ -281,7 +563,7 @@ struct step_report {
 };
 
 /* The epoch's examples in their order. */
-static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
+static nvdp_status load_epoch(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     uint32_t epoch = (uint32_t)t->state.epoch;
     NVDP_RETURN_IF_FAILED(
@@ -295,7 +577,7 @@ static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-static nvdp_status diverged(struct nvdp__pretrainer *t, const struct step_report *r) {
+static nvdp_status diverged(struct pretrainer *t, const struct step_report *r) {
     return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
                       "step %" PRIu64 ": pretraining diverged: loss %g, gradient norm %g, learning "
                       "rate %g; try a smaller --lr or a longer --warmup",
@@ -303,7 +585,7 @@ static nvdp_status diverged(struct nvdp__pretrainer *t, const struct step_report
 }
 
 /* One optimiser step on the epoch's next examples. */
-static nvdp_status train_step(struct nvdp__pretrainer *t, struct step_report *r) {
+static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
     const struct nvdp__pretrain_options *c = &t->config;
     const struct nvdp__pass pass = {.training = true,
                                     .hidden_dropout = (float)c->dropout,
@@ -329,8 +611,8 @@ static nvdp_status train_step(struct nvdp__pretrainer *t, struct step_report *r)
     return status == NVDP_ERR_NUMERIC ? diverged(t, r) : status;
 }
 
-static void count_step(struct nvdp__pretrainer *t, const struct step_report *r, double seconds) {
-    struct nvdp__pretrain_state *s = &t->state;
+static void count_step(struct pretrainer *t, const struct step_report *r, double seconds) {
+    struct state *s = &t->state;
     const struct nvdp__batch *batch = t->batcher.batch;
     s->step++;
     s->epoch_row += batch->texts;
@@ -346,8 +628,8 @@ static void count_step(struct nvdp__pretrainer *t, const struct step_report *r, 
 }
 
 /* Means since the last line. */
-static nvdp_status log_step(struct nvdp__pretrainer *t, const struct step_report *r) {
-    struct nvdp__pretrain_state *s = &t->state;
+static nvdp_status log_step(struct pretrainer *t, const struct step_report *r) {
+    struct state *s = &t->state;
     double masked = fmax(s->sum_masked, 1);
     s->loss = s->sum_nll / masked;
     s->accuracy = s->sum_right / masked;
@@ -365,7 +647,7 @@ static nvdp_status log_step(struct nvdp__pretrainer *t, const struct step_report
     return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line, &s->metrics_bytes);
 }
 
-static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
+static nvdp_status save_and_stop(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(state_save(t));
     return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
                       "interrupted after step %" PRIu64 " of %" PRIu64
@@ -373,7 +655,7 @@ static nvdp_status save_and_stop(struct nvdp__pretrainer *t) {
                       t->state.step, t->config.stop_after, t->config.out);
 }
 
-static nvdp_status evaluate(struct nvdp__pretrainer *t) {
+static nvdp_status evaluate(struct pretrainer *t) {
     if (t->config.eval_texts == 0) return NVDP_OK;
     nvdp_status status = nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval);
     if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
@@ -383,7 +665,7 @@ static nvdp_status evaluate(struct nvdp__pretrainer *t) {
               "(%.4f nats) after %.1f M tokens",
               t->state.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity,
               t->eval.nll, (double)t->state.tokens / 1e6);
-    json_t *line = nvdp__mlm_scores_json(&t->eval);
+    json_t *line = scores_json(&t->eval);
     json_object_set_new(line, "event", json_string("evaluation"));
     json_object_set_new(line, "step", json_integer((json_int_t)t->state.step));
     json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->state.tokens));
@@ -391,14 +673,14 @@ static nvdp_status evaluate(struct nvdp__pretrainer *t) {
                                      &t->state.metrics_bytes);
 }
 
-static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
+static bool is_due(const struct pretrainer *t, size_t every) {
     return every > 0 && t->state.step % every == 0 && t->state.step < t->config.stop_after;
 }
 
 /* Between steps: what is due, and stop when asked. */
-static nvdp_status pause_point(struct nvdp__pretrainer *t) {
+static nvdp_status pause_point(struct pretrainer *t) {
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
-    if (is_due(t, t->config.save_every)) NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_save(t));
+    if (is_due(t, t->config.save_every)) NVDP_RETURN_IF_FAILED(save_model(t));
     if (nvdp__cancelled(t->ctx)) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
     return state_save(t);
@@ -414,7 +696,7 @@ static void report(struct nvdp__meter *meter, struct recent *recent, uint64_t st
     nvdp__meter_update(meter, step, tokens, "tok", recent->loss);
 }
 
-static nvdp_status train(struct nvdp__pretrainer *t) {
+static nvdp_status train(struct pretrainer *t) {
     struct nvdp__meter meter;
     struct recent recent = {0};
     uint64_t tokens_before = t->state.tokens;
@@ -446,11 +728,11 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
 /* ---- nvdp_pretrain and its plan ---- */
 
 /* A resumed run keeps its own configuration but for what says how this call works. */
-static nvdp_status take_options(struct nvdp__pretrainer *t,
+static nvdp_status take_options(struct pretrainer *t,
                                 const struct nvdp__pretrain_options *options) {
     t->config = *options;
     if (options->resume != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__pretrain_read_run(t, options->resume));
+        NVDP_RETURN_IF_FAILED(read_run(t, options->resume));
         t->config.out = t->config.resume = options->resume;
         t->config.overwrite = options->overwrite;
         t->config.cache = options->cache;
@@ -462,14 +744,14 @@ static nvdp_status take_options(struct nvdp__pretrainer *t,
 nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain_options *options,
                            struct nvdp_pretrain_result *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__pretrainer t = {.ctx = ctx};
+    struct pretrainer t = {.ctx = ctx};
     NVDP_TRY(take_options(&t, options));
     NVDP_TRY(pretrainer_open(&t));
     t.saved_at = nvdp__now();
     NVDP_TRY(train(&t));
     NVDP_TRY(state_save(&t));
     NVDP_TRY(evaluate(&t));
-    NVDP_TRY(nvdp__pretrain_model_save(&t));
+    NVDP_TRY(save_model(&t));
     struct nvdp_pretrain_result result = {
         .struct_size = sizeof result,
         .steps = t.state.step,
@@ -485,7 +767,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
         .seconds = t.state.seconds,
         .tokens_per_second = (double)t.state.tokens / fmax(t.state.seconds, 1e-9),
     };
-    NVDP_TRY(nvdp__pretrain_write_result(&t, &result));
+    NVDP_TRY(write_result(&t, &result));
     *out = result;
 cleanup:
     pretrainer_close(&t);
@@ -543,7 +825,7 @@ cleanup:
 nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp_pretrain_plan *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__pretrainer t = {.ctx = ctx};
+    struct pretrainer t = {.ctx = ctx};
     struct nvdp__pretrain_options options;
     struct nvdp_bert_config bert;
     const char **list[2] = {NULL, NULL};
@@ -559,7 +841,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
     }
     size_t pieces = c->vocab_size; /* at most, where a vocabulary is trained */
     if (c->vocab != NULL || c->init != NULL) {
-        NVDP_TRY(nvdp__pretrain_vocabulary(&t));
+        NVDP_TRY(open_vocabulary(&t));
         pieces = nvdp_tokenizer_size(t.tokenizer);
     }
     NVDP_TRY(pretrainer_bert(&t, pieces, &bert));

@@ -95,13 +95,11 @@ static nvdp_status no_memory(struct nvdp_context *ctx, const char *path) {
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
 }
 
-static json_t *start(const char *path, const char *kind) {
+static void start(json_t *object, const char *path, const char *kind) {
     struct stat info = {0};
-    json_t *object = json_object();
     if (stat(path, &info) != 0) info.st_size = 0;
     json_object_set_new(object, "kind", shown(kind));
     set_count(object, "bytes", (size_t)info.st_size);
-    return object;
 }
 
 static void add_dataset(const char *name, int rank, const size_t *shape, const char *type,
@@ -116,43 +114,33 @@ static void add_attribute(const char *name, const char *value, void *user) {
     json_decref(key);
 }
 
-static nvdp_status describe_hdf5(struct nvdp_context *ctx, const char *path, json_t **out) {
+static nvdp_status describe_hdf5(struct nvdp_context *ctx, const char *path, json_t *object) {
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     char *format = NULL;
-    json_t *object = NULL;
-    json_t *datasets = json_array();
-    json_t *attributes = json_object();
-    if (datasets == NULL || attributes == NULL) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__h5_open(ctx, path, NULL, 0, &file));
     if (nvdp__h5_has_attribute(file, "nvdp_format"))
         NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &format));
+    start(object, path, format != NULL ? format : "HDF5");
+    json_t *datasets = json_array(), *attributes = json_object();
+    int failed = json_object_set_new(object, "datasets", datasets);
+    failed |= json_object_set_new(object, "attributes", attributes);
+    if (failed != 0) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__h5_list(file, add_dataset, datasets));
     NVDP_TRY(nvdp__h5_list_attributes(file, add_attribute, attributes));
     json_object_del(attributes, "nvdp_format");
-    object = start(path, format != NULL ? format : "HDF5");
-    if (json_object_set(object, "datasets", datasets) != 0 ||
-        json_object_set(object, "attributes", attributes) != 0)
-        NVDP_TRY(no_memory(ctx, path));
-    *out = object;
-    object = NULL;
 cleanup:
-    json_decref(object);
-    json_decref(datasets);
-    json_decref(attributes);
     free(format);
     nvdp__h5_free(file);
     return status;
 }
 
-static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *path, json_t **out) {
-    nvdp_status status = NVDP_OK;
+static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *path,
+                                        json_t *object) {
     struct nvdp_safetensors *file = NULL;
-    json_t *object = NULL;
-    json_t *tensors = NULL;
     size_t elements = 0;
-    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
-    tensors = json_array();
+    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(ctx, path, &file));
+    json_t *tensors = json_array();
     for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
         const struct nvdp_tensor_info *info = nvdp_safetensors_at(file, i);
         elements += info->count;
@@ -160,20 +148,14 @@ static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *pa
                                                  nvdp_dtype_name(info->dtype), "shape",
                                                  shape_json(info->rank, info->shape)));
     }
-    object = start(path, "safetensors");
+    nvdp_safetensors_close(file);
+    start(object, path, "safetensors");
     set_count(object, "count", json_array_size(tensors));
     set_count(object, "elements", elements);
-    if (json_object_set(object, "tensors", tensors) != 0) NVDP_TRY(no_memory(ctx, path));
-    *out = object;
-    object = NULL;
-cleanup:
-    json_decref(object);
-    json_decref(tensors);
-    nvdp_safetensors_close(file);
-    return status;
+    return json_object_set_new(object, "tensors", tensors) == 0 ? NVDP_OK : no_memory(ctx, path);
 }
 
-static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t **out) {
+static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t *object) {
     size_t pieces = 0, continuations = 0, longest = 0; /* bytes */
     size_t empty = 0, spaced = 0;                      /* lines that no vocabulary has */
     bool unknown = false;                              /* has [UNK] */
@@ -200,17 +182,15 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
                           "%s: expected HDF5, safetensors or a vocabulary with [UNK], found "
                           "another kind of file",
                           path);
-    json_t *object = start(path, "vocabulary");
-    if (object == NULL) return no_memory(ctx, path);
+    start(object, path, "vocabulary");
     set_count(object, "pieces", pieces);
     set_count(object, "continuations", continuations);
     set_count(object, "longest_bytes", longest);
     set_count(object, "empty_lines", empty);
-    *out = object;
     return NVDP_OK;
 }
 
-static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t **out) {
+static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char head[HEAD] = {0};
     FILE *file = fopen(path, "rbe");
@@ -218,13 +198,13 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     size_t size = fread(head, 1, HEAD, file);
     fclose(file);
     if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
-        return describe_hdf5(ctx, path, out);
+        return describe_hdf5(ctx, path, object);
     /* a length below 2^32, then a JSON object */
     bool tensors = size == HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
     const char *ending = strrchr(path, '.');
     if (tensors || (ending != NULL && strcmp(ending, ".safetensors") == 0))
-        return describe_safetensors(ctx, path, out);
-    return describe_vocabulary(ctx, path, out);
+        return describe_safetensors(ctx, path, object);
+    return describe_vocabulary(ctx, path, object);
 }
 
 /* --- directories --- */
@@ -254,14 +234,11 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     return NVDP_OK;
 }
 
-static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t **out) {
+static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
     nvdp_status status = NVDP_OK;
-    json_t *run = NULL;
-    json_t *result = NULL;
-    json_t *privacy = NULL;
-    json_t *object = json_object();
+    json_t *run = NULL, *result = NULL, *privacy = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "run.json", &run));
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &privacy));
@@ -274,44 +251,44 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
         if (fact != NULL) json_object_set_new(object, facts[i], shown_copy(fact));
     }
     if (privacy != NULL) json_object_set_new(object, "privacy", shown_copy(privacy));
-    *out = object;
-    object = NULL;
 cleanup:
-    json_decref(object);
     json_decref(run);
     json_decref(result);
     json_decref(privacy);
     return status;
 }
 
-static nvdp_status count_weights(struct nvdp_context *ctx, const char *directory, json_t *object) {
+/* Adds what model.safetensors and vocab.txt are, where they are there. */
+static nvdp_status describe_members(struct nvdp_context *ctx, const char *directory,
+                                    json_t *object) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_safetensors *file = NULL;
     char fingerprint[65];
-    size_t elements = 0;
-    char *path = nvdp__join(ctx, directory, "model.safetensors");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    if (!nvdp__exists(path)) goto cleanup;
-    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
-    NVDP_TRY(nvdp__file_sha256(ctx, path, fingerprint));
-    for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
-        elements += nvdp_safetensors_at(file, i)->count;
+    json_t *weights = json_object(), *pieces = json_object();
+    char *model = nvdp__join(ctx, directory, "model.safetensors");
+    char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
+    NVDP_TRY(NVDP__MADE(weights, pieces, model, vocabulary));
+    if (nvdp__exists(model)) {
+        NVDP_TRY(describe_safetensors(ctx, model, weights));
+        NVDP_TRY(nvdp__file_sha256(ctx, model, fingerprint));
+        json_object_set(object, "tensors", json_object_get(weights, "count"));
+        json_object_set(object, "elements", json_object_get(weights, "elements"));
+        json_object_set_new(object, "fingerprint", json_string(fingerprint));
     }
-    set_count(object, "tensors", nvdp_safetensors_count(file));
-    set_count(object, "elements", elements);
-    json_object_set_new(object, "fingerprint", json_string(fingerprint));
+    if (nvdp__exists(vocabulary)) {
+        NVDP_TRY(describe_file(ctx, vocabulary, pieces));
+        json_object_set(object, "vocabulary", json_object_get(pieces, "pieces"));
+    }
 cleanup:
-    nvdp_safetensors_close(file);
-    free(path);
+    free(model);
+    free(vocabulary);
+    json_decref(weights);
+    json_decref(pieces);
     return status;
 }
 
-static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, json_t **out) {
+static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, json_t *object) {
     nvdp_status status = NVDP_OK;
     json_t *config = NULL;
-    json_t *pieces = NULL;
-    char *vocabulary = NULL;
-    json_t *object = json_object();
     struct nvdp_bert_config bert;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "config.json", &config));
     const char *format = json_string_value(json_object_get(config, "nvdp_format"));
@@ -321,20 +298,9 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
         NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
         set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
     }
-    NVDP_TRY(count_weights(ctx, path, object));
-    vocabulary = nvdp__join(ctx, path, "vocab.txt");
-    if (vocabulary == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (nvdp__exists(vocabulary)) {
-        NVDP_TRY(describe_file(ctx, vocabulary, &pieces));
-        json_object_set(object, "vocabulary", json_object_get(pieces, "pieces"));
-    }
+    NVDP_TRY(describe_members(ctx, path, object));
     json_object_set_new(object, "config", shown_copy(config));
-    *out = object;
-    object = NULL;
 cleanup:
-    free(vocabulary);
-    json_decref(pieces);
-    json_decref(object);
     json_decref(config);
     return status;
 }
@@ -346,9 +312,9 @@ static bool has(struct nvdp_context *ctx, const char *directory, const char *nam
     return there;
 }
 
-static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t **out) {
-    if (has(ctx, path, "run.json")) return describe_run(ctx, path, out);
-    if (has(ctx, path, "config.json")) return describe_model(ctx, path, out);
+static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t *object) {
+    if (has(ctx, path, "run.json")) return describe_run(ctx, path, object);
+    if (has(ctx, path, "config.json")) return describe_model(ctx, path, object);
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "%s: expected a run (run.json), a model or a reader (config.json), found "
                       "neither",
@@ -448,11 +414,12 @@ static void print_object(const json_t *object, int indent, FILE *to) {
 
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to) {
     nvdp_status status = NVDP_OK;
-    json_t *object = NULL;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
     if (!nvdp__exists(path)) return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
-    NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, &object)
-                                      : describe_file(ctx, path, &object));
+    json_t *object = json_object();
+    if (object == NULL) NVDP_TRY(no_memory(ctx, path));
+    NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)
+                                      : describe_file(ctx, path, object));
     if (!json) {
         fprintf(to, "%s\n", path);
         print_object(object, STEP, to);

@@ -33,45 +33,34 @@ enum nvdp_pool nvdp__pool_find(const char *name) {
 
 nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__embeddings_shape *shape,
-                                    const int64_t *offset, struct nvdp__embeddings_writer *out) {
+                                    const int64_t *offset, struct nvdp__h5 **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__embeddings_writer writer = {.shape = *shape};
+    struct nvdp__h5 *file = NULL;
     bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
     const size_t square[] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
     const size_t ragged[] = {shape->rows, shape->dim};
     const size_t *extent = hidden ? square : ragged;
     size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_TRY(nvdp__h5_create(ctx, path, "embeddings/1", &writer.file));
-    NVDP_TRY(nvdp__h5_dataset(writer.file, "z", NVDP__H5_F16, hidden ? 4 : 2, extent));
+    NVDP_TRY(nvdp__h5_create(ctx, path, "embeddings/1", &file));
+    NVDP_TRY(nvdp__h5_dataset(file, "z", NVDP__H5_F16, hidden ? 4 : 2, extent));
     if (shape->weights)
-        NVDP_TRY(nvdp__h5_dataset(writer.file, "log_pi", NVDP__H5_F16, hidden ? 3 : 1, extent));
-    if (!hidden) NVDP_TRY(nvdp__h5_write(writer.file, "offset", NVDP__H5_I64, 1, &offsets, offset));
-    *out = writer;
+        NVDP_TRY(nvdp__h5_dataset(file, "log_pi", NVDP__H5_F16, hidden ? 3 : 1, extent));
+    if (!hidden) NVDP_TRY(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, &offsets, offset));
+    NVDP__HAND_OVER(out, file);
 cleanup:
-    if (status != NVDP_OK) nvdp__embeddings_abort(&writer);
+    nvdp__h5_free(file);
     return status;
 }
 
-nvdp_status nvdp__embeddings_write(struct nvdp__embeddings_writer *writer, size_t first,
+nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
+                                   const struct nvdp__embeddings_shape *shape, size_t first,
                                    size_t texts, size_t first_row, size_t rows, const float *z,
                                    const float *log_pi) {
-    bool hidden = writer->shape.policy == NVDP_LENGTH_HIDDEN;
-    size_t from = hidden ? first : first_row;
-    size_t count = hidden ? texts : rows;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "z", NVDP__H5_F16, from, count, z));
-    if (!writer->shape.weights) return NVDP_OK;
-    return nvdp__h5_write_rows(writer->file, "log_pi", NVDP__H5_F16, from, count, log_pi);
-}
-
-nvdp_status nvdp__embeddings_commit(struct nvdp__embeddings_writer *writer) {
-    nvdp_status status = nvdp__h5_commit(writer->file);
-    nvdp__embeddings_abort(writer);
-    return status;
-}
-
-void nvdp__embeddings_abort(struct nvdp__embeddings_writer *writer) {
-    nvdp__h5_free(writer->file);
-    *writer = (struct nvdp__embeddings_writer){0};
+    bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
+    size_t from = hidden ? first : first_row, count = hidden ? texts : rows;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(file, "z", NVDP__H5_F16, from, count, z));
+    if (!shape->weights) return NVDP_OK;
+    return nvdp__h5_write_rows(file, "log_pi", NVDP__H5_F16, from, count, log_pi);
 }
 
 /* --- reading: attributes --- */

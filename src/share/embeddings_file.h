@@ -23,24 +23,17 @@ struct nvdp__embeddings_shape {
 
 /* --- writing --- */
 
-struct nvdp__embeddings_writer {
-    struct nvdp__embeddings_shape shape;
-    struct nvdp__h5 *file; /* attributes are set by the caller */
-};
-
 /* Creates the file with empty datasets z and log_pi; under the public policy also `offset`,
- * [N*S+1]. */
+ * [N*S+1].  Attributes are set, and the file committed, by the caller. */
 nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__embeddings_shape *shape,
-                                    const int64_t *offset, struct nvdp__embeddings_writer *out);
+                                    const int64_t *offset, struct nvdp__h5 **out);
 /* The samples of texts [first, first + texts), which take `rows` rows from first_row on: z [rows,
  * p], log_pi [rows] (not read without weights), already on the file's grid. */
-nvdp_status nvdp__embeddings_write(struct nvdp__embeddings_writer *writer, size_t first,
+nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
+                                   const struct nvdp__embeddings_shape *shape, size_t first,
                                    size_t texts, size_t first_row, size_t rows, const float *z,
                                    const float *log_pi);
-/* Publishes the file under its name, or throws it away; both harmless on a zeroed struct. */
-nvdp_status nvdp__embeddings_commit(struct nvdp__embeddings_writer *writer);
-void nvdp__embeddings_abort(struct nvdp__embeddings_writer *writer);
 
 /* --- reading --- */
 

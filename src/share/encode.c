@@ -263,8 +263,7 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     if (input.data.count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one JSON line, found none",
                             path));
-    *out = input;
-    input = (struct nvdp__encode_input){0};
+    NVDP__HAND_OVER(out, input);
 cleanup:
     if (file != NULL) fclose(file);
     free(line);
@@ -407,7 +406,7 @@ static nvdp_status allocate(struct encode *encode) {
     NVDP_RETURN_IF_FAILED(nvdp__arena_check(encode->ctx, &encode->arena));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(encode->ctx, texts, data->longest, &encode->batch));
     encode->host = nvdp__calloc(encode->ctx, floats, sizeof(float));
-    return encode->host != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    return NVDP__MADE(encode->host);
 }
 
 /* --- the file --- */

@@ -59,7 +59,7 @@ struct export {
     int64_t *offset;     /* [N S + 1] rows, public lengths */
     size_t longest_rows; /* of one sample */
     struct nvdp__release_facts facts;
-    struct nvdp__embeddings_writer writer;
+    struct nvdp__h5 *file;
     /* one batch */
     size_t batch_texts; /* at most */
     struct nvdp__batch *batch;
@@ -328,8 +328,7 @@ static nvdp_status infer_chosen(struct export *export, const int64_t *chosen, si
         nvdp_posteriors_free(part);
         part = NULL;
     }
-    *out = all;
-    all = NULL;
+    NVDP__HAND_OVER(out, all);
 cleanup:
     free(rows);
     nvdp_posteriors_free(all);
@@ -399,7 +398,7 @@ static nvdp_status write_columns(struct export *export) {
     nvdp_status status = NVDP_OK;
     size_t texts = export->texts;
     size_t k = 0;
-    struct nvdp__h5 *file = export->writer.file;
+    struct nvdp__h5 *file = export->file;
     float *label = nvdp__calloc(export->ctx, texts, sizeof *label);
     int32_t *split = nvdp__calloc(export->ctx, texts, sizeof *split);
     int64_t *id = nvdp__calloc(export->ctx, texts, sizeof *id);
@@ -426,8 +425,8 @@ cleanup:
 
 static nvdp_status create_file(struct export *export) {
     NVDP_RETURN_IF_FAILED(nvdp__embeddings_create(export->ctx, export->options->out, &export->shape,
-                                                  export->offset, &export->writer));
-    NVDP_RETURN_IF_FAILED(nvdp__release_attributes(export->writer.file, &export->facts));
+                                                  export->offset, &export->file));
+    NVDP_RETURN_IF_FAILED(nvdp__release_attributes(export->file, &export->facts));
     return write_columns(export);
 }
 
@@ -460,9 +459,8 @@ static nvdp_status allocate(struct export *export) {
     export->z = nvdp__calloc(ctx, rows * dim, sizeof(float));
     export->log_pi = nvdp__calloc(ctx, rows, sizeof(float));
     export->first_row = nvdp__calloc(ctx, batch + 1, sizeof(size_t));
-    if (export->wide == NULL || export->log_weights == NULL || export->z == NULL ||
-        export->log_pi == NULL || export->first_row == NULL)
-        return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(export->wide, export->log_weights, export->z, export->log_pi,
+                                     export->first_row));
     nvdp__model_describe(export->run.model, export->posteriors);
     return NVDP_OK;
 }
@@ -508,8 +506,9 @@ static nvdp_status release_batch(struct export *export, const struct part *part,
     for (size_t k = 0; k < n * samples; k++) {
         draw(export, k / samples, k % samples, text + k / samples);
     }
-    return nvdp__embeddings_write(&export->writer, text, n, (size_t) export->offset[text * samples],
-                                  export->first_row[n], export->z, export->log_pi);
+    return nvdp__embeddings_write(export->file, &export->shape, text, n,
+                                  (size_t) export->offset[text * samples], export->first_row[n],
+                                  export->z, export->log_pi);
 }
 
 static nvdp_status release_all(struct export *export) {
@@ -595,7 +594,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, options.model_out));
-    NVDP_TRY(nvdp__embeddings_commit(&export.writer));
+    NVDP_TRY(nvdp__h5_commit(export.file));
     if (out != NULL) {
         struct stat info = {0};
         struct nvdp_export_result result = {
@@ -612,7 +611,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     }
 cleanup:
     nvdp__release_key_wipe(&export.key);
-    nvdp__embeddings_abort(&export.writer);
+    nvdp__h5_free(export.file);
     nvdp__batch_free(export.batch);
     nvdp_posteriors_free(export.posteriors);
     free(export.wide);

@@ -70,8 +70,7 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
     NVDP_TRY(nvdp__declare_dense(&reader->params, "classifier", shape->outputs, shape->dim, 0,
                                  &reader->classifier));
     NVDP_TRY(nvdp__params_allocate(&reader->params, with_grad));
-    *out = reader;
-    reader = NULL;
+    NVDP__HAND_OVER(out, reader);
 cleanup:
     nvdp__reader_free(reader);
     return status;
@@ -151,7 +150,7 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
     NVDP_RETURN_IF_FAILED(nvdp__arena_check(reader->ctx, &reader->arena));
     reader->offset = nvdp__calloc(reader->ctx, texts + 1, sizeof *reader->offset);
     reader->host = nvdp__calloc(reader->ctx, rows * reader->shape.dim, sizeof *reader->host);
-    return reader->offset != NULL && reader->host != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    return NVDP__MADE(reader->offset, reader->host);
 }
 
 /* --- batches --- */
@@ -348,8 +347,7 @@ nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, s
     NVDP_TRY(nvdp__reader_create(ctx, &shape, with_grad, &reader));
     nvdp__reader_initialise(reader, seed);
     nvdp__reader_adopt(reader, &stored->params);
-    *out = reader;
-    reader = NULL;
+    NVDP__HAND_OVER(out, reader);
 cleanup:
     nvdp__reader_free(stored);
     nvdp__reader_free(reader);
@@ -525,8 +523,7 @@ nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
         memcpy(labels.value, embeddings->label, texts * sizeof *labels.value);
     }
     if (!regression && !words) NVDP_TRY(count_classes(ctx, path, like, &labels));
-    *out = labels;
-    labels = (struct nvdp__labels){0};
+    NVDP__HAND_OVER(out, labels);
 cleanup:
     free(lines.bytes);
     free(lines.line);

@@ -350,10 +350,7 @@ static nvdp_status allocate(struct reuse *reuse) {
     reuse->samples = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->samples);
     reuse->target = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->target);
     reuse->best = nvdp__calloc(ctx, reuse->reader->params.total, sizeof *reuse->best);
-    return reuse->order != NULL && reuse->samples != NULL && reuse->target != NULL &&
-                   reuse->best != NULL
-               ? NVDP_OK
-               : NVDP_ERR_MEMORY;
+    return NVDP__MADE(reuse->order, reuse->samples, reuse->target, reuse->best);
 }
 
 /* --- scoring --- */

@@ -24,11 +24,9 @@ nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t lo
     batch->positions = nvdp__calloc(ctx, tokens, sizeof *batch->positions);
     batch->label = nvdp__calloc(ctx, texts, sizeof *batch->label);
     batch->key = nvdp__calloc(ctx, texts, sizeof *batch->key);
-    if (batch->offset == NULL || batch->ids == NULL || batch->types == NULL ||
-        batch->positions == NULL || batch->label == NULL || batch->key == NULL)
-        NVDP_TRY(NVDP_ERR_MEMORY);
-    *out = batch;
-    batch = NULL;
+    NVDP_TRY(NVDP__MADE(batch->offset, batch->ids, batch->types, batch->positions, batch->label,
+                        batch->key));
+    NVDP__HAND_OVER(out, batch);
 cleanup:
     nvdp__batch_free(batch);
     return status;

@@ -36,14 +36,12 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
     storage->cut = nvdp__calloc(ctx, count, sizeof *storage->cut);
     dataset->offset = nvdp__calloc(ctx, count + 1, sizeof *dataset->offset);
     dataset->index = nvdp__calloc(ctx, count, sizeof *dataset->index);
-    if (storage->cut == NULL || dataset->offset == NULL || dataset->index == NULL)
-        NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(storage->cut, dataset->offset, dataset->index));
     if (labelled) {
         dataset->label = nvdp__calloc(ctx, count, sizeof *dataset->label);
         if (dataset->label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     }
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     return status;
@@ -112,7 +110,7 @@ nvdp_status nvdp__dataset_lay_out(struct nvdp_context *ctx, struct nvdp_dataset 
     size_t tokens = dataset->offset[dataset->count];
     dataset->ids = nvdp__calloc(ctx, tokens, sizeof *dataset->ids);
     dataset->types = nvdp__calloc(ctx, tokens, sizeof *dataset->types);
-    return dataset->ids == NULL || dataset->types == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    return NVDP__MADE(dataset->ids, dataset->types);
 }
 
 nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
@@ -182,8 +180,7 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
     dataset->task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = nvdp__task_layout(NVDP_TASK_TSV)->task.name, .pair = pair};
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     free(texts);
@@ -224,8 +221,7 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
                                 &storage->labels));
         dataset->task.labels = storage->labels;
     }
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     return status;
@@ -252,29 +248,29 @@ nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t co
     return NVDP_OK;
 }
 
-struct score {
-    float value;
-    size_t row;
+/* Items by a number, the smallest first; equal ones in their own order. */
+struct ranked {
+    double by;
+    size_t item;
 };
 
-static int compare_scores(const void *left, const void *right) {
-    const struct score *a = left;
-    const struct score *b = right;
-    if (a->value != b->value) return a->value < b->value ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+static int compare_ranked(const void *left, const void *right) {
+    const struct ranked *a = left, *b = right;
+    if (a->by != b->by) return a->by < b->by ? -1 : 1;
+    return (a->item > b->item) - (a->item < b->item);
 }
 
 /* Bins of equal size by rank of the score. */
 static nvdp_status bin_scores(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                               size_t *stratum) {
-    struct score *score = nvdp__calloc(ctx, from->count, sizeof *score);
+    struct ranked *score = nvdp__calloc(ctx, from->count, sizeof *score);
     if (score == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < from->count; i++) {
-        score[i] = (struct score){from->label[i], i};
+        score[i] = (struct ranked){from->label[i], i};
     }
-    qsort(score, from->count, sizeof *score, compare_scores);
+    qsort(score, from->count, sizeof *score, compare_ranked);
     for (size_t rank = 0; rank < from->count; rank++) {
-        stratum[score[rank].row] = rank * QUANTILE_BINS / from->count;
+        stratum[score[rank].item] = rank * QUANTILE_BINS / from->count;
     }
     free(score);
     return NVDP_OK;
@@ -298,40 +294,28 @@ static void group(size_t count, const size_t *stratum, size_t strata, size_t *st
     start[0] = 0;
 }
 
-struct share {
-    double rest; /* what rounding down took */
-    size_t stratum;
-};
-
-static int compare_shares(const void *left, const void *right) {
-    const struct share *a = left;
-    const struct share *b = right;
-    if (a->rest != b->rest) return a->rest > b->rest ? -1 : 1;
-    return (a->stratum > b->stratum) - (a->stratum < b->stratum);
-}
-
 /* How many texts each stratum gives, `total` together: its proportion rounded down, and one more
  * where most was lost by that (largest remainders). */
 static nvdp_status apportion(struct nvdp_context *ctx, size_t strata, const size_t *start,
                              size_t total, size_t *take) {
-    struct share *share = nvdp__calloc(ctx, strata, sizeof *share);
-    if (share == NULL) return NVDP_ERR_MEMORY;
+    struct ranked *lost = nvdp__calloc(ctx, strata, sizeof *lost); /* by minus what rounding took */
+    if (lost == NULL) return NVDP_ERR_MEMORY;
     double fraction = (double)total / (double)start[strata];
     size_t taken = 0;
     for (size_t s = 0; s < strata; s++) {
         double exact = fraction * (double)(start[s + 1] - start[s]);
         take[s] = (size_t)floor(exact);
-        share[s] = (struct share){exact - floor(exact), s};
+        lost[s] = (struct ranked){floor(exact) - exact, s};
         taken += take[s];
     }
-    qsort(share, strata, sizeof *share, compare_shares);
+    qsort(lost, strata, sizeof *lost, compare_ranked);
     for (size_t i = 0; taken < total; i = (i + 1) % strata) {
-        size_t s = share[i].stratum;
+        size_t s = lost[i].item;
         if (take[s] == start[s + 1] - start[s]) continue;
         take[s]++;
         taken++;
     }
-    free(share);
+    free(lost);
     return NVDP_OK;
 }
 
@@ -347,8 +331,7 @@ static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset *f
     size_t *start = nvdp__calloc(ctx, strata + 1, sizeof *start);
     size_t *take = nvdp__calloc(ctx, strata, sizeof *take);
     int64_t *order = nvdp__calloc(ctx, count, sizeof *order);
-    if (stratum == NULL || start == NULL || take == NULL || order == NULL)
-        NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(stratum, start, take, order));
     if (from->label != NULL && from->task.regression) {
         NVDP_TRY(bin_scores(ctx, from, stratum));
     } else if (from->label != NULL) {

@@ -182,8 +182,7 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
         dataset->task.classes = (int)a->head.names;
     }
     if (a->head.id_bytes > 0) NVDP_TRY(unpack_names(ctx, a->head.texts, a->id_text, &dataset->id));
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     return status;
@@ -340,8 +339,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
     dataset->bad_rows = rows->skipped;
     nvdp__dataset_storage(dataset)->labels = rows->labels;
     rows->labels = NULL;
-    *out = dataset;
-    dataset = NULL;
+    NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);
     free(texts);

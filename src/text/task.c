@@ -508,8 +508,7 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     NVDP_TRY(prepare_labels(&reader));
     NVDP_TRY(read_rows(&reader));
     if (reader.collect) NVDP_TRY(collect_classes(&reader));
-    *rows = read;
-    read = (struct nvdp__rows){0};
+    NVDP__HAND_OVER(rows, read);
 cleanup:
     nvdp__tsv_release(&reader.tsv);
     nvdp__rows_release(&read);

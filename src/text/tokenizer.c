@@ -42,8 +42,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
     nvdp__digest_number(&digest, normalization->chinese_characters);
     nvdp__digest_end(&digest, tokenizer->digest);
     tokenizer->rules = nvdp__word_rules(normalization);
-    *out = tokenizer;
-    tokenizer = NULL;
+    NVDP__HAND_OVER(out, tokenizer);
 cleanup:
     nvdp_tokenizer_free(tokenizer);
     return status;

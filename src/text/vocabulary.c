@@ -146,8 +146,7 @@ nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, c
         if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
         NVDP_TRY(add_line(&pieces, path, line));
     }
-    *out = pieces;
-    pieces = (struct nvdp__strings){0};
+    NVDP__HAND_OVER(out, pieces);
 cleanup:
     nvdp__strings_release(&pieces);
     return status;

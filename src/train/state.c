@@ -11,16 +11,14 @@
 
 /* --- the file, of training and of pretraining --- */
 
-json_t *nvdp__state_object(const struct nvdp__state_table *table) {
+json_t *nvdp__state_object(const struct nvdp__state_member *members, const void *state) {
     json_t *object = json_pack("{s:i}", "version", NVDP__STATE_VERSION);
     int failed = object == NULL;
-    for (size_t i = 0; i < table->counters; i++) {
-        failed |= json_object_set_new(object, table->counter[i].key,
-                                      json_integer((json_int_t)*table->counter[i].value));
-    }
-    for (size_t i = 0; i < table->quantities; i++) {
-        failed |= json_object_set_new(object, table->quantity[i].key,
-                                      json_real(*table->quantity[i].value));
+    for (const struct nvdp__state_member *m = members; m->key != NULL; m++) {
+        const void *at = (const char *)state + m->offset;
+        json_t *value = m->real ? json_real(*(const double *)at)
+                                : json_integer((json_int_t) * (const uint64_t *)at);
+        failed |= json_object_set_new(object, m->key, value);
     }
     if (failed == 0) return object;
     json_decref(object);
@@ -28,19 +26,15 @@ json_t *nvdp__state_object(const struct nvdp__state_table *table) {
 }
 
 nvdp_status nvdp__state_values(struct nvdp_context *ctx, const char *path, const json_t *object,
-                               const struct nvdp__state_table *table) {
+                               const struct nvdp__state_member *members, void *state) {
     int64_t version = 0;
     NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, object, "version", NVDP__STATE_VERSION,
                                                   NVDP__STATE_VERSION, &version));
-    for (size_t i = 0; i < table->counters; i++) {
-        int64_t value = 0;
-        NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, object, table->counter[i].key, 0,
-                                                      INT64_MAX, &value));
-        *table->counter[i].value = (uint64_t)value;
-    }
-    for (size_t i = 0; i < table->quantities; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, object, table->quantity[i].key, 0, -1e300,
-                                              1e300, table->quantity[i].value));
+    for (const struct nvdp__state_member *m = members; m->key != NULL; m++) {
+        void *at = (char *)state + m->offset;
+        NVDP_RETURN_IF_FAILED(
+            m->real ? nvdp__json_real(ctx, path, object, m->key, 0, -1e300, 1e300, at)
+                    : nvdp__json_int_required(ctx, path, object, m->key, 0, INT64_MAX, at));
     }
     return NVDP_OK;
 }
@@ -101,42 +95,20 @@ cleanup:
 
 /* --- a run's state --- */
 
-enum { COUNTERS = 7, QUANTITIES = 8 };
+#define COUNT(member) NVDP__COUNT(struct nvdp__train_state, member)
+#define REAL(member) NVDP__REAL(struct nvdp__train_state, member)
 
-struct members {
-    struct nvdp__counter counter[COUNTERS];
-    struct nvdp__quantity quantity[QUANTITIES];
-};
-
-/* The table of a state's members; it points into `members`. */
-static struct nvdp__state_table table_of(struct nvdp__train_state *s, uint64_t *optimizer_steps,
-                                         struct members *members) {
-    *members = (struct members){
-        .counter = {{"optimizer_steps", optimizer_steps},
-                    {"epoch", &s->epoch},
-                    {"epoch_step", &s->epoch_step},
-                    {"step", &s->step},
-                    {"best_epoch", &s->best_epoch},
-                    {"since_best", &s->since_best},
-                    {"metrics_bytes", &s->metrics_bytes}},
-        .quantity = {{"best_value", &s->best_value},
-                     {"sum_task", &s->sum_task},
-                     {"sum_g", &s->sum_g},
-                     {"sum_d", &s->sum_d},
-                     {"epoch_g", &s->epoch_g},
-                     {"epoch_d", &s->epoch_d},
-                     {"seconds", &s->seconds},
-                     {"tokens", &s->tokens}},
-    };
-    return (struct nvdp__state_table){members->counter, COUNTERS, members->quantity, QUANTITIES};
-}
+static const struct nvdp__state_member members[] = {
+    COUNT(optimizer_steps), COUNT(epoch),      COUNT(epoch_step),    COUNT(step),
+    COUNT(best_epoch),      COUNT(since_best), COUNT(metrics_bytes), REAL(best_value),
+    REAL(sum_task),         REAL(sum_g),       REAL(sum_d),          REAL(epoch_g),
+    REAL(epoch_d),          REAL(seconds),     REAL(tokens),         {0}};
 
 nvdp_status nvdp__state_save(struct nvdp__trainer *t) {
-    struct members members;
-    struct nvdp__state_table table = table_of(&t->state, &t->optimizer.steps_taken, &members);
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    json_t *object = nvdp__state_object(&table);
+    t->state.optimizer_steps = t->optimizer.steps_taken;
+    json_t *object = nvdp__state_object(members, &t->state);
     json_object_set_new(object, "finished", json_boolean(t->state.finished));
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
     json_object_set_new(object, "anchor", json_string(t->anchor));
@@ -148,10 +120,7 @@ nvdp_status nvdp__state_save(struct nvdp__trainer *t) {
 
 static nvdp_status read_state(struct nvdp__trainer *t, const char *path, const json_t *object) {
     struct nvdp__train_state s = {0};
-    uint64_t optimizer_steps = 0;
-    struct members members;
-    struct nvdp__state_table table = table_of(&s, &optimizer_steps, &members);
-    NVDP_RETURN_IF_FAILED(nvdp__state_values(t->ctx, path, object, &table));
+    NVDP_RETURN_IF_FAILED(nvdp__state_values(t->ctx, path, object, members, &s));
     NVDP_RETURN_IF_FAILED(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
     NVDP_RETURN_IF_FAILED(
         nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
@@ -169,7 +138,7 @@ static nvdp_status read_state(struct nvdp__trainer *t, const char *path, const j
                           path, (unsigned long long)t->steps, (unsigned long long)s.step);
     }
     t->state = s;
-    t->optimizer.steps_taken = optimizer_steps;
+    t->optimizer.steps_taken = s.optimizer_steps;
     return NVDP_OK;
 }
 

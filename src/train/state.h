@@ -9,27 +9,22 @@
 
 enum { NVDP__STATE_VERSION = 2 };
 
-/* Members of a state: one table writes and reads them. */
-struct nvdp__counter {
+/* Members of a struct: one table, which {0} ends, writes and reads them. */
+struct nvdp__state_member {
     const char *key;
-    uint64_t *value;
+    size_t offset;
+    bool real; /* a double; else a uint64_t */
 };
-struct nvdp__quantity {
-    const char *key;
-    double *value;
-};
-struct nvdp__state_table {
-    const struct nvdp__counter *counter;
-    size_t counters;
-    const struct nvdp__quantity *quantity;
-    size_t quantities;
-};
+#define NVDP__COUNT(type, member)                                                                  \
+    { #member, offsetof(type, member), false }
+#define NVDP__REAL(type, member)                                                                   \
+    { #member, offsetof(type, member), true }
 
 /* {"version": 2, ...}; NULL out of memory. */
-json_t *nvdp__state_object(const struct nvdp__state_table *table);
-/* Sets the table's values; a missing counter is NVDP_ERR_INPUT. */
+json_t *nvdp__state_object(const struct nvdp__state_member *members, const void *state);
+/* Sets the members; a missing count is NVDP_ERR_INPUT. */
 nvdp_status nvdp__state_values(struct nvdp_context *ctx, const char *path, const json_t *object,
-                               const struct nvdp__state_table *table);
+                               const struct nvdp__state_member *members, void *state);
 
 /* Writes the file; `object` is stolen.  Atomic. */
 nvdp_status nvdp__state_file_write(const char *path, json_t *object,

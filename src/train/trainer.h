@@ -11,10 +11,11 @@
 
 /* Everything that changes from step to step beyond parameters and moments; saved with them. */
 struct nvdp__train_state {
-    uint64_t epoch;      /* running, from 0 */
-    uint64_t epoch_step; /* steps done in it */
-    uint64_t step;       /* steps done in all */
-    uint64_t best_epoch; /* 1-based, 0: none yet */
+    uint64_t epoch;           /* running, from 0 */
+    uint64_t epoch_step;      /* steps done in it */
+    uint64_t step;            /* steps done in all */
+    uint64_t optimizer_steps; /* of them, as the optimiser counts; set when the state is saved */
+    uint64_t best_epoch;      /* 1-based, 0: none yet */
     double best_value;
     uint64_t since_best;           /* epochs */
     double sum_task, sum_g, sum_d; /* over this epoch's steps */

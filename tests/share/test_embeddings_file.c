@@ -203,16 +203,17 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
                                            .policy = NVDP_LENGTH_HIDDEN,
                                            .length = 1,
                                            .sample_rows = 1};
-    struct nvdp__embeddings_writer writer;
+    struct nvdp__h5 *written = NULL;
     struct nvdp__embeddings *read = NULL;
-    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &writer), NVDP_OK);
-    nvdp__h5_set_string(writer.file, "length_policy", "hidden");
-    nvdp__h5_set_string(writer.file, "grid", "float16");
-    nvdp__h5_set_string(writer.file, "method", "vib-fixed");
-    nvdp__h5_set_int(writer.file, "kappa", 1);
-    nvdp__h5_set_int(writer.file, "releases", 1);
-    nvdp__h5_set_int(writer.file, "length", 1);
-    cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
+    nvdp__h5_set_string(written, "length_policy", "hidden");
+    nvdp__h5_set_string(written, "grid", "float16");
+    nvdp__h5_set_string(written, "method", "vib-fixed");
+    nvdp__h5_set_int(written, "kappa", 1);
+    nvdp__h5_set_int(written, "releases", 1);
+    nvdp__h5_set_int(written, "length", 1);
+    cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+    nvdp__h5_free(written);
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "more than the file can hold"), "%s",
                        nvdp_context_error(ctx));
@@ -238,14 +239,16 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
                                            .weights = true};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = support_scratch_path("ragged.h5");
-        struct nvdp__embeddings_writer writer;
+        struct nvdp__h5 *written = NULL;
         struct nvdp__embeddings *read = NULL;
-        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &writer), NVDP_OK);
-        nvdp__h5_set_string(writer.file, "length_policy", "public");
-        nvdp__h5_set_string(writer.file, "grid", "float16");
-        nvdp__h5_set_int(writer.file, "kappa", 1);
-        nvdp__h5_set_int(writer.file, "releases", 1);
-        cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
+        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &written),
+                     NVDP_OK);
+        nvdp__h5_set_string(written, "length_policy", "public");
+        nvdp__h5_set_string(written, "grid", "float16");
+        nvdp__h5_set_int(written, "kappa", 1);
+        nvdp__h5_set_int(written, "releases", 1);
+        cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+        nvdp__h5_free(written);
         cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
         cr_assert_not_null(strstr(nvdp_context_error(ctx), cases[i].message), "%s",
                            nvdp_context_error(ctx));

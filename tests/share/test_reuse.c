@@ -181,7 +181,6 @@ Test(reuse, divides_a_single_split) {
     struct made_embeddings file = made_embeddings_default();
     struct bench bench = bench_open(&file);
     struct nvdp__h5 *h5 = NULL;
-    struct nvdp__embeddings_writer writer;
     const struct nvdp__embeddings_shape shape = {.texts = 100,
                                                  .samples = 1,
                                                  .dim = 2,
@@ -191,8 +190,7 @@ Test(reuse, divides_a_single_split) {
                                                  .sample_rows = 2,
                                                  .rows = 200,
                                                  .weights = true};
-    cr_assert_eq(nvdp__embeddings_create(bench.ctx, bench.file, &shape, NULL, &writer), NVDP_OK);
-    h5 = writer.file;
+    cr_assert_eq(nvdp__embeddings_create(bench.ctx, bench.file, &shape, NULL, &h5), NVDP_OK);
     nvdp__h5_set_string(h5, "length_policy", "hidden");
     nvdp__h5_set_string(h5, "grid", "float16");
     nvdp__h5_set_int(h5, "kappa", 1);
@@ -206,7 +204,8 @@ Test(reuse, divides_a_single_split) {
     }
     cr_assert_eq(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &shape.texts, split), NVDP_OK);
     cr_assert_eq(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &shape.texts, label), NVDP_OK);
-    cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit(h5), NVDP_OK);
+    nvdp__h5_free(h5);
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores.n, 10);

@@ -98,13 +98,14 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
                                            .sample_rows = 1 + file->length,
                                            .rows = rows,
                                            .weights = true};
-    struct nvdp__embeddings_writer writer;
-    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, offset, &writer), NVDP_OK);
-    write_attributes(file, writer.file);
-    write_columns(file, writer.file);
-    cr_assert_eq(nvdp__embeddings_write(&writer, 0, file->texts, 0, rows, grid_z, grid_pi),
+    struct nvdp__h5 *written = NULL;
+    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, offset, &written), NVDP_OK);
+    write_attributes(file, written);
+    write_columns(file, written);
+    cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, file->texts, 0, rows, grid_z, grid_pi),
                  NVDP_OK);
-    cr_assert_eq(nvdp__embeddings_commit(&writer), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(written), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp__h5_free(written);
     free(offset);
     free(z);
     free(log_pi);
