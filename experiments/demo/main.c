@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TRAIN_TEXTS = 3000, DEV_TEXTS = 400, TEST_TEXTS = 200, PATH_ROOM = 4096 };
+enum { TRAIN_TEXTS = 3000, DEV_TEXTS = 400, TEST_TEXTS = 200, PATH_SIZE = 4096 };
 
 struct sizes {
     const char *split;
@@ -27,7 +27,7 @@ struct sizes {
 
 static FILE *open_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static FILE *open_file(const char *format, ...) {
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     va_list args;
     va_start(args, format);
     vsnprintf(path, sizeof path, format, args);
@@ -75,7 +75,7 @@ static int write_paraphrase(const char *directory, const struct sizes *split,
     fprintf(data, "%s\t#1 ID\t#2 ID\t#1 String\t#2 String\n", hidden ? "index" : "Quality");
     for (size_t i = 0; i < split->texts; i++) {
         struct demo_sentence first;
-        char second[DEMO_TEXT_ROOM];
+        char second[DEMO_TEXT_SIZE];
         bool same;
         demo_pair(random, &first, second, &same);
         fprintf(data, "%zu\t%zu\t%zu\t%s\t%s\n", hidden ? i : (size_t)same, 2 * i, 2 * i + 1,
@@ -85,7 +85,7 @@ static int write_paraphrase(const char *directory, const struct sizes *split,
 }
 
 static int make_directory(const char *directory, const char *name) {
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s%s%s", directory, name[0] == '\0' ? "" : "/", name);
     if (mkdir(path, 0777) == 0) return 0;
     struct stat info;

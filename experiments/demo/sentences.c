@@ -79,7 +79,7 @@ void demo_sentence(struct demo_random *random, struct demo_sentence *out) {
              contrast ? "although" : "and", aside);
 }
 
-void demo_pair(struct demo_random *random, struct demo_sentence *first, char second[DEMO_TEXT_ROOM],
+void demo_pair(struct demo_random *random, struct demo_sentence *first, char second[DEMO_TEXT_SIZE],
                bool *same) {
     char main_clause[96];
     size_t thing = demo_below(random, COUNT(things));
@@ -93,6 +93,6 @@ void demo_pair(struct demo_random *random, struct demo_sentence *first, char sec
              PICK(random, places), PICK(random, verbs), main_clause);
     clause(random, subject, *same ? first->positive : !first->positive, main_clause,
            sizeof main_clause);
-    snprintf(second, DEMO_TEXT_ROOM, "%s , %s %s .", main_clause, PICK(random, verbs),
+    snprintf(second, DEMO_TEXT_SIZE, "%s , %s %s .", main_clause, PICK(random, verbs),
              names[first->name]);
 }

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { DEMO_TEXT_ROOM = 256 };
+enum { DEMO_TEXT_SIZE = 256 };
 
 /* One sentence: what someone thought of something. */
 struct demo_sentence {
-    char text[DEMO_TEXT_ROOM];
+    char text[DEMO_TEXT_SIZE];
     bool positive; /* the task's label */
     int name;      /* who said it: the private attribute, 0 .. demo_names()-1 */
 };
@@ -25,7 +25,7 @@ int demo_names(void);
 const char *demo_name(int name);
 void demo_sentence(struct demo_random *random, struct demo_sentence *out);
 /* A second sentence about the first: the same opinion in other words (true), or another one. */
-void demo_pair(struct demo_random *random, struct demo_sentence *first, char second[DEMO_TEXT_ROOM],
+void demo_pair(struct demo_random *random, struct demo_sentence *first, char second[DEMO_TEXT_SIZE],
                bool *same);
 
 #endif

@@ -15,10 +15,10 @@ static json_t *comparable(json_t *value) {
     return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);
 }
 
-enum { KEY_ROOM = 64 };
+enum { KEY_SIZE = 64 };
 
-static void name_of(const struct nvdp_option *option, char name[KEY_ROOM]) {
-    snprintf(name, KEY_ROOM, "%s", option->name);
+static void name_of(const struct nvdp_option *option, char name[KEY_SIZE]) {
+    snprintf(name, KEY_SIZE, "%s", option->name);
     for (char *c = name; *c != '\0'; c++) {
         if (*c == '-') *c = '_';
     }
@@ -30,7 +30,7 @@ static void flatten(const struct nvdp_config *options, const json_t *config, boo
                     json_t *to) {
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
         const struct nvdp_option *option = nvdp_config_option(options, i);
-        char name[KEY_ROOM];
+        char name[KEY_SIZE];
         name_of(option, name);
         if (!bottleneck && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0) continue;
         const json_t *from =
@@ -87,7 +87,7 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
     }
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
         const struct nvdp_option *option = nvdp_config_option(options, i);
-        char name[KEY_ROOM];
+        char name[KEY_SIZE];
         name_of(option, name);
         if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0) json_object_del(run->variant, name);
     }

@@ -220,7 +220,7 @@ static void put_figures(FILE *to, const struct nvdp__page *page) {
 /* --- runs --- */
 
 static void put_run(FILE *to, const struct nvdp__report_run *run, bool best) {
-    char text[NVDP__NUMBER_ROOM], max[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE];
     fputs("<details><summary>", to);
     nvdp__put_html(to, run->name);
     fprintf(to, " <span class=\"soft\">seed %llu, score %s", (unsigned long long)run->seed,

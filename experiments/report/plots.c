@@ -154,7 +154,7 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
     const struct nvdp__family *family = &panel->report->family[panel->family];
     struct nvdp__drawing *drawing = panel->drawing;
     struct nvdp__look look = nvdp__look_of(family);
-    char text[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE];
     size_t block = nvdp__drawing_block(
         drawing,
         "index %zu: %s, %s\n# lambda_g\tlambda_d\tseeds\tscore x 100\tits sd\tvalue\t"
@@ -188,7 +188,7 @@ static void draw_scatter(const struct panel *panel) {
     const struct nvdp_report *report = panel->report;
     const struct nvdp__task_rows *task = &report->task[panel->task];
     struct axis axis = find_axis(panel);
-    char label[NVDP__NUMBER_ROOM];
+    char label[NVDP__NUMBER_SIZE];
     snprintf(label, sizeof label, "%.40s x 100", task->first->metric[0]);
     nvdp__drawing_panel(panel->drawing, panel->place, task->label, panel->plot->axis, label);
     put_axis(panel->drawing->script, &axis);
@@ -291,7 +291,7 @@ static void draw_histograms(const struct panel *panel) {
     struct nvdp__drawing *drawing = panel->drawing;
     const char *task = panel->report->task[panel->task].label;
     const char *family = panel->report->family[panel->family].label;
-    char text[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE];
     double low = INFINITY, high = -INFINITY;
     size_t first = drawing->next;
     for (NVDP__EACH_GROUP(panel->report, group)) {
@@ -376,7 +376,7 @@ static void draw_curves(const struct panel *panel, size_t first, int column, con
 
 static void draw_training(const struct panel *panel) {
     struct nvdp__drawing *drawing = panel->drawing;
-    char label[NVDP__NUMBER_ROOM];
+    char label[NVDP__NUMBER_SIZE];
     size_t first = drawing->next;
     for (NVDP__EACH_GROUP(panel->report, group)) {
         for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {

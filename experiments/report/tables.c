@@ -64,24 +64,24 @@ static const struct column attack_column = {"attack", "", READER, NVDP__ATTACK, 
 enum { MOST_COLUMNS = 16 };
 
 /* "first / second", or the first alone where there is no second metric. */
-static void say_pair(char text[NVDP__NUMBER_ROOM], const char *first, const char *second) {
+static void say_pair(char text[NVDP__NUMBER_SIZE], const char *first, const char *second) {
     if (second == NULL) {
-        snprintf(text, NVDP__NUMBER_ROOM, "%s", first);
+        snprintf(text, NVDP__NUMBER_SIZE, "%s", first);
     } else {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.28s / %.28s", first, second);
+        snprintf(text, NVDP__NUMBER_SIZE, "%.28s / %.28s", first, second);
     }
 }
 
-static const char *say(char text[NVDP__NUMBER_ROOM], const struct column *column,
+static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column,
                        const struct nvdp__group *group) {
-    char first[NVDP__NUMBER_ROOM], second[NVDP__NUMBER_ROOM];
+    char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
     const struct nvdp__stat *quantity = &group->quantity[column->quantity];
     const struct nvdp__report_run *best = group->best;
     switch (column->kind) {
     case LAMBDA:
         return nvdp__say_lambdas(text, group->lambda_g, group->lambda_d);
     case SEEDS:
-        snprintf(text, NVDP__NUMBER_ROOM, "%zu", group->runs);
+        snprintf(text, NVDP__NUMBER_SIZE, "%zu", group->runs);
         return text;
     case SCORE:
         say_pair(text, nvdp__say_score_stat(first, &group->score[0]),
@@ -141,7 +141,7 @@ static bool shown(const struct nvdp__group *group, size_t task, const struct cho
 
 static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
                     const struct nvdp__group *group, const struct choice *choice) {
-    char text[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE];
     nvdp__table_row(table);
     nvdp__table_cell(table, report->family[group->family].label);
     for (size_t k = 0; k < choice->columns; k++) {
@@ -150,7 +150,7 @@ static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
 }
 
 /* A value as it is compared: in the digits that are printed. */
-static const char *compared(char text[NVDP__NUMBER_ROOM], const struct column *column,
+static const char *compared(char text[NVDP__NUMBER_SIZE], const struct column *column,
                             double value) {
     return column->better > 0 ? nvdp__say_score(text, value) : nvdp__say_number(text, value);
 }
@@ -173,7 +173,7 @@ static double best_value(const struct nvdp_report *report, size_t task, const st
 static void mark(struct nvdp__table *table, const struct nvdp_report *report, size_t task,
                  const struct choice *choice, size_t k, size_t row) {
     const struct column *column = choice->column[k];
-    char best[NVDP__NUMBER_ROOM], text[NVDP__NUMBER_ROOM];
+    char best[NVDP__NUMBER_SIZE], text[NVDP__NUMBER_SIZE];
     if (column->better == 0) return;
     double value = best_value(report, task, choice, column);
     if (isnan(value)) return;
@@ -189,7 +189,7 @@ static void mark(struct nvdp__table *table, const struct nvdp_report *report, si
 
 static void add_majority(struct nvdp__table *table, const struct nvdp__task_rows *task,
                          const struct choice *choice) {
-    char text[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE];
     if (isnan(task->first->majority)) return;
     nvdp__table_row(table);
     nvdp__table_cell(table, "majority class");
@@ -431,7 +431,7 @@ static struct nvdp__table table_2(struct nvdp_context *ctx, const struct nvdp_re
 
 static void add_comparison(struct nvdp__table *table, const struct nvdp_report *report,
                            const struct nvdp__comparison *pair) {
-    char text[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE];
     nvdp__table_row(table);
     nvdp__table_cell(table, report->family[pair->a].label);
     nvdp__table_cell(table, report->family[pair->b].label);

@@ -9,91 +9,91 @@
 
 /* --- numbers --- */
 
-const char *nvdp__say_number(char text[NVDP__NUMBER_ROOM], double value) {
+const char *nvdp__say_number(char text[NVDP__NUMBER_SIZE], double value) {
     double size = fabs(value);
     if (isnan(value)) {
-        snprintf(text, NVDP__NUMBER_ROOM, "-");
+        snprintf(text, NVDP__NUMBER_SIZE, "-");
     } else if (isinf(value)) {
-        snprintf(text, NVDP__NUMBER_ROOM, value > 0 ? "inf" : "-inf");
+        snprintf(text, NVDP__NUMBER_SIZE, value > 0 ? "inf" : "-inf");
     } else if (size != 0 && (size < 9.995e-5 || size >= 1e7)) {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.2e", value);
+        snprintf(text, NVDP__NUMBER_SIZE, "%.2e", value);
     } else {
         int decimals = 0; /* three digits in all */
         for (double least = 99.95; size != 0 && size < least; least /= 10) {
             decimals++;
         }
-        snprintf(text, NVDP__NUMBER_ROOM, "%.*f", decimals, value);
+        snprintf(text, NVDP__NUMBER_SIZE, "%.*f", decimals, value);
     }
     return text;
 }
 
-const char *nvdp__say_score(char text[NVDP__NUMBER_ROOM], double value) {
+const char *nvdp__say_score(char text[NVDP__NUMBER_SIZE], double value) {
     if (isnan(value)) return nvdp__say_number(text, value);
-    snprintf(text, NVDP__NUMBER_ROOM, "%.1f", 100 * value);
+    snprintf(text, NVDP__NUMBER_SIZE, "%.1f", 100 * value);
     return text;
 }
 
-const char *nvdp__say_score_stat(char text[NVDP__NUMBER_ROOM], const struct nvdp__stat *stat) {
+const char *nvdp__say_score_stat(char text[NVDP__NUMBER_SIZE], const struct nvdp__stat *stat) {
     if (stat->n < 2 || isnan(stat->sd)) return nvdp__say_score(text, stat->mean);
-    snprintf(text, NVDP__NUMBER_ROOM, "%.1f +- %.1f", 100 * stat->mean, 100 * stat->sd);
+    snprintf(text, NVDP__NUMBER_SIZE, "%.1f +- %.1f", 100 * stat->mean, 100 * stat->sd);
     return text;
 }
 
-const char *nvdp__say_share(char text[NVDP__NUMBER_ROOM], double share) {
+const char *nvdp__say_share(char text[NVDP__NUMBER_SIZE], double share) {
     if (share > 0 && share < .001) {
-        snprintf(text, NVDP__NUMBER_ROOM, "<0.1 %%");
+        snprintf(text, NVDP__NUMBER_SIZE, "<0.1 %%");
     } else if (share < 1 && share > .999) {
-        snprintf(text, NVDP__NUMBER_ROOM, ">99.9 %%");
+        snprintf(text, NVDP__NUMBER_SIZE, ">99.9 %%");
     } else if (share == 0 || share == 1) {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.0f %%", 100 * share);
+        snprintf(text, NVDP__NUMBER_SIZE, "%.0f %%", 100 * share);
     } else {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.1f %%", 100 * share);
+        snprintf(text, NVDP__NUMBER_SIZE, "%.1f %%", 100 * share);
     }
     return text;
 }
 
-const char *nvdp__say_divergence(char text[NVDP__NUMBER_ROOM], double value, double share) {
+const char *nvdp__say_divergence(char text[NVDP__NUMBER_SIZE], double value, double share) {
     if (!isinf(value) || isnan(share)) return nvdp__say_number(text, value);
-    char part[NVDP__NUMBER_ROOM];
-    snprintf(text, NVDP__NUMBER_ROOM, "inf (%.40s)", nvdp__say_share(part, share));
+    char part[NVDP__NUMBER_SIZE];
+    snprintf(text, NVDP__NUMBER_SIZE, "inf (%.40s)", nvdp__say_share(part, share));
     return text;
 }
 
 /* 0.001 is 1e-3, 0.0025 is 2.5e-3. */
-const char *nvdp__say_lambda(char text[NVDP__NUMBER_ROOM], double lambda) {
+const char *nvdp__say_lambda(char text[NVDP__NUMBER_SIZE], double lambda) {
     if (!isfinite(lambda)) return nvdp__say_number(text, lambda);
     if (lambda == 0 || (fabs(lambda) >= .1 && fabs(lambda) < 1e5)) {
-        snprintf(text, NVDP__NUMBER_ROOM, "%g", lambda);
+        snprintf(text, NVDP__NUMBER_SIZE, "%g", lambda);
         return text;
     }
-    char parts[NVDP__NUMBER_ROOM];
+    char parts[NVDP__NUMBER_SIZE];
     snprintf(parts, sizeof parts, "%.5e", lambda);
     char *power = strchr(parts, 'e');
     *power = '\0';
-    snprintf(text, NVDP__NUMBER_ROOM, "%ge%d", strtod(parts, NULL), atoi(power + 1));
+    snprintf(text, NVDP__NUMBER_SIZE, "%ge%d", strtod(parts, NULL), atoi(power + 1));
     return text;
 }
 
-const char *nvdp__say_lambdas(char text[NVDP__NUMBER_ROOM], double lambda_g, double lambda_d) {
+const char *nvdp__say_lambdas(char text[NVDP__NUMBER_SIZE], double lambda_g, double lambda_d) {
     if (lambda_g == lambda_d || isnan(lambda_g)) return nvdp__say_lambda(text, lambda_g);
-    char g[NVDP__NUMBER_ROOM], d[NVDP__NUMBER_ROOM];
-    snprintf(text, NVDP__NUMBER_ROOM, "G %.20s, D %.20s", nvdp__say_lambda(g, lambda_g),
+    char g[NVDP__NUMBER_SIZE], d[NVDP__NUMBER_SIZE];
+    snprintf(text, NVDP__NUMBER_SIZE, "G %.20s, D %.20s", nvdp__say_lambda(g, lambda_g),
              nvdp__say_lambda(d, lambda_d));
     return text;
 }
 
-const char *nvdp__say_p(char text[NVDP__NUMBER_ROOM], double p) {
+const char *nvdp__say_p(char text[NVDP__NUMBER_SIZE], double p) {
     if (isnan(p)) return nvdp__say_number(text, p);
     if (p < .001) {
-        snprintf(text, NVDP__NUMBER_ROOM, "<0.001");
+        snprintf(text, NVDP__NUMBER_SIZE, "<0.001");
     } else {
-        snprintf(text, NVDP__NUMBER_ROOM, "%.3f", p);
+        snprintf(text, NVDP__NUMBER_SIZE, "%.3f", p);
     }
     return text;
 }
 
 void nvdp__put_real(FILE *to, double value) {
-    char number[NVDP__NUMBER_ROOM] = "nan";
+    char number[NVDP__NUMBER_SIZE] = "nan";
     for (int digits = 6; digits <= 17 && !isnan(value); digits++) {
         snprintf(number, sizeof number, "%.*g", digits, value);
         if (strtod(number, NULL) == value) break;

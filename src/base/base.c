@@ -124,10 +124,7 @@ nvdp_status nvdp__made(const void *const *pointer, size_t count) {
 }
 
 char *nvdp__strdup(struct nvdp_context *ctx, const char *text) {
-    size_t size = strlen(text) + 1;
-    char *copy = nvdp__calloc(ctx, size, 1);
-    if (copy != NULL) memcpy(copy, text, size);
-    return copy;
+    return nvdp__format(ctx, "%s", text);
 }
 
 char *nvdp__format(struct nvdp_context *ctx, const char *format, ...) {
@@ -195,10 +192,6 @@ void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
     if (now - meter->last < REPORT_INTERVAL) return;
     meter->last = now;
     nvdp_context_report(meter->ctx, &meter->report);
-}
-
-void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy) {
-    meter->report.accuracy = accuracy;
 }
 
 void nvdp__meter_end(struct nvdp__meter *meter) {

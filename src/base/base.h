@@ -78,7 +78,7 @@ double nvdp__now(void);
 /* Progress of a long loop: rate-limited reports with an ETA through the context's callback. */
 struct nvdp__meter {
     struct nvdp_context *ctx;
-    struct nvdp_progress report;
+    struct nvdp_progress report; /* the caller may set its accuracy */
     double started;
     double last;
     uint64_t done_at_start; /* resumed work does not count in the rate */
@@ -90,8 +90,6 @@ void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, cons
  * Reports at most ten times per second. */
 void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
                         const char *rate_unit, double loss);
-/* The accuracy of reports from now on. */
-void nvdp__meter_accuracy(struct nvdp__meter *meter, double accuracy);
 void nvdp__meter_end(struct nvdp__meter *meter);
 
 /* Until every file has the scoped names. */

@@ -118,20 +118,16 @@ const char *nvdp_context_error(const struct nvdp_context *ctx) {
     return ctx->error;
 }
 
-/* Messages are one line: text quoted from files must neither break it nor steer a terminal. */
-static void keep_one_line(char *text) {
-    for (char *c = text; *c != '\0'; c++) {
-        if (*c == '\n' || *c == '\t' || *c == '\r') *c = ' ';
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    }
-}
-
-/* A copy of `message`, which may be the recorded one itself, on one line. */
+/* A copy of `message`, which may be the recorded one itself, on one line: text quoted from files
+ * must neither break it nor steer a terminal. */
 static void copy_line(const char *message, char text[NVDP__MESSAGE_SIZE]) {
     size_t length = strnlen(message, NVDP__MESSAGE_SIZE - 1);
     memmove(text, message, length);
     text[length] = '\0';
-    keep_one_line(text);
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\t' || *c == '\r') *c = ' ';
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    }
 }
 
 void nvdp_context_set_error(struct nvdp_context *ctx, const char *message) {

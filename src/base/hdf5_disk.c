@@ -17,21 +17,16 @@ struct opened {
     struct nvdp__disk *disk;
 };
 
-/* Travels to disk_open in the property list. */
-struct info {
-    struct nvdp__disk *disk;
-};
-
 static H5FD_t *disk_open(const char *name, unsigned flags, hid_t plist, haddr_t limit) {
     (void)flags;
     (void)limit;
-    const struct info *info = H5Pget_driver_info(plist);
+    struct nvdp__disk *const *disk = H5Pget_driver_info(plist); /* as nvdp__disk_create put it */
     struct opened *file = calloc(1, sizeof *file);
-    if (info == NULL || file == NULL) {
+    if (disk == NULL || file == NULL) {
         free(file);
         return NULL;
     }
-    file->disk = info->disk;
+    file->disk = *disk;
     file->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file->fd >= 0) return &file->head;
     file->disk->error = errno;
@@ -133,7 +128,7 @@ static const H5FD_class_t DISK = {
     .name = "nvdp_disk",
     .maxaddr = (haddr_t)LLONG_MAX,
     .fc_degree = H5F_CLOSE_WEAK,
-    .fapl_size = sizeof(struct info),
+    .fapl_size = sizeof(struct nvdp__disk *),
     .open = disk_open,
     .close = disk_close,
     .query = disk_query,
@@ -147,11 +142,10 @@ static const H5FD_class_t DISK = {
 };
 
 hid_t nvdp__disk_create(const char *path, struct nvdp__disk *disk) {
-    const struct info info = {disk};
     hid_t file = -1;
     *disk = (struct nvdp__disk){.driver = H5FDregister(&DISK)};
     hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
-    if (disk->driver >= 0 && plist >= 0 && H5Pset_driver(plist, disk->driver, &info) >= 0)
+    if (disk->driver >= 0 && plist >= 0 && H5Pset_driver(plist, disk->driver, &disk) >= 0)
         file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, plist);
     if (plist >= 0) H5Pclose(plist);
     if (file < 0) nvdp__disk_close(disk);

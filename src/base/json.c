@@ -41,18 +41,13 @@ nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *direc
 }
 
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
     char *text =
         json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);
-    if (text == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON text could not be made", path));
-    NVDP_TRY(nvdp__output_open(ctx, path, &output));
-    NVDP_TRY(nvdp__output_write(&output, text, strlen(text)));
-    NVDP_TRY(nvdp__output_write(&output, "\n", 1));
-    NVDP_TRY(nvdp__output_commit(&output));
-cleanup:
-    nvdp__output_abort(&output);
+    char *line = text == NULL ? NULL : nvdp__format(ctx, "%s\n", text);
+    nvdp_status status =
+        line == NULL ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON text could not be made", path)
+                     : nvdp__write_file(ctx, path, line, strlen(line));
+    free(line);
     free(text);
     return status;
 }

@@ -221,15 +221,12 @@ static uint64_t mix(uint64_t z) {
 
 static const uint64_t GOLDEN = UINT64_C(0x9E3779B97F4A7C15); /* odd, 2^64 / golden ratio */
 
-/* For a given seed the key is injective in the purpose, and for a given purpose in the seed. */
-static uint64_t mix_key(uint64_t seed, uint64_t purpose) {
-    return mix(mix(seed + GOLDEN) + purpose * GOLDEN);
-}
-
 struct nvdp__stream nvdp__stream_open(const struct nvdp__noise *noise, enum nvdp__purpose purpose,
                                       uint32_t epoch, uint64_t text) {
+    /* For a given seed the key is injective in the purpose, for a given purpose in the seed. */
+    uint64_t key = mix(mix(noise->seed + GOLDEN) + (uint64_t)purpose * GOLDEN);
     return (struct nvdp__stream){
-        .key = noise->release != NULL ? (uint64_t)purpose : mix_key(noise->seed, (uint64_t)purpose),
+        .key = noise->release != NULL ? (uint64_t)purpose : key,
         .counter = {0, epoch, (uint32_t)text, (uint32_t)(text >> 32)},
         .release = noise->release,
     };

@@ -11,17 +11,6 @@ enum { SPECIALS = 2 }; /* [CLS] window [SEP] */
 
 /* ---- windows ---- */
 
-static nvdp_status choose(struct nvdp__mlm_evaluator *e, size_t limit) {
-    size_t all = e->windows.count;
-    e->count = limit > 0 && limit < all ? limit : all;
-    e->order = nvdp__calloc(e->ctx, e->count, sizeof *e->order);
-    if (e->order == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < e->count; i++) {
-        e->order[i] = (int64_t)((__uint128_t)i * all / e->count);
-    }
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
                                        const struct nvdp__pieces *pieces,
                                        const struct nvdp__mlm_options *config,
@@ -32,7 +21,13 @@ nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nv
     NVDP_TRY(nvdp__batcher_create(ctx, corpus, pieces, config->batch, config->length,
                                   config->mask_prob, config->whole_word, &made.batcher));
     NVDP_TRY(nvdp__examples_windows(&made.windows, corpus, pieces, config->length, NULL, 0));
-    NVDP_TRY(choose(&made, config->limit));
+    size_t all = made.windows.count;
+    made.count = config->limit > 0 && config->limit < all ? config->limit : all;
+    made.order = nvdp__calloc(ctx, made.count, sizeof *made.order);
+    if (made.order == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < made.count; i++) {
+        made.order[i] = (int64_t)((__uint128_t)i * all / made.count);
+    }
     NVDP__HAND_OVER(evaluator, made);
 cleanup:
     nvdp__mlm_evaluator_release(&made);
@@ -179,16 +174,6 @@ struct evaluation {
     struct nvdp__positions positions;
 };
 
-static nvdp_status check_config(struct nvdp_context *ctx, const struct nvdp__mlm_options *c,
-                                const struct nvdp_bert_config *bert) {
-    if (c->length < 4 || c->length > bert->max_position_embeddings)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "length: expected 4 to the model's max_position_embeddings %zu, found "
-                          "%zu",
-                          bert->max_position_embeddings, c->length);
-    return NVDP_OK;
-}
-
 static nvdp_status open_text(struct evaluation *e) {
     const struct nvdp__mlm_options *c = e->config;
     e->digest = nvdp__calloc(e->ctx, c->texts, sizeof *e->digest);
@@ -205,7 +190,11 @@ static nvdp_status open_model(struct evaluation *e) {
     const struct nvdp__mlm_options *c = e->config;
     struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(e->ctx, c->model, &bert));
-    NVDP_RETURN_IF_FAILED(check_config(e->ctx, c, &bert));
+    if (c->length < 4 || c->length > bert.max_position_embeddings)
+        return nvdp__fail(e->ctx, NVDP_ERR_ARGUMENT,
+                          "length: expected 4 to the model's max_position_embeddings %zu, found "
+                          "%zu",
+                          bert.max_position_embeddings, c->length);
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(e->ctx, c->model, &e->tokenizer));
     NVDP_RETURN_IF_FAILED(
         nvdp_bert_check_vocabulary(e->ctx, c->model, &bert, nvdp_tokenizer_size(e->tokenizer)));

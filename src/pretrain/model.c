@@ -20,13 +20,12 @@ static nvdp_status declare_heads(struct nvdp__heads *heads, const struct nvdp_be
     return nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, 0, &heads->next);
 }
 
-/* The tensors that only next-sentence prediction trains. */
-enum { NEXT_TENSORS = 4 };
-static void next_tensors(const struct nvdp__pretrain_model *model, size_t tensor[NEXT_TENSORS]) {
-    tensor[0] = model->bert.pooler.weight;
-    tensor[1] = model->bert.pooler.bias;
-    tensor[2] = model->heads.next.weight;
-    tensor[3] = model->heads.next.bias;
+/* Without next-sentence prediction, flags the tensors that only it trains. */
+static void flag_next(struct nvdp__pretrain_model *model, unsigned flag) {
+    const size_t tensor[] = {model->bert.pooler.weight, model->bert.pooler.bias,
+                             model->heads.next.weight, model->heads.next.bias};
+    for (size_t i = 0; model->objective == NVDP__OBJECTIVE_MLM && i < 4; i++)
+        model->params.entry[tensor[i]].flags |= flag;
 }
 
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
@@ -34,16 +33,13 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model) {
     nvdp_status status = NVDP_OK;
-    size_t next[NEXT_TENSORS];
     *model =
         (struct nvdp__pretrain_model){.ctx = ctx, .objective = objective, .training = training};
     nvdp__params_init(&model->params, ctx);
     NVDP_TRY(nvdp__bert_device(ctx, config, &model->dev));
     NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
     NVDP_TRY(declare_heads(&model->heads, config, &model->params));
-    next_tensors(model, next);
-    for (int i = 0; objective == NVDP__OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
-        model->params.entry[next[i]].flags |= NVDP__PARAM_FROZEN;
+    flag_next(model, NVDP__PARAM_FROZEN);
     NVDP_TRY(nvdp__params_allocate(&model->params, training));
 cleanup:
     if (status != NVDP_OK) nvdp__pretrain_model_release(model);
@@ -79,7 +75,6 @@ void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all) {
     struct nvdp__params *params = &model->params;
-    size_t next[NEXT_TENSORS];
     size_t first = nvdp__params_find(params, "bert.pooler.dense.weight"); /* heads lie behind */
     for (size_t i = first; i < params->count; i++) {
         if (all)
@@ -87,9 +82,7 @@ nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const 
         else
             params->entry[i].flags |= NVDP__PARAM_OPTIONAL;
     }
-    next_tensors(model, next);
-    for (int i = 0; model->objective == NVDP__OBJECTIVE_MLM && i < NEXT_TENSORS; i++)
-        params->entry[next[i]].flags |= NVDP__PARAM_OPTIONAL;
+    flag_next(model, NVDP__PARAM_OPTIONAL);
     return nvdp__checkpoint_load(&model->dev, directory, params);
 }
 

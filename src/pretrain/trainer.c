@@ -692,7 +692,7 @@ static void report(struct nvdp__meter *meter, struct recent *recent, uint64_t st
     recent->weight = FORGETTING * recent->weight + 1;
     recent->loss += (r->total - recent->loss) / recent->weight;
     recent->accuracy += ((double)r->losses.right / masked - recent->accuracy) / recent->weight;
-    nvdp__meter_accuracy(meter, recent->accuracy);
+    meter->report.accuracy = recent->accuracy;
     nvdp__meter_update(meter, step, tokens, "tok", recent->loss);
 }
 

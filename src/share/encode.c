@@ -83,28 +83,25 @@ struct reader {
     nvdp__fail((reader)->ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->path, (reader)->line,   \
                __VA_ARGS__)
 
-static nvdp_status reserve(struct reader *reader, size_t tokens) {
+/* Adds a text of `tokens` tokens, whose ids and types the caller fills in from *first on. */
+static nvdp_status add_text(struct reader *reader, size_t tokens, size_t *first) {
+    struct nvdp_context *ctx = reader->ctx;
     struct nvdp__encode_input *input = reader->input;
     struct nvdp_dataset *data = &input->data;
-    struct nvdp_context *ctx = reader->ctx;
-    size_t used = data->count > 0 ? data->offset[data->count] : 0;
-    size_t need = used + tokens;
+    *first = data->count > 0 ? data->offset[data->count] : 0;
+    size_t need = *first + tokens;
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(ctx, &data->offset, &input->text_capacity, data->count + 2, sizeof(size_t)));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(ctx, &data->index, &input->index_capacity, data->count + 1, sizeof(int64_t)));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(ctx, &data->ids, &input->id_capacity, need, sizeof(int32_t)));
-    return nvdp__reserve(ctx, &data->types, &input->type_capacity, need, sizeof(int32_t));
-}
-
-/* Closes a text whose `tokens` ids and types already lie behind the others. */
-static void close_text(struct reader *reader, size_t tokens) {
-    struct nvdp_dataset *data = &reader->input->data;
-    data->offset[data->count + 1] = data->offset[data->count] + tokens;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &data->types, &input->type_capacity, need, sizeof(int32_t)));
     data->index[data->count] = (int64_t)data->count;
-    data->count++;
+    data->offset[++data->count] = need;
     if (tokens > data->longest) data->longest = tokens;
+    return NVDP_OK;
 }
 
 static nvdp_status read_small(struct reader *reader, const char *key, const json_t *array, size_t i,
@@ -137,9 +134,9 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
     if (types != NULL && json_array_size(types) != count)
         return FAIL(reader, "'token_type_ids': expected %zu as 'input_ids', found %zu", count,
                     json_array_size(types));
-    NVDP_RETURN_IF_FAILED(reserve(reader, count));
     struct nvdp_dataset *data = &reader->input->data;
-    size_t first = data->offset[data->count];
+    size_t first = 0;
+    NVDP_RETURN_IF_FAILED(add_text(reader, count, &first));
     for (size_t i = 0; i < count; i++) {
         NVDP_RETURN_IF_FAILED(
             read_small(reader, "input_ids", ids, i, config->vocab_size, &data->ids[first + i]));
@@ -148,7 +145,6 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
             NVDP_RETURN_IF_FAILED(read_small(reader, "token_type_ids", types, i,
                                              config->type_vocab_size, &data->types[first + i]));
     }
-    close_text(reader, count);
     return NVDP_OK;
 }
 
@@ -204,15 +200,14 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
     const struct nvdp_tokens *tokens = &reader->tokens;
     struct nvdp_dataset *data = &reader->input->data;
     size_t types = reader->limits->config->type_vocab_size;
-    NVDP_RETURN_IF_FAILED(reserve(reader, tokens->count));
-    size_t first = data->offset[data->count];
+    size_t first = 0;
+    NVDP_RETURN_IF_FAILED(add_text(reader, tokens->count, &first));
     for (size_t i = 0; i < tokens->count; i++) {
         if ((size_t)tokens->types[i] >= types)
             return FAIL(reader, "a pair needs a model with %d token types, found %zu", 2, types);
         data->ids[first + i] = tokens->ids[i];
         data->types[first + i] = tokens->types[i];
     }
-    close_text(reader, tokens->count);
     return NVDP_OK;
 }
 
@@ -519,10 +514,7 @@ nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *conf
     nvdp_status status = NVDP_OK;
     struct options options;
     NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &schema, &options));
-    struct encode encode = {
-        .ctx = ctx,
-        .options = &options,
-    };
+    struct encode encode = {.ctx = ctx, .options = &options};
     nvdp__params_init(&encode.params, ctx);
     NVDP_TRY(load_model(&encode));
     size_t most = encode.config.max_position_embeddings;

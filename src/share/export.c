@@ -423,13 +423,6 @@ cleanup:
     return status;
 }
 
-static nvdp_status create_file(struct export *export) {
-    NVDP_RETURN_IF_FAILED(nvdp__embeddings_create(export->ctx, export->options->out, &export->shape,
-                                                  export->offset, &export->file));
-    NVDP_RETURN_IF_FAILED(nvdp__release_attributes(export->file, &export->facts));
-    return write_columns(export);
-}
-
 /* --- the samples --- */
 
 /* Memory for one batch.  A batch of texts whose samples fill memory is cut down, to one text at
@@ -590,7 +583,9 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(plan(&export));
     NVDP_TRY(measure(&export));
     NVDP_TRY(allocate(&export));
-    NVDP_TRY(create_file(&export));
+    NVDP_TRY(nvdp__embeddings_create(ctx, options.out, &export.shape, export.offset, &export.file));
+    NVDP_TRY(nvdp__release_attributes(export.file, &export.facts));
+    NVDP_TRY(write_columns(&export));
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, options.model_out));

@@ -6,6 +6,7 @@
 #include "bert/checkpoint.h"
 #include "mechanism/options.h"
 #include "model/model.h"
+#include "text/task.h"
 #include <math.h>
 #include <nvdp/version.h>
 #include <stdlib.h>
@@ -440,14 +441,14 @@ static nvdp_status count_classes(struct nvdp_context *ctx, const char *path,
 }
 
 static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The distinct words, sorted; into memory of their own. */
 static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
                                  const struct lines *lines, struct nvdp__labels *labels) {
     nvdp_status status = NVDP_OK;
-    char **sorted = nvdp__calloc(ctx, lines->count, sizeof *sorted);
+    const char **sorted = nvdp__calloc(ctx, lines->count, sizeof *sorted);
     size_t count = 0;
     size_t distinct = 0;
     if (sorted == NULL) return NVDP_ERR_MEMORY;
@@ -462,13 +463,8 @@ static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %d different labels, found %zu", path,
                             MAX_CLASSES, distinct));
-    labels->name = nvdp__calloc(ctx, distinct, sizeof *labels->name);
-    if (labels->name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t i = 0; i < distinct; i++) {
-        labels->name[i] = nvdp__strdup(ctx, sorted[i]);
-        if (labels->name[i] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-        labels->classes = i + 1;
-    }
+    labels->classes = distinct;
+    NVDP_TRY(nvdp__names_of(ctx, distinct, sorted, NULL, &labels->name));
 cleanup:
     free(sorted);
     return status;
@@ -482,7 +478,7 @@ static nvdp_status parse_words(struct nvdp_context *ctx, const char *path,
     for (size_t i = 0; i < lines->count; i++) {
         labels->value[i] = NAN;
         if (lines->line[i][0] == '\0') continue;
-        char **found =
+        const char **found =
             bsearch(&lines->line[i], names->name, names->classes, sizeof *names->name, by_bytes);
         if (found == NULL)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -532,9 +528,6 @@ cleanup:
 }
 
 void nvdp__labels_release(struct nvdp__labels *labels) {
-    for (size_t i = 0; labels->name != NULL && i < labels->classes; i++) {
-        free(labels->name[i]);
-    }
     free(labels->name);
     free(labels->value);
     *labels = (struct nvdp__labels){0};

@@ -78,9 +78,9 @@ nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, s
 /* One label per text: a class number, or a score; NaN where a text has none. */
 struct nvdp__labels {
     size_t count;
-    float *value;   /* [count] */
-    size_t classes; /* 1 for scores */
-    char **name;    /* [classes] where the labels are words, else NULL */
+    float *value;      /* [count] */
+    size_t classes;    /* 1 for scores */
+    const char **name; /* [classes] where the labels are words, else NULL; one block */
 };
 
 /* From `path` (one label per line, in the order of the file's texts; an empty line: none), or where

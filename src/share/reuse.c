@@ -501,7 +501,7 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     if (options.out != NULL) {
         struct nvdp__reader_story story = {
             .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
-            .labels = (const char *const *)reuse.labels.name,
+            .labels = reuse.labels.name,
             .statement = "A reader trained on noisy embeddings and the labels given with them.",
         };
         NVDP_TRY(nvdp__reader_save(reuse.reader, &story, options.out));

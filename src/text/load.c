@@ -346,21 +346,6 @@ cleanup:
     return status;
 }
 
-/* A file's bytes, parsed, sampled and tokenized. */
-static nvdp_status read_texts(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                              const char *path, const char *bytes, size_t count,
-                              struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__rows rows = {0};
-    NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
-    NVDP_TRY(sample_rows(ctx, config, &rows));
-    NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, out));
-cleanup:
-    nvdp__rows_release(&rows);
-    return status;
-}
-
 /* Through the cache, where there is one.  A file with skipped rows is not kept: their notice is to
  * come again. */
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
@@ -368,8 +353,8 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
                         const char *path, struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
-    char *bytes = NULL;
-    char *kept = NULL;
+    struct nvdp__rows rows = {0};
+    char *bytes = NULL, *kept = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__check_length(ctx, config->max_length));
     NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
@@ -378,11 +363,14 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
         NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));
     }
     if (dataset == NULL) {
-        NVDP_TRY(read_texts(ctx, tokenizer, config, use, path, bytes, count, &dataset));
+        NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
+        NVDP_TRY(sample_rows(ctx, config, &rows));
+        NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, &dataset));
         if (kept != NULL && dataset->bad_rows == 0) keep(ctx, config->cache, kept, dataset);
     }
     *out = dataset;
 cleanup:
+    nvdp__rows_release(&rows);
     free(kept);
     free(bytes);
     return status;

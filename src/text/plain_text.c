@@ -17,11 +17,13 @@ struct nvdp__plain_text {
     struct nvdp__input *input;
     char *buffer; /* [have] bytes of the file, `used` of them passed on */
     size_t capacity, have, used;
-    bool input_ended;
-    bool in_doc; /* between <doc> and </doc> */
-    bool begins; /* the next line of text begins a document */
     uint64_t bytes;
-    size_t line, text_lines, bad_lines, first_bad;
+    struct progress { /* in the file */
+        bool ended;   /* nothing is left to read */
+        bool in_doc;  /* between <doc> and </doc> */
+        bool begins;  /* the next line of text begins a document */
+        size_t line, text_lines, bad_lines, first_bad;
+    } in;
 };
 
 nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *path, size_t files,
@@ -48,14 +50,8 @@ uint64_t nvdp__plain_text_bytes(const struct nvdp__plain_text *plain) {
 
 static nvdp_status begin_file(struct nvdp__plain_text *plain) {
     NVDP_RETURN_IF_FAILED(nvdp__input_open(plain->ctx, plain->path[plain->file], &plain->input));
-    plain->have = 0;
-    plain->used = 0;
-    plain->input_ended = false;
-    plain->in_doc = false;
-    plain->begins = true;
-    plain->line = 0;
-    plain->text_lines = 0;
-    plain->bad_lines = 0;
+    plain->have = plain->used = 0;
+    plain->in = (struct progress){.begins = true};
     return NVDP_OK;
 }
 
@@ -64,13 +60,13 @@ static nvdp_status end_file(struct nvdp__plain_text *plain) {
     nvdp__input_close(plain->input);
     plain->input = NULL;
     plain->file++;
-    if (plain->text_lines == 0)
+    if (plain->in.text_lines == 0)
         return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
                           path);
-    if (plain->bad_lines > 0)
+    if (plain->in.bad_lines > 0)
         nvdp__log(plain->ctx, NVDP_LOG_NOTICE,
                   "%s:%zu: bytes that are not UTF-8 are dropped, here and on %zu more lines", path,
-                  plain->first_bad, plain->bad_lines - 1);
+                  plain->in.first_bad, plain->in.bad_lines - 1);
     return NVDP_OK;
 }
 
@@ -79,7 +75,7 @@ static nvdp_status read_more(struct nvdp__plain_text *plain) {
     if (left > LONGEST_LINE)
         return nvdp__fail(plain->ctx, NVDP_ERR_INPUT,
                           "%s:%zu: expected lines of at most %d bytes, found a longer one",
-                          plain->path[plain->file], plain->line + 1, LONGEST_LINE);
+                          plain->path[plain->file], plain->in.line + 1, LONGEST_LINE);
     if (plain->used > 0) memmove(plain->buffer, plain->buffer + plain->used, left);
     plain->used = 0;
     plain->have = left;
@@ -89,7 +85,7 @@ static nvdp_status read_more(struct nvdp__plain_text *plain) {
     NVDP_RETURN_IF_FAILED(nvdp__input_read(plain->input, READ_SIZE, plain->buffer + left, &count));
     plain->have += count;
     plain->bytes += count;
-    plain->input_ended = count == 0;
+    plain->in.ended = count == 0;
     return NVDP_OK;
 }
 
@@ -102,7 +98,7 @@ static nvdp_status next_raw(struct nvdp__plain_text *plain, struct nvdp__plain_l
         size_t left = plain->have - plain->used;
         if (left > searched)
             end = memchr(plain->buffer + plain->used + searched, '\n', left - searched);
-        if (end != NULL || plain->input_ended) break;
+        if (end != NULL || plain->in.ended) break;
         searched = left;
         NVDP_RETURN_IF_FAILED(read_more(plain));
     }
@@ -111,10 +107,10 @@ static nvdp_status next_raw(struct nvdp__plain_text *plain, struct nvdp__plain_l
     size_t size = end != NULL ? (size_t)(end - text) : left;
     *found = end != NULL || left > 0;
     plain->used += end != NULL ? size + 1 : size;
-    plain->line += *found;
+    plain->in.line += *found;
     if (size > 0 && text[size - 1] == '\r') size--;
     const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
-    if (plain->line == 1 && size >= mark && memcmp(text, NVDP__BYTE_ORDER_MARK, mark) == 0) {
+    if (plain->in.line == 1 && size >= mark && memcmp(text, NVDP__BYTE_ORDER_MARK, mark) == 0) {
         text += mark;
         size -= mark;
     }
@@ -131,14 +127,14 @@ static bool begins_with(const struct nvdp__plain_line *line, const char *start) 
 static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
     bool doc = begins_with(line, DOCUMENT_BEGINS);
     if (doc || begins_with(line, DOCUMENT_ENDS)) {
-        plain->in_doc = doc;
-        plain->begins = true;
+        plain->in.in_doc = doc;
+        plain->in.begins = true;
         return true;
     }
     for (size_t i = 0; i < line->size; i++) {
         if (memchr(" \t\r\f\v", line->text[i], 5) == NULL) return false;
     }
-    if (!plain->in_doc) plain->begins = true;
+    if (!plain->in.in_doc) plain->in.begins = true;
     return true;
 }
 
@@ -152,11 +148,11 @@ nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__p
             continue;
         }
         if (is_border(plain, line)) continue;
-        plain->text_lines++;
-        if (!nvdp__is_utf8(line->text, line->size) && plain->bad_lines++ == 0)
-            plain->first_bad = plain->line;
-        line->begins = plain->begins;
-        plain->begins = false;
+        plain->in.text_lines++;
+        if (!nvdp__is_utf8(line->text, line->size) && plain->in.bad_lines++ == 0)
+            plain->in.first_bad = plain->in.line;
+        line->begins = plain->in.begins;
+        plain->in.begins = false;
         return NVDP_OK;
     }
     *found = false;

@@ -301,7 +301,7 @@ Test(tables, escapes) {
 }
 
 Test(tables, numbers) {
-    char text[NVDP__NUMBER_ROOM];
+    char text[NVDP__NUMBER_SIZE];
     static const struct {
         double value;
         const char *want;

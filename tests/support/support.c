@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RING = 64, PATH_ROOM = 4096 };
+enum { RING = 64, PATH_SIZE = 4096 };
 
 void support_bf16(struct nvdp_context *ctx) {
     if (nvdp__bf16_missing(true) != NULL) cr_skip_test("bf16: %s", nvdp__bf16_missing(true));
@@ -27,7 +27,7 @@ struct nvdp_context *support_context(void) {
 }
 
 static char *ring_slot(void) {
-    static char ring[RING][PATH_ROOM];
+    static char ring[RING][PATH_SIZE];
     static int next;
     next = (next + 1) % RING;
     return ring[next];
@@ -37,9 +37,9 @@ static const char *shared_path(const char *relative) {
     char *path = ring_slot();
     const char *root = getenv("NVDP_SHARED");
     if (root != NULL) {
-        snprintf(path, PATH_ROOM, "%s/%s", root, relative);
+        snprintf(path, PATH_SIZE, "%s/%s", root, relative);
     } else {
-        snprintf(path, PATH_ROOM, "%s/../shared/%s", NVDP_SOURCE_DIR, relative);
+        snprintf(path, PATH_SIZE, "%s/../shared/%s", NVDP_SOURCE_DIR, relative);
     }
     return path;
 }
@@ -56,12 +56,12 @@ const char *support_shared(const char *relative) {
 
 const char *support_golden(const char *name) {
     char *path = ring_slot();
-    snprintf(path, PATH_ROOM, "%s/tests/golden/%s", NVDP_SOURCE_DIR, name);
+    snprintf(path, PATH_SIZE, "%s/tests/golden/%s", NVDP_SOURCE_DIR, name);
     cr_assert_eq(access(path, R_OK), 0, "cannot read %s", path);
     return path;
 }
 
-static char scratch[PATH_ROOM / 2];
+static char scratch[PATH_SIZE / 2];
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk) {
     (void)info;
@@ -86,7 +86,7 @@ const char *support_scratch(void) {
 
 const char *support_scratch_path(const char *name) {
     char *path = ring_slot();
-    snprintf(path, PATH_ROOM, "%s/%s", support_scratch(), name);
+    snprintf(path, PATH_SIZE, "%s/%s", support_scratch(), name);
     return path;
 }
 
@@ -115,10 +115,10 @@ char *support_read(const char *path) {
 
 bool support_same_file(const char *directory_a, const char *directory_b, const char *name) {
     char *path = ring_slot();
-    snprintf(path, PATH_ROOM, "%s/%s", directory_a, name);
+    snprintf(path, PATH_SIZE, "%s/%s", directory_a, name);
     FILE *a = fopen(path, "rb");
     cr_assert_not_null(a, "cannot read %s", path);
-    snprintf(path, PATH_ROOM, "%s/%s", directory_b, name);
+    snprintf(path, PATH_SIZE, "%s/%s", directory_b, name);
     FILE *b = fopen(path, "rb");
     cr_assert_not_null(b, "cannot read %s", path);
     int x, y;

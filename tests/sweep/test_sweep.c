@@ -18,23 +18,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_ROOM = 4096 };
+enum { PATH_SIZE = 4096 };
 
 /* printf into a text; too long a one fails the test. */
-static void fill(char text[PATH_ROOM], const char *format, ...)
+static void fill(char text[PATH_SIZE], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void fill(char text[PATH_ROOM], const char *format, ...) {
+static void fill(char text[PATH_SIZE], const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(text, PATH_ROOM, format, args);
+    int length = vsnprintf(text, PATH_SIZE, format, args);
     va_end(args);
-    cr_assert(length > 0 && length < PATH_ROOM);
+    cr_assert(length > 0 && length < PATH_SIZE);
 }
 
 /* Writes a grid of the tiny task with these members beside the usual ones; returns its path. */
 static const char *write_grid(const struct task *task, const char *members) {
     const char *path = support_scratch_path("grid.json");
-    char text[PATH_ROOM];
+    char text[PATH_SIZE];
     fill(text,
          "{\"tasks\": [\"sst2\"], \"data\": \"%s\", \"model\": \"%s\", \"batch\": 8, "
          "\"lr\": 1e-2, \"max_length\": 10, \"alpha_tau\": 0, \"eval_draws\": 2, %s}",
@@ -58,7 +58,7 @@ static struct nvdp_sweep_result must_sweep(struct nvdp_context *ctx,
 }
 
 static bool exists(const char *directory, const char *name) {
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     struct stat info;
     fill(path, "%s/%s", directory, name);
     return stat(path, &info) == 0;
@@ -66,7 +66,7 @@ static bool exists(const char *directory, const char *name) {
 
 /* The names in a folder, in order; returns their number. */
 static int names_in(const char *directory, const char *folder, struct dirent ***entries) {
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     fill(path, "%s/%s", directory, folder);
     int count = scandir(path, entries, NULL, alphasort);
     cr_assert_geq(count, 2, "no folder %s", path);
@@ -88,7 +88,7 @@ static int count_in(const char *directory, const char *folder) {
 }
 
 static json_t *read_object(const char *directory, const char *run, const char *file) {
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     json_error_t error;
     fill(path, "%s/runs/%s/%s", directory, run, file);
     json_t *object = json_load_file(path, 0, &error);
@@ -117,7 +117,7 @@ static void same_results(const char *a, const char *b) {
         }
         json_decref(x);
         json_decref(y);
-        char dir_a[PATH_ROOM], dir_b[PATH_ROOM];
+        char dir_a[PATH_SIZE], dir_b[PATH_SIZE];
         fill(dir_a, "%s/runs/%s", a, name);
         fill(dir_b, "%s/runs/%s", b, name);
         cr_assert(support_same_file(dir_a, dir_b, "model/model.safetensors"), "%s", name);
@@ -148,7 +148,7 @@ Test(sweep, makes_every_run_with_its_results) {
     int count = names_in(out, "runs", &entries);
     for (int i = 0; i < count; i++) {
         if (entries[i]->d_name[0] == '.') continue;
-        char run[PATH_ROOM];
+        char run[PATH_SIZE];
         fill(run, "%s/runs/%s", out, entries[i]->d_name);
         cr_assert(exists(run, "model/model.safetensors"));
         cr_assert_not(exists(run, "state.ckpt"), "dropped: keep is \"model\"");
@@ -257,7 +257,7 @@ static bool has_state(const char *out) {
     if (!exists(out, "runs")) return false;
     int count = names_in(out, "runs", &entries);
     for (int i = 0; i < count && !found; i++) {
-        char path[PATH_ROOM];
+        char path[PATH_SIZE];
         fill(path, "runs/%s/state.ckpt", entries[i]->d_name);
         found = entries[i]->d_name[0] != '.' && exists(out, path);
     }
@@ -298,7 +298,7 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
 /* --- what goes wrong --- */
 
 static void write_task(const char *directory, const char *label) {
-    char path[PATH_ROOM], text[PATH_ROOM];
+    char path[PATH_SIZE], text[PATH_SIZE];
     mkdir(directory, 0777);
     fill(text,
          "sentence\tlabel\ngood cat\t1\nbad cat\t0\ngood sun\t1\nbad sun\t0\ngood sea\t1\n"
@@ -314,7 +314,7 @@ Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
-    char members[PATH_ROOM];
+    char members[PATH_SIZE];
     write_task(bad, "many");
     fill(members,
          "\"methods\": [{\"name\": \"broken\", \"method\": \"base\", \"data\": \"%s\", "
@@ -400,7 +400,7 @@ Test(sweep, on_cancel_states_are_saved_and_leases_given_back) {
     cr_assert_eq(plan->run[0].steps, 8 * 14); /* 108 texts in batches of 8 */
     cr_assert_gt(plan->run[0].memory_bytes, 0);
     /* later the training continues: a new one would write run.json anew */
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     struct stat before, after;
     fill(path, "%s/runs/%s/run.json", config.out, plan->run[0].name);
     nvdp_sweep_plan_free(plan);
@@ -416,7 +416,7 @@ Test(sweep, sharing_leaves_readers_scores) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *names = support_scratch_path("names");
-    char members[PATH_ROOM], text[4 * 160 + 1] = "";
+    char members[PATH_SIZE], text[4 * 160 + 1] = "";
     for (int i = 0; i < 160; i++) {
         strcat(text, i % 3 == 0 ? "0\n" : "1\n");
     }
@@ -431,7 +431,7 @@ Test(sweep, sharing_leaves_readers_scores) {
     int count = names_in(out, "runs", &entries);
     for (int i = 0; i < count; i++) {
         if (entries[i]->d_name[0] == '.') continue;
-        char run[PATH_ROOM];
+        char run[PATH_SIZE];
         fill(run, "%s/runs/%s", out, entries[i]->d_name);
         bool private_ = strstr(run, "nvdp-l") != NULL;
         cr_assert_eq(exists(run, "reuse.json"), private_);
@@ -458,7 +458,7 @@ Test(sweep, one_who_does_not_wait_leaves_runs_to_those_who_have_them) {
     struct nvdp_sweep_config config = config_of(write_grid(&task, SMALL), out);
     struct nvdp_sweep_plan *plan = NULL;
     struct nvdp__lease held = {0};
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     bool won = false;
     struct nvdp__process self = nvdp__process_self();
     cr_assert_eq(nvdp_sweep_plan(ctx, &config, false, &plan), NVDP_OK);
