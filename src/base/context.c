@@ -51,12 +51,8 @@ const char *nvdp_version(void) {
 
 static int available_processors(void) {
     cpu_set_t set;
-    long count = 0;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        count = CPU_COUNT(&set);
-    } else { /* more processors than a cpu_set_t holds */
-        count = sysconf(_SC_NPROCESSORS_ONLN);
-    }
+    bool told = sched_getaffinity(0, sizeof set, &set) == 0; /* it may hold too few processors */
+    long count = told ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     if (count < 1) return 1;
     return count < MAX_THREADS ? (int)count : MAX_THREADS;
 }
@@ -66,13 +62,8 @@ nvdp_status nvdp_context_create(struct nvdp_context **out) {
     if (sodium_init() < 0) return NVDP_ERR_UNSUPPORTED;
     struct nvdp_context *ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp_context_set_threads(ctx, available_processors());
-    if (status != NVDP_OK) {
-        free(ctx);
-        return status;
-    }
     *out = ctx;
-    return NVDP_OK;
+    return nvdp_context_set_threads(ctx, available_processors()); /* a number in its range */
 }
 
 void nvdp_context_free(struct nvdp_context *ctx) {

@@ -39,17 +39,12 @@ static bool same_name(const char *name, const char *given) {
     return *name == *given;
 }
 
-void nvdp__option_key(const struct nvdp_option *row, char name[NVDP__KEY_SIZE]) {
-    snprintf(name, NVDP__KEY_SIZE, "%s", row->name);
-    for (char *c = name; *c != '\0'; c++) {
-        if (*c == '-') *c = '_';
-    }
-}
-
 /* The row's key in files: its own, or the name with '_' for '-'. */
 static void key_of(const struct nvdp_option *row, char key[NVDP__KEY_SIZE]) {
-    nvdp__option_key(row, key);
-    if (row->key != NULL) snprintf(key, NVDP__KEY_SIZE, "%s", row->key);
+    snprintf(key, NVDP__KEY_SIZE, "%s", row->key != NULL ? row->key : row->name);
+    for (char *c = key; row->key == NULL && *c != '\0'; c++) {
+        if (*c == '-') *c = '_';
+    }
 }
 
 /* Bytes of a value: the row's where it fills a struct. */

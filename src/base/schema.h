@@ -76,8 +76,6 @@ struct nvdp__place {
     char key[NVDP__KEY_SIZE]; /* in it */
     size_t offset;            /* in the whole struct */
 };
-/* The option's name with '_' for '-', as a key where all options stand side by side. */
-void nvdp__option_key(const struct nvdp_option *row, char name[NVDP__KEY_SIZE]);
 /* By name ('_' counts as '-'); false where there is none. */
 bool nvdp__schema_find(const struct nvdp__schema *schema, const char *name,
                        struct nvdp__place *place);

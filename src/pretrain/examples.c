@@ -131,17 +131,12 @@ static const double CHANGED_SHARE = 0.9; /* [MASK] or a random piece */
 
 nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
                                 struct nvdp__masked *masked) {
-    struct nvdp__masked made = {
+    *masked = (struct nvdp__masked){
         .capacity = capacity,
-        .row = nvdp__calloc(ctx, capacity, sizeof *made.row),
-        .label = nvdp__calloc(ctx, capacity, sizeof *made.label),
+        .row = nvdp__calloc(ctx, capacity, sizeof *masked->row),
+        .label = nvdp__calloc(ctx, capacity, sizeof *masked->label),
     };
-    if (made.row == NULL || made.label == NULL) {
-        nvdp__masked_release(&made);
-        return NVDP_ERR_MEMORY;
-    }
-    *masked = made;
-    return NVDP_OK;
+    return NVDP__MADE(masked->row, masked->label);
 }
 
 void nvdp__masked_release(struct nvdp__masked *masked) {
@@ -153,20 +148,15 @@ void nvdp__masked_release(struct nvdp__masked *masked) {
 nvdp_status nvdp__masker_create(struct nvdp_context *ctx, const struct nvdp__pieces *pieces,
                                 double share, bool whole_words, size_t longest,
                                 struct nvdp__masker *masker) {
-    struct nvdp__masker made = {
+    *masker = (struct nvdp__masker){
         .pieces = pieces,
         .share = share,
         .whole_words = whole_words,
         .longest = longest,
-        .unit = nvdp__calloc(ctx, longest, sizeof *made.unit),
-        .drawn = nvdp__calloc(ctx, longest, sizeof *made.drawn),
+        .unit = nvdp__calloc(ctx, longest, sizeof *masker->unit),
+        .drawn = nvdp__calloc(ctx, longest, sizeof *masker->drawn),
     };
-    if (made.unit == NULL || made.drawn == NULL) {
-        nvdp__masker_release(&made);
-        return NVDP_ERR_MEMORY;
-    }
-    *masker = made;
-    return NVDP_OK;
+    return NVDP__MADE(masker->unit, masker->drawn);
 }
 
 void nvdp__masker_release(struct nvdp__masker *masker) {

@@ -67,6 +67,7 @@ struct nvdp__masker {
     unsigned char *drawn; /* [longest] */
 };
 
+/* Both are to be released, also where they could not be made. */
 nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
                                 struct nvdp__masked *masked);
 void nvdp__masked_release(struct nvdp__masked *masked);

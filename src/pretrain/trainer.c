@@ -3,8 +3,8 @@
 #include "pretrain/trainer.h"
 
 #include "base/file.h"
-#include "base/outdir.h"
 #include "base/json.h"
+#include "base/outdir.h"
 #include "bert/checkpoint.h"
 #include "train/rundir.h"
 #include "train/state.h"
@@ -239,14 +239,10 @@ static json_t *run_texts_json(const struct pretrainer *t) {
 
 static nvdp_status read_init(struct pretrainer *t) {
     json_t *config = NULL;
-    char *path = nvdp__join(t->ctx, t->config.init, "config.json");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__json_read(t->ctx, path, &config);
-    if (status == NVDP_OK)
-        t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(t->ctx, t->config.init, "config.json", &config));
+    t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
     json_decref(config);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 static json_t *coverage_json(const struct nvdp_coverage *coverage) {

@@ -266,51 +266,39 @@ cleanup:
     return status;
 }
 
-struct source {
-    struct nvdp_context *ctx;
-    const char *path;
-    const json_t *object;
-};
-
-static nvdp_status read_size(const struct source *from, const char *key, int64_t max, size_t *out) {
-    int64_t value = 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int_required(from->ctx, from->path, from->object, key, 1, max, &value));
-    *out = (size_t)value;
-    return NVDP_OK;
-}
-
-static nvdp_status read_act(const struct source *from, enum nvdp_activation *out) {
-    const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(from->ctx, from->path, from->object, "hidden_act", "gelu", &text));
-    *out = strcmp(text, act_name[NVDP_GELU_NEW]) == 0 ? NVDP_GELU_NEW : NVDP_GELU;
-    if (strcmp(text, act_name[*out]) == 0) return NVDP_OK;
-    return nvdp__fail(from->ctx, NVDP_ERR_INPUT,
-                      "%s: 'hidden_act': expected gelu or gelu_new, found '%s'", from->path, text);
-}
-
-static nvdp_status read_shape(const struct source *from, struct nvdp__reader_shape *shape) {
+static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const json_t *object,
+                              struct nvdp__reader_shape *shape) {
+    const char *act = NULL, *pool = NULL;
     size_t kappa = 0;
-    const char *pool = NULL;
-    NVDP_RETURN_IF_FAILED(read_size(from, "dim", MAX_DIM, &shape->dim));
-    NVDP_RETURN_IF_FAILED(read_size(from, "heads", MAX_DIM, &shape->heads));
-    NVDP_RETURN_IF_FAILED(read_size(from, "inner", MAX_DIM, &shape->inner));
-    NVDP_RETURN_IF_FAILED(read_size(from, "outputs", MAX_OUTPUTS, &shape->outputs));
-    NVDP_RETURN_IF_FAILED(read_size(from, "kappa", MAX_KAPPA, &kappa));
-    NVDP_RETURN_IF_FAILED(read_act(from, &shape->act));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(from->ctx, from->path, from->object, "pool", "", &pool));
+    const struct {
+        const char *key;
+        int64_t max;
+        size_t *to;
+    } sizes[] = {{"dim", MAX_DIM, &shape->dim},
+                 {"heads", MAX_DIM, &shape->heads},
+                 {"inner", MAX_DIM, &shape->inner},
+                 {"outputs", MAX_OUTPUTS, &shape->outputs},
+                 {"kappa", MAX_KAPPA, &kappa}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int64_t value = 0;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_int_required(ctx, path, object, sizes[i].key, 1, sizes[i].max, &value));
+        *sizes[i].to = (size_t)value;
+    }
+    shape->kappa = (int)kappa;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "hidden_act", "gelu", &act));
+    shape->act = strcmp(act, act_name[NVDP_GELU_NEW]) == 0 ? NVDP_GELU_NEW : NVDP_GELU;
+    if (strcmp(act, act_name[shape->act]) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'hidden_act': expected gelu or gelu_new, found '%s'", path, act);
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "pool", "", &pool));
     shape->pool = nvdp__pool_find(pool);
     if (shape->pool == NVDP_POOL_AUTO)
-        return nvdp__fail(from->ctx, NVDP_ERR_INPUT,
-                          "%s: 'pool': expected first, mean or weighted, found '%s'", from->path,
-                          pool);
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(from->ctx, from->path, from->object, "layer_norm_eps",
-                                          1e-12, 0, 1, &shape->eps));
-    shape->kappa = (int)kappa;
-    return nvdp__json_bool(from->ctx, from->path, from->object, "regression", false,
-                           &shape->regression);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'pool': expected first, mean or weighted, found '%s'", path, pool);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, path, object, "layer_norm_eps", 1e-12, 0, 1, &shape->eps));
+    return nvdp__json_bool(ctx, path, object, "regression", false, &shape->regression);
 }
 
 nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
@@ -326,8 +314,7 @@ nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *direct
     if (strcmp(format, FORMAT) != 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: 'nvdp_format': expected '" FORMAT "', found '%s'", path, format));
-    struct source from = {ctx, path, config};
-    NVDP_TRY(read_shape(&from, &found));
+    NVDP_TRY(read_shape(ctx, path, config, &found));
     *shape = found;
 cleanup:
     json_decref(config);

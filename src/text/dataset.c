@@ -384,10 +384,8 @@ nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dat
     }
     NVDP_TRY(nvdp_dataset_select(ctx, from, total, rows, &held));
     NVDP_TRY(nvdp_dataset_select(ctx, from, count - total, rows + total, &kept));
-    *train = kept;
-    *validation = held;
-    kept = NULL;
-    held = NULL;
+    NVDP__HAND_OVER(train, kept);
+    NVDP__HAND_OVER(validation, held);
 cleanup:
     nvdp_dataset_free(kept);
     nvdp_dataset_free(held);

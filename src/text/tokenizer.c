@@ -239,24 +239,6 @@ void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     *encoder = (struct nvdp__encoder){0};
 }
 
-/* Both arrays grow together or not at all. */
-static nvdp_status reserve_tokens(struct nvdp_tokens *tokens, size_t need) {
-    if (need <= tokens->capacity) return NVDP_OK;
-    int32_t *ids = nvdp__calloc(NULL, need, sizeof *ids);
-    int32_t *types = nvdp__calloc(NULL, need, sizeof *types);
-    if (ids == NULL || types == NULL) {
-        free(ids);
-        free(types);
-        return NVDP_ERR_MEMORY;
-    }
-    free(tokens->ids);
-    free(tokens->types);
-    tokens->ids = ids;
-    tokens->types = types;
-    tokens->capacity = need;
-    return NVDP_OK;
-}
-
 nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const char *text,
                                   size_t text_size, const char *pair, size_t pair_size,
                                   size_t max_length, struct nvdp_tokens *tokens) {
@@ -265,7 +247,10 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
     nvdp_status status = NVDP_OK;
     struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     NVDP_TRY(nvdp__encode(&encoder, text, text_size, pair, pair_size, max_length));
-    NVDP_TRY(reserve_tokens(tokens, encoder.count));
+    size_t capacity = tokens->capacity; /* of both arrays, the second of which may fail to grow */
+    NVDP_TRY(nvdp__reserve(NULL, &tokens->ids, &capacity, encoder.count, sizeof *tokens->ids));
+    NVDP_TRY(nvdp__reserve(NULL, &tokens->types, &tokens->capacity, encoder.count,
+                           sizeof *tokens->types));
     tokens->count = encoder.count;
     memcpy(tokens->ids, encoder.ids, encoder.count * sizeof *tokens->ids);
     for (size_t i = 0; i < encoder.count; i++) {

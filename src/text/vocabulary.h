@@ -42,9 +42,6 @@ struct nvdp__strings {
     struct nvdp__slot *slot;
     size_t slots;
 };
-/* The number of bytes[0..size), which is added where it is new. */
-nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
-                              size_t *index);
 /* The number of the string that is `bytes`, or with `tail` "##" and then `bytes`; `hash` is that of
  * the whole string.  SIZE_MAX where it is not there. */
 size_t nvdp__strings_lookup(const struct nvdp__strings *strings, uint64_t hash, bool tail,
