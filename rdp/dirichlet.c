@@ -399,9 +399,8 @@ static struct beta own_beta(const struct nvdp_posteriors *set,
                             const struct nvdp__text_weights *text, double padding) {
     double kappa = set->kappa;
     struct beta made = {.value = text->log_gammas - text->total_gamma, .size = text->size};
-    if (padding > 0) {
+    if (padding > 0)
         add_log_gamma(set->pad_alpha / kappa, kappa * padding, &made.value, &made.size);
-    }
     return made;
 }
 

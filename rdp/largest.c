@@ -4,10 +4,8 @@
  * there is none, every divergence is bounded by a number of the one text plus a number of the
  * other: a pair whose bound is below the largest value found so far needs no sum. */
 #include "rdp/pairs.h"
-#include <stdlib.h>
-#ifdef _OPENMP
 #include <omp.h>
-#endif
+#include <stdlib.h>
 
 /* --- What the texts of a group span in every dimension of every component --- */
 
@@ -500,17 +498,10 @@ static nvdp_status all_rows(struct search *search, bool probe) {
     for (size_t first = 0; first < n && search->best.value < INFINITY; first += ROWS_A_ROUND) {
         struct nvdp__largest found[ROWS_A_ROUND];
         const size_t end = nvdp__least(first + ROWS_A_ROUND, n);
-        if (nvdp__cancelled(ctx)) {
-            nvdp__meter_end(&meter);
-            return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "pairs: cancelled after %zu of %zu texts",
-                              first, n);
-        }
+        NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, n, "texts"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = first; i < end; i++) {
-            size_t mine = 0;
-#ifdef _OPENMP
-            mine = (size_t)omp_get_thread_num();
-#endif
+            const size_t mine = (size_t)omp_get_thread_num();
             struct nvdp__largest *to = &found[i - first];
             double *scratch = search->scratch + mine * 2 * n;
             *to = search->best;

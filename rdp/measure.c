@@ -1,10 +1,8 @@
 /* Entry points: the divergences of all pairs, and the report of a set of posteriors. */
 #include "rdp/pairs.h"
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 const double nvdp_pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
 
@@ -230,10 +228,7 @@ static void account(struct measure *work, const struct step *step) {
     const int threads = nvdp_context_threads(work->ctx);
 #pragma omp parallel num_threads(threads)
     {
-        size_t mine = 0;
-#ifdef _OPENMP
-        mine = (size_t)omp_get_thread_num();
-#endif
+        const size_t mine = (size_t)omp_get_thread_num();
 #pragma omp for schedule(dynamic, 8)
         for (size_t i = 0; i < texts; i++) {
             bool open = step->best && !work->settled[i];
@@ -338,8 +333,8 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     const struct nvdp_posteriors *whole = work->set;
     struct nvdp_posteriors *part = NULL;
     size_t texts = texts_of(config->max_pairs, whole->texts);
-    size_t *index = nvdp__calloc(work->ctx, texts, sizeof *index);
-    if (index == NULL) return NVDP_ERR_MEMORY;
+    size_t *index = NULL;
+    NVDP_TRY(NVDP__NEW(work->ctx, index, texts));
     NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, &report->pairs));
     NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
     work->set = part;

@@ -92,8 +92,3 @@ struct nvdp__privacy_options nvdp__privacy_defaults(void) {
 nvdp_status nvdp_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
     return nvdp__config_create(ctx, &nvdp__privacy_schema, out);
 }
-
-nvdp_status nvdp_privacy_config_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
-    struct nvdp__privacy_options unused;
-    return nvdp__config_open(ctx, config, &nvdp__privacy_schema, &unused);
-}

@@ -41,9 +41,8 @@ double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, 
     order = nvdp__order(order);
     if (isnan(order)) return NAN;
     size_t longest = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
-    if (set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j)) {
+    if (set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j))
         return INFINITY;
-    }
     double sum = 0;
     for (size_t c = 0; c < longest && sum < INFINITY; c++) {
         double row = 0;
@@ -230,9 +229,8 @@ void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan 
     double part[2] = {0, 0};
     double gaussian[2] = {pair->value[0] * set->kappa, pair->value[1] * set->kappa};
     if (!pair->wanted[0] && !pair->wanted[1]) return;
-    if (set->alpha != NULL) {
+    if (set->alpha != NULL)
         nvdp__weights_both(plan, &pairs->weights, i, j, pair->wanted, gaussian, part);
-    }
     for (int side = 0; side < 2; side++) {
         if (pair->wanted[side]) pair->value[side] = gaussian[side] + part[side];
     }
@@ -255,9 +253,8 @@ static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__pla
 double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                         size_t j) {
     double unmatched = nvdp__unmatched(pairs, i, j);
-    if (isinf(unmatched) || nvdp__weights_outside(&pairs->weights, plan->order, i, j)) {
+    if (isinf(unmatched) || nvdp__weights_outside(&pairs->weights, plan->order, i, j))
         return INFINITY;
-    }
     return whole_pair(pairs, plan, i, j, unmatched);
 }
 
@@ -296,4 +293,12 @@ struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summ
                                                  enum nvdp__unit unit) {
     if (unit == NVDP__SUM) return &summary->sum;
     return unit == NVDP__PER_COMPONENT ? &summary->per_component : &summary->per_component_dim;
+}
+
+nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all,
+                              const char *what) {
+    if (!nvdp__cancelled(meter->ctx)) return NVDP_OK;
+    nvdp__meter_end(meter);
+    return nvdp__fail(meter->ctx, NVDP_ERR_CANCELLED, "pairs: cancelled after %zu of %zu %s", done,
+                      all, what);
 }

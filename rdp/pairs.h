@@ -117,6 +117,9 @@ double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, si
 struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
                                                  enum nvdp__unit unit);
 
+/* Between two rounds of work: NVDP_ERR_CANCELLED, and the end of the meter, where that is wished. */
+nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all, const char *what);
+
 /* Above twice the error of the fast arithmetic: nothing that much below can be the maximum. */
 #define NVDP__DOUBT 2e-6
 

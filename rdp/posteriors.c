@@ -15,14 +15,12 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
     nvdp_status status = NVDP_OK;
     struct nvdp_posteriors *made = NULL;
     size_t items = 0;
-    if (dim == 0 || texts == SIZE_MAX) {
+    if (dim == 0 || texts == SIZE_MAX)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "posteriors: expected a width of at least 1, found %zu", dim);
-    }
-    if (!nvdp__mul(rows, dim, &items)) {
+    if (!nvdp__mul(rows, dim, &items))
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "posteriors: %zu rows of width %zu are too many",
                           rows, dim);
-    }
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->texts = texts;
     made->dim = dim;
@@ -63,44 +61,37 @@ static nvdp_status check_count(struct nvdp_context *ctx, const char *name, doubl
 
 static nvdp_status check_attributes(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
     bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
-    if (set->kappa < 1) {
+    if (set->kappa < 1)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute kappa: expected at least 1, found %d",
                           set->kappa);
-    }
-    if (!hidden && set->policy != NVDP_LENGTH_PUBLIC) {
+    if (!hidden && set->policy != NVDP_LENGTH_PUBLIC)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "attribute length_policy: expected hidden or public, found %d",
                           (int)set->policy);
-    }
-    if (hidden && set->length == 0) {
+    if (hidden && set->length == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute length: expected at least 1, found 0");
-    }
-    if (memchr(set->method, '\0', sizeof set->method) == NULL) {
+    if (memchr(set->method, '\0', sizeof set->method) == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute method: expected at most %zu characters",
                           sizeof set->method - 1);
-    }
     if (set->alpha == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_count(ctx, "prior_alpha", set->prior_alpha));
     return hidden ? check_count(ctx, "pad_alpha", set->pad_alpha) : NVDP_OK;
 }
 
 static nvdp_status check_offsets(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
-    if (set->offset[0] != 0) {
+    if (set->offset[0] != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "dataset offset, row 0: expected 0, found %zu",
                           set->offset[0]);
-    }
     for (size_t i = 0; i < set->texts; i++) {
-        if (set->offset[i + 1] < set->offset[i]) {
+        if (set->offset[i + 1] < set->offset[i])
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "dataset offset, row %zu: expected at least %zu, found %zu", i + 1,
                               set->offset[i], set->offset[i + 1]);
-        }
-        if (set->policy == NVDP_LENGTH_HIDDEN && nvdp__rows(set, i) > set->length) {
+        if (set->policy == NVDP_LENGTH_HIDDEN && nvdp__rows(set, i) > set->length)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "dataset offset, row %zu: expected at most %zu rows a text (the "
                               "hidden length), found %zu",
                               i + 1, set->length, nvdp__rows(set, i));
-        }
     }
     return NVDP_OK;
 }
@@ -115,18 +106,16 @@ static nvdp_status check_rows(struct nvdp_context *ctx, const struct nvdp_poster
                           r, alpha_least, alpha_most, set->alpha[r]);
     }
     for (size_t k = 0; k < rows * set->dim; k++) {
-        if (!isfinite(set->mu[k])) {
+        if (!isfinite(set->mu[k]))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "dataset mu, row %zu, column %zu: expected a finite number, found %g",
                               k / set->dim, k % set->dim, set->mu[k]);
-        }
-        if (!(fabs(set->logvar[k]) <= logvar_limit)) {
+        if (!(fabs(set->logvar[k]) <= logvar_limit))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "dataset logvar, row %zu, column %zu: expected a number from %g to "
                               "%g, found %g",
                               k / set->dim, k % set->dim, -logvar_limit, logvar_limit,
                               set->logvar[k]);
-        }
     }
     return NVDP_OK;
 }
@@ -193,9 +182,8 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
         size_t n = nvdp__rows(from, index[i]);
         memcpy(made->mu + row * dim, from->mu + first * dim, n * dim * sizeof *made->mu);
         memcpy(made->logvar + row * dim, from->logvar + first * dim, n * dim * sizeof *made->mu);
-        if (from->alpha != NULL) {
+        if (from->alpha != NULL)
             memcpy(made->alpha + row, from->alpha + first, n * sizeof *made->alpha);
-        }
         made->offset[i + 1] = row + n;
     }
     *out = made;
@@ -248,9 +236,8 @@ static void count_vectors(const struct nvdp_posteriors *set, size_t i, double *v
     }
     double tokens = sums.alpha;
     add(&sums, 1, set->prior_alpha);
-    if (set->policy == NVDP_LENGTH_HIDDEN && set->length > rows) {
+    if (set->policy == NVDP_LENGTH_HIDDEN && set->length > rows)
         add(&sums, (double)(set->length - rows), set->pad_alpha);
-    }
     *vectors = set->kappa * exp(log(sums.alpha) - sums.entropy / sums.alpha);
     *vectors_l2 = set->kappa * sums.alpha * sums.alpha / sums.squares;
     *token_share = tokens / sums.alpha;

@@ -137,12 +137,11 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
     const struct nvdp_privacy_report from = whole(report);
     json_t *object = pack_report(&from);
-    if (object == NULL) {
+    if (object == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_NUMERIC,
             "privacy report: expected fields that JSON can hold (the method's name in "
             "UTF-8), found others, or no memory");
-    }
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "privacy report: out of memory");
@@ -319,9 +318,8 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
     fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
             report->bdp_delta, report->bdp_gamma, report->bdp_releases,
             report->bdp_releases == 1 ? "" : "s");
-    if (report->bdp_texts < report->pairs.texts) {
+    if (report->bdp_texts < report->pairs.texts)
         fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
-    }
     fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
             "floor", "moment k", "max X", "log M", "log S", "inf texts");
     print_column(to, "published k", &report->published);

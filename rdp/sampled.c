@@ -154,11 +154,7 @@ static nvdp_status evaluate(struct sampled *work) {
     nvdp__meter_begin(&meter, work->ctx, "pairs", "pair", 0, drawn);
     for (size_t first = 0; first < drawn; first += round) {
         const size_t end = nvdp__least(first + round, drawn);
-        if (nvdp__cancelled(work->ctx)) {
-            nvdp__meter_end(&meter);
-            return nvdp__fail(work->ctx, NVDP_ERR_CANCELLED,
-                              "pairs: cancelled after %zu of %zu drawn pairs", first, drawn);
-        }
+        NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, drawn, "drawn pairs"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t k = first; k < end; k++) {
             size_t j;
@@ -214,10 +210,9 @@ static void intervals(const struct sampled *work, size_t finite, double sd,
     sample->confidence = confidence;
     sample->mean = nvdp__interval_student(confidence, finite, to->sum.mean_finite, sd);
     sample->mean_bound = (struct nvdp_interval){NAN, NAN};
-    if (!isinf(to->sum.max)) {
+    if (!isinf(to->sum.max))
         sample->mean_bound =
             nvdp__interval_bernstein(confidence, drawn, to->sum.mean, sd, to->sum.max);
-    }
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
         size_t low, high;
         nvdp__interval_ranks(confidence, drawn, nvdp_pair_quantile_level[level], &low, &high);

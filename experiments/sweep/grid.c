@@ -171,10 +171,9 @@ static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const
 
 static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
                                 struct nvdp__grid *grid) {
-    static const char *const keys[] = {"split",     "limit",      "batch",   "seed",
-                                       "max_pairs", "order",      "delta",   "adjacency",
-                                       "gamma",     "arithmetic", "releases"};
-    enum { KEYS = sizeof keys / sizeof keys[0] };
+    static const char *const texts[] = {"split", "limit", "batch", "seed", NULL};
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *privacy = NULL;
     char where[WHERE_SIZE];
     const char *key;
     const json_t *value;
@@ -183,16 +182,24 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
                           "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
                           path);
     snprintf(where, sizeof where, "%s: privacy", path);
+    NVDP_TRY(nvdp_privacy_config_create(ctx, &privacy));
     json_object_foreach((json_t *)object, key, value) {
         size_t i = 0;
-        while (i < KEYS && strcmp(keys[i], key) != 0) {
+        while (texts[i] != NULL && strcmp(texts[i], key) != 0)
             i++;
-        }
-        if (i == KEYS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
-        NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, grid->measured, key));
+        if (texts[i] == NULL && nvdp_config_get(privacy, key) == NULL)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key));
+        NVDP_TRY(set_option(ctx, where, value, texts[i] != NULL ? grid->measured : privacy, key));
     }
-    nvdp_status status = nvdp_privacy_config_check(ctx, grid->measured);
-    return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
+    status = nvdp_config_check(privacy);
+    if (status == NVDP_ERR_ARGUMENT) NVDP_TRY(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where));
+    NVDP_TRY(status);
+    struct nvdp_config *joined = privacy;
+    privacy = NULL;
+    status = nvdp_config_join(grid->measured, joined);
+cleanup:
+    nvdp_config_free(privacy);
+    return status;
 }
 
 static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *object,
@@ -293,10 +300,7 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct nvd
 nvdp_status nvdp__grid_read(struct nvdp_context *ctx, const char *path, struct nvdp__grid *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__grid grid = {0};
-    struct nvdp_config *privacy = NULL;
     NVDP_TRY(nvdp_run_config_create(ctx, &grid.measured));
-    NVDP_TRY(nvdp_privacy_config_create(ctx, &privacy));
-    NVDP_TRY(nvdp_config_join(grid.measured, privacy));
     NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
     NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
     NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));

@@ -32,13 +32,6 @@ NVDP_BEGIN_DECLS
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** Whether the options can be measured with, as far as can be told without posteriors; the
- * functions that measure check them too.
- * @param ctx    records messages; may be NULL
- * @param config of nvdp_privacy_config_create()
- * @return NVDP_ERR_ARGUMENT, naming the option, what was expected and what was found */
-nvdp_status nvdp_privacy_config_check(struct nvdp_context *ctx, const struct nvdp_config *config);
-
 /** The cost of one text at one moment, with everything that enters it. */
 struct nvdp_bdp_cost {
     size_t struct_size; /**< NVDP_RESULT() sets it */
@@ -50,6 +43,7 @@ struct nvdp_bdp_cost {
     double log_mean;    /**< log M */
     double log_sd;      /**< log S, -inf where all are equal */
     double max;         /**< max X */
+    double reserved[2]; /**< 0: the struct stands inside others and keeps its size */
 };
 
 /** Bayesian DP of one text: Triastcyn & Faltings 2020, Theorem 2, from a finite population.  With
@@ -135,6 +129,7 @@ struct nvdp_posterior_summary {
     size_t alpha_bin[NVDP_ALPHA_BINS]; /**< tokens per bin */
     size_t alpha_below;                /**< tokens below the first bin */
     size_t alpha_above;                /**< tokens above the last */
+    double reserved[4];                /**< 0: the struct stands inside others and keeps its size */
 };
 
 /** Describes a set of posteriors.  O(T p).

@@ -126,6 +126,7 @@ struct nvdp_pairs_summary {
     struct nvdp_divergence_summary per_component; /**< sum / (components x kappa) */
     /** sum / (components x kappa x p): as in the published tables; not a privacy guarantee. */
     struct nvdp_divergence_summary per_component_dim;
+    double reserved[4]; /**< 0: the struct stands inside others and keeps its size */
 };
 
 /** Measures all ordered pairs, on the context's threads, with the same bits on any number of them.

@@ -208,9 +208,8 @@ static nvdp_status read_file(struct loading *loading) {
     struct nvdp_context *ctx = loading->params->ctx;
     NVDP_TRY(nvdp_safetensors_open(ctx, loading->path, &loading->file));
     size_t tensors = nvdp_safetensors_count(loading->file);
-    loading->source = nvdp__calloc(ctx, loading->params->count, sizeof *loading->source);
-    loading->used = nvdp__calloc(ctx, tensors, sizeof *loading->used);
-    if (loading->source == NULL || loading->used == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__NEW(ctx, loading->source, loading->params->count));
+    NVDP_TRY(NVDP__NEW(ctx, loading->used, tensors));
     NVDP_TRY(load_all(loading));
 cleanup:
     free(loading->source);

@@ -497,8 +497,7 @@ nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__be
                                 const char *prefix, struct nvdp__params *params) {
     extra->bert.config = below->config;
     extra->bert.config.num_hidden_layers = 1;
-    extra->bert.layer = nvdp__calloc(params->ctx, 1, sizeof *extra->bert.layer);
-    if (extra->bert.layer == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, extra->bert.layer, 1));
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
     extra->cache.above = true;

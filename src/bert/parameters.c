@@ -126,8 +126,7 @@ nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_c
                                bool with_pooler, struct nvdp__params *params) {
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
     *bert = (struct nvdp__bert){.config = *config, .has_pooler = with_pooler};
-    bert->layer = nvdp__calloc(params->ctx, config->num_hidden_layers, sizeof *bert->layer);
-    if (bert->layer == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, config->num_hidden_layers));
     nvdp_status status = declare_embeddings(bert, params);
     if (status == NVDP_OK) status = declare_layers(bert, params);
     if (status == NVDP_OK && with_pooler)

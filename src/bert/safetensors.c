@@ -264,9 +264,8 @@ static nvdp_status parse_tensor(struct nvdp_safetensors *file, const char *name,
 
 static nvdp_status parse_tensors(struct nvdp_safetensors *file) {
     size_t capacity = json_object_size(file->header);
-    file->tensor = nvdp__calloc(file->ctx, capacity, sizeof *file->tensor);
-    file->by_name = nvdp__calloc(file->ctx, capacity, sizeof *file->by_name);
-    if (file->tensor == NULL || file->by_name == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->tensor, capacity));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->by_name, capacity));
     const char *name;
     json_t *entry;
     json_object_foreach(file->header, name, entry) {

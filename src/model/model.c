@@ -221,8 +221,7 @@ nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t
 
 static nvdp_status allocate_losses(struct nvdp_model *model, size_t texts) {
     free(model->loss_g);
-    model->loss_g = nvdp__calloc(model->ctx, 2 * texts, sizeof *model->loss_g);
-    if (model->loss_g == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(model->ctx, model->loss_g, 2 * texts));
     model->loss_d = model->loss_g + texts;
     return NVDP_OK;
 }

@@ -81,14 +81,11 @@ static nvdp_status allocate_use(struct nvdp__params *params) {
         table++;
     if (table == params->count) return NVDP_OK;
     size_t rows = params->entry[table].shape[0];
-    params->use = nvdp__calloc(params->ctx, 1, sizeof *params->use);
-    if (params->use == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, params->use, 1));
     params->use->table = table;
-    params->use->row = nvdp__calloc(params->ctx, rows, sizeof *params->use->row);
-    params->use->now = nvdp__calloc(params->ctx, rows, sizeof *params->use->now);
-    params->use->ever = nvdp__calloc(params->ctx, rows, sizeof *params->use->ever);
-    bool made = params->use->row != NULL && params->use->now != NULL && params->use->ever != NULL;
-    return made ? NVDP_OK : NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, params->use->row, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, params->use->now, rows));
+    return NVDP__NEW(params->ctx, params->use->ever, rows);
 }
 
 nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
@@ -97,14 +94,9 @@ nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
     float *grad = NULL;
     if (params->value != NULL)
         return nvdp__fail(params->ctx, NVDP_ERR_STATE, "parameters: allocated twice");
-    value = nvdp__calloc(params->ctx, params->total, sizeof *value);
-    if (value == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, value, params->total));
     if (with_grad) {
-        grad = nvdp__calloc(params->ctx, params->total, sizeof *grad);
-        if (grad == NULL) {
-            status = NVDP_ERR_MEMORY;
-            goto cleanup;
-        }
+        NVDP_TRY(NVDP__NEW(params->ctx, grad, params->total));
         NVDP_TRY(allocate_use(params));
     }
     params->value = value;
