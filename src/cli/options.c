@@ -154,7 +154,7 @@ static struct argp_option *make_rows(const struct cli *cli) {
         if ((option->traits & NVDP_TRAIT_POSITIONAL) != 0) continue;
         const char *above = option->group != NULL ? option->group : heading;
         if (above == NULL) above = cli->command->heading;
-        if (above != heading) {
+        if (above != NULL && (heading == NULL || strcmp(above, heading) != 0)) {
             heading = above;
             rows[used++] = (struct argp_option){.doc = strdup(heading), .group = ++group};
         }
