@@ -55,9 +55,10 @@ static bool option_name(const char *given, char name[NAME_SIZE]) {
     return true;
 }
 
-/* The options that stand for the run as a whole are the sweep's to say; those of one call have no
+/* The training option that a grid may set by that name, with '_' for '-'; NULL: there is none.
+ * `known` are the options of nvdp_train.  The options that stand for the run as a whole are the sweep's to say; those of one call have no
  * place in a grid. */
-const struct nvdp_option *nvdp__grid_option(const struct nvdp_config *known, const char *name) {
+static const struct nvdp_option *grid_option(const struct nvdp_config *known, const char *name) {
     static const char *const reserved[] = {"out", "task", "method", NULL};
     char other[NAME_SIZE];
     for (size_t i = 0; i < nvdp_config_count(known) && !is_one_of(name, reserved); i++) {
@@ -124,7 +125,7 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
     const json_t *item;
     if (!option_name(key, name))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where, NAME_SIZE, key);
-    const struct nvdp_option *option = nvdp__grid_option(part->known, name);
+    const struct nvdp_option *option = grid_option(part->known, name);
     if (option == NULL) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
@@ -300,7 +301,7 @@ static void drop_private(const struct nvdp_config *known, json_t *options) {
     for (; at != NULL; at = next) {
         next = json_object_iter_next(options, at);
         const char *name = json_object_iter_key(at);
-        const struct nvdp_option *option = nvdp__grid_option(known, name);
+        const struct nvdp_option *option = grid_option(known, name);
         if (option != NULL && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0)
             json_object_del(options, name);
     }

@@ -3,7 +3,7 @@
  *   lease.c            which process may work on a run
  *   runs.c             what is known of every run: files, lease, progress, time left
  *   worker.c           a process that does a run
- *   sweep.c, plan.c    the whole: done, or told beforehand */
+ *   sweep.c            the whole: done, or told beforehand */
 #ifndef NVDP_EXPERIMENTS_SWEEP_INTERNAL_H
 #define NVDP_EXPERIMENTS_SWEEP_INTERNAL_H
 
@@ -67,9 +67,6 @@ nvdp_status nvdp__grid_expand(struct nvdp_context *ctx, const char *path, const 
 const char *nvdp__grid_label(const json_t *method);
 const char *nvdp__grid_method(const json_t *method);
 void nvdp__sweep_run_release(struct nvdp__sweep_run *run);
-/* The training option that a grid may set by that name, with '_' for '-'; NULL: there is none.
- * `known` are the options of nvdp_train. */
-const struct nvdp_option *nvdp__grid_option(const struct nvdp_config *known, const char *name);
 /* An option that is a number. */
 double nvdp__run_number(const struct nvdp__sweep_run *run, const char *option);
 
@@ -270,11 +267,5 @@ void nvdp__worker_stop(struct nvdp__worker *worker);
  * Never waits. */
 nvdp_status nvdp__worker_poll(struct nvdp_context *ctx, struct nvdp__worker *worker, bool *ended,
                               struct nvdp__failure *outcome);
-
-/* --- sweep.c --- */
-
-/* Checks the configuration, reads the grid and looks at the files that it names. */
-nvdp_status nvdp__sweep_read_grid(struct nvdp_context *ctx, const struct nvdp_sweep_config *config,
-                                  struct nvdp__grid *grid);
 
 #endif

@@ -13,28 +13,39 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Writes `value` to `path`, both released; NULL of either: out of memory. */
+static nvdp_status write_json(struct nvdp_context *ctx, char *path, json_t *value) {
+    nvdp_status status = path != NULL && value != NULL
+                             ? nvdp__json_write(ctx, path, value)
+                             : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    json_decref(value);
+    free(path);
+    return status;
+}
+
+/* The same, unless that is what stands there. */
+static nvdp_status keep_json(struct nvdp_context *ctx, char *path, json_t *value) {
+    json_t *kept = NULL;
+    bool same = path != NULL && value != NULL && nvdp__exists(path) &&
+                nvdp__json_read(ctx, path, &kept) == NVDP_OK && json_equal(kept, value);
+    json_decref(kept);
+    if (!same) return write_json(ctx, path, value);
+    json_decref(value);
+    free(path);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__sweep_prepare(struct nvdp_context *ctx, const char *directory,
                                 const struct nvdp__grid *grid) {
     static const char *const folders[] = {"runs", "claims", "failed"};
-    nvdp_status status = NVDP_OK;
-    json_t *kept = NULL;
-    char *copy = NULL;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         char *path = nvdp__join(ctx, directory, folders[i]);
         if (path == NULL) return NVDP_ERR_MEMORY;
-        status = nvdp__make_directory(ctx, path);
+        nvdp_status status = nvdp__make_directory(ctx, path);
         free(path);
         NVDP_RETURN_IF_FAILED(status);
     }
-    copy = nvdp__join(ctx, directory, "grid.json");
-    if (copy == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    bool same = nvdp__exists(copy) && nvdp__json_read(ctx, copy, &kept) == NVDP_OK &&
-                json_equal(kept, grid->root);
-    if (!same) NVDP_TRY(nvdp__json_write(ctx, copy, grid->root));
-cleanup:
-    json_decref(kept);
-    free(copy);
-    return status;
+    return keep_json(ctx, nvdp__join(ctx, directory, "grid.json"), json_incref(grid->root));
 }
 
 char *nvdp__sweep_run_file(struct nvdp_context *ctx, const char *directory, const char *name,
@@ -46,14 +57,9 @@ char *nvdp__sweep_run_file(struct nvdp_context *ctx, const char *directory, cons
 
 nvdp_status nvdp__sweep_write_done(struct nvdp_context *ctx, const char *directory,
                                    const char *name, double seconds) {
-    json_t *record = json_pack("{s:s,s:f,s:o}", "nvdp_format", "sweep-done/1", "seconds", seconds,
-                               "finished", nvdp__now_json());
-    char *path = nvdp__sweep_run_file(ctx, directory, name, "done.json");
-    nvdp_status status = NVDP_ERR_MEMORY;
-    if (path != NULL && record != NULL) status = nvdp__json_write(ctx, path, record);
-    json_decref(record);
-    free(path);
-    return status;
+    return write_json(ctx, nvdp__sweep_run_file(ctx, directory, name, "done.json"),
+                      json_pack("{s:s,s:f,s:o}", "nvdp_format", "sweep-done/1", "seconds", seconds,
+                                "finished", nvdp__now_json()));
 }
 
 /* Whether a run's done.json is there, and its time, NaN where unknown.  Looked up through the open
@@ -79,20 +85,9 @@ static bool is_done(struct nvdp_context *ctx, const char *directory, const char 
 
 nvdp_status nvdp__sweep_write_label(struct nvdp_context *ctx, const char *directory,
                                     const struct nvdp__sweep_run *run) {
-    nvdp_status status = NVDP_OK;
-    json_t *kept = NULL;
-    json_t *label = json_pack("{s:s,s:s,s:O}", "nvdp_format", "sweep-run/1", "label", run->label,
-                              "varied", run->varied);
-    char *path = nvdp__sweep_run_file(ctx, directory, run->name, "sweep.json");
-    if (path == NULL || label == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
-    bool same = nvdp__exists(path) && nvdp__json_read(ctx, path, &kept) == NVDP_OK &&
-                json_equal(kept, label);
-    if (!same) NVDP_TRY(nvdp__json_write(ctx, path, label));
-cleanup:
-    json_decref(kept);
-    json_decref(label);
-    free(path);
-    return status;
+    return keep_json(ctx, nvdp__sweep_run_file(ctx, directory, run->name, "sweep.json"),
+                     json_pack("{s:s,s:s,s:O}", "nvdp_format", "sweep-run/1", "label", run->label,
+                               "varied", run->varied));
 }
 
 /* --- failed --- */
@@ -115,14 +110,9 @@ nvdp_status nvdp__sweep_write_failure(struct nvdp_context *ctx, const char *dire
                   failure->message, "attempts", (json_int_t)attempts, "host", self->host, "time",
                   nvdp__now_json(), "config", json_loads(config, 0, NULL));
     free(config);
-    char *path = failure_path(ctx, directory, run->name);
-    nvdp_status status = NVDP_ERR_MEMORY;
     if (record != NULL && failure->signal != 0)
         json_object_set_new(record, "signal", json_integer(failure->signal));
-    if (record != NULL && path != NULL) status = nvdp__json_write(ctx, path, record);
-    json_decref(record);
-    free(path);
-    return status;
+    return write_json(ctx, failure_path(ctx, directory, run->name), record);
 }
 
 int64_t nvdp__sweep_failures(struct nvdp_context *ctx, const char *directory, const char *name,

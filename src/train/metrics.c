@@ -1,6 +1,7 @@
 /* Scores of the GLUE tasks, in double: metrics, and a model's over draws of its noise. */
 #include "train/metrics.h"
 
+#include "base/json.h"
 #include "train/trainer.h"
 
 #include <gsl/gsl_statistics_double.h>
@@ -110,6 +111,31 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
     }
 }
 
+json_t *nvdp__scores_json(const struct nvdp_scores *scores) {
+    json_t *metrics = json_object();
+    for (int k = 0; k < scores->metrics; k++) {
+        json_object_set_new(metrics, nvdp_metric_name(scores->metric[k]),
+                            json_pack("{s:o,s:o}", "mean", nvdp__json_number(scores->mean[k]), "sd",
+                                      nvdp__json_number(scores->sd[k])));
+    }
+    json_t *object = json_pack("{s:I,s:I,s:o}", "n", (json_int_t)scores->n, "draws",
+                               (json_int_t)scores->draws, "metrics", metrics);
+    if (!isnan(scores->majority)) {
+        json_object_set_new(object, "majority", json_real(scores->majority));
+    }
+    return object;
+}
+
+nvdp_status nvdp_scores_json(struct nvdp_context *ctx, const struct nvdp_scores *scores,
+                             char **out) {
+    json_t *object = nvdp__scores_json(scores);
+    char *text = json_dumps(object, JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    *out = text;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               uint32_t first_draw, size_t draws, struct nvdp_scores *scores) {
@@ -122,10 +148,7 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
     size_t size = dataset->count * model->info.outputs;
     float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
     const float **row = nvdp__calloc(ctx, draws, sizeof *row);
-    if (outputs == NULL || row == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
+    if (outputs == NULL || row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t d = 0; d < draws; d++) {
         row[d] = outputs + d * size;
         NVDP_TRY(nvdp_model_predict(ctx, model, dataset, batch, seed, first_draw + (uint32_t)d,
@@ -133,9 +156,8 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
     }
     for (size_t i = 0; i < draws * size; i++) {
         if (isfinite(outputs[i])) continue;
-        status = nvdp__fail(ctx, NVDP_ERR_NUMERIC, "text %zu: the model's output is %g",
-                            i % size / model->info.outputs, (double)outputs[i]);
-        goto cleanup;
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC, "text %zu: the model's output is %g",
+                            i % size / model->info.outputs, (double)outputs[i]));
     }
     nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
 cleanup:

@@ -3,6 +3,7 @@
 #include "train/run.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
 
@@ -12,6 +13,27 @@
 #include <string.h>
 
 /* --- opening --- */
+
+nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp__train_options *config, json_t **owner) {
+    nvdp_status status = NVDP_OK;
+    json_t *root = NULL;
+    char *path = nvdp__join(ctx, directory, "run.json");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    const json_t *object = json_object_get(root, "config");
+    if (!json_is_object(object))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: no 'config' object: not a run of nvdp train",
+                            path));
+    *config = nvdp__train_defaults();
+    NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
+    *owner = root;
+    root = NULL;
+cleanup:
+    json_decref(root);
+    free(path);
+    return status;
+}
 
 static const struct {
     const char *name;
@@ -84,6 +106,7 @@ struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run,
 static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *run,
                               const char *data, const char *split, size_t limit, uint64_t seed,
                               struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
     struct nvdp_dataset *dataset = NULL;
     enum nvdp_split which = NVDP_SPLIT_DEV;
@@ -95,15 +118,13 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
     config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
     NVDP_RETURN_IF_FAILED(
         nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
-    nvdp_status status = NVDP_OK;
-    if (validation && holdout) status = keep_validation(ctx, run, &dataset);
-    if (status == NVDP_OK && which == NVDP_SPLIT_TRAIN) status = cut(ctx, limit, &dataset);
-    if (status != NVDP_OK) {
-        nvdp_dataset_free(dataset);
-        return status;
-    }
+    if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
+    if (which == NVDP_SPLIT_TRAIN) NVDP_TRY(cut(ctx, limit, &dataset));
     *out = dataset;
-    return NVDP_OK;
+    dataset = NULL;
+cleanup:
+    nvdp_dataset_free(dataset);
+    return status;
 }
 
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
@@ -115,17 +136,12 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such run directory",
                           config->run == NULL ? "" : config->run);
     }
-    NVDP_TRY(nvdp__rundir_read_config(ctx, config->run, &opened.config, &opened.config_owner));
+    NVDP_TRY(nvdp__run_read_config(ctx, config->run, &opened.config, &opened.config_owner));
     directory = nvdp__join(ctx, config->run, "model");
-    if (directory == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
-    if (!nvdp__is_directory(directory)) {
-        status = nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "%s: no model yet: the run has not finished an epoch", config->run);
-        goto cleanup;
-    }
+    if (directory == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (!nvdp__is_directory(directory))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
+                            "%s: no model yet: the run has not finished an epoch", config->run));
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
     if (config->split != NULL) {
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
@@ -231,10 +247,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
                ? nvdp__strdup(ctx, config->out)
                : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
     outputs = nvdp__calloc(ctx, run.dataset->count * run.model->info.outputs, sizeof *outputs);
-    if (path == NULL || outputs == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
+    if (path == NULL || outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(
         nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
     NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));

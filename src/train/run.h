@@ -13,6 +13,9 @@ struct nvdp__run {
     struct nvdp_dataset *dataset; /* NULL where no split was asked for */
 };
 
+/* The configuration in RUN/run.json; *owner backs its texts. */
+nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp__train_options *config, json_t **owner);
 /* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);

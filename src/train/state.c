@@ -1,15 +1,11 @@
-/* RUN/state.ckpt: parameters, moments and counters, enough to continue bit for bit. */
+/* state.ckpt, of training and of pretraining: parameters, moments and counters, enough to continue
+ * bit for bit. */
 #include "train/state.h"
 
-#include "base/file.h"
 #include "base/json.h"
-#include "train/trainer.h"
-
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- the file, of training and of pretraining --- */
 
 json_t *nvdp__state_object(const struct nvdp__state_member *members, const void *state) {
     json_t *object = json_pack("{s:i}", "version", NVDP__STATE_VERSION);
@@ -90,68 +86,5 @@ nvdp_status nvdp__state_file_read(const char *path, struct nvdp__params *params,
 cleanup:
     nvdp_safetensors_close(file);
     json_decref(state);
-    return status;
-}
-
-/* --- a run's state --- */
-
-#define COUNT(member) NVDP__COUNT(struct nvdp__train_state, member)
-#define REAL(member) NVDP__REAL(struct nvdp__train_state, member)
-
-static const struct nvdp__state_member members[] = {
-    COUNT(optimizer_steps), COUNT(epoch),      COUNT(epoch_step),    COUNT(step),
-    COUNT(best_epoch),      COUNT(since_best), COUNT(metrics_bytes), REAL(best_value),
-    REAL(sum_task),         REAL(sum_g),       REAL(sum_d),          REAL(epoch_g),
-    REAL(epoch_d),          REAL(seconds),     REAL(tokens),         {0}};
-
-nvdp_status nvdp__state_save(struct nvdp__trainer *t) {
-    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    t->state.optimizer_steps = t->optimizer.steps_taken;
-    json_t *object = nvdp__state_object(members, &t->state);
-    json_object_set_new(object, "finished", json_boolean(t->state.finished));
-    json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
-    json_object_set_new(object, "anchor", json_string(t->anchor));
-    nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
-    if (status == NVDP_OK) t->saved_at = nvdp__now();
-    free(path);
-    return status;
-}
-
-static nvdp_status read_state(struct nvdp__trainer *t, const char *path, const json_t *object) {
-    struct nvdp__train_state s = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__state_values(t->ctx, path, object, members, &s));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
-    const char *anchor = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, "anchor", "", &anchor));
-    if (strcmp(anchor, t->anchor) != 0) {
-        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "%s: expected the weights that the run decays towards, found others in "
-                          "%s: the checkpoint changed since",
-                          path, t->config.model);
-    }
-    if (s.step > t->steps || s.epoch_step > t->epoch_steps) {
-        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "%s: expected at most %llu steps, found %llu: the data changed since",
-                          path, (unsigned long long)t->steps, (unsigned long long)s.step);
-    }
-    t->state = s;
-    t->optimizer.steps_taken = s.optimizer_steps;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__state_load(struct nvdp__trainer *t, bool *found) {
-    json_t *object = NULL;
-    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP_OK;
-    *found = nvdp__exists(path);
-    if (*found) status = nvdp__state_file_read(path, &t->model->params, &t->optimizer, &object);
-    if (*found && status == NVDP_OK) status = read_state(t, path, object);
-    nvdp__weights_changed(&t->model->dev);
-    json_decref(object);
-    free(path);
     return status;
 }

@@ -1,12 +1,355 @@
-/* nvdp_train and its plan: opening, running and closing a trainer. */
+/* nvdp_train and its plan: the run directory, a step, the epochs, the whole. */
 #include "base/file.h"
+#include "base/json.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
+#include "train/run.h"
+#include "train/rundir.h"
+#include "train/state.h"
 #include "train/trainer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- RUN/state.ckpt --- */
+
+#define COUNT(member) NVDP__COUNT(struct nvdp__train_state, member)
+#define REAL(member) NVDP__REAL(struct nvdp__train_state, member)
+
+static const struct nvdp__state_member members[] = {
+    COUNT(optimizer_steps), COUNT(epoch),      COUNT(epoch_step),    COUNT(step),
+    COUNT(best_epoch),      COUNT(since_best), COUNT(metrics_bytes), REAL(best_value),
+    REAL(sum_task),         REAL(sum_g),       REAL(sum_d),          REAL(epoch_g),
+    REAL(epoch_d),          REAL(seconds),     REAL(tokens),         {0}};
+
+static nvdp_status save_state(struct nvdp__trainer *t) {
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    t->state.optimizer_steps = t->optimizer.steps_taken;
+    json_t *object = nvdp__state_object(members, &t->state);
+    json_object_set_new(object, "finished", json_boolean(t->state.finished));
+    json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
+    json_object_set_new(object, "anchor", json_string(t->anchor));
+    nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
+    if (status == NVDP_OK) t->saved_at = nvdp__now();
+    free(path);
+    return status;
+}
+
+/* *found false where there is none: start from the beginning. */
+static nvdp_status load_state(struct nvdp__trainer *t, bool *found) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_state s = {0};
+    const char *anchor = NULL;
+    json_t *object = NULL;
+    char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    *found = nvdp__exists(path);
+    if (!*found) goto cleanup;
+    NVDP_TRY(nvdp__state_file_read(path, &t->model->params, &t->optimizer, &object));
+    NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &s));
+    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
+    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
+    NVDP_TRY(nvdp__json_string(t->ctx, path, object, "anchor", "", &anchor));
+    if (strcmp(anchor, t->anchor) != 0)
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: expected the weights that the run decays towards, found others in "
+                            "%s: the checkpoint changed since",
+                            path, t->config.model));
+    if (s.step > t->steps || s.epoch_step > t->epoch_steps)
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: expected at most %" PRIu64 " steps, found %" PRIu64
+                            ": the data changed since",
+                            path, t->steps, s.step));
+    t->state = s;
+    t->optimizer.steps_taken = s.optimizer_steps;
+    nvdp__weights_changed(&t->model->dev);
+cleanup:
+    json_decref(object);
+    free(path);
+    return status;
+}
+
+/* --- the run directory's other files --- */
+
+/* What a run writes; --overwrite removes exactly these. */
+static const char *const run_files[] = {"predictions_*.tsv",
+                                        "run.json",
+                                        "metrics.jsonl",
+                                        "result.json",
+                                        "state.ckpt",
+                                        "privacy.json",
+                                        "model/config.json",
+                                        "model/model.safetensors",
+                                        "model/vocab.txt",
+                                        "model/tokenizer_config.json",
+                                        "model"};
+
+static nvdp_status prepare_directory(struct nvdp__trainer *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, run_files,
+                                              sizeof run_files / sizeof run_files[0]));
+    return nvdp__make_directory(t->ctx, t->config.out);
+}
+
+/* Writes `root` (stolen; NULL: out of memory) as RUN/name. */
+static nvdp_status write_json(struct nvdp__trainer *t, const char *name, json_t *root) {
+    char *path = nvdp__join(t->ctx, t->config.out, name);
+    nvdp_status status = NVDP_ERR_MEMORY;
+    if (path != NULL)
+        status = root == NULL ? nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory")
+                              : nvdp__json_write(t->ctx, path, root);
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+static nvdp_status write_run(struct nvdp__trainer *t) {
+    json_t *data =
+        json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
+                  "validation_texts", (json_int_t)t->validation->count, "test_texts",
+                  (json_int_t)t->test->count, "truncated_texts", (json_int_t)t->all->truncated);
+    json_t *root = json_pack("{s:s,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "nvdp_format", "run/1", "config",
+                             nvdp__schema_json(&nvdp__train_schema, &t->config), "software",
+                             nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data",
+                             data, "parameters", (json_int_t)t->model->info.parameters, "steps",
+                             (json_int_t)t->steps, "created", nvdp__now_json());
+    return write_json(t, "run.json", root);
+}
+
+static nvdp_status write_result(struct nvdp__trainer *t, const struct nvdp_train_result *r) {
+    json_t *root = json_pack(
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f}", "task", t->all->task.name,
+        "method", nvdp_method_name(t->config.method), "protocol",
+        nvdp__protocol_names[t->config.protocol], "metric", nvdp_metric_name(r->test.metric[0]),
+        "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
+        (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
+        "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
+        r->seconds, "tokens_per_second", r->tokens_per_second);
+    return write_json(t, "result.json", root);
+}
+
+/* Appends one object (stolen) to metrics.jsonl. */
+static nvdp_status append_metrics(struct nvdp__trainer *t, json_t *line) {
+    return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
+                                     &t->state.metrics_bytes);
+}
+
+/* --- steps and epochs --- */
+
+/* Validation noise is numbered by epoch, apart from the test draws. */
+static const uint64_t VALIDATION_SEED_MASK = 0x9e3779b97f4a7c15u;
+
+double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps) {
+    double done = (double)step / (double)steps;
+    switch (config->kl_schedule) {
+    case NVDP__KL_WARMUP:
+        if (done < config->kl_delay) return 0;
+        return config->kl_ramp > 0 ? fmin(1, (done - config->kl_delay) / config->kl_ramp) : 1;
+    case NVDP__KL_DECAY:
+        return 1 - done;
+    case NVDP__KL_CONSTANT:
+        break;
+    }
+    return 1;
+}
+
+static struct nvdp__pass training_pass(const struct nvdp__trainer *t) {
+    const struct nvdp_bert_config *bert = &t->model->info.bert;
+    bool own = t->config.dropout >= 0;
+    return (struct nvdp__pass){
+        .training = true,
+        .hidden_dropout = (float)(own ? t->config.dropout : bert->hidden_dropout_prob),
+        .attention_dropout = (float)(own ? t->config.dropout : bert->attention_probs_dropout_prob),
+        .seed = t->config.seed,
+        .step = (uint32_t)t->state.step,
+        .first_layer = nvdp__model_first_layer(t->model),
+    };
+}
+
+static nvdp_status diverged(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_NUMERIC,
+        "step %" PRIu64 ": training diverged: task loss %g, L_G %g, L_D %g, gradient norm %g; "
+        "try a smaller --lr",
+        t->state.step + 1, r->losses.task, r->losses.loss_g, r->losses.loss_d, r->norm);
+}
+
+void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
+    size_t first = t->state.epoch_step * t->config.batch;
+    size_t left = t->train->count - first;
+    size_t n = left < t->config.batch ? left : t->config.batch;
+    nvdp__batch_fill(t->batch, t->train, t->order + first, 0, n);
+}
+
+nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *r) {
+    struct nvdp_model *model = t->model;
+    struct nvdp__pass pass = training_pass(t);
+    struct nvdp__draw draw = {.noise = {.seed = t->config.seed},
+                              .gauss = NVDP__PURPOSE_GAUSS,
+                              .gamma = NVDP__PURPOSE_GAMMA,
+                              .epoch = (uint32_t)t->state.epoch};
+    float dropout = (float)t->config.classifier_dropout;
+    r->weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
+    r->lr = t->config.adamw.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
+    r->norm = NAN;
+    nvdp__trainer_next_batch(t);
+    nvdp__grad_begin(&model->dev, &model->params);
+    NVDP_RETURN_IF_FAILED(nvdp__model_forward(model, t->batch, &pass, &draw, dropout));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__model_backward(model, t->batch, &pass, t->config.lambda_g * r->weight,
+                             t->config.lambda_d * r->weight, dropout, &r->losses));
+    r->total = r->losses.task + r->weight * (t->config.lambda_g * r->losses.loss_g +
+                                             t->config.lambda_d * r->losses.loss_d);
+    if (!isfinite(r->total)) return diverged(t, r);
+    double factor = nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
+    nvdp_status status =
+        nvdp__optimizer_step(&t->optimizer, &model->dev, &model->params, factor, &r->norm);
+    if (status == NVDP_ERR_NUMERIC) return diverged(t, r);
+    return status;
+}
+
+static nvdp_status log_step(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
+    return append_metrics(
+        t, json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
+                     (json_int_t)t->state.step, "epoch", (json_int_t)(t->state.epoch + 1), "loss",
+                     r->total, "task_loss", r->losses.task, "loss_g", r->losses.loss_g, "loss_d",
+                     r->losses.loss_d, "kl_weight", r->weight, "lr", r->lr, "grad_norm", r->norm,
+                     "tokens_per_second", t->state.tokens / fmax(t->state.seconds, 1e-9)));
+}
+
+static void count_step(struct nvdp__trainer *t, const struct nvdp__step_report *r, double seconds) {
+    t->state.epoch_step++;
+    t->state.step++;
+    t->state.sum_task += r->losses.task;
+    t->state.sum_g += r->losses.loss_g;
+    t->state.sum_d += r->losses.loss_d;
+    t->state.seconds += seconds;
+    t->state.tokens += (double)t->batch->tokens;
+}
+
+static nvdp_status save_and_stop(struct nvdp__trainer *t) {
+    NVDP_RETURN_IF_FAILED(save_state(t));
+    return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
+                      "interrupted after step %" PRIu64 " of %" PRIu64
+                      "; continue with: nvdp train --resume %s",
+                      t->state.step, t->steps, t->config.out);
+}
+
+/* Between steps: save when it is due, stop when asked. */
+static nvdp_status pause_point(struct nvdp__trainer *t) {
+    if (nvdp__cancelled(t->ctx)) return save_and_stop(t);
+    if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
+    return save_state(t);
+}
+
+static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *meter,
+                               double tokens_before) {
+    nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
+    while (t->state.epoch_step < t->epoch_steps) {
+        struct nvdp__step_report report;
+        double start = nvdp__now();
+        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
+        count_step(t, &report, nvdp__now() - start);
+        if (t->state.step % t->config.log_every == 0) NVDP_RETURN_IF_FAILED(log_step(t, &report));
+        nvdp__meter_update(meter, t->state.step, t->state.tokens - tokens_before, "tok",
+                           report.total);
+        NVDP_RETURN_IF_FAILED(pause_point(t));
+    }
+    return NVDP_OK;
+}
+
+/* While the regularisers' weight still rises, a model scores well by sharing more than the run is
+ * meant to: such an epoch is never chosen, unless it is the last. */
+static bool may_be_chosen(const struct nvdp__trainer *t) {
+    bool rising = t->model->bottleneck.mechanism->private_ &&
+                  t->config.kl_schedule == NVDP__KL_WARMUP &&
+                  nvdp__kl_weight(&t->config, t->state.step, t->steps) < 1;
+    return !rising || t->state.epoch + 1 == t->config.epochs;
+}
+
+/* A better epoch's model becomes RUN/model, before the state that knows of it. */
+static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
+    if (!may_be_chosen(t)) return NVDP_OK;
+    if (t->state.best_epoch > 0 && !(value > t->state.best_value)) {
+        t->state.since_best++;
+        return NVDP_OK;
+    }
+    char *directory = nvdp__join(t->ctx, t->config.out, "model");
+    if (directory == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__model_save(t->model, directory, t->config.model);
+    free(directory);
+    t->state.best_epoch = t->state.epoch + 1;
+    t->state.best_value = value;
+    t->state.since_best = 0;
+    return status;
+}
+
+static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
+    double steps = (double)t->epoch_steps;
+    json_t *line =
+        json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:o,s:I}", "event", "epoch", "epoch",
+                  (json_int_t)(t->state.epoch + 1), "step", (json_int_t)t->state.step, "task_loss",
+                  t->state.sum_task / steps, "loss_g", t->state.sum_g / steps, "loss_d",
+                  t->state.sum_d / steps, "validation", nvdp__scores_json(scores), "best_epoch",
+                  (json_int_t)t->state.best_epoch);
+    nvdp__log(t->ctx, NVDP_LOG_INFO,
+              "epoch %" PRIu64 "/%zu: loss %.4f, L_G %.4g, L_D %.4g, validation %s %.4f%s",
+              t->state.epoch + 1, t->config.epochs, t->state.sum_task / steps,
+              t->state.sum_g / steps, t->state.sum_d / steps, nvdp_metric_name(scores->metric[0]),
+              scores->mean[0],
+              t->state.best_epoch == t->state.epoch + 1 ? " (best so far)"
+              : may_be_chosen(t)                        ? ""
+                                                        : " (regularisers still rising)");
+    return append_metrics(t, line);
+}
+
+/* Scores of the validation texts. */
+static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
+    if (t->validation_prefix != NULL) t->model->prefix = t->validation_prefix;
+    nvdp_status status = nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
+                                           t->config.seed ^ VALIDATION_SEED_MASK,
+                                           (uint32_t)t->state.epoch, 1, scores);
+    t->model->prefix = t->prefix;
+    return status;
+}
+
+static nvdp_status end_epoch(struct nvdp__trainer *t) {
+    struct nvdp_scores scores;
+    NVDP_RETURN_IF_FAILED(validate(t, &scores));
+    NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
+    NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
+    t->state.epoch_g = t->state.sum_g / (double)t->epoch_steps;
+    t->state.epoch_d = t->state.sum_d / (double)t->epoch_steps;
+    t->state.sum_task = 0;
+    t->state.sum_g = 0;
+    t->state.sum_d = 0;
+    t->state.epoch_step = 0;
+    t->state.epoch++;
+    t->state.early_stopped = t->config.patience > 0 && t->state.since_best >= t->config.patience &&
+                             t->state.epoch < t->config.epochs;
+    t->state.finished = t->state.early_stopped || t->state.epoch == t->config.epochs;
+    return save_state(t);
+}
+
+static nvdp_status run_epochs(struct nvdp__trainer *t) {
+    struct nvdp__meter meter;
+    double tokens_before = t->state.tokens;
+    t->saved_at = nvdp__now();
+    nvdp__meter_begin(&meter, t->ctx, "train", "step", t->state.step, t->steps);
+    while (!t->state.finished) {
+        NVDP_RETURN_IF_FAILED(epoch_steps(t, &meter, tokens_before));
+        nvdp_status status = end_epoch(t);
+        if (status == NVDP_ERR_CANCELLED) return save_and_stop(t); /* during validation */
+        NVDP_RETURN_IF_FAILED(status);
+    }
+    nvdp__meter_end(&meter);
+    return NVDP_OK;
+}
+
+/* --- the whole --- */
 
 /* Pretrained weights in, the rest initialised. */
 static nvdp_status start_weights(struct nvdp__trainer *t) {
@@ -18,14 +361,14 @@ static nvdp_status start_weights(struct nvdp__trainer *t) {
 
 static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     bool found = false;
-    if (t->config.resume != NULL) NVDP_RETURN_IF_FAILED(nvdp__state_load(t, &found));
+    if (t->config.resume != NULL) NVDP_RETURN_IF_FAILED(load_state(t, &found));
     if (!found) NVDP_RETURN_IF_FAILED(start_weights(t));
     /* Nothing is written, and no earlier run removed, before data and weights are known good. */
     if (t->config.resume == NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__rundir_prepare(t));
-        NVDP_RETURN_IF_FAILED(nvdp__rundir_write_run(t));
+        NVDP_RETURN_IF_FAILED(prepare_directory(t));
+        NVDP_RETURN_IF_FAILED(write_run(t));
     }
-    return nvdp__metrics_open(t);
+    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
 }
 
 /* The best epoch's weights on the test split, with fresh noise. */
@@ -62,7 +405,7 @@ static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp__train
     const char *run = options->resume;
     t->config = *options;
     if (run == NULL) return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
-    NVDP_RETURN_IF_FAILED(nvdp__rundir_read_config(t->ctx, run, &t->config, &t->config_owner));
+    NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, run, &t->config, &t->config_owner));
     if (given != NULL) {
         NVDP_RETURN_IF_FAILED(
             nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
@@ -86,15 +429,16 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     NVDP_TRY(take_config(&t, options, given));
-    if (t.config.resume == NULL) NVDP_TRY(nvdp__rundir_check(&t));
+    if (t.config.resume == NULL)
+        NVDP_TRY(nvdp__outdir_check(ctx, t.config.out, t.config.overwrite));
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(nvdp__trainer_allocate(&t, true));
     NVDP_TRY(start_or_continue(&t));
     if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
-    NVDP_TRY(nvdp__trainer_run(&t));
+    NVDP_TRY(run_epochs(&t));
     nvdp__trainer_close_prefix(&t);
     NVDP_TRY(final_score(&t, &result));
-    NVDP_TRY(nvdp__rundir_write_result(&t, &result));
+    NVDP_TRY(write_result(&t, &result));
     *out = result;
 cleanup:
     nvdp__trainer_close(&t);

@@ -73,37 +73,17 @@ nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
 /* From now on the model runs whole, as a loaded one does. */
 void nvdp__trainer_close_prefix(struct nvdp__trainer *trainer);
 
-/* loop.c: all epochs from the present state on. */
-nvdp_status nvdp__trainer_run(struct nvdp__trainer *trainer);
-/* Fills `batch` with the running epoch's next texts of `order`. */
+/* train.c.  Fills `batch` with the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
 /* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
 nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);
 /* Weight s_t of the regularisers at a step. */
 double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps);
 
-/* state.c: RUN/state.ckpt. */
-nvdp_status nvdp__state_save(struct nvdp__trainer *trainer);
-/* *found false where there is none: start from the beginning. */
-nvdp_status nvdp__state_load(struct nvdp__trainer *trainer, bool *found);
-
-/* rundir.c: the run directory. */
-nvdp_status nvdp__rundir_check(const struct nvdp__trainer *trainer); /* may a run go there? */
-nvdp_status nvdp__rundir_prepare(struct nvdp__trainer *trainer);     /* empties, makes it */
-nvdp_status nvdp__rundir_read_config(struct nvdp_context *ctx, const char *directory,
-                                     struct nvdp__train_options *config, json_t **owner);
-nvdp_status nvdp__rundir_write_run(struct nvdp__trainer *trainer);
-nvdp_status nvdp__rundir_write_result(struct nvdp__trainer *trainer,
-                                      const struct nvdp_train_result *result);
-/* Opens metrics.jsonl at the state's length. */
-nvdp_status nvdp__metrics_open(struct nvdp__trainer *trainer);
-/* Appends one object (stolen) as a line. */
-nvdp_status nvdp__metrics_append(struct nvdp__trainer *trainer, json_t *line);
-json_t *nvdp__scores_json(const struct nvdp_scores *scores);
-
-/* metrics.c: a model's scores on a data set, over `draws` draws of its noise from first_draw on. */
+/* metrics.c.  A model's scores on a data set, over `draws` draws of its noise from first_draw on. */
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               uint32_t first_draw, size_t draws, struct nvdp_scores *scores);
+json_t *nvdp__scores_json(const struct nvdp_scores *scores);
 
 #endif
