@@ -97,8 +97,9 @@ static bool parse(const struct nvdp_option *row, const char *text, union value *
     }
 }
 
-/* What parse() takes, for messages. */
-static const char *expected_of(const struct nvdp_option *row, char text[EXPECTED_SIZE]) {
+/* What parse() takes, for messages; `separator` stands between choices. */
+static const char *expected_of(const struct nvdp_option *row, const char *separator,
+                               char text[EXPECTED_SIZE]) {
     static const char *const expected[] = {[NVDP_OPTION_FLAG] = "true or false",
                                            [NVDP_OPTION_INTEGER] = "a whole number of at least 0",
                                            [NVDP_OPTION_SEED] = "a whole number from 0 to 2^64-1",
@@ -108,7 +109,8 @@ static const char *expected_of(const struct nvdp_option *row, char text[EXPECTED
                                            [NVDP_OPTION_CHOICE] = "one of"};
     size_t used = (size_t)snprintf(text, EXPECTED_SIZE, "%s", expected[row->type]);
     for (int i = 0; row->type == NVDP_OPTION_CHOICE && row->choices[i] != NULL; i++) {
-        snprintf(text + used, EXPECTED_SIZE - used, " %s", row->choices[i]);
+        snprintf(text + used, EXPECTED_SIZE - used, "%s%s", i > 0 ? separator : " ",
+                 row->choices[i]);
         used = strlen(text);
     }
     return text;
@@ -357,7 +359,7 @@ static nvdp_status read_member(struct nvdp_context *ctx, const char *path, const
         nvdp_status status = NVDP_OK;
         if (is_text(row) || !parse(row, text, &value))
             status = nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s, found '%s'", path,
-                                place->key, expected_of(row, expected), text);
+                                place->key, expected_of(row, ", ", expected), text);
         free(text);
         NVDP_RETURN_IF_FAILED(status);
     }
@@ -581,7 +583,7 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
         if (row.default_value != NULL && !parse(&row, row.default_value, &value))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                               "option --%s: expected %s as its default, found '%s'", row.name,
-                              expected_of(&row, expected), row.default_value);
+                              expected_of(&row, " ", expected), row.default_value);
         NVDP_RETURN_IF_FAILED(add_row(config, &row, values, true));
     }
 }
@@ -609,18 +611,18 @@ static nvdp_status give(struct nvdp_config *config, struct entry *entry, const c
                         const char *text) {
     union value value = entry->fallback;
     char expected[EXPECTED_SIZE];
+    if (text != NULL && !parse(&entry->row, text, &value))
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                          path != NULL ? "%s: key '%s': expected %s, found '%s'"
+                                       : "%soption --%s: expected %s, found '%s'",
+                          path != NULL ? path : "", entry->row.name,
+                          expected_of(&entry->row, path != NULL ? ", " : " ", expected), text);
     if (entry->row.sets != NULL) {
         for (size_t i = 0; entry->row.sets[i] != NULL; i++) {
             NVDP_RETURN_IF_FAILED(give(config, find(config, entry->row.sets[i]), path, text));
         }
         return NVDP_OK;
     }
-    if (text != NULL && !parse(&entry->row, text, &value))
-        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                          path != NULL ? "%s: key '%s': expected %s, found '%s'"
-                                       : "%soption --%s: expected %s, found '%s'",
-                          path != NULL ? path : "", entry->row.name,
-                          expected_of(&entry->row, expected), text);
     if (text != NULL) NVDP_RETURN_IF_FAILED(check_range(config->ctx, path, &entry->row, &value));
     NVDP_RETURN_IF_FAILED(store(config, entry, value));
     entry->given = text != NULL;

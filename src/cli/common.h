@@ -40,6 +40,7 @@ struct cli_meter {
     bool drawn;         /* a bar is on the terminal's current line */
     int lines;          /* of a table drawn above the current line; 0: none */
     double last_update; /* seconds on a monotonic clock */
+    bool told_eta;      /* a sweep's line had one */
 };
 
 /* One option given on the command line. */

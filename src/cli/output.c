@@ -286,8 +286,11 @@ void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state) {
         draw(&cli->meter, state);
         return;
     }
-    if (now() - cli->meter.last_update < table_interval) return;
+    /* the first ETA is told as soon as it is known */
+    bool news = !isnan(state->eta_seconds) && !cli->meter.told_eta;
+    if (!news && now() - cli->meter.last_update < table_interval) return;
     cli->meter.last_update = now();
+    if (news) cli->meter.told_eta = true;
     summarise(state, line);
     fprintf(stderr, "%s: %s\n", cli->name, line);
     for (size_t k = 0; k < state->jobs; k++) {

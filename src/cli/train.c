@@ -22,7 +22,13 @@ static const struct nvdp_option options[] = {
 
 static int resolve(struct cli *cli, struct values *values) {
     CLI_TRY(cli_resolve_cache(cli, values->no_cache));
-    if (cli_given(cli, "resume")) return CLI_SUCCESS;
+    if (cli_given(cli, "resume")) {
+        const char *option = values->dry_run               ? "dry-run"
+                             : cli_given(cli, "overwrite") ? "overwrite"
+                                                           : NULL;
+        if (option == NULL) return CLI_SUCCESS;
+        return cli_usage(cli, "option --%s: a resumed run keeps its own configuration", option);
+    }
     if (values->dry_run && !cli_given(cli, "out"))
         (void)nvdp_config_set(cli->config, "out", "run"); /* nothing is written */
     return cli_need(cli);

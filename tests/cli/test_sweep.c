@@ -125,6 +125,40 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     program_release(&outcome);
 }
 
+/* Off a terminal lines come every half minute; the first that knows an ETA does not wait. */
+Test(sweep, the_first_eta_is_told_within_ten_seconds) {
+    const char *out = support_scratch_path("sweep"), *lines = support_scratch_path("lines");
+    const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 9999, "
+                                  "\"patience\": 0");
+    char program[4096];
+    snprintf(program, sizeof program, "%s/nvdp", NVDP_BINARY_DIR);
+    support_write_text(lines, "");
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (freopen(lines, "w", stderr) == NULL) _exit(126);
+        execl(program, "nvdp", "sweep", grid, "--out", out, "--no-cache", "--threads", "1",
+              (char *)NULL);
+        _exit(127);
+    }
+    bool told = false;
+    for (int i = 0; i < 100 && !told; i++) {
+        nanosleep(&(struct timespec){0, 100000000}, NULL);
+        char *text = support_read(lines);
+        told = strstr(text, "0 of 2 done, 0 failed, 1 running, ") != NULL &&
+               strstr(text, "ETA unknown") == NULL;
+        free(text);
+    }
+    int raw = 0;
+    cr_assert_eq(kill(child, SIGINT), 0);
+    cr_assert_eq(waitpid(child, &raw, 0), child);
+    cr_assert(WIFEXITED(raw));
+    cr_assert_eq(WEXITSTATUS(raw), 130);
+    char *said = support_read(lines);
+    cr_assert(told, "no ETA in ten seconds: %s", said);
+    free(said);
+}
+
 /* Options of the call, or of the sweep: no grid has them. */
 static bool is_of_the_call(const char *name) {
     static const char *const names[] = {

@@ -141,6 +141,9 @@ Test(usage, wrong_usage_exits_with_2_and_a_hint) {
             "try nvdp train --help");
     refused("train --seed 18446744073709551616", "option --seed: expected a whole number from 0",
             "try nvdp train --help");
+    refused("train --resume run --dry-run", "option --dry-run: a resumed run keeps", "--help");
+    refused("train --resume run --overwrite", "option --overwrite: a resumed run", "--help");
+    refused("train --lambda few", "option --lambda: expected a number, found", "few");
     refused("train --method nvidp", "option --method: expected one of base reg vib-fixed",
             "try nvdp train --help");
     refused("train --threads 0", "threads: expected 1 to 1024, found 0", "try nvdp train --help");
