@@ -20,9 +20,8 @@ static int compare(const void *a, const void *b) {
 static struct nvdp_bench_times times_of(size_t count, double *seconds) {
     double sum = 0;
     qsort(seconds, count, sizeof *seconds, compare);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         sum += seconds[i];
-    }
     return (struct nvdp_bench_times){
         .count = count,
         .min = seconds[0],
@@ -196,9 +195,8 @@ static nvdp_status check_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd
 
 static void scaled_normals(struct nvdp__stream *stream, double sd, size_t n, double *out) {
     nvdp__stream_normals_f64(stream, n, out);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         out[i] *= sd;
-    }
 }
 
 static void fill_text(uint64_t seed, size_t text, struct nvdp_posteriors *to) {
@@ -210,9 +208,8 @@ static void fill_text(uint64_t seed, size_t text, struct nvdp_posteriors *to) {
     scaled_normals(&stream, mu_sd, rows * to->dim, to->mu + first * to->dim);
     scaled_normals(&stream, logvar_sd, rows * to->dim, to->logvar + first * to->dim);
     scaled_normals(&stream, log_alpha_sd, rows, to->alpha + first);
-    for (size_t i = first; i < first + rows; i++) {
+    for (size_t i = first; i < first + rows; i++)
         to->alpha[i] = exp(to->alpha[i]);
-    }
 }
 
 static nvdp_status make_posteriors(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *c,
@@ -228,9 +225,8 @@ static nvdp_status make_posteriors(struct nvdp_context *ctx, const struct nvdp_b
     made->length = tokens;
     made->pad_alpha = 1 / (double)c->components;
 #pragma omp parallel for num_threads(nvdp_context_threads(ctx)) schedule(static)
-    for (size_t i = 0; i < c->texts; i++) {
+    for (size_t i = 0; i < c->texts; i++)
         fill_text(c->seed, i, made);
-    }
     *out = made;
     return NVDP_OK;
 }

@@ -36,9 +36,8 @@ static const char *const keys_of_entry[] = {"name", "method", NULL};
 static const char *const no_keys[] = {NULL};
 
 static bool is_one_of(const char *key, const char *const *keys) {
-    for (; *keys != NULL; keys++) {
+    for (; *keys != NULL; keys++)
         if (strcmp(key, *keys) == 0) return true;
-    }
     return false;
 }
 
@@ -48,9 +47,8 @@ static bool is_one_of(const char *key, const char *const *keys) {
 static bool option_name(const char *given, char name[NAME_SIZE]) {
     size_t length = strlen(given);
     if (length >= NAME_SIZE) return false;
-    for (size_t i = 0; i <= length; i++) {
+    for (size_t i = 0; i <= length; i++)
         name[i] = given[i] == '-' ? '_' : given[i];
-    }
     if (strcmp(name, "lambdas") == 0 || strcmp(name, "seeds") == 0) name[length - 1] = '\0';
     return true;
 }
@@ -220,11 +218,10 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
     json_object_foreach((json_t *)object, key, value) {
         const json_t *usual = json_object_get(defaults, key);
         if (usual != NULL && json_equal(usual, value)) continue;
-        if (json_is_object(value) && json_is_object(usual)) {
+        if (json_is_object(value) && json_is_object(usual))
             json_object_set_new(difference, key, json_difference(usual, value));
-        } else {
+        else
             json_object_set(difference, key, value);
-        }
     }
     return difference;
 }
@@ -244,9 +241,8 @@ static nvdp_status digest_of(const struct part *part, const struct nvdp_config *
     defaults = json_loads(usual_text, 0, NULL);
     object = json_loads(text, 0, NULL);
     difference = json_difference(defaults, object);
-    for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++) {
+    for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++)
         json_object_del(difference, without_effect[i]);
-    }
     free(text);
     text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
@@ -274,11 +270,10 @@ static void readable(const struct nvdp__sweep_run *run, char *part) {
     if (latent > 0) snprintf(width, sizeof width, "-p%.0f", latent);
     int length =
         snprintf(part, PART_SIZE, "%s%s", strcmp(regularizer, "kl") == 0 ? "-kl" : "", width);
-    if (g == d) {
+    if (g == d)
         snprintf(part + length, PART_SIZE - (size_t)length, "-l%g", g);
-    } else {
+    else
         snprintf(part + length, PART_SIZE - (size_t)length, "-g%g-d%g", g, d);
-    }
 }
 
 static nvdp_status name_run(const struct part *part, struct nvdp__sweep_run *run) {
@@ -389,9 +384,8 @@ static nvdp_status describe(const struct part *part, const json_t *chosen,
 /* The run of the same options that the grid has already; NULL where it is new. */
 static const struct nvdp__sweep_run *find_run(const struct nvdp__grid *grid,
                                               const struct nvdp__sweep_run *run) {
-    for (size_t i = 0; i < grid->count; i++) {
+    for (size_t i = 0; i < grid->count; i++)
         if (strcmp(grid->run[i].name, run->name) == 0) return &grid->run[i];
-    }
     return NULL;
 }
 

@@ -231,9 +231,8 @@ static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const 
                           path);
     json_object_foreach((json_t *)object, key, value) {
         size_t i = 0;
-        while (i < ROWS && strcmp(rows[i].key, key) != 0) {
+        while (i < ROWS && strcmp(rows[i].key, key) != 0)
             i++;
-        }
         if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
         NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, rows[i].config, rows[i].option));
     }
@@ -255,9 +254,8 @@ static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct
     const json_t *methods = json_object_get(grid->root, "methods");
     NVDP_RETURN_IF_FAILED(check_lists(ctx, path, grid->root));
     NVDP_RETURN_IF_FAILED(check_tasks(ctx, path, json_object_get(grid->root, "tasks")));
-    for (size_t i = 0; i < json_array_size(methods); i++) {
+    for (size_t i = 0; i < json_array_size(methods); i++)
         NVDP_RETURN_IF_FAILED(check_method(ctx, path, methods, i));
-    }
     NVDP_RETURN_IF_FAILED(check_overrides(ctx, path, grid->root, "per_task", is_task, "task"));
     NVDP_RETURN_IF_FAILED(
         check_overrides(ctx, path, grid->root, "per_method", is_method_or_label, "method"));
@@ -322,9 +320,8 @@ void nvdp__sweep_run_release(struct nvdp__sweep_run *run) {
 }
 
 void nvdp__grid_release(struct nvdp__grid *grid) {
-    for (size_t i = 0; i < grid->count; i++) {
+    for (size_t i = 0; i < grid->count; i++)
         nvdp__sweep_run_release(&grid->run[i]);
-    }
     free(grid->run);
     nvdp_config_free(grid->exported);
     nvdp_config_free(grid->reuse);

@@ -46,9 +46,8 @@ static bool read_stat(int64_t pid, char *state, int64_t *started) {
     read_line(path, sizeof line, line);
     const char *at = strrchr(line, ')');
     if (at == NULL || sscanf(at + 1, " %c", state) != 1) return false;
-    for (int field = STATE_FIELD; at != NULL && field <= START_FIELD; field++) {
+    for (int field = STATE_FIELD; at != NULL && field <= START_FIELD; field++)
         at = strchr(at + 1, ' ');
-    }
     return at != NULL && sscanf(at, "%" SCNd64, started) == 1;
 }
 

@@ -220,11 +220,10 @@ bool nvdp__entry_is_running(const struct nvdp__entry *entry) {
 static bool settle(struct nvdp_context *ctx, const struct nvdp__table *table, size_t i) {
     struct nvdp__entry *entry = &table->entry[i];
     const char *name = table->grid->run[i].name;
-    if (is_done(ctx, table->directory, name, &entry->seconds)) {
+    if (is_done(ctx, table->directory, name, &entry->seconds))
         entry->state = NVDP__ENTRY_DONE;
-    } else if (nvdp__sweep_failures(ctx, table->directory, name, NULL) > entry->pardoned) {
+    else if (nvdp__sweep_failures(ctx, table->directory, name, NULL) > entry->pardoned)
         entry->state = NVDP__ENTRY_FAILED;
-    }
     return nvdp__entry_is_settled(entry);
 }
 
@@ -277,9 +276,8 @@ nvdp_status nvdp__table_open(struct nvdp_context *ctx, const char *directory,
         const struct nvdp__sweep_run *run = &grid->run[i];
         size_t g = 0;
         while (g < table.groups && (strcmp(table.group[g].task, run->task) != 0 ||
-                                    strcmp(table.group[g].label, run->label) != 0)) {
+                                    strcmp(table.group[g].label, run->label) != 0))
             g++;
-        }
         if (g == table.groups)
             table.group[table.groups++] =
                 (struct nvdp_sweep_group){.task = run->task, .label = run->label};
@@ -298,9 +296,8 @@ cleanup:
 }
 
 void nvdp__table_close(struct nvdp__table *table) {
-    for (size_t i = 0; table->entry != NULL && i < table->grid->count; i++) {
+    for (size_t i = 0; table->entry != NULL && i < table->grid->count; i++)
         nvdp__lease_forget(&table->entry[i].lease);
-    }
     free(table->entry);
     free(table->group);
     free(table->pace);
@@ -329,9 +326,8 @@ static double seconds_per_work(const struct nvdp__pace *own, const struct nvdp__
         ratio(own->done_seconds, own->done_work), ratio(own->training_seconds, own->training_work),
         ratio(all->done_seconds, all->done_work), ratio(all->training_seconds, all->training_work)};
     size_t i = 0;
-    while (i < 3 && isnan(ranked[i])) {
+    while (i < 3 && isnan(ranked[i]))
         i++;
-    }
     return ranked[i];
 }
 
@@ -403,8 +399,7 @@ double nvdp__table_eta(const struct nvdp__table *table, size_t workers) {
 
 double nvdp__table_waiting_seconds(const struct nvdp__table *table) {
     double sum = 0;
-    for (size_t i = 0; i < table->grid->count; i++) {
+    for (size_t i = 0; i < table->grid->count; i++)
         if (table->entry[i].state == NVDP__ENTRY_WAITING) sum += seconds_left(table, i);
-    }
     return sum;
 }

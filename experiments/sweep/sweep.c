@@ -85,9 +85,8 @@ static const char *name_of(const struct sweep *sweep, size_t i) {
 
 /* NULL where all workers are busy. */
 static struct slot *free_slot(const struct sweep *sweep) {
-    for (size_t k = 0; k < sweep->slots; k++) {
+    for (size_t k = 0; k < sweep->slots; k++)
         if (!sweep->slot[k].taken) return &sweep->slot[k];
-    }
     return NULL;
 }
 
@@ -247,9 +246,8 @@ static void report(struct sweep *sweep, bool now) {
 
 /* Nothing more to do for this process. */
 static bool is_over(const struct sweep *sweep) {
-    for (size_t k = 0; k < sweep->slots; k++) {
+    for (size_t k = 0; k < sweep->slots; k++)
         if (sweep->slot[k].taken) return false;
-    }
     if (sweep->stopping) return true;
     for (size_t i = 0; i < sweep->grid.count; i++) {
         const struct nvdp__entry *entry = &sweep->table.entry[i];
@@ -264,9 +262,8 @@ static nvdp_status run(struct sweep *sweep) {
     for (;;) {
         NVDP_RETURN_IF_FAILED(reap(sweep));
         if (!sweep->stopping) sweep->stopping = nvdp_context_cancelled(sweep->ctx);
-        for (size_t k = 0; k < sweep->slots && sweep->stopping; k++) {
+        for (size_t k = 0; k < sweep->slots && sweep->stopping; k++)
             nvdp__worker_stop(&sweep->slot[k].worker);
-        }
         if (!sweep->stopping) NVDP_RETURN_IF_FAILED(fill(sweep));
         NVDP_RETURN_IF_FAILED(renew(sweep));
         report(sweep, false);
@@ -289,16 +286,14 @@ static nvdp_status open_sweep(struct sweep *sweep) {
     NVDP_RETURN_IF_FAILED(
         nvdp__table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
     /* finished runs get the labels that the grid gives them now */
-    for (size_t i = 0; i < sweep->grid.count; i++) {
+    for (size_t i = 0; i < sweep->grid.count; i++)
         if (sweep->table.entry[i].state == NVDP__ENTRY_DONE)
             NVDP_RETURN_IF_FAILED(nvdp__sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
-    }
     sweep->slot = nvdp__calloc(ctx, (size_t)config->jobs, sizeof *sweep->slot);
     sweep->job = nvdp__calloc(ctx, sweep->grid.count, sizeof *sweep->job);
     if (sweep->slot == NULL || sweep->job == NULL) return NVDP_ERR_MEMORY;
-    for (sweep->slots = 0; sweep->slots < (size_t)config->jobs; sweep->slots++) {
+    for (sweep->slots = 0; sweep->slots < (size_t)config->jobs; sweep->slots++)
         NVDP_RETURN_IF_FAILED(nvdp__worker_create(ctx, &sweep->slot[sweep->slots].worker));
-    }
     sweep->work = (struct nvdp__work){.directory = config->out,
                                       .cache = config->cache,
                                       .grid = &sweep->grid,
@@ -425,9 +420,8 @@ static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole)
         const struct nvdp__sweep_run *run = &whole->grid.run[i];
         struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
         size_t k = 0;
-        while (k < i && !same_cost(run, &whole->grid.run[k])) {
+        while (k < i && !same_cost(run, &whole->grid.run[k]))
             k++;
-        }
         if (k == i) {
             struct nvdp_config *config = NULL;
             NVDP_RETURN_IF_FAILED(nvdp_config_copy(run->config, &config));
@@ -457,9 +451,8 @@ nvdp_status nvdp_sweep_plan(struct nvdp_context *ctx, const struct nvdp_sweep_co
     whole->run = nvdp__calloc(ctx, count, sizeof *whole->run);
     whole->owned = nvdp__calloc(ctx, 2 * count, sizeof *whole->owned);
     if (whole->run == NULL || whole->owned == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         NVDP_TRY(fill_plan(ctx, &table, i, whole));
-    }
     if (cost) NVDP_TRY(add_costs(ctx, whole));
     nvdp__table_count(&table, &state);
     whole->plan = (struct nvdp_sweep_plan){
@@ -475,9 +468,8 @@ cleanup:
 void nvdp_sweep_plan_free(struct nvdp_sweep_plan *plan) {
     struct whole_plan *whole = (struct whole_plan *)plan;
     if (whole == NULL) return;
-    for (size_t i = 0; whole->owned != NULL && i < 2 * whole->grid.count; i++) {
+    for (size_t i = 0; whole->owned != NULL && i < 2 * whole->grid.count; i++)
         free(whole->owned[i]);
-    }
     nvdp__grid_release(&whole->grid);
     free(whole->run);
     free(whole->owned);

@@ -45,11 +45,10 @@ static nvdp_status train(const struct stage *at) {
     NVDP_TRY(nvdp_config_copy(at->run->config, &config));
     NVDP_TRY(nvdp_config_set(config, "out", at->out));
     NVDP_TRY(nvdp_config_set(config, "cache", at->cache));
-    if (has(at, "run.json")) {
+    if (has(at, "run.json"))
         NVDP_TRY(nvdp_config_set(config, "resume", at->out));
-    } else {
+    else
         NVDP_TRY(nvdp_config_set(config, "overwrite", "true"));
-    }
     NVDP_TRY(nvdp_train(at->ctx, config, &result));
 cleanup:
     nvdp_config_free(config);

@@ -81,9 +81,8 @@ static int make_train_config(struct cli *cli, struct values *values) {
                                         "freeze-layers", "latent-dim", "data",      "task",
                                         "max-length",    "model",      "seed"};
     nvdp_status status = nvdp_train_config_create(cli->ctx, &values->train);
-    for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++)
         status = nvdp_config_set(values->train, names[i], nvdp_config_get(cli->config, names[i]));
-    }
     if (status == NVDP_OK && cli_given(cli, "length"))
         status =
             nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length"));
@@ -100,10 +99,9 @@ static int resolve(struct cli *cli, struct values *values) {
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
     bool data = cli_given(cli, "data");
     const char *const training[] = {"dropout", "freeze-layers"};
-    for (size_t i = 0; i < 2 && config->work == NVDP_BENCH_ENCODE; i++) {
+    for (size_t i = 0; i < 2 && config->work == NVDP_BENCH_ENCODE; i++)
         if (cli_given(cli, training[i]))
             return cli_usage(cli, "option --%s does not apply to 'encode'", training[i]);
-    }
     if (data && !cli_given(cli, "task"))
         return cli_usage(cli, "option --task is needed with --data");
     if (data && !cli_given(cli, "model"))

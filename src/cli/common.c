@@ -94,7 +94,7 @@ int cli_error(struct cli *cli, int code, const char *format, ...) {
     return code;
 }
 
-int cli_exit_code(nvdp_status status) {
+static int exit_code(nvdp_status status) {
     switch (status) {
     case NVDP_OK:
         return CLI_SUCCESS;
@@ -116,7 +116,7 @@ int cli_fail(struct cli *cli, nvdp_status status) {
     /* an option at fault is one of usage, told with where to read more */
     if (status == NVDP_ERR_ARGUMENT && strncmp(message, "option --", strlen("option --")) == 0)
         return cli_usage(cli, "%s", message);
-    return cli_error(cli, cli_exit_code(status), "%s", message);
+    return cli_error(cli, exit_code(status), "%s", message);
 }
 
 enum { PATH_ROOM = 4096 };
@@ -126,11 +126,10 @@ static const char *usual_cache(char path[PATH_ROOM]) {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     int length = -1;
-    if (cache != NULL && cache[0] == '/') {
+    if (cache != NULL && cache[0] == '/')
         length = snprintf(path, PATH_ROOM, "%s/nvdp", cache);
-    } else if (home != NULL && home[0] == '/') {
+    else if (home != NULL && home[0] == '/')
         length = snprintf(path, PATH_ROOM, "%s/.cache/nvdp", home);
-    }
     return length > 0 && length < PATH_ROOM ? path : NULL;
 }
 

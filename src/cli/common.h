@@ -83,7 +83,6 @@ int cli_error(struct cli *cli, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Prints the context's message and returns the exit code that stands for `status`. */
 int cli_fail(struct cli *cli, nvdp_status status);
-int cli_exit_code(nvdp_status status);
 /* Return from the subcommand where a code is one to exit with, or a call of the library failed. */
 #define CLI_TRY(expression)                                                                        \
     do {                                                                                           \

@@ -70,9 +70,8 @@ static void print_help(FILE *to) {
           "\n"
           "Subcommands:\n",
           to);
-    for (size_t i = 0; i < command_count; i++) {
+    for (size_t i = 0; i < command_count; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    }
     fputs(
         "\n"
         "  --help     this list; nvdp SUBCOMMAND --help tells its options, with examples\n"
@@ -88,9 +87,8 @@ static void print_help(FILE *to) {
 }
 
 static const struct cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < command_count; i++) {
+    for (size_t i = 0; i < command_count; i++)
         if (strcmp(commands[i]->name, name) == 0) return commands[i];
-    }
     return NULL;
 }
 

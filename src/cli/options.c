@@ -24,9 +24,8 @@ static const struct nvdp_option common_options[] = {
 };
 
 static bool is_common(const char *name) {
-    for (const struct nvdp_option *row = common_options; row->name != NULL; row++) {
+    for (const struct nvdp_option *row = common_options; row->name != NULL; row++)
         if (strcmp(row->name, name) == 0) return true;
-    }
     return false;
 }
 
@@ -75,10 +74,9 @@ static int set(struct cli *cli, const struct cli_setting *setting) {
     if (setting->option->type == NVDP_OPTION_LIST) {
         FILE *list = open_memstream(&joined, &size);
         if (list == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
-        for (const struct cli_setting *s = cli->setting; s <= setting; s++) {
+        for (const struct cli_setting *s = cli->setting; s <= setting; s++)
             if (s->option == setting->option)
                 fprintf(list, "%s%s", ftell(list) > 0 ? "," : "", s->value);
-        }
         if (fclose(list) != 0) return cli_error(cli, CLI_FAILURE, "out of memory");
         value = joined;
     }
@@ -94,9 +92,8 @@ static int apply(struct cli *cli) {
         nvdp_status status = nvdp_config_load(cli->config, cli->setting[i].value);
         if (status != NVDP_OK) return refuse(cli, status);
     }
-    for (size_t i = 0; i < cli->settings && code == CLI_SUCCESS; i++) {
+    for (size_t i = 0; i < cli->settings && code == CLI_SUCCESS; i++)
         if (strcmp(cli->setting[i].option->name, "config") != 0) code = set(cli, &cli->setting[i]);
-    }
     for (size_t i = 0; i < nvdp_config_count(cli->config) && code == CLI_SUCCESS; i++) {
         const struct nvdp_option *option = nvdp_config_option(cli->config, i);
         if ((option->traits & NVDP_TRAIT_POSITIONAL) == 0 || place == cli->args) continue;

@@ -77,17 +77,14 @@ static int check_sizes(struct cli *cli) {
     static const char *const sizes[] = {"arch",         "hidden",        "layers",     "heads",
                                         "intermediate", "vocab",         "vocab-size", "alphabet",
                                         "cased",        "max-positions", NULL};
-    for (const char *const *name = sizes; get(cli, "init") != NULL && *name != NULL; name++) {
+    for (const char *const *name = sizes; get(cli, "init") != NULL && *name != NULL; name++)
         if (cli_given(cli, *name))
             return cli_usage(cli, "option --%s: --init brings its own vocabulary and sizes", *name);
-    }
     if (get(cli, "vocab") != NULL && cli_given(cli, "vocab-size"))
         return cli_usage(cli, "options --vocab and --vocab-size exclude each other");
-    for (const char *const *name = sizes + 1; get(cli, "arch") != NULL && name < sizes + 5;
-         name++) {
+    for (const char *const *name = sizes + 1; get(cli, "arch") != NULL && name < sizes + 5; name++)
         if (cli_given(cli, *name))
             return cli_usage(cli, "options --arch and --%s exclude each other", *name);
-    }
     return CLI_SUCCESS;
 }
 

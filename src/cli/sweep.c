@@ -54,9 +54,8 @@ static json_t *run_json(const struct nvdp_sweep_plan_run *run) {
 
 static int plan_json(struct cli *cli, const struct nvdp_sweep_plan *plan) {
     json_t *runs = json_array();
-    for (size_t i = 0; i < plan->runs; i++) {
+    for (size_t i = 0; i < plan->runs; i++)
         json_array_append_new(runs, run_json(&plan->run[i]));
-    }
     return cli_print_json(
         cli, json_pack("{s:o, s:o}", "runs", runs, "seconds", cli_number(plan->seconds)));
 }
@@ -91,11 +90,10 @@ static int dry_run(struct cli *cli, const struct values *values) {
     struct nvdp_sweep_plan *plan = NULL;
     CLI_DO(cli, nvdp_sweep_plan(cli->ctx, &values->config, true, &plan));
     int code = CLI_SUCCESS;
-    if (cli->json) {
+    if (cli->json)
         code = plan_json(cli, plan);
-    } else {
+    else
         plan_print(plan);
-    }
     nvdp_sweep_plan_free(plan);
     return code;
 }

@@ -55,9 +55,8 @@ static int plain_line(struct tokenize *work, const char *text, size_t size) {
            nvdp_tokenizer_encode(tokenizer, text, size, NULL, 0, work->values->max_length, tokens));
     size_t first = work->values->special ? 0 : 1;
     size_t end = work->values->special ? tokens->count : tokens->count - 1;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = first; i < end; i++)
         printf("%s%s", i > first ? " " : "", nvdp_tokenizer_piece(tokenizer, tokens->ids[i]));
-    }
     putchar('\n');
     return CLI_SUCCESS;
 }
@@ -94,9 +93,8 @@ static int get_max_length(const struct tokenize *work, const json_t *object, boo
 
 static void print_array(const char *name, const int32_t *values, size_t count) {
     printf("\"%s\": [", name);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         printf("%s%d", i > 0 ? ", " : "", values[i]);
-    }
     putchar(']');
 }
 

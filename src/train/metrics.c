@@ -11,9 +11,8 @@
 
 size_t nvdp__argmax(size_t classes, const float *outputs) {
     size_t best = 0;
-    for (size_t c = 1; c < classes; c++) {
+    for (size_t c = 1; c < classes; c++)
         if (outputs[c] > outputs[best]) best = c;
-    }
     return best;
 }
 
@@ -71,9 +70,8 @@ static double correlation(enum nvdp_metric metric, size_t n, const float *output
 double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const float *outputs,
                     const float *label) {
     if (n == 0) return NAN;
-    if (metric == NVDP_METRIC_PEARSON || metric == NVDP_METRIC_SPEARMAN) {
+    if (metric == NVDP_METRIC_PEARSON || metric == NVDP_METRIC_SPEARMAN)
         return correlation(metric, n, outputs, label);
-    }
     struct confusion c = count_pairs(n, classes, outputs, label);
     if (metric == NVDP_METRIC_F1) return f1(&c);
     if (metric == NVDP_METRIC_MATTHEWS) return matthews(&c);
@@ -120,9 +118,8 @@ json_t *nvdp__scores_json(const struct nvdp_scores *scores) {
     }
     json_t *object = json_pack("{s:I,s:I,s:o}", "n", (json_int_t)scores->n, "draws",
                                (json_int_t)scores->draws, "metrics", metrics);
-    if (!isnan(scores->majority)) {
+    if (!isnan(scores->majority))
         json_object_set_new(object, "majority", json_real(scores->majority));
-    }
     return object;
 }
 

@@ -48,9 +48,9 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
     return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
 }
 
-nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
-                                       const struct nvdp_bert_config *bert,
-                                       struct nvdp__train_options *config) {
+/* Checks what depends on the model, and resolves config->nvib for it. */
+static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
+                           struct nvdp__train_options *config) {
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -71,7 +71,7 @@ nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,
                                 bool with_grad) {
     struct nvdp__model_info info = {.bert = *bert};
-    NVDP_RETURN_IF_FAILED(nvdp__train_config_resolve(t->ctx, bert, &t->config));
+    NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
     info.method = t->config.method;
     info.nvib = t->config.nvib;
     info.task = t->all->task;
@@ -103,10 +103,6 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 /* The optimiser's anchor, the same in every part of a resumed run: state.c compares the digests. */
 static nvdp_status read_anchor(struct nvdp__trainer *t) {
     struct nvdp__optimizer *optimizer = &t->optimizer;
@@ -125,8 +121,9 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
 
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
-    size_t texts = larger(t->config.batch, t->config.eval_batch);
-    texts = larger(texts, 32); /* the bottleneck's initial sample */
+    size_t texts = 32; /* the bottleneck's initial sample */
+    if (texts < t->config.batch) texts = t->config.batch;
+    if (texts < t->config.eval_batch) texts = t->config.eval_batch;
     t->optimizer = (struct nvdp__optimizer){
         .lr = t->config.adamw.lr,
         .beta1 = t->config.adamw.beta1,
@@ -219,5 +216,5 @@ nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config 
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most the model's %zu, found %zu",
                           bert.num_hidden_layers, options.freeze_layers);
-    return nvdp__train_config_resolve(ctx, &bert, &options);
+    return resolve(ctx, &bert, &options);
 }

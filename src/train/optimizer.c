@@ -127,9 +127,8 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     mark_rows(optimizer, params, false);
     double length = sqrt(nvdp__spans_sum_squares(dev, optimizer->spans, optimizer->span,
                                                  params->grad, optimizer->part));
-    if (!isfinite(length)) {
+    if (!isfinite(length))
         return nvdp__fail(dev->ctx, NVDP_ERR_NUMERIC, "the gradient's norm is %g", length);
-    }
     double t = (double)++optimizer->steps_taken;
     struct nvdp__adamw step = {
         .lr = optimizer->lr * factor,
@@ -141,9 +140,8 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
         .bias2 = 1 - pow(optimizer->beta2, t),
         .grad_scale = 1,
     };
-    if (optimizer->clip_norm > 0 && length > optimizer->clip_norm) {
+    if (optimizer->clip_norm > 0 && length > optimizer->clip_norm)
         step.grad_scale = optimizer->clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
-    }
     mark_rows(optimizer, params, true);
     nvdp__adamw_spans(dev, &step, optimizer->spans, optimizer->span, params->grad,
                       optimizer->anchor, optimizer->m, optimizer->v, params->value);

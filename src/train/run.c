@@ -186,22 +186,17 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__run_posteriors(struct nvdp_context *ctx, const struct nvdp__run_options *options,
-                                 struct nvdp_posteriors **out) {
+nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                struct nvdp_posteriors **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run run = {0};
-    NVDP_TRY(nvdp__run_open(ctx, options, &run));
-    NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options->batch, out));
+    struct nvdp__run_options options;
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
+    NVDP_TRY(nvdp__run_open(ctx, &options, &run));
+    NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, out));
 cleanup:
     nvdp__run_close(&run);
     return status;
-}
-
-nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                struct nvdp_posteriors **out) {
-    struct nvdp__run_options options;
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
-    return nvdp__run_posteriors(ctx, &options, out);
 }
 
 /* --- predictions: leaderboard files, "index<TAB>prediction" --- */
@@ -215,11 +210,10 @@ static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(nvdp__output_printf(&file, "index\tprediction\n"));
     for (size_t i = 0; i < dataset->count; i++) {
         const float *row = outputs + i * info->outputs;
-        if (dataset->id != NULL && dataset->id[i] != NULL) {
+        if (dataset->id != NULL && dataset->id[i] != NULL)
             NVDP_TRY(nvdp__output_printf(&file, "%s\t", dataset->id[i]));
-        } else {
+        else
             NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
-        }
         if (info->task.regression) {
             double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
             NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));

@@ -20,9 +20,6 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
-/* nvdp_run_posteriors() of a plain struct, checked already. */
-nvdp_status nvdp__run_posteriors(struct nvdp_context *ctx, const struct nvdp__run_options *options,
-                                 struct nvdp_posteriors **out);
 /* How the run's texts are read; `data` NULL: from the folder it was trained from.  No limit is set.
  */
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data);

@@ -38,9 +38,8 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
         dataset->index[i] = (int64_t)i;
         dataset->offset[i + 1] = (i + 1) * length;
         dataset->label[i] = (float)nvdp__stream_below(&stream, CLASSES);
-        for (size_t t = 0; t < length; t++) {
+        for (size_t t = 0; t < length; t++)
             ids[t] = (int32_t)(first + nvdp__stream_below(&stream, vocabulary - first));
-        }
         if (vocabulary <= SEP) continue;
         ids[0] = CLS;
         ids[length - 1] = SEP;

@@ -55,10 +55,6 @@ struct nvdp__step_report {
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *trainer);
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer, bool training);
 void nvdp__trainer_close(struct nvdp__trainer *trainer);
-/* Checks what depends on the model, and resolves config->nvib for it. */
-nvdp_status nvdp__train_config_resolve(struct nvdp_context *ctx,
-                                       const struct nvdp_bert_config *bert,
-                                       struct nvdp__train_options *config);
 /* Parts of opening: a split of config.data; the model for the task of `all`, its size checked and
  * config.nvib resolved; the numbers of steps. */
 nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *trainer, enum nvdp_split split,
