@@ -60,7 +60,7 @@ Test(vocabulary, every_piece_is_found) {
     for (int i = 0; i < PIECES; i++) {
         char piece[16];
         int size = snprintf(piece, sizeof piece, "p%d", i);
-        cr_assert_eq(nvdp__strings_find(&vocabulary, piece, (size_t)size), i);
+        cr_assert_eq(nvdp__strings_find(&vocabulary, piece, (size_t)size), (size_t)i);
     }
     nvdp__strings_release(&vocabulary);
     free(text);
