@@ -107,6 +107,7 @@ struct text {
     float *dmu, *dlogvar, *dlog_alpha; /* NULL: no gradients */
 };
 
+/* Without pseudo-counts. */
 static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__posterior *d,
                            const int32_t *offset, size_t b) {
     size_t first = (size_t)offset[b];
@@ -114,11 +115,9 @@ static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__p
                         .dim = q->dim,
                         .mu = q->mu + first * q->dim,
                         .logvar = q->logvar + first * q->dim};
-    if (q->log_alpha != NULL) text.log_alpha = q->log_alpha + first;
     if (d == NULL) return text;
     text.dmu = d->mu + first * q->dim;
     text.dlogvar = d->logvar + first * q->dim;
-    if (q->log_alpha != NULL) text.dlog_alpha = d->log_alpha + first;
     return text;
 }
 
@@ -236,6 +235,8 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
 #pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t b = 0; b < texts; b++) {
         struct text text = text_at(posterior, d, token_offset, b);
+        text.log_alpha = posterior->log_alpha + token_offset[b];
+        if (d != NULL) text.dlog_alpha = d->log_alpha + token_offset[b];
         double sum = pseudo_counts(&text, kl->of.prior_alpha);
         bool exact = kl->which == NVDP__KL_EXACT;
         double g = exact ? exact_gaussian(kl, &text) : published_gaussian(kl, &text, sum);

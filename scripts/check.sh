@@ -19,13 +19,13 @@ sources() { git ls-files --cached --others --exclude-standard '*.c' '*.h'; }
 
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
-# On the sources of the clang build, with the options they are compiled with; context.c defines what analyzer.h redefines.
+# On the sources of the clang build, with the options they are compiled with; base.c defines what analyzer.h redefines.
 tidy() {
     local found=0
-    sources | grep -E '^(src|nvib|vib|rdp|experiments)/.*\.c$' | grep -v '^src/base/context\.c$' |
+    sources | grep -E '^(src|nvib|vib|rdp|experiments)/.*\.c$' | grep -v '^src/base/base\.c$' |
         xargs -P"$jobs" -n4 clang-tidy -p build/clang --quiet --extra-arg=-include"$PWD/cmake/analyzer.h" \
             >build/clang/tidy.log 2>build/clang/tidy.err || found=1
-    clang-tidy -p build/clang --quiet src/base/context.c >>build/clang/tidy.log 2>>build/clang/tidy.err || found=1
+    clang-tidy -p build/clang --quiet src/base/base.c >>build/clang/tidy.log 2>>build/clang/tidy.err || found=1
     cat build/clang/tidy.log
     [ $found -eq 0 ] || grep -E 'error:' build/clang/tidy.err || true
     return $found

@@ -313,12 +313,12 @@ static struct nvdp__linear qkv_of(const struct run *run, size_t index) {
 static struct nvdp__attention attention_of(const struct run *run, size_t index) {
     const struct nvdp_bert_config *config = &run->bert->config;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
-    size_t d = config->hidden_size;
+    size_t d = config->hidden_size, head_dim = d / config->num_attention_heads;
     struct nvdp__tensor qkv = rows_of(run, cache->qkv);
     return (struct nvdp__attention){
         .groups = run->batch->texts,
         .heads = config->num_attention_heads,
-        .scale = (float)(1 / sqrt((double)(d / config->num_attention_heads))),
+        .scale = (float)(1 / sqrt((double)head_dim)),
         .q_offset = run->batch->offset,
         .k_offset = run->batch->offset,
         .dropout = dropout_at(run, run->pass->attention_dropout, index, SITE_PROBABILITIES),
