@@ -92,15 +92,15 @@ static struct nvdp__tensor view(const float *x, size_t rows, size_t cols, size_t
  * their gradients, dim columns wide.
  *
  * scores = scale x y^T, x like q and y like k; spare: holds y^T */
-static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
-                          float scale, const float *x, size_t ldx, const float *y, size_t ldy,
-                          float *spare, float *scores) {
-    if (is_small(t, dim)) {
-        nvdp__small_transpose(t->n_k, dim, y, ldy, t->ld, spare);
-        nvdp__small_product(t->n_q, t->ld, dim, scale, x, ldx, 1, spare, t->ld, scores, t->ld);
+static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, float scale,
+                          struct nvdp__tensor x, struct nvdp__tensor y, float *spare,
+                          float *scores) {
+    if (is_small(t, x.cols)) {
+        nvdp__small_transpose(t->n_k, y.cols, y.data, y.stride, t->ld, spare);
+        nvdp__small_product((struct nvdp__small_product){t->n_q, t->ld, x.cols, scale, x.data,
+                                                         x.stride, 1, spare, t->ld, scores, t->ld});
     } else {
-        nvdp__gemm(dev, scale, false, view(x, t->n_q, dim, ldx), true, view(y, t->n_k, dim, ldy), 0,
-                   view(scores, t->n_q, t->n_k, t->ld));
+        nvdp__gemm(dev, scale, false, x, true, y, 0, view(scores, t->n_q, t->n_k, t->ld));
     }
 }
 
@@ -109,7 +109,8 @@ static void row_product(const struct nvdp__device *dev, const struct nvdp__tile 
                         float scale, const float *p, const float *x, size_t ldx, float *y,
                         size_t ldy) {
     if (is_small(t, dim))
-        nvdp__small_product(t->n_q, dim, t->n_k, scale, p, t->ld, 1, x, ldx, y, ldy);
+        nvdp__small_product(
+            (struct nvdp__small_product){t->n_q, dim, t->n_k, scale, p, t->ld, 1, x, ldx, y, ldy});
     else
         nvdp__gemm(dev, scale, false, view(p, t->n_q, t->n_k, t->ld), false,
                    view(x, t->n_k, dim, ldx), 0, view(y, t->n_q, dim, ldy));
@@ -120,7 +121,8 @@ static void column_product(const struct nvdp__device *dev, const struct nvdp__ti
                            float scale, const float *p, const float *x, size_t ldx, float *y,
                            size_t ldy) {
     if (is_small(t, dim))
-        nvdp__small_product(t->n_k, dim, t->n_q, scale, p, 1, t->ld, x, ldx, y, ldy);
+        nvdp__small_product(
+            (struct nvdp__small_product){t->n_k, dim, t->n_q, scale, p, 1, t->ld, x, ldx, y, ldy});
     else
         nvdp__gemm(dev, scale, true, view(p, t->n_q, t->n_k, t->ld), false,
                    view(x, t->n_q, dim, ldx), 0, view(y, t->n_k, dim, ldy));
@@ -182,7 +184,8 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
     }
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     float *spare = scores + t->n_q * t->ld;
-    score_product(dev, t, dim, att->scale, q, att->q.stride, k, att->k.stride, spare, scores);
+    score_product(dev, t, att->scale, view(q, t->n_q, dim, att->q.stride),
+                  view(k, t->n_k, dim, att->k.stride), spare, scores);
     for (size_t i = 0; i < t->n_q; i++) {
         float *row = scores + i * t->ld;
         float inverse;
@@ -283,8 +286,9 @@ static void backward_tile(const struct nvdp__device *dev, const struct nvdp__att
     float *p = scratch;
     float *ds = p + t->n_q * t->ld;
     float *spare = ds + t->n_q * t->ld;
-    score_product(dev, t, dim, att->scale, q, ldq, k, ldk, spare, p);
-    score_product(dev, t, dim, 1, dout, ldo, v, ldk, spare, ds);
+    score_product(dev, t, att->scale, view(q, t->n_q, dim, ldq), view(k, t->n_k, dim, ldk), spare,
+                  p);
+    score_product(dev, t, 1, view(dout, t->n_q, dim, ldo), view(v, t->n_k, dim, ldk), spare, ds);
     backward_rows(att, t, dout, (const float *)att->out.data + t->out_at, p, ds);
     column_product(dev, t, dim, 1, p, dout, ldo, (float *)d->dv.data + t->k_at, ldk);
     row_product(dev, t, dim, att->scale, ds, k, ldk, (float *)d->dq.data + t->q_at, ldq);

@@ -134,9 +134,10 @@ static void round_rows(size_t rows, size_t dim, float scale, const float *x, siz
 static void forward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           size_t first, size_t n, const struct scratch *own) {
     size_t dim = nvdp__head_dim(att);
-    nvdp__bf16_product(own->plain, n, t->ld, dim, false,
-                       bits(att->q, t->q_at + first * att->q.stride), att->q.stride, own->key_t,
-                       t->ld, own->scores, t->ld);
+    nvdp__bf16_product(own->plain,
+                       (struct nvdp__bf16_product){
+                           n, t->ld, dim, false, bits(att->q, t->q_at + first * att->q.stride),
+                           att->q.stride, own->key_t, t->ld, own->scores, t->ld});
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     for (size_t i = 0; i < n; i++) {
         float *row = own->scores + i * t->ld;
@@ -150,8 +151,9 @@ static void forward_block(const struct nvdp__attention *att, const struct nvdp__
         else
             round_scaled(t->ld, inverse, row, own->rows + i * t->ld);
     }
-    nvdp__bf16_product(own->plain, n, dim, t->n_k, false, own->rows, t->ld, own->key_or_value, dim,
-                       own->product, dim);
+    nvdp__bf16_product(own->plain,
+                       (struct nvdp__bf16_product){n, dim, t->n_k, false, own->rows, t->ld,
+                                                   own->key_or_value, dim, own->product, dim});
     round_rows(n, dim, 1, own->product, att->out.stride,
                bits(att->out, t->out_at + first * att->out.stride));
 }
@@ -239,8 +241,10 @@ static void add_columns(const struct nvdp__tile *t, size_t n, size_t dim, const 
     size_t ld = nvdp__line_up(pairs);
     nvdp__bf16_pack(own->plain, n, t->ld, p, t->ld, own->pairs);
     nvdp__bf16_transpose(own->plain, pairs, t->ld, own->pairs, ld, own->columns);
-    nvdp__bf16_product(own->plain, t->n_k, dim, n, true,
-                       (const nvdp__bf16 *)(const void *)own->columns, 2 * ld, x, dim, y, dim);
+    nvdp__bf16_product(own->plain,
+                       (struct nvdp__bf16_product){t->n_k, dim, n, true,
+                                                   (const nvdp__bf16 *)(const void *)own->columns,
+                                                   2 * ld, x, dim, y, dim});
 }
 
 static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
@@ -268,17 +272,19 @@ static void backward_block(const struct nvdp__attention *att, const struct nvdp_
     bool plain = own->plain;
     const nvdp__bf16 *q = bits(att->q, t->q_at + first * att->q.stride);
     const nvdp__bf16 *dout = bits(d->dout, t->out_at + first * att->out.stride);
-    nvdp__bf16_product(plain, n, t->ld, dim, false, q, att->q.stride, own->key_t, t->ld,
-                       own->scores, t->ld);
-    nvdp__bf16_product(plain, n, t->ld, dim, false, dout, att->out.stride, own->value_t, t->ld,
-                       own->d_scores, t->ld);
+    nvdp__bf16_product(plain, (struct nvdp__bf16_product){n, t->ld, dim, false, q, att->q.stride,
+                                                          own->key_t, t->ld, own->scores, t->ld});
+    nvdp__bf16_product(plain,
+                       (struct nvdp__bf16_product){n, t->ld, dim, false, dout, att->out.stride,
+                                                   own->value_t, t->ld, own->d_scores, t->ld});
     backward_rows(att, t, first, n, own);
     nvdp__bf16_pack(plain, n, dim, dout, att->out.stride, own->d_out);
     nvdp__bf16_pack(plain, n, dim, q, att->q.stride, own->query);
     add_columns(t, n, dim, own->kept, own->d_out, own, own->d_value);
     add_columns(t, n, dim, own->rows, own->query, own, own->d_key);
-    nvdp__bf16_product(plain, n, dim, t->n_k, false, own->rows, t->ld, own->key_or_value, dim,
-                       own->product, dim);
+    nvdp__bf16_product(plain,
+                       (struct nvdp__bf16_product){n, dim, t->n_k, false, own->rows, t->ld,
+                                                   own->key_or_value, dim, own->product, dim});
     round_rows(n, dim, att->scale, own->product, att->q.stride,
                bits(d->dq, t->q_at + first * att->q.stride));
     for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)

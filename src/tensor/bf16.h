@@ -82,17 +82,25 @@ bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool tr
 /* ---- small products (bf16_product.c) ---- */
 
 /* They read packed layouts: a word holds two consecutive elements of the summed dimension, the
- * first in the lower half.  `plain`: in C, for a processor without AVX512_BF16; its sums are
+ * first in the lower 16 bits.  `plain`: in C, for a processor without AVX512_BF16; its sums are
  * rounded in another order. */
 
 /* Lanes of a vector: widths of packed operands are multiples of it. */
 enum { NVDP__BF16_LANES = 16 };
 
-/* C [m, n] (added to where `add`) = A B.  A [m, k] bfloat16 with row stride lda, an even number of
- * elements; B [ceil(k/2), n] words with row stride ldb; n a multiple of NVDP__BF16_LANES.  For odd
- * k the upper halves of B's last row are 0, and A's element k is finite. */
-void nvdp__bf16_product(bool plain, size_t m, size_t n, size_t k, bool add, const nvdp__bf16 *a,
-                        size_t lda, const uint32_t *b, size_t ldb, float *c, size_t ldc);
+/* C [m, n] (added to where `add`) = A B, n a multiple of NVDP__BF16_LANES.  For odd k the upper
+ * 16 bits of the words of B's last row are 0, and A's element k is finite. */
+struct nvdp__bf16_product {
+    size_t m, n, k;
+    bool add;
+    const nvdp__bf16 *a; /* [m, k] */
+    size_t lda;          /* elements from row to row, an even number */
+    const uint32_t *b;   /* [ceil(k/2), n] words */
+    size_t ldb;
+    float *c;
+    size_t ldc;
+};
+void nvdp__bf16_product(bool plain, struct nvdp__bf16_product p);
 
 /* For A B with B = x^T: y [dim/2, ldy] words, word (p, r) holding x[r][2p], x[r][2p + 1]; columns
  * from `rows` to ldy are 0.  dim a multiple of 2 NVDP__BF16_LANES, ldy one of NVDP__BF16_LANES, ldx

@@ -27,11 +27,11 @@ static void plain_row(size_t n, size_t pairs, const nvdp__bf16 *a, const uint32_
     }
 }
 
-static void plain_product(size_t m, size_t n, size_t pairs, bool add, const nvdp__bf16 *a,
-                          size_t lda, const uint32_t *b, size_t ldb, float *c, size_t ldc) {
-    for (size_t i = 0; i < m; i++) {
-        if (!add) memset(c + i * ldc, 0, n * sizeof *c);
-        plain_row(n, pairs, a + i * lda, b, ldb, c + i * ldc);
+static void plain_product(struct nvdp__bf16_product p) {
+    for (size_t i = 0; i < p.m; i++) {
+        float *c = p.c + i * p.ldc;
+        if (!p.add) memset(c, 0, p.n * sizeof *c);
+        plain_row(p.n, (p.k + 1) / 2, p.a + i * p.lda, p.b, p.ldb, c);
     }
 }
 
@@ -58,20 +58,19 @@ static void plain_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp__bf16
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 /* `rows` and `wide` are constants where this is inlined: the sums stay in registers. */
-TARGET NVDP__INLINE void block(size_t rows, size_t wide, size_t pairs, bool add,
-                               const nvdp__bf16 *a, size_t lda, const uint32_t *b, size_t ldb,
-                               float *c, size_t ldc) {
+TARGET NVDP__INLINE void block(size_t rows, size_t wide, struct nvdp__bf16_product p) {
     __m512 sum[6][WIDE];
+    size_t pairs = (p.k + 1) / 2;
     for (size_t r = 0; r < rows; r++)
         for (size_t w = 0; w < wide; w++)
-            sum[r][w] = add ? _mm512_loadu_ps(c + r * ldc + w * LANES) : _mm512_setzero_ps();
-    for (size_t p = 0; p < pairs; p++) {
+            sum[r][w] = p.add ? _mm512_loadu_ps(p.c + r * p.ldc + w * LANES) : _mm512_setzero_ps();
+    for (size_t l = 0; l < pairs; l++) {
         __m512bh from[WIDE];
         for (size_t w = 0; w < wide; w++)
-            from[w] = (__m512bh)_mm512_loadu_si512(b + p * ldb + w * LANES);
+            from[w] = (__m512bh)_mm512_loadu_si512(p.b + l * p.ldb + w * LANES);
         for (size_t r = 0; r < rows; r++) {
             int32_t pair;
-            memcpy(&pair, a + r * lda + 2 * p, sizeof pair);
+            memcpy(&pair, p.a + r * p.lda + 2 * l, sizeof pair);
             __m512bh both = (__m512bh)_mm512_set1_epi32(pair);
             for (size_t w = 0; w < wide; w++)
                 sum[r][w] = _mm512_dpbf16_ps(sum[r][w], both, from[w]);
@@ -79,34 +78,41 @@ TARGET NVDP__INLINE void block(size_t rows, size_t wide, size_t pairs, bool add,
     }
     for (size_t r = 0; r < rows; r++)
         for (size_t w = 0; w < wide; w++)
-            _mm512_storeu_ps(c + r * ldc + w * LANES, sum[r][w]);
+            _mm512_storeu_ps(p.c + r * p.ldc + w * LANES, sum[r][w]);
 }
 
-TARGET NVDP__INLINE void columns(size_t wide, size_t m, size_t pairs, bool add, const nvdp__bf16 *a,
-                                 size_t lda, const uint32_t *b, size_t ldb, float *c, size_t ldc) {
-    size_t i = 0;
-    for (; i + 6 <= m; i += 6)
-        block(6, wide, pairs, add, a + i * lda, lda, b, ldb, c + i * ldc, ldc);
-    if (i + 3 <= m) {
-        block(3, wide, pairs, add, a + i * lda, lda, b, ldb, c + i * ldc, ldc);
-        i += 3;
-    }
-    if (i + 2 == m)
-        block(2, wide, pairs, add, a + i * lda, lda, b, ldb, c + i * ldc, ldc);
-    else if (i + 1 == m)
-        block(1, wide, pairs, add, a + i * lda, lda, b, ldb, c + i * ldc, ldc);
+/* What is left of p after its first rows, or columns. */
+TARGET NVDP__INLINE struct nvdp__bf16_product below(struct nvdp__bf16_product p, size_t rows) {
+    p.m -= rows, p.a += rows * p.lda, p.c += rows * p.ldc;
+    return p;
 }
 
-TARGET static void fast_product(size_t m, size_t n, size_t pairs, bool add, const nvdp__bf16 *a,
-                                size_t lda, const uint32_t *b, size_t ldb, float *c, size_t ldc) {
-    size_t j = 0;
-    for (; j + WIDE * LANES <= n; j += WIDE * LANES)
-        columns(WIDE, m, pairs, add, a, lda, b + j, ldb, c + j, ldc);
-    if (j + 2 * LANES <= n) {
-        columns(2, m, pairs, add, a, lda, b + j, ldb, c + j, ldc);
-        j += 2 * LANES;
+TARGET NVDP__INLINE struct nvdp__bf16_product beside(struct nvdp__bf16_product p, size_t cols) {
+    p.n -= cols, p.b += cols, p.c += cols;
+    return p;
+}
+
+TARGET NVDP__INLINE void columns(size_t wide, struct nvdp__bf16_product p) {
+    for (; p.m >= 6; p = below(p, 6))
+        block(6, wide, p);
+    if (p.m >= 3) {
+        block(3, wide, p);
+        p = below(p, 3);
     }
-    if (j < n) columns(1, m, pairs, add, a, lda, b + j, ldb, c + j, ldc);
+    if (p.m == 2)
+        block(2, wide, p);
+    else if (p.m == 1)
+        block(1, wide, p);
+}
+
+TARGET static void fast_product(struct nvdp__bf16_product p) {
+    for (; p.n >= WIDE * LANES; p = beside(p, WIDE * LANES))
+        columns(WIDE, p);
+    if (p.n >= 2 * LANES) {
+        columns(2, p);
+        p = beside(p, 2 * LANES);
+    }
+    if (p.n > 0) columns(1, p);
 }
 
 /* 16 x 16 words; rows past `rows` count as 0. */
@@ -169,9 +175,8 @@ TARGET static void fast_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp
 
 /* ---- either ---- */
 
-void nvdp__bf16_product(bool plain, size_t m, size_t n, size_t k, bool add, const nvdp__bf16 *a,
-                        size_t lda, const uint32_t *b, size_t ldb, float *c, size_t ldc) {
-    (plain ? plain_product : fast_product)(m, n, (k + 1) / 2, add, a, lda, b, ldb, c, ldc);
+void nvdp__bf16_product(bool plain, struct nvdp__bf16_product p) {
+    (plain ? plain_product : fast_product)(p);
 }
 
 void nvdp__bf16_transpose(bool plain, size_t rows, size_t cols, const uint32_t *x, size_t ldy,

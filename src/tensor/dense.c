@@ -73,19 +73,18 @@ enum { ROWS = 4 };
 
 #endif
 
-void nvdp__small_product(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                         size_t a_col, const float *b, size_t ldb, float *c, size_t ldc) {
+void nvdp__small_product(struct nvdp__small_product p) {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx512f")) {
-        product_avx512(m, n, k, alpha, a, a_row, a_col, b, ldb, c, ldc);
+        product_avx512(p);
         return;
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        product_avx2(m, n, k, alpha, a, a_row, a_col, b, ldb, c, ldc);
+        product_avx2(p);
         return;
     }
 #endif
-    product_baseline(m, n, k, alpha, a, a_row, a_col, b, ldb, c, ldc);
+    product_baseline(p);
 }
 
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
@@ -225,7 +224,8 @@ static void panel_product(size_t rows, size_t in, size_t count, const float *x, 
     nvdp__small_transpose(count, in, w, in, stride, panel);
     for (size_t r = 0; r < rows; r += PANEL_ROWS) {
         size_t n = rows - r < PANEL_ROWS ? rows - r : PANEL_ROWS;
-        nvdp__small_product(n, stride, in, 1, x + r * in, in, 1, panel, stride, product, stride);
+        nvdp__small_product((struct nvdp__small_product){n, stride, in, 1, x + r * in, in, 1, panel,
+                                                         stride, product, stride});
         store(n, count, product, stride, b, y + r * ldy, ldy);
     }
 }

@@ -14,10 +14,19 @@ void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y);
  * and in row order (dense.c). */
 void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum);
 
-/* C[m,n] = alpha A B for small sizes, n a multiple of 16; A's element (i, l) lies at
- * a[i * a_row + l * a_col], so that A may be transposed; rows of B [k,n] and C are contiguous. */
-void nvdp__small_product(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                         size_t a_col, const float *b, size_t ldb, float *c, size_t ldc);
+/* C [m, n] = alpha A B for small sizes, n a multiple of 16. */
+struct nvdp__small_product {
+    size_t m, n, k;
+    float alpha;
+    const float *a;
+    size_t a_row,
+        a_col;      /* A's element (i, l) lies at a[i * a_row + l * a_col]: it may be transposed */
+    const float *b; /* [k, n] */
+    size_t ldb;     /* elements from row to row */
+    float *c;
+    size_t ldc;
+};
+void nvdp__small_product(struct nvdp__small_product p);
 /* y [cols, ldy] = x^T, x [rows, cols] with row stride `stride`; columns rows..ldy of y are zero. */
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
                            float *y);

@@ -46,10 +46,11 @@ static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
     float *c = test_floats(m * ldc, 1);
     double *want = expected(m, n, k, add, a, lda, b, ldb, c, ldc);
     float *plain = test_copy(m * ldc, c);
-    nvdp__bf16_product(true, m, n, k, add, a, lda, b, ldb, plain, ldc);
+    nvdp__bf16_product(true, (struct nvdp__bf16_product){m, n, k, add, a, lda, b, ldb, plain, ldc});
     test_close("plain c", m * ldc, plain, want, FLOAT_TOLERANCE);
     if (nvdp_bf16_missing() == NULL) {
-        nvdp__bf16_product(false, m, n, k, add, a, lda, b, ldb, c, ldc);
+        nvdp__bf16_product(false,
+                           (struct nvdp__bf16_product){m, n, k, add, a, lda, b, ldb, c, ldc});
         test_close("c", m * ldc, c, want, FLOAT_TOLERANCE);
     }
     test_free();

@@ -21,8 +21,7 @@ enum { ROWS = 4 };
 #include "tensor/small_product.inc"
 #endif
 
-typedef void product(size_t m, size_t n, size_t k, float alpha, const float *a, size_t a_row,
-                     size_t a_col, const float *b, size_t ldb, float *c, size_t ldc);
+typedef void product(struct nvdp__small_product p);
 
 static void check(product *call, size_t m, size_t n, size_t k, bool transposed) {
     size_t lda = (transposed ? m : k) + 3;
@@ -35,7 +34,8 @@ static void check(product *call, size_t m, size_t n, size_t k, bool transposed) 
     double *want = test_widen(m * ldc, c); /* between rows nothing is written */
     ref64_gemm(transposed, false, m, n, k, 0.25, test_widen(na, a), lda, test_widen(k * ldb, b),
                ldb, 0, want, ldc);
-    call(m, n, k, 0.25f, a, transposed ? 1 : lda, transposed ? lda : 1, b, ldb, c, ldc);
+    call((struct nvdp__small_product){m, n, k, 0.25f, a, transposed ? 1 : lda, transposed ? lda : 1,
+                                      b, ldb, c, ldc});
     test_close("product", m * ldc, c, want, FLOAT_TOLERANCE);
     test_free();
 }
