@@ -286,7 +286,7 @@ static struct nvdp__norm norm_of(const struct nvdp__block *block, const struct n
 }
 
 static enum nvdp__act act_of(const struct nvdp__block *block) {
-    return block->act == NVDP_GELU_NEW ? NVDP__ACT_GELU_NEW : NVDP__ACT_GELU;
+    return block->act == NVDP_ACTIVATION_GELU_NEW ? NVDP__ACT_GELU_NEW : NVDP__ACT_GELU;
 }
 
 static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,

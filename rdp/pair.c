@@ -297,7 +297,7 @@ struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summ
 
 nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all,
                               const char *what) {
-    if (!nvdp__cancelled(meter->ctx)) return NVDP_OK;
+    if (!nvdp_context_cancelled(meter->ctx)) return NVDP_OK;
     nvdp__meter_end(meter);
     return nvdp__fail(meter->ctx, NVDP_ERR_CANCELLED, "pairs: cancelled after %zu of %zu %s", done,
                       all, what);

@@ -195,7 +195,7 @@ static nvdp_status draw_figures(struct nvdp_context *ctx, struct nvdp_report *re
     for (size_t i = 0; i < figures->count; i++) {
         const struct nvdp__figure *figure = &figures->item[i];
         bool draw = report->figures && report->figure_notice == NULL;
-        if (nvdp__cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
+        if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
         NVDP_RETURN_IF_FAILED(
             nvdp__draw(ctx, draw ? report->gnuplot : NULL, folder, figure, &report->figure_notice));
         if (draw && report->figure_notice == NULL)

@@ -23,9 +23,6 @@ nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, cons
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define nvdp__cancelled nvdp_context_cancelled
-#define nvdp__cancel_callback nvdp_context_get_cancel
-
 /* Returns from the calling function on failure; for functions with nothing to release. */
 #define NVDP_RETURN_IF_FAILED(expr)                                                                \
     do {                                                                                           \
@@ -91,15 +88,5 @@ void nvdp__meter_begin(struct nvdp__meter *meter, struct nvdp_context *ctx, cons
 void nvdp__meter_update(struct nvdp__meter *meter, uint64_t done, double work,
                         const char *rate_unit, double loss);
 void nvdp__meter_end(struct nvdp__meter *meter);
-
-/* Until every file has the scoped names. */
-#define NVDP_F64 NVDP_DTYPE_F64
-#define NVDP_F32 NVDP_DTYPE_F32
-#define NVDP_F16 NVDP_DTYPE_F16
-#define NVDP_BF16 NVDP_DTYPE_BF16
-#define NVDP_I64 NVDP_DTYPE_I64
-#define NVDP_I32 NVDP_DTYPE_I32
-#define NVDP_GELU NVDP_ACTIVATION_GELU
-#define NVDP_GELU_NEW NVDP_ACTIVATION_GELU_NEW
 
 #endif

@@ -156,7 +156,7 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
     nvdp__meter_begin(&meter, store->ctx, "prefix", "text", 0, dataset->count);
     for (size_t first = 0; first < dataset->count; first += batch->texts) {
         size_t left = dataset->count - first;
-        if (nvdp__cancelled(store->ctx))
+        if (nvdp_context_cancelled(store->ctx))
             return nvdp__fail(store->ctx, NVDP_ERR_CANCELLED,
                               "interrupted while the frozen layers' states were computed");
         nvdp__batch_fill(batch, dataset, NULL, first,
@@ -262,7 +262,7 @@ static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
         if (waits == 0)
             nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that makes %s",
                       store->path);
-        if (nvdp__cancelled(store->ctx))
+        if (nvdp_context_cancelled(store->ctx))
             NVDP_TRY(nvdp__fail(store->ctx, NVDP_ERR_CANCELLED, "interrupted while waiting for %s",
                                 store->path));
         nanosleep(&(struct timespec){.tv_nsec = WAIT_NANOSECONDS}, NULL);

@@ -90,12 +90,12 @@ static void add_positions(struct nvdp__positions *p, const struct nvdp__batcher 
 static nvdp_status write_positions(struct nvdp_context *ctx, const struct nvdp__positions *p,
                                    const char *path) {
     const struct nvdp_tensor_source tensors[] = {
-        {"offset", NVDP_I64, 1, {p->windows + 1}, p->offset},
-        {"input_ids", NVDP_I32, 1, {p->tokens}, p->id},
-        {"row", NVDP_I64, 1, {p->masked}, p->row},
-        {"label", NVDP_I32, 1, {p->masked}, p->label},
-        {"predicted", NVDP_I32, 1, {p->masked}, p->best},
-        {"nll", NVDP_F64, 1, {p->masked}, p->nll},
+        {"offset", NVDP_DTYPE_I64, 1, {p->windows + 1}, p->offset},
+        {"input_ids", NVDP_DTYPE_I32, 1, {p->tokens}, p->id},
+        {"row", NVDP_DTYPE_I64, 1, {p->masked}, p->row},
+        {"label", NVDP_DTYPE_I32, 1, {p->masked}, p->label},
+        {"predicted", NVDP_DTYPE_I32, 1, {p->masked}, p->best},
+        {"nll", NVDP_DTYPE_F64, 1, {p->masked}, p->nll},
     };
     static const char *const metadata[] = {"nvdp_format", "mlm-positions/1", "unit", "nats", NULL};
     return nvdp_safetensors_write(ctx, path, sizeof tensors / sizeof tensors[0], tensors, metadata);
@@ -133,7 +133,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
         right += losses.right;
         if (positions != NULL) add_positions(positions, &e->batcher, model->nll, model->best);
         nvdp__meter_update(&meter, first + n, (double)sum.tokens, "tok", NAN);
-        if (nvdp__cancelled(e->ctx))
+        if (nvdp_context_cancelled(e->ctx))
             return nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted while evaluating");
     }
     nvdp__meter_end(&meter);

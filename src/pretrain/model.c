@@ -143,7 +143,8 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
 /* ---- the masked-LM head ---- */
 
 static enum nvdp__act activation(const struct nvdp__pretrain_model *model) {
-    return model->bert.config.hidden_act == NVDP_GELU ? NVDP__ACT_GELU : NVDP__ACT_GELU_NEW;
+    return model->bert.config.hidden_act == NVDP_ACTIVATION_GELU ? NVDP__ACT_GELU
+                                                                 : NVDP__ACT_GELU_NEW;
 }
 
 static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {

@@ -30,9 +30,9 @@ static const char *const precisions[] = {
 /* Of the weights that are written: on the command line, and in files. */
 static const char *const dtypes[] = {
     [NVDP__WEIGHTS_F32] = "f32", [NVDP__WEIGHTS_F16] = "f16", [NVDP__WEIGHTS_BF16] = "bf16", NULL};
-static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_F32,
-                                           [NVDP__WEIGHTS_F16] = NVDP_F16,
-                                           [NVDP__WEIGHTS_BF16] = NVDP_BF16};
+static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
+                                           [NVDP__WEIGHTS_F16] = NVDP_DTYPE_F16,
+                                           [NVDP__WEIGHTS_BF16] = NVDP_DTYPE_BF16};
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__pretrain_options, member)
 /* Lists of files, and what says how one call works, are written to files by hand or not at all. */

@@ -214,7 +214,7 @@ static nvdp_status write_vocabulary(const struct pretrainer *t) {
 /* ---- the model ---- */
 
 static const char *dtype_of_torch(enum nvdp_dtype dtype) {
-    return dtype == NVDP_F16 ? "float16" : dtype == NVDP_BF16 ? "bfloat16" : "float32";
+    return dtype == NVDP_DTYPE_F16 ? "float16" : dtype == NVDP_DTYPE_BF16 ? "bfloat16" : "float32";
 }
 
 static const char *base_name(const char *path) {
@@ -677,7 +677,7 @@ static bool is_due(const struct pretrainer *t, size_t every) {
 static nvdp_status pause_point(struct pretrainer *t) {
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
     if (is_due(t, t->config.save_every)) NVDP_RETURN_IF_FAILED(save_model(t));
-    if (nvdp__cancelled(t->ctx)) return save_and_stop(t);
+    if (nvdp_context_cancelled(t->ctx)) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
     return state_save(t);
 }

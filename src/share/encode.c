@@ -497,7 +497,7 @@ static nvdp_status encode_all(struct encode *encode) {
     for (size_t first = 0; first < data->count; first += encode->options->batch) {
         size_t left = data->count - first;
         size_t n = left < encode->options->batch ? left : encode->options->batch;
-        if (nvdp__cancelled(encode->ctx))
+        if (nvdp_context_cancelled(encode->ctx))
             return nvdp__fail(encode->ctx, NVDP_ERR_CANCELLED, "encode: cancelled");
         nvdp__batch_fill(encode->batch, data, NULL, first, n);
         NVDP_RETURN_IF_FAILED(forward(encode));

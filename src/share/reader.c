@@ -23,7 +23,8 @@ enum {
 };
 static const size_t LABEL_FILE_LIMIT = (size_t)1 << 30;
 static const double INITIAL_SD = 0.02;
-static const char *const act_name[] = {[NVDP_GELU] = "gelu", [NVDP_GELU_NEW] = "gelu_new"};
+static const char *const act_name[] = {
+    [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
 
 /* --- life --- */
 
@@ -287,7 +288,8 @@ static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const 
     }
     shape->kappa = (int)kappa;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "hidden_act", "gelu", &act));
-    shape->act = strcmp(act, act_name[NVDP_GELU_NEW]) == 0 ? NVDP_GELU_NEW : NVDP_GELU;
+    shape->act = strcmp(act, act_name[NVDP_ACTIVATION_GELU_NEW]) == 0 ? NVDP_ACTIVATION_GELU_NEW
+                                                                      : NVDP_ACTIVATION_GELU;
     if (strcmp(act, act_name[shape->act]) != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: 'hidden_act': expected gelu or gelu_new, found '%s'", path, act);

@@ -302,7 +302,7 @@ static nvdp_status create_reader(struct reuse *reuse) {
         .heads = options->heads > 0 ? options->heads : automatic_heads(dim),
         .inner = 4 * dim > LEAST_INNER ? 4 * dim : LEAST_INNER,
         .outputs = reuse->labels.classes,
-        .act = NVDP_GELU,
+        .act = NVDP_ACTIVATION_GELU,
         .eps = 1e-12,
         .pool = pool,
         .kappa = file->shape.kappa,
@@ -363,7 +363,7 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
     for (size_t first = 0; first < texts->count; first += reuse->batch) {
         size_t left = texts->count - first;
         size_t n = left < reuse->batch ? left : reuse->batch;
-        if (nvdp__cancelled(reuse->ctx))
+        if (nvdp_context_cancelled(reuse->ctx))
             return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
         for (size_t i = 0; i < n; i++) {
             reuse->samples[i] = texts->row[first + i] * texts->file->shape.samples + s;
@@ -437,7 +437,7 @@ static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp_
     nvdp__epoch_order(reuse->options->seed, epoch, count, reuse->order);
     for (size_t first = 0; first < count; first += reuse->batch) {
         size_t n = count - first < reuse->batch ? count - first : reuse->batch;
-        if (nvdp__cancelled(reuse->ctx))
+        if (nvdp_context_cancelled(reuse->ctx))
             return nvdp__fail(reuse->ctx, NVDP_ERR_CANCELLED, "reuse: cancelled");
         NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));
         (*number)++;

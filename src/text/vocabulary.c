@@ -203,7 +203,7 @@ nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
         NVDP_TRY(count_line(counts, &words, &line));
         if (lines % LINES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, lines, (double)nvdp__plain_text_bytes(plain) / 1e6, "MB", NAN);
-        if (nvdp__cancelled(ctx))
+        if (nvdp_context_cancelled(ctx))
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted while words were counted"));
     }
     nvdp__meter_end(&meter);
@@ -421,7 +421,7 @@ static nvdp_status merge_all(struct trainer *t) {
         NVDP_RETURN_IF_FAILED(merge_pair(t, best));
         if (merges % MERGES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, t->pieces.count, (double)merges, "piece", NAN);
-        if (nvdp__cancelled(t->ctx))
+        if (nvdp_context_cancelled(t->ctx))
             return nvdp__fail(t->ctx, NVDP_ERR_CANCELLED,
                               "interrupted while the vocabulary was trained");
     }

@@ -42,9 +42,9 @@ nvdp_status nvdp__state_file_write(const char *path, json_t *object,
     json_decref(object);
     if (text == NULL) return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     const struct nvdp_tensor_source tensors[] = {
-        {"parameters", NVDP_F32, 1, {params->total}, params->value},
-        {"first_moment", NVDP_F32, 1, {params->total}, optimizer->m},
-        {"second_moment", NVDP_F32, 1, {params->total}, optimizer->v},
+        {"parameters", NVDP_DTYPE_F32, 1, {params->total}, params->value},
+        {"first_moment", NVDP_DTYPE_F32, 1, {params->total}, optimizer->m},
+        {"second_moment", NVDP_DTYPE_F32, 1, {params->total}, optimizer->v},
     };
     const char *const metadata[] = {"format", "nvdp-state", "state", text, NULL};
     nvdp_status status = nvdp_safetensors_write(params->ctx, path, 3, tensors, metadata);
@@ -55,7 +55,7 @@ nvdp_status nvdp__state_file_write(const char *path, json_t *object,
 static nvdp_status read_vector(const char *path, const struct nvdp_safetensors *file,
                                const char *name, const struct nvdp__params *params, float *to) {
     const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
-    if (info == NULL || info->dtype != NVDP_F32 || info->count != params->total) {
+    if (info == NULL || info->dtype != NVDP_DTYPE_F32 || info->count != params->total) {
         return nvdp__fail(params->ctx, NVDP_ERR_INPUT,
                           "%s: tensor '%s': expected %zu F32 values, found %zu", path, name,
                           params->total, info == NULL ? (size_t)0 : info->count);

@@ -240,7 +240,7 @@ static nvdp_status save_and_stop(struct nvdp__trainer *t) {
 
 /* Between steps: save when it is due, stop when asked. */
 static nvdp_status pause_point(struct nvdp__trainer *t) {
-    if (nvdp__cancelled(t->ctx)) return save_and_stop(t);
+    if (nvdp_context_cancelled(t->ctx)) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
     return save_state(t);
 }

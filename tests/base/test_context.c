@@ -93,10 +93,10 @@ Test(context, log_and_cancel_pass_through_callbacks) {
     nvdp__log(ctx, NVDP_LOG_WARNING, "tensor %s", "w");
     cr_assert_str_eq(seen, "3 tensor w");
     nvdp__log(NULL, NVDP_LOG_WARNING, "to nobody");
-    cr_assert(!nvdp__cancelled(ctx));
-    cr_assert(!nvdp__cancelled(NULL));
+    cr_assert(!nvdp_context_cancelled(ctx));
+    cr_assert(!nvdp_context_cancelled(NULL));
     nvdp_context_set_cancel(ctx, say_yes, NULL);
-    cr_assert(nvdp__cancelled(ctx));
+    cr_assert(nvdp_context_cancelled(ctx));
     nvdp_context_free(ctx);
 }
 

@@ -41,7 +41,7 @@ struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hid
                                               .num_attention_heads = heads,
                                               .intermediate_size = inner,
                                               .layer_norm_eps = 1e-12,
-                                              .hidden_act = NVDP_GELU};
+                                              .hidden_act = NVDP_ACTIVATION_GELU};
     struct nvdp__bert *bert = malloc(sizeof *bert);
     *bert = f.bert;
     nvdp__params_init(&f.params, f.ctx);

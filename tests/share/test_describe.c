@@ -75,8 +75,8 @@ Test(describe, safetensors) {
     struct nvdp_context *ctx = support_context();
     static const float data[6] = {1, 2, 3, 4, 5, 6};
     const struct nvdp_tensor_source tensors[] = {
-        {.name = "a.weight", .dtype = NVDP_BF16, .rank = 2, .shape = {2, 3}, .data = data},
-        {.name = "b", .dtype = NVDP_F32, .rank = 0, .data = data}};
+        {.name = "a.weight", .dtype = NVDP_DTYPE_BF16, .rank = 2, .shape = {2, 3}, .data = data},
+        {.name = "b", .dtype = NVDP_DTYPE_F32, .rank = 0, .data = data}};
     const char *path = support_scratch_path("weights.bin"); /* the bytes tell, not the name */
     cr_assert_eq(nvdp_safetensors_write(ctx, path, 2, tensors, NULL), NVDP_OK);
     json_t *object = object_of(ctx, path);
