@@ -77,8 +77,8 @@ INLINE void philox_lanes(int count, const uint32_t counter[4], const uint32_t ke
     }
 }
 
-CLONES void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
-                             uint32_t *words) {
+CLONES static void philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
+                              uint32_t *words) {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES) {
         philox_lanes(LANES, counter, key, i, words + 4 * i);
@@ -192,12 +192,23 @@ INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *
     }
 }
 
-CLONES NO_CONTRACTION void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
+CLONES NO_CONTRACTION static void box_muller(size_t pairs, const uint32_t *words, double *out) {
     size_t i = 0;
     for (; i + LANES <= pairs; i += LANES) {
         box_muller_lanes(LANES, words + 4 * i, out + 2 * i);
     }
     if (i < pairs) box_muller_lanes((int)(pairs - i), words + 4 * i, out + 2 * i);
+}
+
+/* Versions per instruction set of a function that other files see would be exported: these stand
+ * before them. */
+void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
+                      uint32_t *words) {
+    philox_run(counter, key, count, words);
+}
+
+void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
+    box_muller(pairs, words, out);
 }
 
 /* --- streams --- */
@@ -251,7 +262,7 @@ static void philox_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *
         uint64_t left = ((UINT64_C(1) << 32) - (uint32_t)first) / PHILOX_BLOCKS;
         size_t now = blocks < left ? blocks : (size_t)left;
         stream->counter[0] = (uint32_t)first;
-        nvdp__philox_run(stream->counter, halves, now * PHILOX_BLOCKS, words);
+        philox_run(stream->counter, halves, now * PHILOX_BLOCKS, words);
         stream->block += now;
         words += now * BLOCK_WORDS;
         blocks -= now;
@@ -317,7 +328,7 @@ double nvdp__stream_normal(struct nvdp__stream *stream) {
     uint32_t words[4];
     double pair[2];
     take_words(stream, 4, words);
-    nvdp__box_muller(1, words, pair);
+    box_muller(1, words, pair);
     return pair[0];
 }
 
@@ -327,7 +338,7 @@ static size_t some_normals(struct nvdp__stream *stream, size_t left, double *out
     size_t pairs = left / 2 + left % 2;
     if (pairs > CHUNK_PAIRS) pairs = CHUNK_PAIRS;
     take_words(stream, 4 * pairs, words);
-    nvdp__box_muller(pairs, words, out);
+    box_muller(pairs, words, out);
     return left < 2 * pairs ? left : 2 * pairs;
 }
 
