@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo notebooks test check docs long install install-deps clean help
+.PHONY: all demo notebooks test check docs map long install install-deps clean help
 
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
@@ -28,6 +28,9 @@ check: ## everything a change must pass beyond `make test`: sanitizers, both com
 docs: ## the public headers as pages: build/docs/html/index.html
 	@scripts/install-deps.sh --docs
 	@scripts/docs.sh
+
+map: ## draw docs/figures/map.svg, a text's way through the modules, from the code as it runs (needs graphviz, python3)
+	@scripts/map.sh docs/figures/map.svg
 
 long: ## hours: fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
 	@scripts/install-deps.sh --check

@@ -1,0 +1,26 @@
+#!/bin/sh
+# map.sh OUT.svg: draws a text's way through the modules from the code as it runs: the library is compiled so that it
+# records every call, one epoch of training is run, and the calls between files become the figure.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:?where the figure goes}
+build=build/map
+mkdir -p $build
+cc -O1 -fPIC -DROOT=nvdp_train -c scripts/map/trace.c -o $build/whole.o
+cc -O1 -fPIC -DROOT=nvdp__train_step -c scripts/map/trace.c -o $build/step.o
+
+# trace NAME: a program that records what happens inside the function NAME stands for, and one run of it.
+trace() {
+    cmake -S . -B "$build/$1" -G Ninja -DCMAKE_BUILD_TYPE=None -DNVDP_BUILD_TESTS=OFF -DNVDP_BUILD_EXAMPLES=ON \
+        -DCMAKE_C_FLAGS="-O1 -g -fno-inline -fno-ipa-icf -fno-partial-inlining -finstrument-functions" \
+        -DCMAKE_EXE_LINKER_FLAGS="$PWD/$build/$1.o" -DCMAKE_SHARED_LINKER_FLAGS="$PWD/$build/$1.o" >"$build/$1.log"
+    cmake --build "$build/$1" --target nvdp nvdp_demo >>"$build/$1.log"
+    rm -rf "$build/data" "$build/run"
+    "$build/$1/nvdp-demo" data "$build/data" >/dev/null
+    NVDP_TRACE="$build/$1.trace" "$build/$1/nvdp" train --task sst2 --data "$build/data/sentiment" \
+        --model models/compact --method nvdp --regularizer kl --lambda 1e-2 --clip-mu 4 --batch 16 --max-length 16 \
+        --limit-train 64 --epochs 1 --eval-draws 1 --threads 1 --no-cache --quiet --out "$build/run" >/dev/null
+}
+trace step
+trace whole
+python3 scripts/map/draw.py $build/step.trace $build/whole.trace "$out"
