@@ -29,7 +29,8 @@ docs: ## the public headers as pages: build/docs/html/index.html
 	@scripts/install-deps.sh --docs
 	@scripts/docs.sh
 
-map: ## draw docs/figures/map.svg, a text's way through the modules, from the code as it runs (needs graphviz, python3)
+map: ## draw docs/figures/map.svg, a text's way through the modules, from the code as it runs
+	@scripts/install-deps.sh --docs
 	@scripts/map.sh docs/figures/map.svg
 
 long: ## hours: fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # install-deps.sh [--check|--docs]: installs the packages that building and testing need, on Debian and Ubuntu; with
-# --check also those of `make check`, with --docs that of `make docs` alone.  Does nothing, and asks for no rights, where
+# --check also those of `make check`, with --docs those of `make docs` and `make map` alone.  Does nothing, and asks for no rights, where
 # all are there.
 set -eu
 packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgsl-dev libhdf5-dev libsodium-dev
@@ -8,7 +8,7 @@ packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgs
     python3-h5py python3-numpy python3-matplotlib python3-nbconvert python3-ipykernel"
 case ${1:-} in
 '') ;;
---docs) packages=doxygen ;;
+--docs) packages="doxygen graphviz python3" ;;
 --check) packages="$packages doxygen clang clang-format clang-tidy libclang-rt-dev libomp-dev git" ;;
 *)
     echo "usage: install-deps.sh [--check|--docs]" >&2
