@@ -70,7 +70,7 @@ def figure(calls):
     between = {}
     for a, b, n in calls:
         pair = module(a[1]), module(b[1])
-        if pair[0] != pair[1] and "cli" not in pair and pair[1] != "base":  # base is below everything
+        if pair[0] != pair[1] and "cli" not in pair and "base" not in pair:  # base is below everything
             between[pair] = between.get(pair, 0) + n
     yield "digraph map {"
     yield '  graph [rankdir=TB, nodesep=0.5, ranksep=0.55]; node [shape=plain, fontname="sans-serif", fontsize=11];'
@@ -93,6 +93,7 @@ def figure(calls):
         yield "  {rank=same; " + "; ".join(here) + "}" if here else ""
     for number, ((a, b), n) in enumerate(between.items(), 1):
         yield f'  {a} -> {b} [label="{number}"];'
+    yield "  tensor -> base [style=invis];"
     yield "}"
 
 
