@@ -91,7 +91,7 @@ void nvdp__norm_forward(const struct nvdp__device *dev, const struct nvdp__norm 
         const float *other = residual.data != NULL ? (const float *)residual.data + at : NULL;
         float *to = sum.data != NULL ? (float *)sum.data + at : NULL;
         float *normal = (float *)y.data + at;
-        if (drops) {
+        if (drops && to != NULL) {
             drop_row(nvdp__dropout_key(&norm->dropout, r), threshold, scale, dim, from, to);
             from = to;
         }

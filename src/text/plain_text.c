@@ -131,8 +131,9 @@ static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_l
         plain->in.begins = true;
         return true;
     }
+    static const char blanks[] = " \t\r\f\v";
     for (size_t i = 0; i < line->size; i++) {
-        if (memchr(" \t\r\f\v", line->text[i], 5) == NULL) return false;
+        if (memchr(blanks, line->text[i], sizeof blanks - 1) == NULL) return false;
     }
     if (!plain->in.in_doc) plain->in.begins = true;
     return true;
