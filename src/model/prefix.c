@@ -447,7 +447,7 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
     nvdp_status status = open_store(prefix, path, dataset, batch);
     if (prefix->store != NULL && prefix->store->fd >= 0)
         nvdp__log(ctx, NVDP_LOG_INFO, "states of %zu texts after %zu frozen layers: %s, %.2f GiB",
-                  dataset->count, prefix->layers, path,
+                  dataset->count, prefix->layers, prefix->store->path,
                   (double)store_bytes(dataset, prefix->store->width) / (1 << 30));
     if (prefix->store == NULL || prefix->store->fd >= 0) return status;
     store_close(prefix->store); /* states are computed */
