@@ -314,13 +314,14 @@ static int by_place(const void *a, const void *b) {
 /* --- statistics --- */
 
 /* Of the double at `offset` of each run; runs without one are left out. */
-static struct nvdp__stat over_seeds(const struct nvdp__group *group, double *room, size_t offset) {
+static struct nvdp__stat over_seeds(const struct nvdp__group *group, double *scratch,
+                                    size_t offset) {
     size_t n = 0;
     for (size_t i = 0; i < group->runs; i++) {
         double value = *(const double *)((const char *)group->run[i] + offset);
-        if (!isnan(value)) room[n++] = value;
+        if (!isnan(value)) scratch[n++] = value;
     }
-    return nvdp__stat_of(n, room);
+    return nvdp__stat_of(n, scratch);
 }
 
 /* The test score has no say in this. */
@@ -334,14 +335,14 @@ static const struct nvdp__report_run *best_run(const struct nvdp__group *group) 
     return best;
 }
 
-static void summarize(struct nvdp__group *group, double *room) {
+static void summarize(struct nvdp__group *group, double *scratch) {
     for (int k = 0; k < NVDP__REPORT_METRICS; k++) {
-        group->score[k] = over_seeds(group, room, offsetof(struct nvdp__report_run, score[k]));
+        group->score[k] = over_seeds(group, scratch, offsetof(struct nvdp__report_run, score[k]));
     }
-    group->validation = over_seeds(group, room, offsetof(struct nvdp__report_run, validation));
+    group->validation = over_seeds(group, scratch, offsetof(struct nvdp__report_run, validation));
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         group->quantity[k] =
-            over_seeds(group, room, offsetof(struct nvdp__report_run, quantity[k]));
+            over_seeds(group, scratch, offsetof(struct nvdp__report_run, quantity[k]));
     }
     group->best = best_run(group);
 }
@@ -373,16 +374,16 @@ const struct nvdp__group *nvdp__selected(const struct nvdp_report *report, size_
 
 nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *report) {
     nvdp_status status = NVDP_OK;
-    double *room = nvdp__calloc(ctx, report->runs, sizeof *room);
+    double *scratch = nvdp__calloc(ctx, report->runs, sizeof *scratch);
     char **label = nvdp__calloc(ctx, report->runs, sizeof *label);
-    if (room == NULL || label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (scratch == NULL || label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(make_labels(ctx, report, label));
     NVDP_TRY(list_tasks(ctx, report));
     NVDP_TRY(list_families(ctx, report, label));
     NVDP_TRY(make_groups(ctx, report, label));
     qsort(report->group, report->groups, sizeof *report->group, by_place);
     for (size_t i = 0; i < report->groups; i++) {
-        summarize(&report->group[i], room);
+        summarize(&report->group[i], scratch);
     }
     select_lambdas(report);
 cleanup:
@@ -390,6 +391,6 @@ cleanup:
         free(label[i]);
     }
     free(label);
-    free(room);
+    free(scratch);
     return status;
 }

@@ -89,7 +89,7 @@ static nvdp_status adjust(struct nvdp_context *ctx, struct nvdp__comparison *lis
     return NVDP_OK;
 }
 
-static size_t compare_task(const struct nvdp_report *report, size_t task, double *room,
+static size_t compare_task(const struct nvdp_report *report, size_t task, double *scratch,
                            struct nvdp__comparison *list) {
     size_t count = 0;
     for (size_t a = 0; a < report->families; a++) {
@@ -97,9 +97,9 @@ static size_t compare_task(const struct nvdp_report *report, size_t task, double
         for (size_t b = a + 1; first != NULL && b < report->families; b++) {
             const struct nvdp__group *second = nvdp__selected(report, task, b);
             if (second == NULL) continue;
-            size_t n = common_seeds(first, second, room, room + report->runs);
+            size_t n = common_seeds(first, second, scratch, scratch + report->runs);
             if (n < 2) continue;
-            struct nvdp__paired pair = nvdp__paired_t(n, room, room + report->runs);
+            struct nvdp__paired pair = nvdp__paired_t(n, scratch, scratch + report->runs);
             list[count++] = (struct nvdp__comparison){.task = task,
                                                       .a = a,
                                                       .b = b,
@@ -119,11 +119,11 @@ nvdp_status nvdp__compare(struct nvdp_context *ctx, const struct nvdp_report *re
     nvdp_status status = NVDP_OK;
     size_t most = report->tasks * report->families * report->families / 2;
     size_t made = 0;
-    double *room = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *room);
+    double *scratch = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *scratch);
     struct nvdp__comparison *list = nvdp__calloc(ctx, most + 1, sizeof *list);
-    if (room == NULL || list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (scratch == NULL || list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t task = 0; task < report->tasks; task++) {
-        size_t more = compare_task(report, task, room, list + made);
+        size_t more = compare_task(report, task, scratch, list + made);
         NVDP_TRY(adjust(ctx, list + made, more));
         made += more;
     }
@@ -132,6 +132,6 @@ nvdp_status nvdp__compare(struct nvdp_context *ctx, const struct nvdp_report *re
     list = NULL;
 cleanup:
     free(list);
-    free(room);
+    free(scratch);
     return status;
 }

@@ -62,11 +62,11 @@ nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__
     optimizer->v = nvdp__calloc(ctx, params->total, sizeof *optimizer->v);
     if (optimizer->m == NULL || optimizer->v == NULL) goto cleanup;
     NVDP_TRY(make_spans(optimizer, ctx, params));
-    size_t room = nvdp__muon_scratch(optimizer->matrices, optimizer->matrix);
+    size_t scratch = nvdp__muon_scratch(optimizer->matrices, optimizer->matrix);
     optimizer->part = nvdp__calloc(ctx, optimizer->spans, sizeof *optimizer->part);
-    optimizer->room =
-        nvdp__calloc(ctx, room * (size_t)nvdp_context_threads(ctx) + 1, sizeof(float));
-    if (optimizer->part != NULL && optimizer->room != NULL) return NVDP_OK;
+    optimizer->scratch =
+        nvdp__calloc(ctx, scratch * (size_t)nvdp_context_threads(ctx) + 1, sizeof(float));
+    if (optimizer->part != NULL && optimizer->scratch != NULL) return NVDP_OK;
     status = NVDP_ERR_MEMORY;
 cleanup:
     nvdp__optimizer_release(optimizer);
@@ -80,14 +80,14 @@ void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->span);
     free(optimizer->part);
     free(optimizer->matrix);
-    free(optimizer->room);
+    free(optimizer->scratch);
     optimizer->m = NULL;
     optimizer->v = NULL;
     optimizer->anchor = NULL;
     optimizer->span = NULL;
     optimizer->part = NULL;
     optimizer->matrix = NULL;
-    optimizer->room = NULL;
+    optimizer->scratch = NULL;
     optimizer->capacity = 0;
     optimizer->matrix_capacity = 0;
 }
@@ -149,7 +149,7 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
                               .momentum = optimizer->momentum,
                               .weight_decay = step.weight_decay,
                               .grad_scale = step.grad_scale};
-    nvdp__muon_step(dev, &muon, optimizer->matrices, optimizer->matrix, optimizer->room,
+    nvdp__muon_step(dev, &muon, optimizer->matrices, optimizer->matrix, optimizer->scratch,
                     params->grad, optimizer->m, params->value);
     nvdp__weights_changed(dev);
     *norm = length;

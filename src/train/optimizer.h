@@ -21,7 +21,7 @@ struct nvdp__optimizer {
     size_t spans, capacity;
     struct nvdp__matrix *matrix; /* Muon's */
     size_t matrices, matrix_capacity;
-    float *room;
+    float *scratch;
     size_t first_row, rows; /* spans of the tracked table; rows 0: none */
 };
 
