@@ -173,6 +173,7 @@ Test(reuse, is_as_good_as_the_sender) {
     cr_assert_gt(sender, 0.9);
     cr_assert_gt(result.scores.mean[0], sender - 0.02, "sender %g, reader %g", sender,
                  result.scores.mean[0]);
+    nvdp_config_free(bench.config);
     nvdp_context_free(ctx);
 }
 
