@@ -12,15 +12,15 @@ nvdp=$build/nvdp
 demo=$build/nvdp-demo
 start=$(date +%s)
 
-# A size's training: steps of 32 texts of all runs together.  Two runs go on at a time; evaluation, sharing and readers take a third more.
+# A size's training: steps of 32 texts of all runs together.  Two runs go on at a time; that they share the memory, evaluation, sharing and readers double it.
 steps_of() { case $1 in small) echo 430 ;; standard) echo 900 ;; *) echo 1360 ;; esac; }
 if [ -z "$size" ]; then
     step=$("$nvdp" bench train --model "$model" --method nvdp --batch 32 --length 24 --steps 5 --threads 1 --json --quiet |
         sed -n 's/.*"min": *\([0-9.e+-]*\).*/\1/p')
     cores=$(($(nproc) < 2 ? 1 : 2))
-    seconds() { awk -v s="$step" -v n="$(steps_of "$1")" -v c="$cores" 'BEGIN { printf "%.0f", s * n / c * 4 / 3 }'; }
+    seconds() { awk -v s="$step" -v n="$(steps_of "$1")" -v c="$cores" 'BEGIN { printf "%.0f", s * n / c * 2 }'; }
     size=standard
-    [ "$(seconds standard)" -le 150 ] || size=small
+    [ "$(seconds standard)" -le 180 ] || size=small
     printf '== a step takes %.2f s on this machine: the %s demo, about %d s (standard %d s; run.sh BUILD_DIR OUT_DIR small|standard|large to choose)\n' \
         "$step" "$size" "$(seconds "$size")" "$(seconds standard)"
 fi
