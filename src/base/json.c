@@ -7,6 +7,32 @@
 #include <time.h>
 
 enum { JSON_LIMIT = 1 << 28, QUOTE_SIZE = 64, INDENT = 2, DIGITS = 17 };
+static const double EXACT = 9007199254740992; /* 2^53: below it every whole number has its double */
+
+/* Reals that are whole numbers become integers again. */
+static json_t *with_integers(json_t *value) {
+    const char *key;
+    json_t *item;
+    size_t i;
+    void *next;
+    json_object_foreach_safe(value, next, key, item)
+        json_object_set_new(value, key, with_integers(json_incref(item)));
+    json_array_foreach(value, i, item)
+        json_array_set_new(value, i, with_integers(json_incref(item)));
+    double real = json_real_value(value);
+    if (!json_is_real(value) || !(fabs(real) < EXACT) || real != trunc(real)) return value;
+    json_decref(value);
+    return json_integer((json_int_t)real);
+}
+
+/* Integers beyond 64 bits become reals: tokenizers that know no limit write model_max_length as
+ * 10^30. */
+static json_t *parse(const char *bytes, size_t count, json_error_t *error) {
+    json_t *value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, error);
+    if (value != NULL || json_error_code(error) != json_error_numeric_overflow) return value;
+    value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, error);
+    return value != NULL ? with_integers(value) : NULL;
+}
 
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
     nvdp_status status = NVDP_OK;
@@ -15,7 +41,7 @@ nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t *
     json_t *value = NULL;
     json_error_t error;
     NVDP_TRY(nvdp__read_file(ctx, path, JSON_LIMIT, &bytes, &count));
-    value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
+    value = parse(bytes, count, &error);
     if (value == NULL && json_error_code(&error) == json_error_out_of_memory)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
     if (value == NULL)

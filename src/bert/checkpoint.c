@@ -126,6 +126,13 @@ static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_SIZ
     return text;
 }
 
+/* The numbers 0, 1, 2, ..., which PyTorch kept beside the parameters and older files hold. */
+static bool is_positions(const char *name) {
+    static const char tail[] = "embeddings.position_ids";
+    size_t length = strlen(name);
+    return length >= sizeof tail - 1 && strcmp(name + length - (sizeof tail - 1), tail) == 0;
+}
+
 static bool is_floating(enum nvdp_dtype dtype) {
     return dtype == NVDP_DTYPE_F64 || dtype == NVDP_DTYPE_F32 || dtype == NVDP_DTYPE_F16 ||
            dtype == NVDP_DTYPE_BF16;
@@ -192,8 +199,8 @@ static nvdp_status load_all(struct loading *loading) {
         if (loading->source[i] != NULL && !skip) NVDP_TRY(load_tensor(loading, i, piece));
     }
     for (size_t i = 0; i < nvdp_safetensors_count(loading->file); i++) {
-        if (!loading->used[i])
-            list_add(&loading->unknown, nvdp_safetensors_at(loading->file, i)->name);
+        const char *name = nvdp_safetensors_at(loading->file, i)->name;
+        if (!loading->used[i] && !is_positions(name)) list_add(&loading->unknown, name);
     }
     if (loading->quiet) goto cleanup;
     list_notice(ctx, &loading->missing, loading->path, "not there, initialised");

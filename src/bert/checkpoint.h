@@ -11,7 +11,8 @@
  * file, LayerNorm.gamma/beta are accepted, F64, F32, F16, BF16 read.  A declared tensor flagged
  * OPTIONAL that the file lacks keeps its initial value and is named in one notice; another missing
  * one, or a wrong shape, is NVDP_ERR_INPUT naming the tensor, expected, found.  Tensors nobody
- * declared are listed in a notice. NaN or inf values are NVDP_ERR_INPUT too. */
+ * declared are listed in a notice (but not embeddings.position_ids, a buffer).  NaN or inf values
+ * are NVDP_ERR_INPUT too. */
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
                                   struct nvdp__params *params);
 /* The same for one named file. */

