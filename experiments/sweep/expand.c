@@ -318,7 +318,7 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'data': expected a folder for task '%s', found none", part->path,
                           part->task);
-    if (nvdp_config_get(config, "model") == NULL)
+    if (nvdp_config_get(config, "model") == NULL && nvdp_config_get(config, "from-base") == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'model': expected the directory of a BERT, found none",
                           part->path);

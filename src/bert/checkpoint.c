@@ -138,6 +138,12 @@ static bool is_floating(enum nvdp_dtype dtype) {
            dtype == NVDP_DTYPE_BF16;
 }
 
+/* What stands on the encoder: initialised where the checkpoint's is of another shape, such as the
+ * classifier of another task. */
+static bool replaceable(const struct nvdp__param *param) {
+    return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && strncmp(param->name, "bert.", 5) != 0;
+}
+
 static nvdp_status match(struct loading *loading, size_t index) {
     struct nvdp_context *ctx = loading->params->ctx;
     const struct nvdp__param *param = &loading->params->entry[index];
@@ -152,11 +158,20 @@ static nvdp_status match(struct loading *loading, size_t index) {
     if (found == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found none",
                           loading->path, param->name, expected);
-    if (found->rank != param->rank ||
-        memcmp(found->shape, param->shape, (size_t)param->rank * sizeof *param->shape) != 0)
+    bool fits = found->rank == param->rank &&
+                memcmp(found->shape, param->shape, (size_t)param->rank * sizeof *param->shape) == 0;
+    if (!fits && !replaceable(param))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found %s",
                           loading->path, found->name, expected,
                           shape_text(found->rank, found->shape, have));
+    if (!fits) {
+        if (!loading->quiet)
+            nvdp__log(ctx, NVDP_LOG_NOTICE,
+                      "%s: tensor '%s': expected shape %s, found %s; initialised", loading->path,
+                      found->name, expected, shape_text(found->rank, found->shape, have));
+        loading->used[found - nvdp_safetensors_at(loading->file, 0)] = true;
+        return NVDP_OK;
+    }
     if (!is_floating(found->dtype))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: tensor '%s': expected F64, F32, F16 or BF16, found %s",

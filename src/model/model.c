@@ -84,6 +84,10 @@ void nvdp_model_free(struct nvdp_model *model) {
 
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed) {
     nvdp__bert_initialise(&model->bert, &model->dev, &model->params, seed);
+    nvdp__model_initialise_classifier(model, seed);
+}
+
+void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed) {
     nvdp__params_normal(&model->dev, &model->params, model->classifier.weight,
                         model->info.bert.initializer_range, seed);
     nvdp__params_fill(&model->dev, &model->params, model->classifier.bias, 0);

@@ -1,13 +1,93 @@
 /* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
+#include "base/file.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
 #include "text/task.h"
+#include "train/run.h"
 #include "train/trainer.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* --- a base run to start from --- */
+
+/* The model given beside it, if any, must be the base run's or the one that it was trained from. */
+static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
+                              const char *model) {
+    const char *run = t->config.from_base, *given = t->config.model;
+    if (nvdp_method_is_private(base->method))
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "option --from-base: %s: expected a run of base or reg, found %s", run,
+                          nvdp_method_name(base->method));
+    if (given != NULL && strcmp(given, model) != 0 && strcmp(given, base->model) != 0)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "option --model: expected none, or %s, which the run of --from-base was "
+                          "trained from, found %s",
+                          base->model, given);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_options base = {0};
+    json_t *owner = NULL;
+    const char *run = t->config.from_base;
+    char *model = NULL, *result = NULL;
+    if (run == NULL) return NVDP_OK;
+    if (!nvdp__is_directory(run))
+        return nvdp__fail(t->ctx, NVDP_ERR_IO, "option --from-base: %s: no such run directory",
+                          run);
+    NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &owner));
+    model = nvdp__join(t->ctx, run, "model");
+    result = nvdp__join(t->ctx, run, "result.json");
+    if (model == NULL || result == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(check_base(t, &base, model));
+    if (!nvdp__exists(result))
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_STATE,
+                            "option --from-base: %s: expected result.json, found none: the run has "
+                            "not finished; continue it with: nvdp train --resume %s",
+                            run, run));
+    t->config.model = t->base_model = model;
+    model = NULL;
+cleanup:
+    json_decref(owner);
+    free(model);
+    free(result);
+    return status;
+}
+
+/* Whether two tasks' outputs mean the same. */
+static bool same_outputs(const struct nvdp_task *a, const struct nvdp_task *b) {
+    if (strcmp(a->name, b->name) != 0 || a->regression != b->regression || a->classes != b->classes)
+        return false;
+    for (int i = 0; !a->regression && i < a->classes; i++)
+        if (strcmp(a->labels[i], b->labels[i]) != 0) return false;
+    return true;
+}
+
+nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *t) {
+    struct nvdp__model_info info;
+    char *owned = NULL;
+    const char **labels = NULL;
+    if (t->config.from_base == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
+    bool same = same_outputs(&info.task, &t->all->task);
+    if (!same)
+        nvdp__log(
+            t->ctx, NVDP_LOG_NOTICE,
+            "option --from-base: %s is of task %s with %zu outputs: its encoder is taken, the "
+            "classifier initialised",
+            t->config.from_base, info.task.name, info.outputs);
+    if (!same || nvdp_method_is_private(t->config.method))
+        nvdp__model_initialise_classifier(t->model, t->config.seed);
+    free(owned);
+    free(labels);
+    return NVDP_OK;
+}
+
+/* --- data and model --- */
 
 nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split split,
                                      struct nvdp_dataset **out) {
@@ -155,6 +235,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp_tokenizer_free(t->tokenizer);
     free(t->order);
     json_decref(t->config_owner);
+    free(t->base_model);
 }
 
 /* --- frozen layers --- */
@@ -199,22 +280,30 @@ static nvdp_status check_readable(struct nvdp_context *ctx, const char *director
     return status;
 }
 
-nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
-    struct nvdp__train_options options;
+static nvdp_status check_files(struct nvdp__trainer *t) {
+    const struct nvdp__train_options *options = &t->config;
     struct nvdp_bert_config bert;
     enum nvdp_task_id id;
     const char *dev = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options.task, &id));
-    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.data, "train.tsv"));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.data, dev));
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, options.model, &bert));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.model, "model.safetensors"));
-    NVDP_RETURN_IF_FAILED(check_readable(ctx, options.model, "vocab.txt"));
-    if (options.freeze_layers > bert.num_hidden_layers)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
+    NVDP_RETURN_IF_FAILED(nvdp__task_file(t->ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
+    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, "train.tsv"));
+    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, dev));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, &bert));
+    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "model.safetensors"));
+    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "vocab.txt"));
+    if (options->freeze_layers > bert.num_hidden_layers)
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most the model's %zu, found %zu",
-                          bert.num_hidden_layers, options.freeze_layers);
-    return resolve(ctx, &bert, &options);
+                          bert.num_hidden_layers, options->freeze_layers);
+    return resolve(t->ctx, &bert, &t->config);
+}
+
+nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
+    struct nvdp__trainer t = {.ctx = ctx};
+    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &t.config));
+    nvdp_status status = check_files(&t);
+    nvdp__trainer_close(&t);
+    return status;
 }

@@ -49,7 +49,11 @@ static const struct nvdp_option task_options[] = {
 
 static const struct nvdp_option model_options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR", "BERT to start from, a directory in Hugging Face layout",
-     NULL, AT(model), .group = "Model:", .traits = NVDP_TRAIT_REQUIRED},
+     NULL, AT(model), .group = "Model:"},
+    {"from-base", NVDP_OPTION_TEXT, "RUN",
+     "start from a finished run of base or reg, in place of --model: from its encoder; base and "
+     "reg also from its classifier, where the task is the same",
+     NULL, AT(from_base)},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names},
     {"dropout", NVDP_OPTION_REAL, "X",
@@ -165,6 +169,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
     if (options->resume != NULL && options->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
+    if (options->model == NULL && options->from_base == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
     if (strcmp(options->task, "tsv") != 0) return NVDP_OK;
     if (options->columns.text_column == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --text-column is needed for --task tsv");

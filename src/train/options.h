@@ -52,6 +52,7 @@ struct nvdp__adamw_options {
 struct nvdp__train_options {
     const char *task; /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
+    const char *from_base; /* run of base or reg to start from; NULL: `model` */
     struct nvdp_task_options columns;
     enum nvdp_method method;
     struct nvdp__nvib_config nvib; /* length 0: max_length */

@@ -356,6 +356,7 @@ static nvdp_status start_weights(struct nvdp__trainer *t) {
     nvdp__model_initialise(t->model, t->config.seed);
     NVDP_RETURN_IF_FAILED(
         nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_take_head(t));
     return nvdp__model_initialise_bottleneck(t->model, t->train, t->config.seed);
 }
 
@@ -429,6 +430,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     NVDP_TRY(take_config(&t, options, given));
+    if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
     if (t.config.resume == NULL)
         NVDP_TRY(nvdp__outdir_check(ctx, t.config.out, t.config.overwrite));
     NVDP_TRY(nvdp__trainer_open(&t));
@@ -483,6 +485,7 @@ nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_option
     struct nvdp__trainer t = {.ctx = ctx};
     size_t floats = 0;
     NVDP_TRY(take_config(&t, options, NULL));
+    if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
     t.config.cache = NULL; /* a plan writes nothing */
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(

@@ -29,6 +29,7 @@ struct nvdp__trainer {
     struct nvdp_context *ctx;
     struct nvdp__train_options config; /* resolved */
     json_t *config_owner;              /* backs the strings after a resume */
+    char *base_model;                  /* backs config.model with --from-base */
     struct nvdp_tokenizer *tokenizer;
     struct nvdp_dataset *all, *train, *validation,
         *test; /* `train` may be `all`, `validation` `test` */
@@ -50,7 +51,12 @@ struct nvdp__step_report {
     double total, lr, weight, norm;
 };
 
-/* open.c: data and model; then, unless it is a dry run, arena, optimiser (for training) and batch.
+/* open.c: with --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.
+ * Not for a resumed run, whose configuration has it. */
+nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);
+/* After the weights were loaded: initialises what of the base run's head does not fit. */
+nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *trainer);
+/* Data and model; then, unless it is a dry run, arena, optimiser (for training) and batch.
  */
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *trainer);
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *trainer, bool training);

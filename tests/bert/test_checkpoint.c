@@ -210,9 +210,17 @@ Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
     expect_refused(back, path,
                    "tensor 'bert.encoder.layer.1.output.dense.weight': expected shape [12, 20], "
                    "found none");
-    struct encoder *four = blank_rig(4);
+    struct encoder *four = blank_rig(4); /* other heads are replaced, unless nothing is optional */
+    char notices[NOTICES] = "";
     write_as(encoder, path, NVDP_DTYPE_F32, same_name, NULL);
+    nvdp_context_set_log(four->ctx, keep_notice, notices);
+    cr_expect_eq(nvdp__checkpoint_load_file(&four->dev, path, &four->params), NVDP_OK);
+    support_contains(notices, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]; "
+                              "initialised\n");
+    four->params.entry[four->classifier.weight].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
     expect_refused(four, path, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]");
+    four->params.entry[four->bert.pooler.weight].shape[0] = 13;
+    expect_refused(four, path, "tensor 'bert.pooler.dense.weight': expected shape [13, 12], found");
     float bad[3] = {1, NAN, 2};
     nvdp__upload(&encoder->dev, 3, bad, nvdp__value(&encoder->params, encoder->classifier.bias));
     write_as(encoder, path, NVDP_DTYPE_BF16, same_name, NULL);

@@ -160,7 +160,8 @@ Test(usage, wrong_usage_exits_with_2_and_a_hint) {
 Test(usage, needed_options_are_named) {
     refused("train --data d --model m --out o", "option --task is needed", "--help");
     refused("train --task sst2 --model m --out o", "option --data is needed", "--help");
-    refused("train --task sst2 --data d --out o", "option --model is needed", "--help");
+    refused("train --task sst2 --data d --out o", "option --model or --from-base is needed",
+            "--help");
     refused("train --task sst2 --data d --model m", "option --out is needed", "--help");
     refused("train --task tsv --data d --model m --out o",
             "option --text-column is needed for --task tsv", "--help");

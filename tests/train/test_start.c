@@ -1,0 +1,251 @@
+/* What a run starts from: a model whose head is of another shape, a finished run without a
+ * bottleneck. */
+#include "support.h"
+#include "tiny_task.h"
+
+#include <nvdp/safetensors.h>
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct fixture {
+    struct nvdp_context *ctx;
+    struct task task;
+    char base[600], model[640], notices[8192];
+};
+
+static void keep(enum nvdp_log_level level, const char *message, void *user) {
+    struct fixture *fixture = user;
+    size_t used = strlen(fixture->notices);
+    if (level != NVDP_LOG_NOTICE) return;
+    snprintf(fixture->notices + used, sizeof fixture->notices - used, "%s\n", message);
+}
+
+/* A finished run of base, and its model. */
+static void open_fixture(struct fixture *fixture) {
+    *fixture = (struct fixture){.ctx = support_context()};
+    fixture->task = task_make(fixture->ctx);
+    snprintf(fixture->base, sizeof fixture->base, "%s", support_scratch_path("base"));
+    snprintf(fixture->model, sizeof fixture->model, "%s/model", fixture->base);
+    struct nvdp__train_options config =
+        task_config(&fixture->task, NVDP_METHOD_BASE, fixture->base);
+    config.epochs = 2;
+    task_train(fixture->ctx, &config);
+    nvdp_context_set_log(fixture->ctx, keep, fixture);
+}
+
+/* From the base run; weights do not move. */
+static struct nvdp__train_options still(const struct fixture *fixture, enum nvdp_method method) {
+    struct nvdp__train_options config = task_config(&fixture->task, method, NULL);
+    config.model = NULL;
+    config.from_base = fixture->base;
+    config.epochs = 1;
+    config.adamw.lr = 0;
+    config.overwrite = true;
+    return config;
+}
+
+/* Whether the tensor has the same bits in both models. */
+static bool same_tensor(struct nvdp_context *ctx, const char *a, const char *b, const char *name) {
+    const struct nvdp_tensor_info *tensor[2];
+    struct nvdp_safetensors *file[2];
+    char path[2][800];
+    snprintf(path[0], sizeof path[0], "%s/model/model.safetensors", a);
+    snprintf(path[1], sizeof path[1], "%s/model/model.safetensors", b);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(nvdp_safetensors_open(ctx, path[i], &file[i]), NVDP_OK);
+        tensor[i] = nvdp_safetensors_find(file[i], name);
+        cr_assert_not_null(tensor[i], "%s: no %s", path[i], name);
+    }
+    bool same = tensor[0]->count == tensor[1]->count &&
+                memcmp(tensor[0]->data, tensor[1]->data, tensor[0]->count * sizeof(float)) == 0;
+    nvdp_safetensors_close(file[0]);
+    nvdp_safetensors_close(file[1]);
+    return same;
+}
+
+static void refuses(struct fixture *fixture, const struct nvdp__train_options *config,
+                    nvdp_status expected, const char *part) {
+    struct nvdp_train_result result;
+    cr_expect_eq(nvdp__train(fixture->ctx, config, &result), expected);
+    support_contains(nvdp_context_error(fixture->ctx), part);
+}
+
+/* --- --model, a head of another shape --- */
+
+Test(start, a_classifier_of_another_shape_is_initialised) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char *run = strdup(support_scratch_path("run"));
+    struct nvdp__train_options config = task_config(&fixture.task, NVDP_METHOD_BASE, run);
+    config.model = fixture.model;
+    config.task = "tsv";
+    config.columns.text_column = "sentence";
+    config.columns.label_column = "label";
+    config.columns.regression = true;
+    config.epochs = 2;
+    task_train(fixture.ctx, &config);
+    support_contains(fixture.notices, "model.safetensors: tensor 'classifier.weight': expected "
+                                      "shape [1, 16], found [2, 16]; initialised\n");
+    support_contains(fixture.notices,
+                     "tensor 'classifier.bias': expected shape [1], found [2]; initialised\n");
+    support_lacks(fixture.notices, "not used");
+    /* a bottleneck of another width on the encoder of a model that has one */
+    config = task_config(&fixture.task, NVDP_METHOD_NVDP, run);
+    config.nvib.latent_dim = 8;
+    config.epochs = 1;
+    config.overwrite = true;
+    task_train(fixture.ctx, &config);
+    char model[700], *other = strdup(support_scratch_path("other"));
+    snprintf(model, sizeof model, "%s/model", run);
+    config.model = model;
+    config.out = other;
+    config.nvib.latent_dim = 4;
+    fixture.notices[0] = '\0';
+    task_train(fixture.ctx, &config);
+    support_contains(fixture.notices, "tensor 'nvib.mu.weight': expected shape [4, 16], found "
+                                      "[8, 16]; initialised\n");
+    config.method = NVDP_METHOD_VIB_FIXED;
+    fixture.notices[0] = '\0';
+    task_train(fixture.ctx, &config);
+    support_contains(fixture.notices, "2 tensors not there, initialised: vib.mu.weight");
+    support_contains(fixture.notices, "23 tensors not used: nvib.* (7), nvdp.* (16)");
+    free(run);
+    free(other);
+    nvdp_context_free(fixture.ctx);
+}
+
+Test(start, a_finished_model_of_another_shape_is_refused) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char path[700];
+    struct nvdp_model *model = NULL;
+    snprintf(path, sizeof path, "%s/config.json", fixture.model);
+    char *text = support_read(path);
+    char *outputs = strstr(text, "\"outputs\": 2");
+    char *labels = strstr(text, "\"labels\"");
+    cr_assert(outputs != NULL && labels != NULL);
+    outputs[strlen("\"outputs\": ")] = '1';
+    FILE *file = fopen(path, "w");
+    char *classes = strstr(labels, "\"0\",");
+    cr_assert_not_null(classes);
+    memset(classes, ' ', 4);
+    fputs(text, file);
+    fclose(file);
+    cr_expect_eq(nvdp_model_load(fixture.ctx, fixture.model, &model), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(fixture.ctx),
+                     "tensor 'classifier.weight': expected shape [1, 16], found [2, 16]");
+    free(text);
+    nvdp_context_free(fixture.ctx);
+}
+
+/* --- --from-base --- */
+
+Test(start, every_method_takes_the_encoder_of_a_base_run) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char *run = strdup(support_scratch_path("run"));
+    for (int method = NVDP_METHOD_BASE; method <= NVDP_METHOD_NVDP; method++) {
+        struct nvdp__train_options config = still(&fixture, (enum nvdp_method)method);
+        config.out = run;
+        task_train(fixture.ctx, &config);
+        bool bare = !nvdp_method_is_private((enum nvdp_method)method);
+        cr_expect(same_tensor(fixture.ctx, fixture.base, run,
+                              "bert.encoder.layer.0.output.LayerNorm.weight"));
+        cr_expect(
+            same_tensor(fixture.ctx, fixture.base, run, "bert.embeddings.word_embeddings.weight"));
+        cr_expect_eq(same_tensor(fixture.ctx, fixture.base, run, "classifier.weight"), bare);
+        if (bare) cr_expect(support_same_file(fixture.base, run, "model/model.safetensors"));
+    }
+    char path[700], said[1400];
+    snprintf(path, sizeof path, "%s/run.json", run);
+    char *text = support_read(path);
+    snprintf(said, sizeof said, "\"from_base\": \"%s\"", fixture.base);
+    support_contains(text, said);
+    snprintf(said, sizeof said, "\"model\": \"%s\"", fixture.model);
+    support_contains(text, said);
+    free(text);
+    free(run);
+    nvdp_context_free(fixture.ctx);
+}
+
+Test(start, with_all_layers_frozen_the_base_run_teaches_the_bottleneck) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    struct nvdp__train_options config = still(&fixture, NVDP_METHOD_NVDP);
+    char *run = strdup(support_scratch_path("run")), *cache = strdup(support_scratch_path("cache"));
+    config.out = run;
+    config.cache = cache;
+    config.freeze_layers = 1;
+    config.epochs = 5;
+    config.adamw.lr = 1e-2;
+    struct nvdp_train_result result = task_train(fixture.ctx, &config);
+    cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
+    cr_expect(
+        same_tensor(fixture.ctx, fixture.base, run, "bert.encoder.layer.0.output.dense.weight"));
+    struct nvdp_evaluation again = task_evaluate(fixture.ctx, run, 3);
+    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    free(run);
+    free(cache);
+    nvdp_context_free(fixture.ctx);
+}
+
+Test(start, a_run_from_a_base_run_resumes_exactly) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    struct nvdp__train_options config = still(&fixture, NVDP_METHOD_VIB_LEARNED);
+    config.overwrite = false;
+    config.adamw.lr = 1e-2;
+    task_resumes_exactly(fixture.ctx, config);
+    nvdp_context_free(fixture.ctx);
+}
+
+Test(start, another_task_gives_its_encoder_alone) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    struct nvdp__train_options config = still(&fixture, NVDP_METHOD_BASE);
+    char *run = strdup(support_scratch_path("run"));
+    config.out = run;
+    config.task = "tsv"; /* two outputs as well */
+    config.columns.text_column = "sentence";
+    config.columns.label_column = "label";
+    task_train(fixture.ctx, &config);
+    support_contains(fixture.notices, "is of task sst2 with 2 outputs: its encoder is taken, the "
+                                      "classifier initialised\n");
+    cr_expect_not(same_tensor(fixture.ctx, fixture.base, run, "classifier.weight"));
+    cr_expect(same_tensor(fixture.ctx, fixture.base, run, "bert.pooler.dense.weight"));
+    free(run);
+    nvdp_context_free(fixture.ctx);
+}
+
+Test(start, what_is_no_base_run_is_named) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    struct nvdp__train_options config = still(&fixture, NVDP_METHOD_NVDP);
+    char path[700], *run = strdup(support_scratch_path("run"));
+    config.out = run;
+    config.from_base = "/nowhere";
+    refuses(&fixture, &config, NVDP_ERR_IO, "--from-base: /nowhere: no such run directory");
+    config.from_base = fixture.task.model;
+    refuses(&fixture, &config, NVDP_ERR_IO, "run.json");
+    config.from_base = fixture.base;
+    config.model = "/other";
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "which the run of --from-base was trained from");
+    config.model = fixture.task.model; /* the base run's own: no contradiction */
+    task_train(fixture.ctx, &config);
+    config.model = NULL;
+    config.from_base = run;
+    config.out = support_scratch_path("second");
+    refuses(&fixture, &config, NVDP_ERR_INPUT, "expected a run of base or reg, found nvdp");
+    config.from_base = NULL;
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
+    config.from_base = fixture.base;
+    snprintf(path, sizeof path, "%s/result.json", fixture.base);
+    cr_assert_eq(unlink(path), 0);
+    refuses(&fixture, &config, NVDP_ERR_STATE, "the run has not finished");
+    free(run);
+    nvdp_context_free(fixture.ctx);
+}
