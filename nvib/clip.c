@@ -130,11 +130,9 @@ static bool passes(const struct nvdp__clip *clip, float x, float low, float high
 }
 
 /* Of a scaled mean m: across it the scale; along it nothing, or what leads inwards. */
-static void scaled_gradient(const struct nvdp__clip *clip, size_t dim, const float *m, float norm,
-                            float *dm) {
+static void scaled_gradient(size_t dim, const float *m, float factor, bool inward, float *dm) {
     double along = nvdp__dot_f64(dim, m, dm) / nvdp__dot_f64(dim, m, m);
-    float factor = inside(clip->radius, norm);
-    if (clip->inward && along > 0) along = 0;
+    if (inward && along > 0) along = 0;
     for (size_t i = 0; i < dim; i++) {
         dm[i] = factor * (float)(dm[i] - along * m[i]);
     }
@@ -148,8 +146,8 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
 #pragma omp parallel for num_threads(team)
     for (size_t t = 0; t < posterior->rows; t++) {
         if (before->mu_norm[t] > clip->radius)
-            scaled_gradient(clip, dim, posterior->mu + t * dim, before->mu_norm[t],
-                            d->mu + t * dim);
+            scaled_gradient(dim, posterior->mu + t * dim, inside(clip->radius, before->mu_norm[t]),
+                            clip->inward, d->mu + t * dim);
         for (size_t i = t * dim; i < (t + 1) * dim; i++) {
             if (!passes(clip, before->logvar[i], clip->logvar_min, clip->logvar_max, d->logvar[i]))
                 d->logvar[i] = 0;
@@ -157,5 +155,44 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
         if (posterior->log_alpha != NULL && !passes(clip, before->log_alpha[t], clip->log_alpha_min,
                                                     clip->log_alpha_max, d->log_alpha[t]))
             d->log_alpha[t] = 0;
+    }
+}
+
+/* ---- the sequence clip (docs/nvib.md): all means of a text as one vector M ----
+ *
+ *     M' = M min(1, C/|M|)
+ *     dM = (C/|M|) (dM' - M <M, dM'>/|M|^2)     outside the ball, the full derivative of the scaling
+ *
+ * M' is parallel to M, so that the direction is read off it.  The ball is slightly smaller than C's,
+ * so that the rounding of the factor and of the products, 2^-24 each, stays inside C. */
+
+void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
+                                 const int32_t *offset, const struct nvdp__posterior *posterior,
+                                 float *factor) {
+    double ball = radius * (1 - 0x1p-22);
+    int team = nvdp__team(dev, posterior->rows * posterior->dim);
+    memset(posterior->logvar, 0, posterior->rows * posterior->dim * sizeof *posterior->logvar);
+#pragma omp parallel for num_threads(team)
+    for (size_t b = 0; b < texts; b++) {
+        float *m = posterior->mu + (size_t)offset[b] * posterior->dim;
+        size_t n = (size_t)(offset[b + 1] - offset[b]) * posterior->dim;
+        double norm = sqrt(nvdp__dot_f64(n, m, m));
+        factor[b] = norm > ball ? (float)(ball / norm) : 1;
+        for (size_t i = 0; i < n && factor[b] < 1; i++) {
+            m[i] *= factor[b];
+        }
+    }
+}
+
+void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
+                                  const int32_t *offset, const struct nvdp__posterior *posterior,
+                                  const float *factor, const struct nvdp__posterior *d) {
+    int team = nvdp__team(dev, posterior->rows * posterior->dim);
+#pragma omp parallel for num_threads(team)
+    for (size_t b = 0; b < texts; b++) {
+        size_t first = (size_t)offset[b] * posterior->dim;
+        size_t n = (size_t)(offset[b + 1] - offset[b]) * posterior->dim;
+        if (factor[b] < 1)
+            scaled_gradient(n, posterior->mu + first, factor[b], false, d->mu + first);
     }
 }

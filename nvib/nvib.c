@@ -8,6 +8,10 @@
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     (void)mechanism;
+    if (nvdp__clips_sequence(&config->clip))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "clip_sequence: expected none for method nvdp, found %g",
+                          config->clip.sequence);
     return nvdp__nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
 }
 

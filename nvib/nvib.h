@@ -64,6 +64,17 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
                          const struct nvdp__posterior *posterior,
                          const struct nvdp__unclipped *before, const struct nvdp__posterior *d);
 
+/* All means of a text (rows offset[b]..offset[b+1]) as one vector M, in place scaled to norm C where
+ * it is longer; every log variance becomes 0.  factor [texts] is set.  The norm of what comes out,
+ * in double, is at most C, never above by rounding. */
+void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
+                                 const int32_t *offset, const struct nvdp__posterior *posterior,
+                                 float *factor);
+/* In place on the gradient d->mu of the clipped means: the scaling's full derivative. */
+void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
+                                  const int32_t *offset, const struct nvdp__posterior *posterior,
+                                  const float *factor, const struct nvdp__posterior *d);
+
 /* ---- gamma.c: scalars, in double ---- */
 
 double nvdp__log_gamma(double x); /* log |Gamma(x)| */

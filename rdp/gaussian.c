@@ -68,6 +68,14 @@ double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const dou
     return nvdp__gaussian(order, n, mu_p, var_p, mu_q, var_q);
 }
 
+/* Of N(M, I) and N(M', I) it is l |M - M'|^2 / 2 (the formula above with equal variances), and
+ * |M - M'| <= |M| + |M'| <= 2C: replacing a text moves M by up to the ball's diameter, not its radius. */
+double nvdp_renyi_sequence_bound(double order, double radius) {
+    order = nvdp__order(order);
+    if (isnan(order) || !(radius >= 0) || isinf(radius)) return NAN;
+    return radius > 0 ? 2 * order * radius * radius : 0;
+}
+
 /* --- Chebyshev fits, for variances that are close ---
  *
  * With M = var_p + var_q, t = (var_p - var_q)/M and a = 1 + 2 s the two variances v above are

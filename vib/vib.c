@@ -64,14 +64,22 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     NVDP_RETURN_IF_FAILED(
         nvdp__nvib_config_check(ctx, &made, bert->hidden_size, bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
-    /* vtdp's mean reads all that is shared; the first token trades utility for privacy no better. */
+    /* vtdp's mean reads all that is shared; the first token trades utility for privacy no better.
+     * But where a text's means share one norm, a mean over noisy rows loses most of it. */
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&made);
-    if (made.pool == NVDP_POOL_AUTO) made.pool = tokens ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
+    bool mean = tokens && !nvdp__clips_sequence(&made.clip);
+    if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
     if (made.pool == NVDP_POOL_WEIGHTED)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "pool: expected auto, first or mean for method %s, which has no weights, "
                           "found weighted",
                           mechanism->name);
+    if (mechanism->variant == NVDP__VIB_FIXED && nvdp__clips_sequence(&made.clip) &&
+        made.vib.sigma != 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "vib_sigma: expected 1 with clip_sequence %g, whose variances are 1, "
+                          "found %g",
+                          made.clip.sequence, made.vib.sigma);
     double logvar = 2 * log(made.vib.sigma);
     if (mechanism->variant == NVDP__VIB_FIXED &&
         !(logvar >= made.clip.logvar_min && logvar <= made.clip.logvar_max))
@@ -93,15 +101,20 @@ static void release(void *self) {
     free(vib);
 }
 
+/* Where standard deviations are trained: the form whose they are; VIB_FIXED: nowhere. */
+static enum nvdp__vib_form spread(const struct nvdp__vib *vib) {
+    return vib->sequence ? NVDP__VIB_FIXED : vib->which;
+}
+
 static nvdp_status declare(struct nvdp__vib *vib, struct nvdp__params *params) {
     unsigned flags = NVDP__PARAM_OPTIONAL;
     size_t p = vib->dim, d = vib->hidden_size;
     if (vib->which == NVDP__VIB_VTDP)
         NVDP_RETURN_IF_FAILED(nvdp__extra_declare(&vib->extra, vib->bert, "vtdp", params));
     NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "vib.mu", p, d, flags, &vib->mu));
-    if (vib->which == NVDP__VIB_LEARNED)
+    if (spread(vib) == NVDP__VIB_LEARNED)
         return nvdp__params_add(params, "vib.rho", 1, p, 1, flags, &vib->rho_vector);
-    if (vib->which == NVDP__VIB_VTDP)
+    if (spread(vib) == NVDP__VIB_VTDP)
         return nvdp__declare_dense(params, "vib.rho", p, d, flags, &vib->rho);
     return NVDP_OK;
 }
@@ -123,7 +136,8 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                               .hidden_size = bert->config.hidden_size,
                               .dim = resolved.latent_dim,
                               .clip = nvdp__clip_set(&resolved.clip),
-                              .clips = nvdp__clips(&resolved.clip)};
+                              .clips = nvdp__clips(&resolved.clip),
+                              .sequence = nvdp__clips_sequence(&resolved.clip)};
     NVDP_TRY(declare(vib, params));
     *self = vib;
     vib = NULL;
@@ -145,9 +159,9 @@ static nvdp_status initialise(void *self, const struct nvdp__device *dev,
     struct nvdp__vib *vib = self;
     double sigma = exp(0.5 * nvdp__start_logvar(&vib->config));
     float rho = (float)(sigma + log(-expm1(-sigma)));
-    if (vib->which == NVDP__VIB_LEARNED) nvdp__params_fill(dev, params, vib->rho_vector, rho);
-    if (vib->which == NVDP__VIB_VTDP) {
-        nvdp__extra_initialise(&vib->extra, vib->bert, dev, params);
+    if (spread(vib) == NVDP__VIB_LEARNED) nvdp__params_fill(dev, params, vib->rho_vector, rho);
+    if (vib->which == NVDP__VIB_VTDP) nvdp__extra_initialise(&vib->extra, vib->bert, dev, params);
+    if (spread(vib) == NVDP__VIB_VTDP) {
         nvdp__params_fill(dev, params, vib->rho.weight, 0);
         nvdp__params_fill(dev, params, vib->rho.bias, rho);
     }
@@ -184,8 +198,9 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     vib->posterior = (struct nvdp__posterior){.dim = p,
                                               .mu = nvdp__arena_take(arena, sources * p),
                                               .logvar = nvdp__arena_take(arena, sources * p)};
-    vib->rho_out = nvdp__arena_take(arena, vib->which == NVDP__VIB_VTDP ? sources * p : p);
+    vib->rho_out = nvdp__arena_take(arena, spread(vib) == NVDP__VIB_VTDP ? sources * p : p);
     if (vib->clips) vib->before = nvdp__unclipped_plan(arena, sources, p, false);
+    if (vib->sequence) vib->factor = nvdp__arena_take(arena, max_texts);
     vib->z = nvdp__arena_take(arena, rows * p);
     vib->pooled = nvdp__arena_take(arena, max_texts * p);
     if (!training) return NVDP_OK;
@@ -231,7 +246,7 @@ static void logvar_forward(struct nvdp__vib *vib, const struct nvdp__device *dev
                            const struct nvdp__params *params, struct nvdp__tensor x) {
     size_t sources = vib->rows.sources, p = vib->dim;
     float *logvar = vib->posterior.logvar;
-    if (vib->which == NVDP__VIB_VTDP) {
+    if (spread(vib) == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
         nvdp__dense_forward(dev, &rho, x, nvdp__f32(sources, p, vib->rho_out));
         nvdp__softplus_logvar(dev, sources * p, vib->rho_out, logvar);
@@ -262,8 +277,11 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, vib->rows.sources);
     struct nvdp__tensor x = nvdp__f32(vib->rows.sources, d, vib->x);
     nvdp__dense_forward(dev, &mu, x, nvdp__f32(x.rows, vib->dim, vib->posterior.mu));
-    logvar_forward(vib, dev, in->params, x);
+    if (!vib->sequence) logvar_forward(vib, dev, in->params, x);
     if (vib->clips) nvdp__clip_forward(dev, &vib->clip, &vib->posterior, &vib->before);
+    if (vib->sequence)
+        nvdp__clip_sequence_forward(dev, vib->config.clip.sequence, vib->rows.texts,
+                                    vib->rows.source_offset, &vib->posterior, vib->factor);
     return NVDP_OK;
 }
 
@@ -330,12 +348,12 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
                             struct nvdp__tensor dx) {
     size_t sources = vib->rows.sources, p = vib->dim;
     float *d_logvar = vib->d.logvar;
-    if (vib->which == NVDP__VIB_VTDP) {
+    if (spread(vib) == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
         nvdp__softplus_logvar_backward(dev, sources * p, vib->rho_out, d_logvar, d_logvar);
         nvdp__dense_backward(dev, &rho, x, nvdp__f32(sources, p, d_logvar), dx, true);
     }
-    if (vib->which == NVDP__VIB_LEARNED) {
+    if (spread(vib) == NVDP__VIB_LEARNED) {
         float *d_rho = vib->rho_out;
         nvdp__zero(dev, p, d_rho);
         for (size_t s = 0; s < sources; s++)
@@ -366,6 +384,9 @@ static void backward(void *self, const struct nvdp__encoded *in,
                           penalty->loss_g);
     memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d); /* there is none */
     if (vib->clips) nvdp__clip_backward(dev, &vib->clip, &vib->posterior, &vib->before, &vib->d);
+    if (vib->sequence)
+        nvdp__clip_sequence_backward(dev, layout->texts, layout->source_offset, &vib->posterior,
+                                     vib->factor, &vib->d);
     float *d_x = vib->form.single ? vib->d_x : d_hidden;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, sources);
     struct nvdp__tensor x = nvdp__f32(sources, d, vib->x), dx = nvdp__f32(sources, d, d_x);

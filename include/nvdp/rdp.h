@@ -57,6 +57,18 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
  * @return nats, >= 0 or +inf (public lengths that differ among them); NaN for an order <= 0 */
 double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, size_t i, size_t j);
 
+/** What no two texts' samples exceed where the noise is N(0, 1) in every coordinate and all means of
+ * a text together, as one vector, have a norm of at most C (the sequence clip, docs/nvib.md): two
+ * such vectors are at most 2C apart, and
+ *
+ *     D_l <= l (2C)^2 / 2,
+ *
+ * attained by two texts on opposite sides of the ball.  A bound over all texts, seen or not.  O(1).
+ * @param order  l > 0; INFINITY gives +inf where C > 0
+ * @param radius C >= 0, in standard deviations of the noise
+ * @return nats; NaN for an order <= 0, a radius < 0 or not finite */
+double nvdp_renyi_sequence_bound(double order, double radius);
+
 /** Components of a text's sample, prior and padding included.
  * @param posteriors the set
  * @param i          the text

@@ -217,6 +217,15 @@ void nvdp__schema_default(const struct nvdp__schema *schema, void *values) {
     }
 }
 
+/* Whether an option's present value implies another's. */
+static bool implies(const struct nvdp__implied *implied, const struct nvdp_option *when,
+                    const char *present) {
+    char text[NUMBER_SIZE];
+    union value usual = default_of(when);
+    const char *is = implied->is != NULL ? implied->is : format(when, &usual, text);
+    return present != NULL && (strcmp(present, is) == 0) == (implied->is != NULL);
+}
+
 void nvdp__schema_imply(const struct nvdp__schema *schema, void *values) {
     struct nvdp__place when, option;
     for (size_t i = 0; i < schema->implications; i++) {
@@ -225,7 +234,7 @@ void nvdp__schema_imply(const struct nvdp__schema *schema, void *values) {
         (void)nvdp__schema_find(schema, implied->when, &when);
         (void)nvdp__schema_find(schema, implied->option, &option);
         union value value = value_at(when.row, (const char *)values + when.offset);
-        if (strcmp(format(when.row, &value, text), implied->is) != 0) continue;
+        if (!implies(implied, when.row, format(when.row, &value, text))) continue;
         (void)parse(option.row, implied->value, &value);
         memcpy((char *)values + option.offset, &value, option.row->width);
     }
@@ -596,10 +605,10 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
     }
     for (size_t i = 0; i < schema->implications; i++) {
         const struct nvdp__implied *implied = &schema->implied[i];
-        const char *when = find(config, implied->when)->text;
+        const struct entry *when = find(config, implied->when);
         struct entry *entry = find(config, implied->option);
         union value value;
-        if (entry->given || when == NULL || strcmp(when, implied->is) != 0) continue;
+        if (entry->given || !implies(implied, &when->row, when->text)) continue;
         (void)parse(&entry->row, implied->value, &value);
         NVDP_RETURN_IF_FAILED(store(config, entry, value));
     }

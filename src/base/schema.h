@@ -32,8 +32,8 @@ struct nvdp__section {
     const char *parent; /* of rows that name none; NULL: none */
 };
 
-/* A default that follows from another option: where `when` is `is`, `option` is `value`, unless it
- * was given itself. */
+/* A default that follows from another option: where `when` is `is` (NULL: anything but its default),
+ * `option` is `value`, unless it was given itself. */
 struct nvdp__implied {
     const char *when, *is, *option, *value;
 };

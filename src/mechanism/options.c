@@ -81,6 +81,10 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
      .unit = "pseudo-counts", .max = DBL_MAX, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-alpha-max", NVDP_OPTION_REAL, "X", "largest pseudo-count", "inf", AT(clip.alpha_max),
      .unit = "pseudo-counts", .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"clip-sequence", NVDP_OPTION_REAL, "C",
+     "clip all means of a text together to norm C, variances 1 (implies lambda 0, vib-sigma and "
+     "stdev-tau 1): a bound over all texts",
+     "inf", AT(clip.sequence), .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-gradient", NVDP_OPTION_CHOICE, "G",
      "of what is clipped: none (clamp), or only what leads back inside (inward)", "clamp",
      AT(clip.gradient), .choices = clip_gradients, .traits = NVDP_TRAIT_BOTTLENECK},
@@ -109,6 +113,10 @@ struct nvdp__nvib_config nvdp__nvib_config_default(void) {
 }
 
 /* ---- checks, and what stands for "auto" ---- */
+
+bool nvdp__clips_sequence(const struct nvdp__clip_config *clip) {
+    return !isinf(clip->sequence);
+}
 
 static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib_config *config,
                                size_t hidden_size, size_t heads) {
@@ -151,6 +159,43 @@ static nvdp_status check_clip(struct nvdp_context *ctx, const struct nvdp__clip_
     return NVDP_OK;
 }
 
+/* The bound of a sequence clip is of one sample of rows whose variances are 1 and whose number is
+ * the same for every text, and of nothing else that is read. */
+static nvdp_status check_sequence(struct nvdp_context *ctx,
+                                  const struct nvdp__nvib_config *config) {
+    const struct nvdp__clip_config *clip = &config->clip;
+    if (!nvdp__clips_sequence(clip)) return NVDP_OK;
+    const char *key = !isinf(clip->mu_radius)    ? "clip_mu_radius"
+                      : !isinf(clip->logvar_min) ? "clip_logvar_min"
+                      : !isinf(clip->logvar_max) ? "clip_logvar_max"
+                                                 : NULL;
+    if (key != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected none with clip_sequence %g, which clips all means together "
+                          "and has variances of 1",
+                          key, clip->sequence);
+    if (config->stdev_tau != 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "stdev_tau: expected 1 with clip_sequence %g, whose variances are 1, "
+                          "found %g",
+                          clip->sequence, config->stdev_tau);
+    if (config->kappa != 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "kappa: expected 1 with clip_sequence %g: a mean that is drawn twice "
+                          "counts twice, found %d",
+                          clip->sequence, config->kappa);
+    if (config->query != NVDP__QUERY_SAMPLED)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "query: expected sampled with clip_sequence %g, found clean",
+                          clip->sequence);
+    if (config->length_policy != NVDP_LENGTH_HIDDEN)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "length_policy: expected hidden with clip_sequence %g, whose bound is "
+                          "of texts of any length, found public",
+                          clip->sequence);
+    return NVDP_OK;
+}
+
 static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp__nvib_config *config) {
     struct nvdp__place place;
     for (size_t i = 0; nvdp__schema_row(&nvdp__nvib_schema, i, &place); i++) {
@@ -172,7 +217,8 @@ nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
     NVDP_RETURN_IF_FAILED(check_choices(ctx, config));
     NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, hidden_size, heads));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
-    return check_clip(ctx, &config->clip);
+    NVDP_RETURN_IF_FAILED(check_clip(ctx, &config->clip));
+    return check_sequence(ctx, config);
 }
 
 static size_t largest_divisor(size_t n, size_t limit) {

@@ -27,6 +27,7 @@ struct nvdp__clip_config {
     double mu_radius;              /* |mu|_2 <= R; INFINITY: off */
     double logvar_min, logvar_max; /* -INFINITY, INFINITY: off */
     double alpha_min, alpha_max;   /* 0, INFINITY: off */
+    double sequence; /* |M|_2 <= C of all means of a text, each variance 1; INFINITY: off */
     enum nvdp__clip_gradient gradient;
 };
 
@@ -71,6 +72,8 @@ nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
 /* Fills latent_dim, latent_heads, pool where they stand for "auto". */
 nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvib_config *config,
                                       size_t hidden_size, size_t heads);
+/* Whether the means of a text are clipped together, and variances are 1. */
+bool nvdp__clips_sequence(const struct nvdp__clip_config *clip);
 /* Pseudo-count of a padding component: A_p/K, K = L+1 (docs/nvib.md, Length). */
 double nvdp__nvib_pad_alpha(const struct nvdp__nvib_config *config);
 

@@ -163,6 +163,10 @@ static const struct nvdp__implied implied[] = {
     {"regularizer", "kl", "kl-schedule", "warmup"},
     {"regularizer", "kl", "kl-delay", "0.2"},
     {"regularizer", "kl", "kl-ramp", "0.5"},
+    {"clip-sequence", NULL, "vib-sigma", "1"}, /* its variances */
+    {"clip-sequence", NULL, "stdev-tau", "1"},
+    {"clip-sequence", NULL, "lambda-g", "0"}, /* C is the budget */
+    {"clip-sequence", NULL, "lambda-d", "0"},
 };
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {

@@ -64,6 +64,33 @@ Test(implied, by_the_regularizer) {
     schedule("--kl-schedule decay", "decay", 0.2, 0.5);
 }
 
+static void sequence(const char *args, double vib_sigma, double stdev_tau, double lambda_g,
+                     double lambda_d) {
+    json_t *root, *config = resolved(args, &root);
+    const json_t *nvib = json_object_get(config, "nvib");
+    cr_expect_eq(json_number_value(json_object_get(nvib, "vib_sigma")), vib_sigma, "%s", args);
+    cr_expect_eq(json_number_value(json_object_get(nvib, "stdev_tau")), stdev_tau, "%s", args);
+    cr_expect_eq(json_number_value(json_object_get(config, "lambda_g")), lambda_g, "%s", args);
+    cr_expect_eq(json_number_value(json_object_get(config, "lambda_d")), lambda_d, "%s", args);
+    json_decref(root);
+}
+
+/* Any radius: variances of 1, and no regulariser beside it unless one is asked for. */
+Test(implied, by_the_sequence_clip) {
+    sequence("--method vib-fixed", 0.55, 0.1, 0.01, 0.01);
+    sequence("--method vib-fixed --clip-sequence inf", 0.55, 0.1, 0.01, 0.01);
+    sequence("--method vib-fixed --clip-sequence 1.45", 1, 1, 0, 0);
+    sequence("--method vtdp --lambda 0.1 --clip-sequence 3", 1, 1, 0.1, 0.1);
+    sequence("--method vib-learned --clip-sequence 3 --lambda-g 0.1", 1, 1, 0.1, 0);
+    struct outcome outcome = program_run(
+        "train --task sst2 --data %s --model %s --max-length 12 --dry-run --method vib-fixed "
+        "--clip-sequence 2 --vib-sigma 0.7",
+        program_task(), program_model());
+    cr_expect_neq(outcome.code, 0);
+    support_contains(outcome.err, "vib_sigma: expected 1 with clip_sequence 2");
+    program_release(&outcome);
+}
+
 Test(implied, help_says_so) {
     struct outcome outcome = program_expect(0, "train --help");
     support_contains(outcome.out, "--decay-to");

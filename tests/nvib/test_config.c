@@ -115,7 +115,8 @@ Test(config, pad_alpha) {
 
 /* In float, bounds may only become tighter. */
 Test(config, clip_bounds_round_inwards) {
-    struct nvdp__clip_config config = {.mu_radius = 3.1,
+    struct nvdp__clip_config config = {.sequence = INFINITY,
+                                       .mu_radius = 3.1,
                                        .logvar_min = log(0.1 / 1.1),
                                        .logvar_max = 0.3,
                                        .alpha_min = 1e-3,

@@ -153,7 +153,8 @@ Test(gradients, exact_regularizer) {
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         struct nvdp__nvib_config config = fixture_config(4);
-        config.clip = (struct nvdp__clip_config){.mu_radius = 1.5,
+        config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
+                                                 .mu_radius = 1.5,
                                                  .logvar_min = -0.5,
                                                  .logvar_max = 0.4,
                                                  .alpha_min = 0.7,

@@ -86,7 +86,8 @@ Test(kl, is_the_divergence_from_an_empty_text) {
 Test(kl, is_that_of_the_clipped_posterior) {
     for (int kappa = 1; kappa <= 2; kappa++) {
         struct nvdp__nvib_config config = kl_config(NVDP_LENGTH_HIDDEN, kappa);
-        config.clip = (struct nvdp__clip_config){.mu_radius = 1,
+        config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
+                                                 .mu_radius = 1,
                                                  .logvar_min = -0.4,
                                                  .logvar_max = 0.3,
                                                  .alpha_min = 0.7,

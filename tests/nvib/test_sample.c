@@ -85,8 +85,12 @@ Test(sample, posterior) {
     static const int32_t lengths[2] = {3, 2};
     struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.latent_dim = 8;
-    config.clip = (struct nvdp__clip_config){
-        .mu_radius = 1, .logvar_min = -0.3, .logvar_max = 0.2, .alpha_min = 0.9, .alpha_max = 1.5};
+    config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
+                                             .mu_radius = 1,
+                                             .logvar_min = -0.3,
+                                             .logvar_max = 0.2,
+                                             .alpha_min = 0.9,
+                                             .alpha_max = 1.5};
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(8, 2);

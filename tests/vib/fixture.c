@@ -16,6 +16,14 @@ struct nvdp__nvib_config fixture_config(const struct kind *kind) {
     return config;
 }
 
+struct nvdp__nvib_config fixture_sequence(const struct kind *kind, int choice) {
+    static const double radius[] = {0.4, 3, 100};
+    struct nvdp__nvib_config config = fixture_config(kind);
+    config.clip.sequence = radius[choice];
+    config.vib.sigma = config.stdev_tau = 1;
+    return config;
+}
+
 static void random_values(struct fixture *fixture, uint64_t seed) {
     for (size_t i = 0; i < fixture->params.count; i++) {
         nvdp__params_normal(&fixture->dev, &fixture->params, i, 0.3, seed);

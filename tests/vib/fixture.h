@@ -30,6 +30,8 @@ extern const struct kind kinds[KINDS];
 
 /* Length 5, clip off; vtdp_pool as the kind's. */
 struct nvdp__nvib_config fixture_config(const struct kind *kind);
+/* The same with the sequence clip: 0 a radius that all texts exceed, 1 some, 2 none. */
+struct nvdp__nvib_config fixture_sequence(const struct kind *kind, int choice);
 /* Planned for training, two layers, random parameters (normal, 0.3), texts of 3, 1 and 4 tokens. */
 void fixture_build(struct fixture *fixture, const struct kind *kind,
                    const struct nvdp__nvib_config *config, uint64_t seed);

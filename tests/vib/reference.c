@@ -80,6 +80,7 @@ static void take_sources(const struct reference *ref, const double *states, doub
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
     const struct nvdp__vib *vib = ref->fixture->vib;
+    if (isfinite(vib->config.clip.sequence)) return 0;
     if (vib->which == NVDP__VIB_FIXED) return 2 * log(vib->config.vib.sigma);
     double x =
         ref->fixture->vib->which == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
@@ -91,11 +92,27 @@ struct gaussians {
     double mu[TOKENS * WIDTH], logvar[TOKENS * WIDTH];
 };
 
+/* All means of a text as one vector, scaled to norm C where it is longer. */
+static void clip_sequence(const struct reference *ref, struct gaussians *g) {
+    const struct nvdp__vib *vib = ref->fixture->vib;
+    size_t p = vib->dim;
+    for (size_t b = 0; b < TEXTS; b++) {
+        size_t first = vib->form.single ? b : (size_t)ref->fixture->offset[b];
+        size_t end = vib->form.single ? b + 1 : (size_t)ref->fixture->offset[b + 1];
+        double square = 0;
+        for (size_t k = first * p; k < end * p; k++)
+            square += g->mu[k] * g->mu[k];
+        for (size_t k = first * p; k < end * p; k++)
+            g->mu[k] *= fmin(1, vib->config.clip.sequence / sqrt(square));
+    }
+}
+
 static void posterior(const struct reference *ref, const double *theta, const double *hidden,
                       struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
     const struct nvdp__clip_config *clip = &vib->config.clip;
     bool vtdp = ref->fixture->vib->which == NVDP__VIB_VTDP;
+    bool rho_is_trained = vtdp && !isfinite(clip->sequence);
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
     size_t p = vib->dim;
     if (vtdp) {
@@ -106,7 +123,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
     take_sources(ref, states, x);
     g->sources = vib->form.single ? TEXTS : TOKENS;
     dense(ref, theta, "vib.mu", g->sources, WIDTH, p, x, g->mu);
-    if (vtdp) dense(ref, theta, "vib.rho", g->sources, WIDTH, p, x, rho);
+    if (rho_is_trained) dense(ref, theta, "vib.rho", g->sources, WIDTH, p, x, rho);
     for (size_t s = 0; s < g->sources; s++) {
         double length = 0;
         for (size_t i = 0; i < p; i++) {
@@ -119,6 +136,7 @@ static void posterior(const struct reference *ref, const double *theta, const do
             g->mu[s * p + i] *= factor;
         }
     }
+    clip_sequence(ref, g);
 }
 
 /* z of a text's row r; eps of padding is the row itself. */

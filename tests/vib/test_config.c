@@ -58,7 +58,27 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         config.vib.vtdp_pool = (enum nvdp__vtdp_pool)2;
         refused(ctx, k, &config, "vtdp_pool: expected a choice in 0..1, found 2");
     }
-    struct nvdp__nvib_config config = fixture_config(&kinds[0]);
+    for (size_t k = 0; k < KINDS; k++) {
+        struct nvdp__nvib_config config = fixture_sequence(&kinds[k], 1);
+        config.clip.mu_radius = 3;
+        refused(ctx, k, &config, "clip_mu_radius: expected none with clip_sequence 3");
+        config = fixture_sequence(&kinds[k], 1);
+        config.clip.logvar_max = 0;
+        refused(ctx, k, &config, "clip_logvar_max: expected none with clip_sequence 3");
+        config = fixture_sequence(&kinds[k], 1);
+        config.stdev_tau = 0.1;
+        refused(ctx, k, &config, "stdev_tau: expected 1 with clip_sequence 3");
+        config = fixture_sequence(&kinds[k], 1);
+        config.length_policy = NVDP_LENGTH_PUBLIC;
+        refused(ctx, k, &config, "length_policy: expected hidden with clip_sequence 3");
+        config = fixture_sequence(&kinds[k], 1);
+        config.clip.sequence = 0;
+        refused(ctx, k, &config, "clip_sequence: expected 1e-06 to inf, found 0");
+    }
+    struct nvdp__nvib_config config = fixture_sequence(&kinds[0], 1);
+    config.vib.sigma = 0.55;
+    refused(ctx, 0, &config, "vib_sigma: expected 1 with clip_sequence 3");
+    config = fixture_config(&kinds[0]);
     config.clip.logvar_min = -1; /* 2 log .55 = -1.196 */
     refused(ctx, 0, &config, "vib_sigma: expected a log variance within the clip set's [-1, inf]");
     nvdp_context_free(ctx);

@@ -256,11 +256,47 @@ Test(sample, posterior) {
     }
 }
 
+/* All means of a text together lie in the ball, never outside by rounding, on its surface where they
+ * were outside; every variance is 1, and no parameter is there for it.  Inside, nothing changes. */
+Test(sample, posterior_of_a_sequence_clip) {
+    for (size_t k = 0; k < KINDS; k++) {
+        for (int choice = 0; choice < 3; choice++) {
+            struct nvdp__nvib_config config = fixture_sequence(&kinds[k], choice);
+            struct fixture fixture;
+            fixture_build(&fixture, &kinds[k], &config, 4);
+            struct nvdp__draw draw = fixture_draw(8, 2);
+            fixture_forward(&fixture, &draw);
+            const struct nvdp__posterior *posterior = &fixture.vib->posterior;
+            const int32_t *offset = fixture.vib->rows.source_offset;
+            int surface = 0;
+            for (size_t b = 0; b < TEXTS; b++) {
+                double square = 0;
+                for (size_t i = (size_t)offset[b] * WIDTH; i < (size_t)offset[b + 1] * WIDTH; i++) {
+                    square += (double)posterior->mu[i] * posterior->mu[i];
+                    cr_expect_eq(posterior->logvar[i], 0);
+                }
+                cr_expect_leq(sqrt(square), config.clip.sequence);
+                surface += sqrt(square) > config.clip.sequence * (1 - 1e-6);
+            }
+            cr_expect(choice == 0   ? surface == TEXTS
+                      : choice == 1 ? surface > 0 && surface < TEXTS
+                                    : surface == 0,
+                      "%s, C %g: %d", fixture.mechanism->name, config.clip.sequence, surface);
+            cr_expect_eq(nvdp__params_find(&fixture.params, "vib.rho"), SIZE_MAX);
+            cr_expect_eq(nvdp__params_find(&fixture.params, "vib.rho.weight"), SIZE_MAX);
+            fixture_free(&fixture);
+        }
+    }
+}
+
 /* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
 Test(sample, a_step_allocates_nothing) {
-    for (size_t k = 0; k < KINDS; k++) {
+    for (size_t choice = 0; choice < 2 * KINDS; choice++) {
+        size_t k = choice / 2;
+        bool sequence = choice % 2 != 0;
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.clip.mu_radius = 3;
+        if (sequence) config = fixture_sequence(&kinds[k], 1);
         struct fixture fixture;
         fixture_build(&fixture, &kinds[k], &config, 9);
         struct nvdp__draw draw = fixture_draw(3, 1);

@@ -1,0 +1,83 @@
+/* What is proven over all texts: no pair of texts within the ball exceeds it, and it is attained. */
+#include "made_posteriors.h"
+
+static const double orders[] = {0.5, 1, 1.1, 2, 64, INFINITY};
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* All means of each text, as one vector, scaled to norm `radius` or, every other text, below it. */
+static void into_ball(struct nvdp_posteriors *set, double radius) {
+    for (size_t i = 0; i < set->texts; i++) {
+        double square = 0;
+        size_t first = set->offset[i] * set->dim, end = set->offset[i + 1] * set->dim;
+        for (size_t k = first; k < end; k++)
+            square += set->mu[k] * set->mu[k];
+        for (size_t k = first; k < end; k++) {
+            set->mu[k] *= radius * (i % 2 == 0 ? 1 : 0.4) / sqrt(square);
+            set->logvar[k] = 0;
+        }
+    }
+}
+
+static struct nvdp_posteriors *made(struct nvdp_context *ctx, double radius) {
+    const struct made_texts texts = {.texts = 24, .longest = 5, .dim = 3, .spread = 2, .seed = 7};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
+    into_ball(set, radius);
+    return set;
+}
+
+/* Texts of 1 to 5 tokens, padded to 7 rows.  1e-12: the divergences' own error. */
+Test(bound, no_pair_exceeds_it) {
+    struct nvdp_context *ctx = support_context();
+    for (double radius = 0.01; radius < 100; radius *= 7) {
+        struct nvdp_posteriors *set = made(ctx, radius);
+        for (size_t o = 0; o < ORDERS; o++) {
+            double bound = nvdp_renyi_sequence_bound(orders[o], radius), largest = 0;
+            for (size_t i = 0; i < set->texts; i++) {
+                for (size_t j = 0; j < set->texts; j++)
+                    largest = fmax(largest, nvdp_renyi_texts(orders[o], set, i, j));
+            }
+            cr_expect_leq(largest, bound * (1 + 1e-12), "order %g, C %g", orders[o], radius);
+            /* not an empty promise: the farthest of these random texts come near */
+            cr_expect_geq(largest, bound / 4, "order %g, C %g", orders[o], radius);
+        }
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* The sensitivity is the ball's diameter: two texts on opposite sides, one the other's negative. */
+Test(bound, opposite_texts_attain_it) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = made(ctx, 1.45);
+    size_t i = 0, j = 1; /* two of one length */
+    while (set->offset[i + 1] - set->offset[i] != set->offset[j + 1] - set->offset[j])
+        cr_assert_lt(++j, set->texts);
+    size_t count = (set->offset[i + 1] - set->offset[i]) * set->dim;
+    double *p = set->mu + set->offset[i] * set->dim, *q = set->mu + set->offset[j] * set->dim;
+    for (size_t k = 0; k < count; k++)
+        q[k] = -p[k];
+    for (size_t o = 0; o < ORDERS; o++) {
+        double value = nvdp_renyi_texts(orders[o], set, i, j);
+        double bound = nvdp_renyi_sequence_bound(orders[o], 1.45);
+        if (isinf(bound))
+            cr_expect_eq(value, bound);
+        else
+            cr_expect_lt(support_relative(value, bound, 0), 1e-12, "order %g: %.17g, bound %.17g",
+                         orders[o], value, bound);
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(bound, numbers) {
+    cr_expect_float_eq(nvdp_renyi_sequence_bound(1.1, 1.45), 1.1 * 2.9 * 2.9 / 2, 1e-14);
+    cr_expect_float_eq(nvdp_renyi_sequence_bound(1, 0.5), 0.5, 1e-15);
+    cr_expect_eq(nvdp_renyi_sequence_bound(2, 0), 0);
+    cr_expect_eq(nvdp_renyi_sequence_bound(INFINITY, 0), 0);
+    cr_expect_eq(nvdp_renyi_sequence_bound(1e200, 1), INFINITY, "as of infinity");
+    cr_expect(isnan(nvdp_renyi_sequence_bound(0, 1)));
+    cr_expect(isnan(nvdp_renyi_sequence_bound(NAN, 1)));
+    cr_expect(isnan(nvdp_renyi_sequence_bound(1.1, -1)));
+    cr_expect(isnan(nvdp_renyi_sequence_bound(1.1, NAN)));
+    cr_expect(isnan(nvdp_renyi_sequence_bound(1.1, INFINITY)));
+}
