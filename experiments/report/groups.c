@@ -12,8 +12,9 @@
  * within each task, runs of one label have the same options. */
 
 /* The first to be tried: these say most. */
-static const char *const telling[] = {"regularizer", "latent_dim",  "length_policy",
-                                      "kappa",       "limit_train", "freeze_layers"};
+static const char *const telling[] = {"clip_sequence", "regularizer", "latent_dim",
+                                      "length_policy", "kappa",       "limit_train",
+                                      "freeze_layers"};
 enum { TELLING = sizeof telling / sizeof *telling };
 
 struct labels {
@@ -60,9 +61,9 @@ static const char *choose(const struct nvdp__report_run *a, const struct nvdp__r
     return first;
 }
 
-/* "latent-dim 16"; the regularizer's value says enough by itself. */
+/* "latent-dim 16"; some values say enough by themselves. */
 static void put_option(FILE *to, const char *key, const json_t *value) {
-    if (strcmp(key, "regularizer") != 0) {
+    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip_sequence") != 0) {
         for (const char *c = key; *c != '\0'; c++) {
             fputc(*c == '_' ? '-' : *c, to);
         }
@@ -77,10 +78,11 @@ static void put_option(FILE *to, const char *key, const json_t *value) {
     }
 }
 
-/* "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)". */
+/* "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)"; nothing is said of "". */
 static char *extended(struct nvdp_context *ctx, const char *label, const char *key,
                       const json_t *value) {
     struct nvdp__sheet sheet;
+    if (json_is_string(value) && json_string_length(value) == 0) return nvdp__strdup(ctx, label);
     size_t length = strlen(label);
     bool open = length > 0 && label[length - 1] == ')';
     FILE *to = nvdp__sheet_open(&sheet);
@@ -148,11 +150,12 @@ static int method_place(const char *method) {
 }
 
 struct nvdp__stat nvdp__stat_of(size_t n, const double *values) {
-    struct nvdp__stat stat = {.n = n, .mean = NAN, .sd = NAN};
+    struct nvdp__stat stat = {.n = n, .mean = NAN, .sd = NAN, .max = NAN};
     if (n == 0) return stat;
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
         sum += values[i];
+        stat.max = fmax(stat.max, values[i]);
     }
     stat.mean = sum / (double)n;
     if (n < 2 || !isfinite(stat.mean)) return stat;
@@ -253,7 +256,8 @@ static size_t find_group(const struct nvdp_report *report, size_t task, size_t f
         const struct nvdp__group *group = &report->group[at];
         if (group->task == task && group->family == family &&
             same_number(group->lambda_g, run->lambda_g) &&
-            same_number(group->lambda_d, run->lambda_d))
+            same_number(group->lambda_d, run->lambda_d) &&
+            same_number(group->clip_sequence, run->clip_sequence))
             break;
     }
     return at;
@@ -289,7 +293,8 @@ static nvdp_status make_groups(struct nvdp_context *ctx, struct nvdp_report *rep
             *group = (struct nvdp__group){.task = task,
                                           .family = family,
                                           .lambda_g = run->lambda_g,
-                                          .lambda_d = run->lambda_d};
+                                          .lambda_d = run->lambda_d,
+                                          .clip_sequence = run->clip_sequence};
             group->run = nvdp__calloc(ctx, report->runs, sizeof(group->run[0]));
             report->groups++;
             if (group->run == NULL) return NVDP_ERR_MEMORY;
@@ -308,7 +313,8 @@ static int by_place(const void *a, const void *b) {
     if (x->task != y->task) return x->task < y->task ? -1 : 1;
     if (x->family != y->family) return x->family < y->family ? -1 : 1;
     int difference = by_number(x->lambda_g, y->lambda_g);
-    return difference != 0 ? difference : by_number(x->lambda_d, y->lambda_d);
+    if (difference == 0) difference = by_number(x->lambda_d, y->lambda_d);
+    return difference != 0 ? difference : by_number(y->clip_sequence, x->clip_sequence);
 }
 
 /* --- statistics --- */
@@ -347,29 +353,24 @@ static void summarize(struct nvdp__group *group, double *scratch) {
     group->best = best_run(group);
 }
 
-/* Groups of a family come with rising lambda, so that the later of two equals is the larger. */
-static void select_lambdas(struct nvdp_report *report) {
-    struct nvdp__group *chosen = NULL;
-    for (size_t i = 0; i < report->groups; i++) {
-        struct nvdp__group *group = &report->group[i];
-        bool other =
-            chosen == NULL || chosen->task != group->task || chosen->family != group->family;
-        if (!other && !(group->validation.mean >= chosen->validation.mean) &&
-            !isnan(chosen->validation.mean))
-            continue;
-        if (!other) chosen->selected = false;
-        group->selected = true;
-        chosen = group;
+const struct nvdp__group *nvdp__chosen(const struct nvdp_report *report, size_t task, size_t family,
+                                       enum nvdp__quantity quantity, double limit) {
+    const struct nvdp__group *chosen = NULL;
+    for (NVDP__EACH_GROUP(report, group)) {
+        const struct nvdp__stat *spent = &group->quantity[quantity];
+        if (group->task != task || group->family != family) continue;
+        if (!isnan(limit) && !(spent->n == group->runs && spent->max <= limit)) continue;
+        /* Groups of a family come with rising privacy: the later of two equals. */
+        if (chosen == NULL || group->validation.mean >= chosen->validation.mean ||
+            isnan(chosen->validation.mean))
+            chosen = group;
     }
+    return chosen;
 }
 
 const struct nvdp__group *nvdp__selected(const struct nvdp_report *report, size_t task,
                                          size_t family) {
-    for (size_t i = 0; i < report->groups; i++) {
-        const struct nvdp__group *group = &report->group[i];
-        if (group->task == task && group->family == family && group->selected) return group;
-    }
-    return NULL;
+    return nvdp__chosen(report, task, family, NVDP__SUM_MAX, NAN);
 }
 
 nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *report) {
@@ -385,7 +386,10 @@ nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *rep
     for (size_t i = 0; i < report->groups; i++) {
         summarize(&report->group[i], scratch);
     }
-    select_lambdas(report);
+    for (size_t i = 0; i < report->groups; i++) {
+        struct nvdp__group *group = &report->group[i];
+        group->selected = group == nvdp__selected(report, group->task, group->family);
+    }
 cleanup:
     for (size_t i = 0; label != NULL && i < report->runs; i++) {
         free(label[i]);

@@ -9,6 +9,7 @@
 static const char *const names[NVDP__QUANTITIES] = {
     [NVDP__SUM_MAX] = "rd_sum_max",
     [NVDP__SUM_MEAN] = "rd_sum_mean",
+    [NVDP__BOUND] = "rd_bound",
     [NVDP__UNIT_MAX] = "rd_per_component_dim_max",
     [NVDP__UNIT_MEAN] = "rd_per_component_dim_mean",
     [NVDP__INFINITE] = "infinite_share",
@@ -41,7 +42,8 @@ static void put_stat(FILE *to, const struct nvdp__stat *stat) {
 }
 
 void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("task,data,method,label,lambda_g,lambda_d,seeds,selected,metric,validation,validation_sd,"
+    fputs("task,data,method,label,lambda_g,lambda_d,clip_sequence,seeds,selected,metric,validation,"
+          "validation_sd,"
           "score,score_sd,score_best_seed,second_metric,second_score,second_score_sd,"
           "second_score_best_seed",
           to);
@@ -57,6 +59,7 @@ void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
         put_text(to, report->family[group->family].label);
         put_number(to, group->lambda_g);
         put_number(to, group->lambda_d);
+        put_number(to, group->clip_sequence);
         fprintf(to, ",%zu,%d", group->runs, group->selected);
         put_text(to, best->metric[0]);
         put_stat(to, &group->validation);
@@ -80,6 +83,7 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
     put_text(to, report->family[group->family].label);
     put_number(to, run->lambda_g);
     put_number(to, run->lambda_d);
+    put_number(to, run->clip_sequence);
     fprintf(to, ",%llu", (unsigned long long)run->seed);
     put_number(to, run->validation);
     put_text(to, run->metric[0]);
@@ -95,8 +99,8 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
 }
 
 void nvdp__runs_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("run,task,method,label,lambda_g,lambda_d,seed,validation,metric,score,second_metric,"
-          "second_score",
+    fputs("run,task,method,label,lambda_g,lambda_d,clip_sequence,seed,validation,metric,score,"
+          "second_metric,second_score",
           to);
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         fprintf(to, ",%s", names[k]);
@@ -126,8 +130,8 @@ static json_t *number(double value) {
 }
 
 static json_t *stat(const struct nvdp__stat *from) {
-    return json_pack("{s:I, s:o, s:o}", "n", (json_int_t)from->n, "mean", number(from->mean), "sd",
-                     number(from->sd));
+    return json_pack("{s:I, s:o, s:o, s:o}", "n", (json_int_t)from->n, "mean", number(from->mean),
+                     "sd", number(from->sd), "max", number(from->max));
 }
 
 static json_t *quantities(const struct nvdp__group *group, bool *good) {
@@ -165,10 +169,11 @@ static json_t *group_json(const struct nvdp_report *report, const struct nvdp__g
                           bool *good) {
     const struct nvdp__task_rows *task = &report->task[group->task];
     const struct nvdp__family *family = &report->family[group->family];
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:b}", "task", task->task, "data",
-                               task->data, "method", family->method, "label", family->label,
-                               "lambda_g", number(group->lambda_g), "lambda_d",
-                               number(group->lambda_d), "selected", group->selected);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "task", task->task, "data",
+                  task->data, "method", family->method, "label", family->label, "lambda_g",
+                  number(group->lambda_g), "lambda_d", number(group->lambda_d), "clip_sequence",
+                  number(group->clip_sequence), "selected", group->selected);
     if (object == NULL) *good = false;
     set(object, "best_run", json_string(group->best->name), good);
     set(object, "validation", stat(&group->validation), good);
@@ -182,6 +187,34 @@ static json_t *groups(const struct nvdp_report *report, bool *good) {
     json_t *array = json_array();
     for (NVDP__EACH_GROUP(report, group)) {
         append(array, group_json(report, group, good), good);
+    }
+    return array;
+}
+
+static void append_budgets(json_t *array, const struct nvdp_report *report, size_t task, size_t f,
+                           enum nvdp__quantity limited, bool *good) {
+    if (report->family[f].reference || nvdp__chosen(report, task, f, limited, INFINITY) == NULL)
+        return;
+    for (size_t k = 0; k < report->budgets; k++) {
+        double nats = report->budget[k];
+        const struct nvdp__group *group = nvdp__chosen(report, task, f, limited, nats);
+        append(array,
+               json_pack("{s:s, s:s, s:s, s:o, s:o}", "task", report->task[task].label, "label",
+                         report->family[f].label, "limited", names[limited], "nats", number(nats),
+                         "group",
+                         group != NULL ? json_integer(group - report->group) : json_null()),
+               good);
+    }
+}
+
+/* What the table of budgets chose, as places in `groups`; null: there is no such setting. */
+static json_t *budgets(const struct nvdp_report *report, bool *good) {
+    json_t *array = json_array();
+    for (size_t task = 0; task < report->tasks; task++) {
+        for (size_t f = 0; f < report->families; f++) {
+            append_budgets(array, report, task, f, NVDP__SUM_MAX, good);
+            append_budgets(array, report, task, f, NVDP__BOUND, good);
+        }
     }
     return array;
 }
@@ -221,6 +254,7 @@ nvdp_status nvdp_report_json(struct nvdp_context *ctx, const struct nvdp_report 
     json_t *root = json_pack("{s:s, s:s, s:s, s:I}", "nvdp_format", "report/1", "directory",
                              report->directory, "units", "nats", "runs", (json_int_t)report->runs);
     set(root, "groups", groups(report, &good), &good);
+    set(root, "budgets", budgets(report, &good), &good);
     set(root, "significance", comparisons(report, count, list, &good), &good);
     set(root, "not_counted", notes(report, &good), &good);
     char *text =

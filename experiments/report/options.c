@@ -10,6 +10,10 @@ bool nvdp__is_reference(const char *method) {
     return strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
 }
 
+bool nvdp__is_gaussian(const char *method) {
+    return strncmp(method, "vib-", 4) == 0 || strcmp(method, "vtdp") == 0;
+}
+
 /* Numbers are compared by value: a hand-made 1 is the 1.0 that the program writes. */
 static json_t *comparable(json_t *value) {
     return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);
@@ -40,8 +44,8 @@ static void flatten(const struct nvdp_config *options, const json_t *config, boo
     }
 }
 
-/* What nvdp train takes for options that are not given, with what the run's method and regulariser
- * imply; nvdp_config_free(). */
+/* What nvdp train takes for options that are not given, with what the run's method, regulariser and
+ * sequence clip imply; nvdp_config_free(). */
 static nvdp_status usual_options(struct nvdp_context *ctx, const struct nvdp__report_run *run,
                                  struct nvdp_config **out) {
     const json_t *nvib = json_object_get(run->config, "nvib");
@@ -49,6 +53,7 @@ static nvdp_status usual_options(struct nvdp_context *ctx, const struct nvdp__re
     NVDP_RETURN_IF_FAILED(nvdp_train_config_create(ctx, out));
     (void)nvdp_config_set(*out, "method", run->method); /* one we do not know implies nothing */
     if (regularizer != NULL) (void)nvdp_config_set(*out, "regularizer", regularizer);
+    if (!isnan(run->clip_sequence)) (void)nvdp_config_set(*out, "clip-sequence", "1");
     return NVDP_OK;
 }
 
@@ -61,7 +66,10 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *
     bool good = root != NULL && flat != NULL;
     free(text);
     if (good) flatten(options, root, bottleneck, flat);
-    if (good && bottleneck) json_object_set_new(flat, "regularizer", json_string("published"));
+    if (good && bottleneck) {
+        json_object_set_new(flat, "regularizer", json_string("published"));
+        json_object_set_new(flat, "clip_sequence", json_string("inf"));
+    }
     json_decref(root);
     if (good) {
         *out = flat;
@@ -91,6 +99,10 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
         name_of(option, name);
         if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0) json_object_del(run->variant, name);
     }
+    /* How tightly is a setting; that it is done at all, with what it proves, is another method. */
+    if (bottleneck)
+        json_object_set_new(run->variant, "clip_sequence",
+                            json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
 cleanup:
     nvdp_config_free(options);
     return status;

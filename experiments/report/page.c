@@ -169,6 +169,8 @@ static void put_reading(FILE *to) {
         "summed over everything that one release of a text shares, because that is what a third "
         "party gets. Max and mean run over all ordered pairs of the measured texts. It is a "
         "measurement on these texts, no bound for others.</dd>\n"
+        "<dt>bound, in nats</dt><dd>What the divergence is at most between any two texts, measured "
+        "or not: proven where the sequence clip holds a text's means within a norm C.</dd>\n"
         "<dt>inf (x %)</dt><dd>Some pairs of texts have an infinite divergence: there are samples "
         "that rule the other text out, and no finite budget covers them. Where there is one such "
         "pair, max and mean are infinite; x % says how many there are.</dd>\n"
@@ -180,8 +182,11 @@ static void put_reading(FILE *to) {
         "<dt>/comp.dim.</dt><dd>The sum divided by components times dimensions, as the published "
         "tables have it. Thousands of nats look like fractions then. It is no privacy "
         "guarantee.</dd>\n"
-        "<dt>lambda</dt><dd>The weight of the regularisers, chosen by the validation score "
-        "alone.</dd>\n</dl>\n",
+        "<dt>setting</dt><dd>lambda, the weight of the regularisers, or C, the norm of the "
+        "sequence clip: chosen by the validation score alone.</dd>\n"
+        "<dt>1 nat, 3 nats, ...</dt><dd>Budgets: the score of a method's setting that does best on "
+        "the validation texts among those whose RD max stays within the budget for every seed. "
+        "It stands below with its RD max. Proven: the bound stays within it.</dd>\n</dl>\n",
         to);
 }
 

@@ -15,6 +15,7 @@ enum { NVDP__REPORT_METRICS = 2 };
 enum nvdp__quantity {
     NVDP__SUM_MAX,  /* Renyi divergence, nats, summed over all that is shared: largest */
     NVDP__SUM_MEAN, /* mean over pairs */
+    NVDP__BOUND,    /* what the largest is proven to be at most, whatever the texts */
     NVDP__UNIT_MAX, /* the same per component and dimension, as in the published tables */
     NVDP__UNIT_MEAN,
     NVDP__INFINITE,      /* share of infinite pairs */
@@ -49,7 +50,8 @@ struct nvdp__report_run {
     json_t *config;  /* in it */
     json_t *variant; /* options by name without what is no difference between methods: flat */
     char *task, *method, *data, *label; /* label: sweep.json's, NULL where none */
-    double lambda_g, lambda_d;          /* NaN for methods without a bottleneck */
+    double lambda_g, lambda_d;          /* NaN where the method has none */
+    double clip_sequence;               /* C, NaN where nothing is clipped so */
     uint64_t seed;
     int metrics;
     char *metric[NVDP__REPORT_METRICS];
@@ -74,6 +76,7 @@ struct nvdp__stat {
     size_t n;
     double mean; /* +inf where any is; NaN where n is 0 */
     double sd;   /* divisor n - 1; NaN where n < 2 or mean is infinite */
+    double max;  /* NaN where n is 0 */
 };
 
 struct nvdp__task_rows {
@@ -82,7 +85,7 @@ struct nvdp__task_rows {
     const struct nvdp__report_run *first;
 };
 
-/* One method with one set of options, over tasks and lambdas. */
+/* One method with one set of options, over tasks and settings: what of lambda and C it was given. */
 struct nvdp__family {
     char *label;
     const char *method;
@@ -93,15 +96,14 @@ struct nvdp__family {
 /* Runs that differ in their seed only. */
 struct nvdp__group {
     size_t task, family;
-    double lambda_g, lambda_d;
+    double lambda_g, lambda_d, clip_sequence;
     const struct nvdp__report_run **run; /* [runs] by seed */
     size_t runs;
     struct nvdp__stat score[NVDP__REPORT_METRICS];
     struct nvdp__stat validation;
     struct nvdp__stat quantity[NVDP__QUANTITIES];
     const struct nvdp__report_run *best; /* largest validation score, the smallest seed on ties */
-    bool selected; /* the lambda of its task and family: largest mean validation score; the larger
-                      lambda on ties */
+    bool selected;                       /* nvdp__chosen() of all */
 };
 
 struct nvdp_report {
@@ -115,8 +117,10 @@ struct nvdp_report {
     size_t tasks;
     struct nvdp__family *family;
     size_t families;
-    struct nvdp__group *group; /* by task, family, lambda */
+    struct nvdp__group *group; /* by task, family, then from the least private setting on */
     size_t groups;
+    double *budget; /* [budgets] nats */
+    size_t budgets;
     char *figure_notice; /* why figures were not drawn; NULL: they were, or none were asked for */
 };
 
@@ -142,8 +146,11 @@ const char *nvdp__say_share(char text[NVDP__NUMBER_SIZE], double share);
 const char *nvdp__say_divergence(char text[NVDP__NUMBER_SIZE], double value, double share);
 /* "1e-3"; "-" for NaN. */
 const char *nvdp__say_lambda(char text[NVDP__NUMBER_SIZE], double lambda);
-/* Of a group: one number, or "G 1e-3, D 1e-2". */
-const char *nvdp__say_lambdas(char text[NVDP__NUMBER_SIZE], double lambda_g, double lambda_d);
+/* What tells the group from others of its family: "lambda 1e-3", "lambda G 1e-3, D 1e-2", "C 1.5",
+ * "C 1.5, lambda 1e-3"; "-": nothing does. */
+const char *nvdp__say_setting(char text[NVDP__NUMBER_SIZE], const struct nvdp__group *group);
+/* The same for a drawing's points, where lambda is not named: "1e-3", "C 1.5". */
+const char *nvdp__say_point(char text[NVDP__NUMBER_SIZE], const struct nvdp__group *group);
 /* A probability: "0.032", "<0.001". */
 const char *nvdp__say_p(char text[NVDP__NUMBER_SIZE], double p);
 
@@ -183,6 +190,8 @@ nvdp_status nvdp__sheet_write(struct nvdp_context *ctx, struct nvdp__sheet *shee
 
 /* base and reg: nothing private. */
 bool nvdp__is_reference(const char *method);
+/* Gaussians alone: no Dirichlet, and no lambda_D. */
+bool nvdp__is_gaussian(const char *method);
 /* run->variant from run->config. */
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run);
 /* "nvdp train ..." that would make the run again; free(). */
@@ -200,7 +209,12 @@ nvdp_status nvdp__report_note(struct nvdp_context *ctx, struct nvdp_report *repo
 /* --- groups.c --- */
 
 nvdp_status nvdp__report_group(struct nvdp_context *ctx, struct nvdp_report *report);
-/* The group of a task and family that was selected; NULL where there is none. */
+/* The group of a task and family with the largest mean validation score, the more private one on
+ * ties; of those alone in which no seed's quantity is above `limit`, or missing; NaN: of all.  NULL
+ * where there is none. */
+const struct nvdp__group *nvdp__chosen(const struct nvdp_report *report, size_t task, size_t family,
+                                       enum nvdp__quantity quantity, double limit);
+/* Of all. */
 const struct nvdp__group *nvdp__selected(const struct nvdp_report *report, size_t task,
                                          size_t family);
 struct nvdp__stat nvdp__stat_of(size_t n, const double *values);
@@ -241,7 +255,8 @@ nvdp_status nvdp__compare(struct nvdp_context *ctx, const struct nvdp_report *re
 
 struct nvdp__cell {
     char *text;
-    bool strong; /* the best of its column */
+    double value; /* what competes with others of its column; NaN: nothing */
+    bool strong;  /* the best of its column */
 };
 
 /* A row with a heading has one cell, over all columns. */
@@ -274,11 +289,12 @@ struct nvdp__table {
 struct nvdp__table nvdp__table_begin(struct nvdp_context *ctx, const char *name, const char *title);
 /* `unit`, which may be "", stands below the name where there is room for two lines. */
 void nvdp__table_column(struct nvdp__table *table, bool number, const char *name, const char *unit);
-void nvdp__table_heading(struct nvdp__table *table, const char *text);
+void nvdp__table_heading(struct nvdp__table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void nvdp__table_row(struct nvdp__table *table);
 /* The next cell of the last row. */
-void nvdp__table_cell(struct nvdp__table *table, const char *text);
-void nvdp__table_strong(struct nvdp__table *table, size_t row, size_t column);
+void nvdp__table_cell(struct nvdp__table *table, double value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void nvdp__table_note(struct nvdp__table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void nvdp__table_release(struct nvdp__table *table);
@@ -297,8 +313,8 @@ void nvdp__table_html(const struct nvdp__table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
-enum { NVDP__TABLES = 4 };
-/* Table 1, Table 1 as published, Table 2, significance.  On failure none is made. */
+enum { NVDP__TABLES = 5 };
+/* Table 1, Table 1 as published, budgets, Table 2, significance.  On failure none is made. */
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]);
 void nvdp__tables_release(struct nvdp__table table[NVDP__TABLES]);

@@ -55,10 +55,16 @@ struct axis {
 };
 
 /* Beyond what an axis can be computed for: as good as infinite, as good as none. */
-static double drawable(const struct panel *panel, const struct nvdp__group *group) {
-    double value = group->quantity[panel->plot->quantity].mean;
+static double drawable(double value) {
     if (value > 1e250) return INFINITY;
     return value < 1e-250 ? 0 : value;
+}
+
+/* What is drawn of a group: its value, and beside the largest divergence the bound; NaN: none. */
+static void values_of(const struct panel *panel, const struct nvdp__group *group, double value[2]) {
+    enum nvdp__quantity quantity = panel->plot->quantity;
+    value[0] = drawable(group->quantity[quantity].mean);
+    value[1] = quantity == NVDP__SUM_MAX ? drawable(group->quantity[NVDP__BOUND].mean) : NAN;
 }
 
 static struct axis find_axis(const struct panel *panel) {
@@ -66,11 +72,14 @@ static struct axis find_axis(const struct panel *panel) {
     struct axis axis = {.low = INFINITY, .high = -INFINITY};
     for (NVDP__EACH_GROUP(panel->report, group)) {
         if (!is_in(panel, group)) continue;
-        double value = drawable(panel, group);
-        axis.infinite |= isinf(value) != 0;
-        if (!isfinite(value) || !(value > 0)) continue;
-        axis.low = fmin(axis.low, value);
-        axis.high = fmax(axis.high, value);
+        double value[2];
+        values_of(panel, group, value);
+        axis.infinite |= isinf(value[0]) != 0;
+        for (int k = 0; k < 2; k++) {
+            if (!isfinite(value[k]) || !(value[k] > 0)) continue;
+            axis.low = fmin(axis.low, value[k]);
+            axis.high = fmax(axis.high, value[k]);
+        }
     }
     if (axis.low > axis.high) axis.low = axis.high = 1;
     axis.log = quantity == NVDP__SUM_MEAN || quantity == NVDP__SUM_MAX || axis.high > 8 * axis.low;
@@ -149,39 +158,49 @@ static void put_axis(FILE *to, const struct axis *axis) {
         axis->edge, axis->edge);
 }
 
-/* One family: its data, then bars, line and points, infinite points, lambdas. */
+/* One family: its data, then bars, line and points, infinite points, settings, bounds. */
 static void draw_family(const struct panel *panel, const struct axis *axis) {
     const struct nvdp__family *family = &panel->report->family[panel->family];
     struct nvdp__drawing *drawing = panel->drawing;
     struct nvdp__look look = nvdp__look_of(family);
     char text[NVDP__NUMBER_SIZE];
+    bool bounded = false;
     size_t block = nvdp__drawing_block(
         drawing,
-        "index %zu: %s, %s\n# lambda_g\tlambda_d\tseeds\tscore x 100\tits sd\tvalue\t"
-        "where it is drawn\tfinite\tlambda",
+        "index %zu: %s, %s\n# lambda_g\tlambda_d\tC\tseeds\tscore x 100\tits sd\tvalue\t"
+        "where it is drawn\tfinite\tbound\tsetting",
         drawing->next, panel->report->task[panel->task].label, family->label);
     for (NVDP__EACH_GROUP(panel->report, group)) {
+        double value[2];
         if (!is_in(panel, group)) continue;
-        double value = drawable(panel, group);
+        values_of(panel, group, value);
+        bounded |= !isnan(value[1]);
         /* Infinite values at the edge, those that a logarithm does not take at the left. */
-        double place = isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
+        double place = isinf(value[0])                ? axis->edge
+                       : axis->log && !(value[0] > 0) ? axis->from
+                                                      : value[0];
         nvdp__drawing_row(drawing,
-                          (double[]){group->lambda_g, group->lambda_d, (double)group->runs,
-                                     100 * group->score[0].mean, 100 * group->score[0].sd, value,
-                                     place, isfinite(value) ? 1 : 0},
-                          8, nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
+                          (double[]){group->lambda_g, group->lambda_d, group->clip_sequence,
+                                     (double)group->runs, 100 * group->score[0].mean,
+                                     100 * group->score[0].sd, value[0], place,
+                                     isfinite(value[0]) ? 1 : 0, value[1]},
+                          10, nvdp__say_point(text, group));
     }
     nvdp__drawing_plot(drawing, block);
     fprintf(drawing->script,
-            "using 7:($3>1?$4:NaN):5 with yerrorbars lw 1 ps 0 lc rgb '%s'"
-            ", \\\n     '' index %zu using ($8==1?$7:NaN):4 with linespoints lw 1.6 dt %d pt %d ps "
+            "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s'"
+            ", \\\n     '' index %zu using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps "
             "0.8 lc rgb '%s'"
-            ", \\\n     '' index %zu using ($8==0?$7:NaN):4 with points lw 1.6 pt %d ps 0.9 lc rgb "
+            ", \\\n     '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb "
             "'%s'"
-            ", \\\n     '' index %zu using 7:4:9 with labels noenhanced left offset 0.7,-0.6 font "
+            ", \\\n     '' index %zu using 8:5:11 with labels noenhanced left offset 0.7,-0.6 font "
             "',8' textcolor rgb '%s'",
             look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour,
             block, look.colour);
+    if (bounded)
+        fprintf(drawing->script,
+                ", \\\n     '' index %zu using 10:5 with points lw 1.2 pt %d ps 0.9 lc rgb '%s'",
+                block, look.open, look.colour);
 }
 
 static void draw_scatter(const struct panel *panel) {
@@ -299,10 +318,9 @@ static void draw_histograms(const struct panel *panel) {
         const struct nvdp__report_run *run = group->run[0];
         double all = tokens_in(group, -1);
         nvdp__drawing_block(drawing,
-                            "index %zu: %s, %s, lambda %s\n# log10 alpha, middle of the bin\t"
+                            "index %zu: %s, %s, %s\n# log10 alpha, middle of the bin\t"
                             "tokens\tshare of the tokens in %%",
-                            drawing->next, task, family,
-                            nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
+                            drawing->next, task, family, nvdp__say_setting(text, group));
         for (int b = 0; b < NVDP_ALPHA_BINS; b++) {
             double tokens = tokens_in(group, b);
             double from = run->alpha_first + b * run->alpha_width;
@@ -329,13 +347,13 @@ static void draw_histograms(const struct panel *panel) {
         nvdp__drawing_plot(drawing, first + k);
         fprintf(drawing->script, "using 1:3 with histeps lw 1.8 lc rgb '%s' title '%s'",
                 shade[count > 1 ? k * (SHADES - 1) / (count - 1) : 0],
-                nvdp__say_lambdas(text, group->lambda_g, group->lambda_d));
+                nvdp__say_point(text, group));
         k++;
     }
     fputs("\nunset key\n", drawing->script);
 }
 
-/* --- training curves of the selected lambdas: a line per run --- */
+/* --- training curves of the selected settings: a line per run --- */
 
 static bool has_curve(const struct plot *plot, const struct nvdp__group *group) {
     (void)plot;
@@ -405,9 +423,9 @@ static void draw_training(const struct panel *panel) {
 static const struct plot plots[] = {
     {"fig2_bdp", "Figure 2. Score against Bayesian DP, published moment",
      "Score against the Bayesian DP epsilon of the worst measured text at the published moment k = "
-     "1.1, where no value can be below ln(1/delta)/k = 10.47. Upper left is better. Each point is "
-     "a lambda, mean over seeds; bars are standard deviations; open markers on the dotted line are "
-     "infinite.",
+     "1.1, where no value can be below ln(1/delta)/k = 10.47. Upper left is better. A line is a "
+     "method, each point a setting (lambda or C), mean over seeds; bars are standard deviations; "
+     "open markers on the dotted line are infinite.",
      "BDP epsilon, k = 1.1", NVDP__BDP_PUBLISHED, SCATTER},
     {"fig2_bdp_best", "Figure 2, best moment. Score against Bayesian DP",
      "The same at the best moment of each text.", "BDP epsilon, best k", NVDP__BDP_BEST, SCATTER},
@@ -416,8 +434,9 @@ static const struct plot plots[] = {
      "in the published tables: not a privacy guarantee.",
      "RD max / (components x dimensions)", NVDP__UNIT_MAX, SCATTER},
     {"fig3_rd_max_sum", "Figure 3, in sums. Score against the largest Renyi divergence",
-     "The same as it is: summed over all that one release of a text shares.", "RD max, sum [nats]",
-     NVDP__SUM_MAX, SCATTER},
+     "The same as it is: summed over all that one release of a text shares, on a logarithmic axis. "
+     "Open markers left of the dotted line: the bound over all texts, where one is proven.",
+     "RD max, sum [nats]", NVDP__SUM_MAX, SCATTER},
     {"rd_mean_sum", "Score against the mean Renyi divergence, in sums",
      "Score against the mean over all pairs of the summed divergence: the honest frontier. Open "
      "markers on the dotted line: some pair is infinite, and so is the mean.",
@@ -433,7 +452,7 @@ static const struct plot plots[] = {
      NULL, NVDP__VECTORS, NVDP__LEGEND_NONE, true, 1, has_histogram, draw_histograms},
     {"training", "Training curves",
      "Validation score and mean training loss of the task by epoch, a line a seed, each method "
-     "at its selected lambda.",
+     "at its selected setting.",
      NULL, NVDP__VECTORS, NVDP__LEGEND_ALL, false, 2, has_curve, draw_training},
 };
 

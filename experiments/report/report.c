@@ -9,7 +9,8 @@
 /* --- life --- */
 
 struct nvdp_report_config nvdp_report_config_default(void) {
-    return (struct nvdp_report_config){.figures = true, .gnuplot = "gnuplot"};
+    return (struct nvdp_report_config){
+        .figures = true, .budgets = "1,3,10,30,100", .gnuplot = "gnuplot"};
 }
 
 /* Without slashes at its end, so that messages and names read well. */
@@ -28,6 +29,27 @@ static char *program_path(struct nvdp_context *ctx, const char *program) {
     return path != NULL ? path : nvdp__strdup(ctx, program);
 }
 
+/* "1,3,10" */
+static nvdp_status read_budgets(struct nvdp_context *ctx, const char *text,
+                                struct nvdp_report *report) {
+    enum { MOST = 16 };
+    report->budget = nvdp__calloc(ctx, MOST, sizeof *report->budget);
+    if (report->budget == NULL) return NVDP_ERR_MEMORY;
+    const char *at = text;
+    for (; *at != '\0'; at += *at == ',') {
+        char *end = NULL;
+        double nats = strtod(at, &end);
+        bool good = end != at && (*end == '\0' || (*end == ',' && end[1] != '\0'));
+        if (!good || !(nats >= 0) || report->budgets == MOST) break;
+        report->budget[report->budgets++] = nats;
+        at = end;
+    }
+    if (report->budgets > 0 && *at == '\0') return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "budgets: expected 1 to %d numbers of nats, at least 0, found '%s'", MOST,
+                      text);
+}
+
 nvdp_status nvdp_report_create(struct nvdp_context *ctx, const struct nvdp_report_config *config,
                                struct nvdp_report **out) {
     nvdp_status status = NVDP_OK;
@@ -35,6 +57,7 @@ nvdp_status nvdp_report_create(struct nvdp_context *ctx, const struct nvdp_repor
     if (report == NULL) return NVDP_ERR_MEMORY;
     if (config->directory == NULL || config->directory[0] == '\0')
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected one, found none"));
+    NVDP_TRY(read_budgets(ctx, config->budgets != NULL ? config->budgets : "", report));
     report->figures = config->figures;
     report->directory = trimmed(ctx, config->directory);
     report->gnuplot = program_path(ctx, config->gnuplot != NULL ? config->gnuplot : "gnuplot");
@@ -69,6 +92,7 @@ void nvdp_report_free(struct nvdp_report *report) {
         free(report->note[i].name);
         free(report->note[i].text);
     }
+    free(report->budget);
     free(report->group);
     free(report->family);
     free(report->task);

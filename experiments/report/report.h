@@ -9,6 +9,7 @@ struct nvdp_report_config {
     const char *directory; /* run directories are in it, or in its runs/, or it is one itself */
     const char *out;       /* folder to write; NULL: DIRECTORY/report */
     bool figures;          /* default true */
+    const char *budgets;   /* of the table of budgets, in nats: "1,3,10,30,100", the default */
     const char *gnuplot;   /* the program that draws; default "gnuplot", looked up in PATH */
 };
 struct nvdp_report_config nvdp_report_config_default(void);

@@ -2,6 +2,7 @@
 #include "experiments/report/parts.h"
 
 #include "base/file.h"
+#include <nvdp/rdp.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +26,7 @@ struct place {
 static const struct place in_config[] = {
     {FIELD(lambda_g), {"lambda_g"}, -INFINITY, INFINITY, false},
     {FIELD(lambda_d), {"lambda_d"}, -INFINITY, INFINITY, false},
+    {FIELD(clip_sequence), {"nvib", "clip_sequence"}, 0, INFINITY, false},
 };
 static const struct place in_result[] = {
     {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
@@ -117,6 +119,8 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run
                           run->path);
     if (!nvdp__is_reference(run->method))
         NVDP_RETURN_IF_FAILED(take(ctx, run->path, config, COUNT(in_config), in_config, run));
+    if (nvdp__is_gaussian(run->method)) run->lambda_d = NAN;
+    if (!(run->clip_sequence > 0 && isfinite(run->clip_sequence))) run->clip_sequence = NAN;
     int64_t seed = 0; /* JSON's integers have a sign: the same 64 bits */
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
@@ -196,7 +200,7 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
         run->quantity[k] = NAN;
     }
-    run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = NAN;
+    run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = run->clip_sequence = NAN;
     run->validation = run->seconds = run->majority = NAN;
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
@@ -252,6 +256,17 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
+static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be beyond C */
+
+/* The sequence clip's, where the means are all that depends on the text: weights would add to it. */
+static double proven(const struct nvdp__report_run *run) {
+    const json_t *least = json_object_get(run->variant, "clip_alpha_min");
+    const json_t *most = json_object_get(run->variant, "clip_alpha_max");
+    bool constant = least != NULL && most != NULL && json_equal(least, most);
+    if (!nvdp__is_gaussian(run->method) && !constant) return NAN;
+    return nvdp_renyi_sequence_bound(run->how.order, run->clip_sequence);
+}
+
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
                                  struct nvdp__report_run *run) {
     const json_t *posterior = json_object_get(root, "posterior");
@@ -261,6 +276,7 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
     run->how.same_length = strcmp(adjacency, "same-length") == 0;
     run->how.drawn = json_is_object(json_object_get(root, "sample"));
+    run->quantity[NVDP__BOUND] = proven(run);
     if (posterior == NULL) return NVDP_OK; /* measured by an older version */
     NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
     return read_histogram(ctx, path, posterior, run);
@@ -356,6 +372,15 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct nvdp_report *report,
         return forgive(ctx, report, name, status);
     }
     status = forgive(ctx, report, name, read_privacy(ctx, &run));
+    double *bound = &run.quantity[NVDP__BOUND], max = run.quantity[NVDP__SUM_MAX];
+    if (status == NVDP_OK && max > *bound * (1 + ROUNDING)) {
+        status = nvdp__report_note(ctx, report, name,
+                                   "its largest divergence, %g, is above the bound that "
+                                   "clip_sequence %g proves, %g: one of them is wrong, and none is "
+                                   "told",
+                                   max, run.clip_sequence, *bound);
+        *bound = NAN;
+    }
     if (status == NVDP_OK && !run.measured && !nvdp__is_reference(run.method))
         status = nvdp__report_note(
             ctx, report, name, "scored, but its privacy is not measured: nvdp privacy %s", path);

@@ -1,6 +1,7 @@
 /* A table as text, before it takes a format; then its formats. */
 #include "experiments/report/parts.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,6 @@ static bool grow(struct nvdp__table *table, void *array, size_t *capacity, size_
     if (table->status == NVDP_OK)
         table->status = nvdp__reserve(table->ctx, array, capacity, count + 1, size);
     return table->status == NVDP_OK;
-}
-
-static char *copy(struct nvdp__table *table, const char *text) {
-    char *made = nvdp__strdup(table->ctx, text);
-    if (made == NULL) table->status = NVDP_ERR_MEMORY;
-    return made;
 }
 
 void nvdp__table_column(struct nvdp__table *table, bool number, const char *name,
@@ -51,35 +46,44 @@ void nvdp__table_row(struct nvdp__table *table) {
     table->filled = 0;
 }
 
-void nvdp__table_cell(struct nvdp__table *table, const char *text) {
+/* NULL after a failure. */
+static char *formatted(struct nvdp__table *table, const char *format, va_list args) {
+    char *text = NULL;
+    if (vasprintf(&text, format, args) >= 0) return text;
+    table->status = nvdp__fail(table->ctx, NVDP_ERR_MEMORY, "out of memory");
+    return NULL;
+}
+
+static void add_cell(struct nvdp__table *table, double value, const char *format, va_list args) {
     if (table->status != NVDP_OK || table->filled == table->columns) return;
-    table->row[table->rows - 1].cell[table->filled++].text = copy(table, text);
+    table->row[table->rows - 1].cell[table->filled++] =
+        (struct nvdp__cell){.text = formatted(table, format, args), .value = value};
 }
 
-void nvdp__table_heading(struct nvdp__table *table, const char *text) {
+void nvdp__table_cell(struct nvdp__table *table, double value, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add_cell(table, value, format, args);
+    va_end(args);
+}
+
+void nvdp__table_heading(struct nvdp__table *table, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
     nvdp__table_row(table);
-    nvdp__table_cell(table, text);
+    add_cell(table, NAN, format, args);
+    va_end(args);
     if (table->status == NVDP_OK) table->row[table->rows - 1].heading = true;
-}
-
-void nvdp__table_strong(struct nvdp__table *table, size_t row, size_t column) {
-    if (table->status == NVDP_OK && row < table->rows && column < table->columns)
-        table->row[row].cell[column].strong = true;
 }
 
 void nvdp__table_note(struct nvdp__table *table, const char *format, ...) {
     if (!grow(table, &table->note, &table->note_capacity, table->notes, sizeof *table->note))
         return;
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    int length = vasprintf(&text, format, args);
+    char *text = formatted(table, format, args);
     va_end(args);
-    if (length < 0) {
-        table->status = nvdp__fail(table->ctx, NVDP_ERR_MEMORY, "out of memory");
-    } else {
-        table->note[table->notes++] = text;
-    }
+    if (text != NULL) table->note[table->notes++] = text;
 }
 
 void nvdp__table_release(struct nvdp__table *table) {

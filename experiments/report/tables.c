@@ -8,7 +8,7 @@
 /* --- columns --- */
 
 enum kind {
-    LAMBDA,
+    SETTING,
     SEEDS,
     SCORE,      /* both metrics, mean and spread over seeds */
     BEST,       /* both metrics of the best seed */
@@ -27,39 +27,40 @@ struct column {
 };
 
 static const struct column first_columns[] = {
-    {"lambda", "", LAMBDA, 0, 0},
+    {"setting", "", SETTING, 0, 0},
     {"seeds", "", SEEDS, 0, 0},
     {"score", "", SCORE, 0, 1},
     {"best of", "seeds", BEST, 0, 1},
     {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1},
+    {"bound", "[nats]", NUMBER, NVDP__BOUND, -1},
     {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1},
     {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1},
 };
 static const struct column published_columns[] = {
-    {"lambda", "", LAMBDA, 0, 0},
+    {"setting", "", SETTING, 0, 0},
     {"score", "best of seeds", BEST, 0, 1},
     {"BDP", "k=1.1", BEST_NUMBER, NVDP__BDP_PUBLISHED, -1},
     {"RD max", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MAX, -1},
     {"RD mean", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MEAN, -1},
 };
 static const struct column second_columns[] = {
-    {"lambda", "", LAMBDA, 0, 0},
+    {"setting", "", SETTING, 0, 0},
     {"seeds", "", SEEDS, 0, 0},
     {"validation", "", VALIDATION, 0, 0},
     {"score", "", SCORE, 0, 0},
     {"best of", "seeds", BEST, 0, 0},
     {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, 0},
+    {"bound", "[nats]", NUMBER, NVDP__BOUND, 0},
     {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, 0},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, 0},
     {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, 0},
     {"RD max", "/comp.dim.", NUMBER, NVDP__UNIT_MAX, 0},
     {"RD mean", "/comp.dim.", NUMBER, NVDP__UNIT_MEAN, 0},
+    {"effective", "vectors", NUMBER, NVDP__VECTORS, 0},
+    {"reader", "", READER, NVDP__REUSE, 0},
+    {"attack", "", READER, NVDP__ATTACK, 0},
 };
-/* Where any run has them. */
-static const struct column vectors_column = {"effective", "vectors", NUMBER, NVDP__VECTORS, 0};
-static const struct column reader_column = {"reader", "", READER, NVDP__REUSE, 0};
-static const struct column attack_column = {"attack", "", READER, NVDP__ATTACK, 0};
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 enum { MOST_COLUMNS = 16 };
 
@@ -72,21 +73,26 @@ static void say_pair(char text[NVDP__NUMBER_SIZE], const char *first, const char
     }
 }
 
+static const char *say_scores(char text[NVDP__NUMBER_SIZE], const struct nvdp__group *group) {
+    char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
+    say_pair(text, nvdp__say_score_stat(first, &group->score[0]),
+             group->score[1].n > 0 ? nvdp__say_score_stat(second, &group->score[1]) : NULL);
+    return text;
+}
+
 static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column,
                        const struct nvdp__group *group) {
     char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
     const struct nvdp__stat *quantity = &group->quantity[column->quantity];
     const struct nvdp__report_run *best = group->best;
     switch (column->kind) {
-    case LAMBDA:
-        return nvdp__say_lambdas(text, group->lambda_g, group->lambda_d);
+    case SETTING:
+        return nvdp__say_setting(text, group);
     case SEEDS:
         snprintf(text, NVDP__NUMBER_SIZE, "%zu", group->runs);
         return text;
     case SCORE:
-        say_pair(text, nvdp__say_score_stat(first, &group->score[0]),
-                 group->score[1].n > 0 ? nvdp__say_score_stat(second, &group->score[1]) : NULL);
-        return text;
+        return say_scores(text, group);
     case BEST:
         say_pair(text, nvdp__say_score(first, best->score[0]),
                  best->metrics > 1 ? nvdp__say_score(second, best->score[1]) : NULL);
@@ -105,8 +111,9 @@ static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column
     return "";
 }
 
-/* What is compared. */
+/* What is compared; NaN: nothing. */
 static double value_of(const struct column *column, const struct nvdp__group *group) {
+    if (column->better == 0) return NAN;
     switch (column->kind) {
     case SCORE:
         return group->score[0].mean;
@@ -124,105 +131,98 @@ static double value_of(const struct column *column, const struct nvdp__group *gr
 struct choice {
     const struct column *column[MOST_COLUMNS];
     size_t columns;
-    bool selected; /* only the groups of the selected lambda */
+    bool selected; /* only the groups of the selected setting */
 };
 
-static struct choice choose(size_t count, const struct column *column, bool selected) {
-    struct choice made = {.selected = selected};
-    for (size_t k = 0; k < count; k++) {
-        made.column[made.columns++] = &column[k];
+static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) {
+    bool found = false;
+    for (NVDP__EACH_GROUP(report, group)) {
+        found |= group->quantity[quantity].n > 0;
     }
-    return made;
+    return found;
 }
 
-static bool shown(const struct nvdp__group *group, size_t task, const struct choice *choice) {
-    return group->task == task && (group->selected || !choice->selected);
+/* Columns that not every report has are left out where no run has their quantity. */
+static struct choice choose(const struct nvdp_report *report, size_t count,
+                            const struct column *column, bool selected) {
+    struct choice made = {.selected = selected};
+    for (size_t k = 0; k < count; k++) {
+        bool optional = column[k].quantity == NVDP__BOUND || column[k].quantity >= NVDP__VECTORS;
+        if (!optional || any(report, column[k].quantity)) made.column[made.columns++] = &column[k];
+    }
+    return made;
 }
 
 static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
                     const struct nvdp__group *group, const struct choice *choice) {
     char text[NVDP__NUMBER_SIZE];
+    const struct nvdp__family *family = &report->family[group->family];
+    bool competes = choice->selected && !family->reference;
     nvdp__table_row(table);
-    nvdp__table_cell(table, report->family[group->family].label);
+    nvdp__table_cell(table, NAN, "%s", family->label);
     for (size_t k = 0; k < choice->columns; k++) {
-        nvdp__table_cell(table, say(text, choice->column[k], group));
+        nvdp__table_cell(table, competes ? value_of(choice->column[k], group) : NAN, "%s",
+                         say(text, choice->column[k], group));
     }
 }
 
 /* A value as it is compared: in the digits that are printed. */
-static const char *compared(char text[NVDP__NUMBER_SIZE], const struct column *column,
-                            double value) {
-    return column->better > 0 ? nvdp__say_score(text, value) : nvdp__say_number(text, value);
+static const char *compared(char text[NVDP__NUMBER_SIZE], int better, double value) {
+    return better > 0 ? nvdp__say_score(text, value) : nvdp__say_number(text, value);
 }
 
-/* The best of a task's private methods in a column; NaN where fewer than two compete. */
-static double best_value(const struct nvdp_report *report, size_t task, const struct choice *choice,
-                         const struct column *column) {
-    double best = NAN;
-    size_t competing = 0;
-    for (NVDP__EACH_GROUP(report, group)) {
-        if (!shown(group, task, choice) || report->family[group->family].reference) continue;
-        double value = value_of(column, group);
-        competing++;
-        if (isfinite(value) && !(column->better * value <= column->better * best)) best = value;
-    }
-    return competing > 1 ? best : NAN;
-}
-
-/* Those that print alike are as good. */
-static void mark(struct nvdp__table *table, const struct nvdp_report *report, size_t task,
-                 const struct choice *choice, size_t k, size_t row) {
-    const struct column *column = choice->column[k];
+/* The best of a column's values in the rows from `first` on, where at least two compete; those that
+ * print alike are as good. */
+static void mark(struct nvdp__table *table, size_t first, size_t column, int better) {
     char best[NVDP__NUMBER_SIZE], text[NVDP__NUMBER_SIZE];
-    if (column->better == 0) return;
-    double value = best_value(report, task, choice, column);
-    if (isnan(value)) return;
-    compared(best, column, value);
-    for (NVDP__EACH_GROUP(report, group)) {
-        if (!shown(group, task, choice)) continue;
-        bool reference = report->family[group->family].reference;
-        if (!reference && strcmp(compared(text, column, value_of(column, group)), best) == 0)
-            nvdp__table_strong(table, row, k + 1);
-        row++;
+    double value = NAN;
+    size_t competing = 0;
+    if (table->status != NVDP_OK || better == 0) return;
+    for (size_t row = first; row < table->rows; row++) {
+        double other = table->row[row].cell[column].value;
+        competing += !isnan(other);
+        if (isfinite(other) && !(better * other <= better * value)) value = other;
+    }
+    if (competing < 2 || isnan(value)) return;
+    compared(best, better, value);
+    for (size_t row = first; row < table->rows; row++) {
+        struct nvdp__cell *cell = &table->row[row].cell[column];
+        cell->strong = strcmp(compared(text, better, cell->value), best) == 0;
     }
 }
 
 static void add_majority(struct nvdp__table *table, const struct nvdp__task_rows *task,
-                         const struct choice *choice) {
+                         size_t columns, const struct choice *choice) {
     char text[NVDP__NUMBER_SIZE];
     if (isnan(task->first->majority)) return;
     nvdp__table_row(table);
-    nvdp__table_cell(table, "majority class");
-    for (size_t k = 0; k < choice->columns; k++) {
-        bool score = choice->column[k]->kind == SCORE || choice->column[k]->kind == BEST;
-        nvdp__table_cell(table, score ? nvdp__say_score(text, task->first->majority) : "-");
+    nvdp__table_cell(table, NAN, "majority class");
+    for (size_t k = 0; k < columns; k++) {
+        bool score =
+            choice == NULL || choice->column[k]->kind == SCORE || choice->column[k]->kind == BEST;
+        nvdp__table_cell(table, NAN, "%s",
+                         score ? nvdp__say_score(text, task->first->majority) : "-");
     }
 }
 
 /* "mrpc (accuracy / f1)" */
 static void add_heading(struct nvdp__table *table, const struct nvdp__task_rows *task) {
     const struct nvdp__report_run *run = task->first;
-    char *text =
-        nvdp__format(table->ctx, "%s (%s%s%s)", task->label, run->metric[0],
-                     run->metrics > 1 ? " / " : "", run->metrics > 1 ? run->metric[1] : "");
-    if (text == NULL) {
-        table->status = NVDP_ERR_MEMORY;
-        return;
-    }
-    nvdp__table_heading(table, text);
-    free(text);
+    nvdp__table_heading(table, "%s (%s%s%s)", task->label, run->metric[0],
+                        run->metrics > 1 ? " / " : "", run->metrics > 1 ? run->metric[1] : "");
 }
 
 static void add_task(struct nvdp__table *table, const struct nvdp_report *report, size_t task,
                      const struct choice *choice) {
     add_heading(table, &report->task[task]);
-    add_majority(table, &report->task[task], choice);
+    add_majority(table, &report->task[task], choice->columns, choice);
     size_t first = table->rows;
     for (NVDP__EACH_GROUP(report, group)) {
-        if (shown(group, task, choice)) add_row(table, report, group, choice);
+        if (group->task == task && (group->selected || !choice->selected))
+            add_row(table, report, group, choice);
     }
     for (size_t k = 0; choice->selected && k < choice->columns; k++) {
-        mark(table, report, task, choice, k, first);
+        mark(table, first, k + 1, choice->column[k]->better);
     }
 }
 
@@ -248,18 +248,26 @@ static void note_scores(struct nvdp__table *table) {
 }
 
 static void note_selection(struct nvdp__table *table) {
-    nvdp__table_note(table, "lambda: the weight of the regularisers with the largest mean "
-                            "validation score, the larger one on ties; the test scores have no "
-                            "say. Marked: the best of a task's private methods.");
+    nvdp__table_note(table, "setting: lambda, the weight of the regularisers, or C, the norm to "
+                            "which the sequence clip scales a text's means: of the largest mean "
+                            "validation score, the more private one on ties; the test scores have "
+                            "no say. Marked: the best of a task's private methods.");
 }
 
-static void note_privacy(struct nvdp__table *table) {
+static void note_bound(struct nvdp__table *table, const struct nvdp_report *report) {
+    if (any(report, NVDP__BOUND))
+        nvdp__table_note(table, "bound: what RD is at most between any two texts, measured or not, "
+                                "proven from C: order (2C)^2/2.");
+}
+
+static void note_privacy(struct nvdp__table *table, const struct nvdp_report *report) {
     nvdp__table_note(
         table,
         "RD: Renyi divergence in nats, summed over everything that one release of a text "
         "shares; largest and mean over all ordered pairs of the measured texts, mean over "
         "seeds. inf (x %%): some pair's is infinite, x %% of the pairs are. Measured on these "
         "texts, not a bound over all texts.");
+    note_bound(table, report);
     nvdp__table_note(table,
                      "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "
                      "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");
@@ -357,13 +365,13 @@ static void note_collapsed(struct nvdp__table *table, const struct nvdp_report *
 /* --- the tables --- */
 
 static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_report *report) {
-    struct choice choice = choose(COUNT(first_columns), first_columns, true);
+    struct choice choice = choose(report, COUNT(first_columns), first_columns, true);
     struct nvdp__table table = fill(
         ctx, report, "table1",
-        "Table 1. Utility and privacy at the lambda chosen on validation; sums in nats", &choice);
+        "Table 1. Utility and privacy at the setting chosen on validation; sums in nats", &choice);
     note_scores(&table);
     note_selection(&table);
-    note_privacy(&table);
+    note_privacy(&table, report);
     note_collapsed(&table, report);
     cautions(&table, report);
     return table;
@@ -371,12 +379,12 @@ static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_re
 
 static struct nvdp__table table_1_published(struct nvdp_context *ctx,
                                             const struct nvdp_report *report) {
-    struct choice choice = choose(COUNT(published_columns), published_columns, true);
-    struct nvdp__table table =
-        fill(ctx, report, "table1_published",
-             "Table 1, as published. The best seed at the lambda chosen on validation; divergences "
-             "per component and dimension, no privacy guarantee",
-             &choice);
+    struct choice choice = choose(report, COUNT(published_columns), published_columns, true);
+    struct nvdp__table table = fill(
+        ctx, report, "table1_published",
+        "Table 1, as published. The best seed at the setting chosen on validation; divergences "
+        "per component and dimension, no privacy guarantee",
+        &choice);
     nvdp__table_note(&table, "score, privacy: of the seed with the largest validation score; the "
                              "score is 100 times the metric on the test texts (the dev file).");
     note_selection(&table);
@@ -384,14 +392,6 @@ static struct nvdp__table table_1_published(struct nvdp_context *ctx,
     note_collapsed(&table, report);
     cautions(&table, report);
     return table;
-}
-
-static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) {
-    bool found = false;
-    for (NVDP__EACH_GROUP(report, group)) {
-        found |= group->quantity[quantity].n > 0;
-    }
-    return found;
 }
 
 static void note_attack(struct nvdp__table *table, const struct nvdp_report *report) {
@@ -409,22 +409,93 @@ static void note_attack(struct nvdp__table *table, const struct nvdp_report *rep
 }
 
 static struct nvdp__table table_2(struct nvdp_context *ctx, const struct nvdp_report *report) {
-    struct choice choice = choose(COUNT(second_columns), second_columns, false);
-    bool vectors = any(report, NVDP__VECTORS), reader = any(report, NVDP__REUSE);
-    bool attack = any(report, NVDP__ATTACK);
-    if (vectors) choice.column[choice.columns++] = &vectors_column;
-    if (reader) choice.column[choice.columns++] = &reader_column;
-    if (attack) choice.column[choice.columns++] = &attack_column;
-    struct nvdp__table table = fill(ctx, report, "table2", "Table 2. Every lambda", &choice);
+    struct choice choice = choose(report, COUNT(second_columns), second_columns, false);
+    struct nvdp__table table = fill(ctx, report, "table2", "Table 2. Every setting", &choice);
     note_scores(&table);
-    note_privacy(&table);
+    note_privacy(&table, report);
     note_published(&table);
-    if (vectors)
+    if (any(report, NVDP__VECTORS))
         nvdp__table_note(&table, "effective vectors: of a text, exp of the "
                                  "entropy of its expected weights; mean over texts and seeds.");
-    if (reader)
+    if (any(report, NVDP__REUSE))
         nvdp__table_note(&table, "reader: score of a reader trained from the shared file alone.");
-    if (attack) note_attack(&table, report);
+    if (any(report, NVDP__ATTACK)) note_attack(&table, report);
+    cautions(&table, report);
+    return table;
+}
+
+/* "C 1.5 (3.1, bound 4.95)" */
+static void add_chosen(struct nvdp__table *table, const struct nvdp__group *group) {
+    char setting[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE], bound[NVDP__NUMBER_SIZE];
+    const struct nvdp__stat *of = group->quantity;
+    bool bounded = of[NVDP__BOUND].n > 0;
+    nvdp__table_cell(table, NAN, "%s (%s%s%s)", nvdp__say_setting(setting, group),
+                     nvdp__say_number(max, of[NVDP__SUM_MAX].max), bounded ? ", bound " : "",
+                     bounded ? nvdp__say_number(bound, of[NVDP__BOUND].max) : "");
+}
+
+/* A row of scores, and one of what was chosen for them.  `limited` is what the budgets limit. */
+static void add_budget_rows(struct nvdp__table *table, const struct nvdp_report *report,
+                            size_t task, size_t f, enum nvdp__quantity limited) {
+    char text[NVDP__NUMBER_SIZE];
+    const struct nvdp__family *family = &report->family[f];
+    bool proven = limited == NVDP__BOUND, found = true;
+    for (int line = 0; line < 2 && found; line++) {
+        nvdp__table_row(table);
+        nvdp__table_cell(table, NAN, "%s%s%s", family->label, proven ? ", proven" : "",
+                         line == 1 ? ": chosen" : "");
+        found = false;
+        for (size_t k = 0; k < report->budgets; k++) {
+            double limit = family->reference ? NAN : report->budget[k];
+            const struct nvdp__group *group = nvdp__chosen(report, task, f, limited, limit);
+            found |= group != NULL && !family->reference;
+            if (group == NULL)
+                nvdp__table_cell(table, NAN, "-");
+            else if (line == 0)
+                nvdp__table_cell(table, proven || family->reference ? NAN : group->score[0].mean,
+                                 "%s", say_scores(text, group));
+            else
+                add_chosen(table, group);
+        }
+    }
+}
+
+static struct nvdp__table table_budget(struct nvdp_context *ctx, const struct nvdp_report *report) {
+    char text[NVDP__NUMBER_SIZE];
+    struct nvdp__table table = nvdp__table_begin(
+        ctx, "budget", "Score at a largest divergence within a budget; sums in nats");
+    nvdp__table_column(&table, false, "method", "");
+    for (size_t k = 0; k < report->budgets; k++) {
+        nvdp__table_column(&table, true, nvdp__say_lambda(text, report->budget[k]),
+                           report->budget[k] == 1 ? "nat" : "nats");
+    }
+    for (size_t task = 0; task < report->tasks; task++) {
+        add_heading(&table, &report->task[task]);
+        add_majority(&table, &report->task[task], report->budgets, NULL);
+        size_t first = table.rows;
+        for (size_t f = 0; f < report->families; f++) {
+            const struct nvdp__group *group = nvdp__selected(report, task, f);
+            if (group == NULL) continue;
+            add_budget_rows(&table, report, task, f, NVDP__SUM_MAX);
+            if (nvdp__chosen(report, task, f, NVDP__BOUND, INFINITY) != NULL)
+                add_budget_rows(&table, report, task, f, NVDP__BOUND);
+        }
+        for (size_t k = 0; k < report->budgets; k++) {
+            mark(&table, first, k + 1, 1);
+        }
+    }
+    note_scores(&table);
+    nvdp__table_note(&table,
+                     "chosen: the setting with the largest mean validation score among those "
+                     "whose largest divergence, over all ordered pairs of the measured texts and "
+                     "all seeds, is within the column's budget (it stands in brackets). -: there "
+                     "is none; a setting counts where every seed was measured. base and reg have "
+                     "no budget. Marked: the best of a task's private methods. Measured on these "
+                     "texts, not a bound over all texts.");
+    note_bound(&table, report);
+    if (any(report, NVDP__BOUND))
+        nvdp__table_note(&table, "proven: the bound is within the budget: it holds for any two "
+                                 "texts.");
     cautions(&table, report);
     return table;
 }
@@ -433,21 +504,17 @@ static void add_comparison(struct nvdp__table *table, const struct nvdp_report *
                            const struct nvdp__comparison *pair) {
     char text[NVDP__NUMBER_SIZE];
     nvdp__table_row(table);
-    nvdp__table_cell(table, report->family[pair->a].label);
-    nvdp__table_cell(table, report->family[pair->b].label);
-    snprintf(text, sizeof text, "%zu", pair->seeds);
-    nvdp__table_cell(table, text);
-    snprintf(text, sizeof text, "%+.2f", 100 * pair->mean);
-    nvdp__table_cell(table, text);
-    if (isnan(pair->low)) {
-        nvdp__table_cell(table, "-");
-    } else {
-        snprintf(text, sizeof text, "%+.2f to %+.2f", 100 * pair->low, 100 * pair->high);
-        nvdp__table_cell(table, text);
-    }
-    nvdp__table_cell(table, nvdp__say_number(text, pair->t));
-    nvdp__table_cell(table, nvdp__say_p(text, pair->p));
-    nvdp__table_cell(table, nvdp__say_p(text, pair->holm));
+    nvdp__table_cell(table, NAN, "%s", report->family[pair->a].label);
+    nvdp__table_cell(table, NAN, "%s", report->family[pair->b].label);
+    nvdp__table_cell(table, NAN, "%zu", pair->seeds);
+    nvdp__table_cell(table, NAN, "%+.2f", 100 * pair->mean);
+    if (isnan(pair->low))
+        nvdp__table_cell(table, NAN, "-");
+    else
+        nvdp__table_cell(table, NAN, "%+.2f to %+.2f", 100 * pair->low, 100 * pair->high);
+    nvdp__table_cell(table, NAN, "%s", nvdp__say_number(text, pair->t));
+    nvdp__table_cell(table, NAN, "%s", nvdp__say_p(text, pair->p));
+    nvdp__table_cell(table, NAN, "%s", nvdp__say_p(text, pair->holm));
 }
 
 static struct nvdp__table table_significance(struct nvdp_context *ctx,
@@ -466,7 +533,7 @@ static struct nvdp__table table_significance(struct nvdp_context *ctx,
     }
     for (size_t k = 0; k < count; k++) {
         if (k == 0 || list[k].task != list[k - 1].task)
-            nvdp__table_heading(&table, report->task[list[k].task].label);
+            nvdp__table_heading(&table, "%s", report->task[list[k].task].label);
         add_comparison(&table, report, &list[k]);
     }
     free(list);
@@ -476,7 +543,7 @@ static struct nvdp__table table_significance(struct nvdp_context *ctx,
     }
     nvdp__table_note(&table,
                      "difference: of the first metric, times 100, method minus against, "
-                     "over the seeds that both have, each at its selected lambda. Student's "
+                     "over the seeds that both have, each at its selected setting. Student's "
                      "paired t-test, two-sided; Holm's adjustment over a task's "
                      "comparisons. With few seeds a rough test; it knows the spread over "
                      "seeds, not that over texts. -: no spread to judge by.");
@@ -485,9 +552,9 @@ static struct nvdp__table table_significance(struct nvdp_context *ctx,
 
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]) {
-    struct nvdp__table (*const maker[NVDP__TABLES])(
-        struct nvdp_context *, const struct nvdp_report *) = {table_1, table_1_published, table_2,
-                                                              table_significance};
+    struct nvdp__table (*const maker[NVDP__TABLES])(struct nvdp_context *,
+                                                    const struct nvdp_report *) = {
+        table_1, table_1_published, table_budget, table_2, table_significance};
     nvdp_status status = NVDP_OK;
     for (int k = 0; k < NVDP__TABLES; k++) {
         table[k] = maker[k](ctx, report);

@@ -74,12 +74,31 @@ const char *nvdp__say_lambda(char text[NVDP__NUMBER_SIZE], double lambda) {
     return text;
 }
 
-const char *nvdp__say_lambdas(char text[NVDP__NUMBER_SIZE], double lambda_g, double lambda_d) {
-    if (lambda_g == lambda_d || isnan(lambda_g)) return nvdp__say_lambda(text, lambda_g);
-    char g[NVDP__NUMBER_SIZE], d[NVDP__NUMBER_SIZE];
-    snprintf(text, NVDP__NUMBER_SIZE, "G %.20s, D %.20s", nvdp__say_lambda(g, lambda_g),
-             nvdp__say_lambda(d, lambda_d));
+static const char lambda_word[] = "lambda ";
+
+/* A clip without a regulariser is told by C alone. */
+const char *nvdp__say_setting(char text[NVDP__NUMBER_SIZE], const struct nvdp__group *group) {
+    char c[NVDP__NUMBER_SIZE], g[NVDP__NUMBER_SIZE], d[NVDP__NUMBER_SIZE], lambda[48] = "";
+    double lambda_g = group->lambda_g, lambda_d = group->lambda_d;
+    bool clipped = !isnan(group->clip_sequence), two = lambda_g != lambda_d && !isnan(lambda_d);
+    bool weighted = !isnan(lambda_g) && (!clipped || lambda_g != 0 || (two && lambda_d != 0));
+    nvdp__say_lambda(c, group->clip_sequence);
+    nvdp__say_lambda(g, lambda_g);
+    nvdp__say_lambda(d, lambda_d);
+    if (weighted)
+        snprintf(lambda, sizeof lambda, "%s%s%.14s%s%.14s", lambda_word, two ? "G " : "", g,
+                 two ? ", D " : "", two ? d : "");
+    if (clipped)
+        snprintf(text, NVDP__NUMBER_SIZE, "C %.14s%s%s", c, weighted ? ", " : "", lambda);
+    else
+        snprintf(text, NVDP__NUMBER_SIZE, "%s", weighted ? lambda : "-");
     return text;
+}
+
+const char *nvdp__say_point(char text[NVDP__NUMBER_SIZE], const struct nvdp__group *group) {
+    const char *whole = nvdp__say_setting(text, group);
+    size_t word = sizeof lambda_word - 1;
+    return strncmp(whole, lambda_word, word) == 0 ? whole + word : whole;
 }
 
 const char *nvdp__say_p(char text[NVDP__NUMBER_SIZE], double p) {

@@ -13,6 +13,9 @@ struct values {
 static const struct nvdp_option options[] = {
     {"out", NVDP_OPTION_TEXT, "FOLDER", "where the report is written (default DIR/report)",
      NVDP_OPTION_AT(struct values, config.out), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"budgets", NVDP_OPTION_LIST, "NATS",
+     "largest divergences, sums, at which the table of budgets gives a method's score",
+     NVDP_OPTION_AT(struct values, config.budgets)},
     {"no-figures", NVDP_OPTION_FLAG, NULL, "write the figures' scripts and data, draw nothing",
      NVDP_OPTION_AT(struct values, no_figures)},
     {"gnuplot", NVDP_OPTION_TEXT, "PROGRAM", "what draws the figures",
@@ -55,13 +58,13 @@ const struct cli_command cli_command_report = {
     .description =
         "Reads the runs in DIR, or in DIR/runs, groups those that differ in their seed only, and "
         "writes tables (text, CSV, LaTeX, Markdown), figures (SVG, PNG, PDF through gnuplot, with "
-        "scripts and data) and one HTML page. Lambdas and seeds are chosen by the validation "
-        "score. "
+        "scripts and data) and one HTML page. Settings (lambda or C) and seeds are chosen by the "
+        "validation score. "
         "Runs that are unfinished or broken are named, and left out.",
     .examples = "Examples:\n"
                 "  nvdp report sweep\n"
                 "  nvdp report runs --out paper --no-figures\n"
-                "  nvdp report sweep --json >report.json\n"
+                "  nvdp report sweep --budgets 2,8 --json >report.json\n"
                 "  cd sweep/report/figures && gnuplot -e \"format='png'\" rd_mean_sum.gp\n",
     .options = options,
     .run = run,

@@ -61,10 +61,14 @@ Test(report, of_trained_runs) {
     support_contains(outcome.out, "G 1e-3, D 0.5");
     support_contains(outcome.out, "report: index.html, tables/, figures/, data/");
     program_release(&outcome);
-    outcome = program_expect(0, "report \"%s\" --no-figures --json --out %s", folder,
-                             support_scratch_path("elsewhere"));
+    outcome = program_expect(0, "report \"%s\" --no-figures --json --budgets 0,inf --out %s",
+                             folder, support_scratch_path("elsewhere"));
     json_t *root = program_object(&outcome);
     program_release(&outcome);
+    const json_t *budgets = json_object_get(root, "budgets");
+    cr_assert_eq(json_array_size(budgets), 2); /* of the private method */
+    cr_expect(json_is_null(json_object_get(json_array_get(budgets, 0), "group")));
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(budgets, 1), "group")), 1);
     const json_t *groups = json_object_get(root, "groups");
     cr_assert_eq(json_array_size(groups), 2);
     const json_t *quantities = json_object_get(json_array_get(groups, 1), "quantities");
@@ -82,6 +86,10 @@ Test(report, wrong_use) {
     struct outcome outcome = program_expect(3, "report %s", support_scratch_path("nowhere"));
     support_contains(outcome.err, "nvdp report: ");
     support_contains(outcome.err, "expected a directory of runs, found none");
+    program_release(&outcome);
+    outcome = program_expect(2, "report %s --budgets 1,x", support_scratch_path("nowhere"));
+    support_contains(outcome.err,
+                     "budgets: expected 1 to 16 numbers of nats, at least 0, found '1,x'");
     program_release(&outcome);
     outcome = program_expect(2, "report");
     program_release(&outcome);

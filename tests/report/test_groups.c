@@ -86,6 +86,93 @@ Test(groups, references_have_no_lambda) {
     nvdp_context_free(ctx);
 }
 
+/* Runs that differ in lambda and C alone are one method, from the least private setting on; that a
+ * method clips at all, by which it proves a bound, makes it another one.  Gaussians have no
+ * lambda_D. */
+Test(groups, settings) {
+    static const struct made_run runs[] = {
+        {.name = "a", .method = "vib-fixed", .lambda = 1, .rd_max = 1},
+        {.name = "b", .method = "vib-fixed", .nvib = "\"clip_sequence\": 1.5", .rd_max = 4},
+        {.name = "c", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .rd_max = 4},
+        {.name = "d",
+         .method = "vib-fixed",
+         .nvib = "\"clip_sequence\": 3",
+         .lambda = .01,
+         .rd_max = 4},
+        {.name = "e",
+         .method = "vib-fixed",
+         .nvib = "\"clip_sequence\": 3",
+         .lambda = .01,
+         .lambda_d = 1,
+         .seed = 2,
+         .rd_max = 4},
+        {.name = "f", .lambda = .01, .lambda_d = 1, .rd_max = 4},
+        {.name = "g",
+         .method = "vib-fixed",
+         .nvib = "\"clip_sequence\": \"inf\"",
+         .lambda = 2,
+         .rd_max = 1}};
+    static const char *const want[][2] = {
+        {"vib-fixed", "lambda 1"},
+        {"vib-fixed", "lambda 2"},
+        {"vib-fixed (sequence clip)", "C 3"},
+        {"vib-fixed (sequence clip)", "C 1.5"},
+        {"vib-fixed (sequence clip)", "C 3, lambda 1e-2"},
+        {"nvdp", "lambda G 1e-2, D 1"},
+    };
+    struct nvdp_context *ctx = support_context();
+    char text[NVDP__NUMBER_SIZE];
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("settings", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "settings");
+    cr_assert_eq(report->groups, 6);
+    for (size_t g = 0; g < 6; g++) {
+        cr_expect_str_eq(report->family[report->group[g].family].label, want[g][0]);
+        cr_expect_str_eq(nvdp__say_setting(text, &report->group[g]), want[g][1]);
+    }
+    cr_expect_eq(report->group[4].runs, 2);
+    cr_expect_str_eq(nvdp__say_point(text, &report->group[0]), "1");
+    cr_expect_str_eq(nvdp__say_point(text, &report->group[2]), "C 3");
+    /* All validation scores are alike: the most private one. */
+    cr_expect_str_eq(nvdp__say_setting(text, report_selected(report, "vib-fixed (sequence clip)")),
+                     "C 3, lambda 1e-2");
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
+/* A bound is told where C proves one; one that is contradicted is not told, and the run is named. */
+Test(groups, bounds) {
+    static const struct made_run runs[] = {
+        {.name = "a",
+         .method = "vtdp",
+         .nvib = "\"clip_sequence\": 3, \"stdev_tau\": 1",
+         .rd_max = 19.8},
+        {.name = "b", .method = "vtdp", .nvib = "\"clip_sequence\": 1", .rd_max = 2.21},
+        {.name = "c", .nvib = "\"clip_sequence\": 1", .rd_max = 2}, /* weights of the text */
+        {.name = "d",
+         .nvib = "\"clip_sequence\": 1, \"clip_alpha_min\": 1, \"clip_alpha_max\": 1",
+         .rd_max = 2},
+        {.name = "e", .method = "vib-learned", .lambda = 1, .rd_max = 2}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("bounds", &runs[i]);
+    struct nvdp_report *report = made_report(ctx, "bounds");
+    cr_assert_eq(report->runs, 5);
+    cr_expect_float_eq(report->run[0].quantity[NVDP__BOUND], 1.1 * 6 * 6 / 2, 1e-12);
+    cr_expect(isnan(report->run[1].quantity[NVDP__BOUND]));
+    cr_expect(isnan(report->run[2].quantity[NVDP__BOUND]));
+    cr_expect_float_eq(report->run[3].quantity[NVDP__BOUND], 2.2, 1e-12);
+    cr_expect(isnan(report->run[4].quantity[NVDP__BOUND]));
+    support_contains(report->run[0].command, " --method vtdp --lambda 0 --clip-sequence 3 --seed");
+    support_contains(report->run[3].command, " --clip-sequence 1 ");
+    cr_expect_eq(report->notes, 1);
+    support_contains(report_note(report, "b"),
+                     "its largest divergence, 2.21, is above the bound that clip_sequence 1 "
+                     "proves, 2.2");
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
+
 /* Options that differ between runs of a task tell methods apart, by as few words as do; those that
  * differ between tasks only, or that change no result, do not. */
 Test(groups, labels) {

@@ -74,44 +74,44 @@ Test(tables, first) {
     make("first");
     expect_body(
         report_written("first", "tables/table1.txt"),
-        "Table 1. Utility and privacy at the lambda chosen on validation; sums in nats\n"
+        "Table 1. Utility and privacy at the setting chosen on validation; sums in nats\n"
         "\n"
-        "method                  lambda   seeds                       score       best of   "
-        "      RD max        RD mean      BDP     BDP\n"
-        "                                                                           seeds   "
-        "      [nats]         [nats]   best k   k=1.1\n"
+        "method              setting   seeds                       score       best of         RD "
+        "max        RD mean      BDP     BDP\n"
+        "                                                                        seeds         "
+        "[nats]         [nats]   best k   k=1.1\n"
         "\n"
         "sst2 (accuracy / f1)\n"
-        "majority class               -       -                        50.0          50.0   "
-        "           -              -        -       -\n"
-        "base                         -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0   "
-        "           -              -        -       -\n"
-        "vtdp            G 1e-3, D 1e-2       1                 86.0 / 75.0*  86.0 / 75.0   "
-        "inf (25.0 %)   inf (25.0 %)      inf     inf\n"
-        "nvdp                      1e-3       2   86.0 +- 1.4 / 71.0 +- 1.4*  87.0 / 72.0*  "
-        "        70.0*          14.0*    32.0*   12.0*\n");
+        "majority class            -       -                        50.0          50.0            "
+        "  -              -        -       -\n"
+        "base                      -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0            "
+        "  -              -        -       -\n"
+        "vtdp            lambda 1e-3       1                 86.0 / 75.0*  86.0 / 75.0   inf (25.0 "
+        "%)   inf (25.0 %)      inf     inf\n"
+        "nvdp            lambda 1e-3       2   86.0 +- 1.4 / 71.0 +- 1.4*  87.0 / 72.0*          "
+        "70.0*          14.0*    32.0*   12.0*\n");
 }
 
 Test(tables, as_published) {
     make("published");
     expect_body(
         report_written("published", "tables/table1_published.csv"),
-        "task,method,lambda,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.\r\n"
+        "task,method,setting,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.\r\n"
         "sst2 (accuracy / f1),majority class,-,50.0,-,-,-\r\n"
         "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-\r\n"
-        "sst2 (accuracy / f1),vtdp,\"G 1e-3, D 1e-2\",86.0 / 75.0,inf,inf,inf\r\n"
-        "sst2 (accuracy / f1),nvdp,1e-3,87.0 / 72.0,12.5,0.800,0.160\r\n");
+        "sst2 (accuracy / f1),vtdp,lambda 1e-3,86.0 / 75.0,inf,inf,inf\r\n"
+        "sst2 (accuracy / f1),nvdp,lambda 1e-3,87.0 / 72.0,12.5,0.800,0.160\r\n");
 }
 
-Test(tables, every_lambda_in_markdown) {
+Test(tables, every_setting_in_markdown) {
     make("second");
     char *text = report_written("second", "tables/table2.md");
-    support_contains(text,
-                     "| nvdp | 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
-                     "70.0 | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
-    support_contains(text,
-                     "| nvdp | 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | 0.00120 | "
-                     "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
+    support_contains(
+        text, "| nvdp | lambda 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
+              "70.0 | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n");
+    support_contains(
+        text, "| nvdp | lambda 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | 0.00120 | "
+              "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n");
     support_contains(text, "| **sst2 (accuracy / f1)** |");
     support_lacks(text, "effective");
     free(text);
@@ -141,14 +141,13 @@ Test(tables, readers) {
 Test(tables, latex) {
     make("latex");
     char *text = report_written("latex", "tables/table1.tex");
-    support_contains(text, "\\caption{Utility and privacy at the lambda");
-    support_contains(text, "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmethod & lambda & seeds & ");
+    support_contains(text, "\\caption{Utility and privacy at the setting");
+    support_contains(text, "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmethod & setting & seeds & ");
     support_contains(text,
-                     "vtdp & G 1e-3, D 1e-2 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
+                     "vtdp & lambda 1e-3 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
                      "$\\infty$ (25.0 \\%) & $\\infty$ (25.0 \\%) & $\\infty$ & $\\infty$ \\\\\n");
-    support_contains(
-        text,
-        "nvdp & 1e-3 & 2 & \\textbf{86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4} & \\textbf{87.0 / 72.0}");
+    support_contains(text, "nvdp & lambda 1e-3 & 2 & \\textbf{86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4} & "
+                           "\\textbf{87.0 / 72.0}");
     support_contains(text, "\\bottomrule\n\\end{tabular}}");
     free(text);
     text = report_written("latex", "tables/all.tex");
@@ -167,7 +166,7 @@ Test(tables, latex_over_pages) {
         made_run("pages", &run);
     }
     char *text = report_written("pages", "tables/table2.tex");
-    char *second = strstr(text, "\\caption{Every lambda (continued)}");
+    char *second = strstr(text, "\\caption{Every setting (continued)}");
     cr_assert_not_null(second);
     cr_expect_null(strstr(second + 1, "\\caption"));
     support_contains(second, "\\textit{qnli (accuracy)}"); /* 22 rows a task: two fit */
@@ -206,10 +205,117 @@ Test(tables, marks) {
     for (size_t i = 0; i < 3; i++)
         made_run("marks", &few[i]);
     char *text = report_written("marks", "tables/table1.tex");
-    support_contains(text, "vtdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & \\textbf{2.00} &");
-    support_contains(text, "nvdp & 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & 3.00 &");
-    support_contains(text, "nvdp & 1 & 1 & 60.0 & 60.0 & 2.00 &");
+    support_contains(text,
+                     "vtdp & lambda 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & \\textbf{2.00} &");
+    support_contains(text, "nvdp & lambda 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & 3.00 &");
+    support_contains(text, "nvdp & lambda 1 & 1 & 60.0 & 60.0 & 2.00 &");
     free(text);
+}
+
+/* Two seeds of nvdp, of which one is above 10 nats; a clip whose bounds are 0.55, 2.2 and 19.8; a
+ * method that was measured at one of two seeds only, and one with infinite pairs. */
+static const struct made_run spent[] = {
+    {.name = "base", .method = "base", .score = .9},
+    {.name = "n1", .lambda = 1e-3, .seed = 1, .validation = .9, .score = .86, .rd_max = 8},
+    {.name = "n2", .lambda = 1e-3, .seed = 2, .validation = .8, .score = .88, .rd_max = 12},
+    {.name = "n3", .lambda = .1, .seed = 1, .validation = .6, .score = .6, .rd_max = .5},
+    {.name = "n4", .lambda = .1, .seed = 2, .validation = .6, .score = .62, .rd_max = .9},
+    {.name = "c1",
+     .method = "vib-fixed",
+     .validation = .85,
+     .score = .84,
+     .rd_max = 9,
+     .nvib = "\"clip_sequence\": 3"},
+    {.name = "c2",
+     .method = "vib-fixed",
+     .validation = .7,
+     .score = .7,
+     .rd_max = 1.5,
+     .nvib = "\"clip_sequence\": 1"},
+    {.name = "c3",
+     .method = "vib-fixed",
+     .validation = .5,
+     .score = .55,
+     .rd_max = .3,
+     .nvib = "\"clip_sequence\": 0.5"},
+    {.name = "i", .method = "vib-fixed", .lambda = 1, .score = .8, .rd_max = INFINITY},
+    {.name = "v1", .method = "vtdp", .lambda = 1, .seed = 1, .score = .7, .rd_max = 1},
+    {.name = "v2", .method = "vtdp", .lambda = 1, .seed = 2, .score = .7},
+};
+
+Test(tables, budget) {
+    for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
+        made_run("budget", &spent[i]);
+    expect_body(
+        report_written("budget", "tables/budget.csv"),
+        "task,method,1 nat,3 nats,10 nats,30 nats,100 nats\r\n"
+        "sst2 (accuracy),majority class,50.0,50.0,50.0,50.0,50.0\r\n"
+        "sst2 (accuracy),base,90.0,90.0,90.0,90.0,90.0\r\n"
+        "sst2 (accuracy),vib-fixed,-,-,-,-,-\r\n"
+        "sst2 (accuracy),vib-fixed (sequence clip),55.0,70.0,84.0,84.0,84.0\r\n"
+        "sst2 (accuracy),vib-fixed (sequence clip): chosen,\"C 0.5 (0.300, bound 0.550)\",\"C 1 "
+        "(1.50, bound 2.20)\",\"C 3 (9.00, bound 19.8)\",\"C 3 (9.00, bound 19.8)\",\"C 3 (9.00, "
+        "bound 19.8)\"\r\n"
+        "sst2 (accuracy),\"vib-fixed (sequence clip), proven\",55.0,70.0,70.0,84.0,84.0\r\n"
+        "sst2 (accuracy),\"vib-fixed (sequence clip), proven: chosen\",\"C 0.5 (0.300, bound "
+        "0.550)\",\"C 1 (1.50, bound 2.20)\",\"C 1 (1.50, bound 2.20)\",\"C 3 (9.00, bound "
+        "19.8)\",\"C 3 (9.00, bound 19.8)\"\r\n"
+        "sst2 (accuracy),vtdp,-,-,-,-,-\r\n"
+        "sst2 (accuracy),nvdp,61.0 +- 1.4,61.0 +- 1.4,61.0 +- 1.4,87.0 +- 1.4,87.0 +- 1.4\r\n"
+        "sst2 (accuracy),nvdp: chosen,lambda 0.1 (0.900),lambda 0.1 (0.900),lambda 0.1 "
+        "(0.900),lambda 1e-3 (12.0),lambda 1e-3 (12.0)\r\n");
+    char *text = report_written("budget", "tables/budget.tex"); /* the proven do not compete */
+    support_contains(
+        text,
+        "vib-fixed (sequence clip) & 55.0 & \\textbf{70.0} & \\textbf{84.0} & 84.0 & 84.0 \\\\");
+    support_contains(text, "proven & 55.0 & 70.0 & 70.0 & 84.0 & 84.0 \\\\");
+    support_contains(
+        text,
+        "nvdp & \\textbf{61.0 $\\pm$ 1.4} & 61.0 $\\pm$ 1.4 & 61.0 $\\pm$ 1.4 & \\textbf{87.0");
+    free(text);
+    text = report_written("budget", "tables/table2.csv");
+    support_contains(text, "RD max [nats],bound [nats],");
+    support_contains(text, "vib-fixed (sequence clip),C 3,1,85.0,84.0,84.0,9.00,19.8,");
+    free(text);
+    text = report_written("budget", "report.json");
+    json_t *root = json_loads(text, 0, NULL), *groups = json_object_get(root, "groups");
+    free(text);
+    static const double want[] = {.5, 1, 1, 3, 3}; /* C by the bound */
+    size_t k = 0, entry;
+    json_t *budget;
+    json_array_foreach(json_object_get(root, "budgets"), entry, budget) {
+        if (strcmp(json_string_value(json_object_get(budget, "limited")), "rd_bound") != 0)
+            continue;
+        json_t *at = json_object_get(budget, "group");
+        json_t *group = json_array_get(groups, (size_t)json_integer_value(at));
+        cr_assert_lt(k, 5);
+        cr_expect_eq(json_number_value(json_object_get(group, "clip_sequence")), want[k++]);
+    }
+    cr_expect_eq(k, 5);
+    cr_expect_eq(json_array_size(json_object_get(root, "budgets")), 4 * 5);
+    json_decref(root);
+}
+
+/* The budgets are the user's. */
+Test(tables, budgets_asked_for) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_report_config config = nvdp_report_config_default();
+    struct nvdp_report *report = NULL;
+    made_run("asked", &spent[1]);
+    config.directory = made_folder("asked");
+    config.budgets = "7.5,inf";
+    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK);
+    cr_expect_eq(report->budgets, 2);
+    cr_expect(nvdp__chosen(report, 0, 0, NVDP__SUM_MAX, report->budget[0]) == NULL);
+    cr_expect(nvdp__chosen(report, 0, 0, NVDP__SUM_MAX, report->budget[1]) == report->group);
+    nvdp_report_free(report);
+    static const char *const wrong[] = {"", "1,,3", "1,", "-1", "nan", "1 3", "x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        config.budgets = wrong[i];
+        cr_expect_eq(nvdp_report_create(ctx, &config, &report), NVDP_ERR_ARGUMENT, "%s", wrong[i]);
+        support_contains(nvdp_context_error(ctx), "budgets: expected 1 to 16 numbers of nats");
+    }
+    nvdp_context_free(ctx);
 }
 
 /* The test of three seeds, by hand: differences .01, .02, .03 have mean .02 and t = 2 sqrt 3. */
@@ -283,15 +389,15 @@ Test(tables, escapes) {
         .name = "a", .lambda = 1, .rd_max = 1, .label = "a&b_<c>\\\"$%#{}~^|*`\\\\"};
     made_run("escapes", &run);
     char *text = report_written("escapes", "tables/table2.csv");
-    support_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",1,1,");
+    support_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",lambda 1,1,");
     free(text);
     text = report_written("escapes", "tables/table2.tex");
     support_contains(text,
                      "a\\&b\\_$<$c$>$''\\$\\%\\#\\{\\}\\textasciitilde{}\\textasciicircum{}$|$*`"
-                     "\\textbackslash{} & 1");
+                     "\\textbackslash{} & lambda 1");
     free(text);
     text = report_written("escapes", "tables/table2.md");
-    support_contains(text, "| a&amp;b\\_&lt;c&gt;\"$%\\#{}\\~^\\|\\*\\`\\\\ | 1 |");
+    support_contains(text, "| a&amp;b\\_&lt;c&gt;\"$%\\#{}\\~^\\|\\*\\`\\\\ | lambda 1 |");
     free(text);
     text = report_written("escapes", "index.html");
     support_contains(text, "<td>a&amp;b_&lt;c&gt;&quot;$%#{}~^|*`\\</td>");
@@ -333,12 +439,12 @@ Test(tables, numbers) {
 Test(tables, numbers_in_full) {
     make("full");
     char *text = report_written("full", "data/groups.csv");
-    support_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,2,1,accuracy,");
+    support_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,,2,1,accuracy,");
     support_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
     free(text);
     text = report_written("full", "data/runs.csv");
     support_contains(text,
-                     "strong1,sst2,nvdp,nvdp,0.1,0.1,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
+                     "strong1,sst2,nvdp,nvdp,0.1,0.1,,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
     support_contains(text, "nvdp train --task sst2 ");
     free(text);
 }
@@ -359,6 +465,7 @@ Test(tables, json) {
     const json_t *max = json_object_get(json_object_get(vtdp, "quantities"), "rd_sum_max");
     cr_expect_str_eq(json_string_value(json_object_get(max, "mean")), "inf");
     cr_expect(json_is_null(json_object_get(max, "sd")));
+    cr_expect_str_eq(json_string_value(json_object_get(max, "max")), "inf");
     json_decref(root);
     free(text);
 }
