@@ -310,6 +310,33 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
 }
 
+/* "{task}" and "{seed}" in the text of from_base: every run starts from the base run of its own. */
+static nvdp_status fill_in(const struct part *part, json_t *given) {
+    const char *at = json_string_value(json_object_get(given, "from_base"));
+    json_t *seed = json_object_get(given, "seed");
+    char number[QUOTE_ROOM], *text = NULL;
+    size_t size = 0;
+    if (at == NULL) return NVDP_OK;
+    snprintf(number, sizeof number, "%lld", seed != NULL ? json_integer_value(seed) : 1);
+    const struct {
+        const char *place, *value;
+    } places[] = {{"{task}", part->task}, {"{seed}", number}};
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    while (*at != '\0') {
+        size_t i = 0, count = sizeof places / sizeof *places;
+        while (i < count && strncmp(at, places[i].place, strlen(places[i].place)) != 0)
+            i++;
+        if (i < count) fputs(places[i].value, out);
+        if (i == count) fputc(*at, out);
+        at += i < count ? strlen(places[i].place) : 1;
+    }
+    bool written = fclose(out) == 0;
+    if (written) json_object_set_new(given, "from_base", json_string(text));
+    free(text);
+    return written ? NVDP_OK : nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
 /* What no default can stand for. */
 static nvdp_status check_needed(const struct part *part, const struct nvdp_config *config) {
     struct nvdp_context *ctx = part->ctx;
@@ -320,7 +347,8 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
                           part->task);
     if (nvdp_config_get(config, "model") == NULL && nvdp_config_get(config, "from-base") == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'model': expected the directory of a BERT, found none",
+                          "%s: key 'model': expected the directory of a BERT, found none; "
+                          "'from_base' names a run in its place",
                           part->path);
     if (strcmp(part->task, "tsv") == 0 && (nvdp_config_get(config, "text-column") == NULL ||
                                            nvdp_config_get(config, "label-column") == NULL))
@@ -352,6 +380,7 @@ static nvdp_status resolve(const struct part *part, const json_t *chosen,
     json_object_foreach((json_t *)chosen, name, value) {
         json_object_set(given, name, value);
     }
+    NVDP_TRY(fill_in(part, given));
     text = json_dumps(given, JSON_REAL_PRECISION(17));
     if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp_train_config_create(part->ctx, &run->config));

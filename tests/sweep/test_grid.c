@@ -121,6 +121,20 @@ Test(grid, what_is_more_specific_wins) {
     nvdp_context_free(ctx);
 }
 
+Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_grid(
+        ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": \"d\", \"seeds\": [1, 20], \"methods\": "
+             "[\"nvdp\"], \"from_base\": \"{task/{task}-{seed}{seed}\"}");
+    const char *const expected[] = {"{task/rte-11", "{task/mrpc-11", "{task/rte-2020",
+                                    "{task/mrpc-2020"};
+    cr_assert_eq(grid.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        cr_assert_str_eq(nvdp_config_get(grid.run[i].config, "from-base"), expected[i]);
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     if (level == NVDP_LOG_NOTICE) snprintf(user, 512, "%s", message);
 }
