@@ -5,6 +5,7 @@
 #include "base/cache.h"
 
 #include <ctype.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,7 +311,20 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
 }
 
-/* "{task}" and "{seed}" in the text of from_base: every run starts from the base run of its own. */
+/* Of a run's place with `*`, as a sweep's folder names them, the one that is there. */
+static nvdp_status find_base(const struct part *part, const char *pattern, json_t *given) {
+    glob_t found;
+    bool good = glob(pattern, 0, NULL, &found) == 0;
+    size_t count = good ? found.gl_pathc : 0;
+    if (count == 1) json_object_set_new(given, "from_base", json_string(found.gl_pathv[0]));
+    if (good) globfree(&found);
+    if (count == 1) return NVDP_OK;
+    return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
+                      "%s: key 'from_base': %s: expected one run directory, found %zu", part->path,
+                      pattern, count);
+}
+
+/* "{task}" and "{seed}" in from_base: every run starts from the base run of its own. */
 static nvdp_status fill_in(const struct part *part, json_t *given) {
     const char *at = json_string_value(json_object_get(given, "from_base"));
     json_t *seed = json_object_get(given, "seed");
@@ -331,10 +345,15 @@ static nvdp_status fill_in(const struct part *part, json_t *given) {
         if (i == count) fputc(*at, out);
         at += i < count ? strlen(places[i].place) : 1;
     }
-    bool written = fclose(out) == 0;
-    if (written) json_object_set_new(given, "from_base", json_string(text));
+    nvdp_status status = NVDP_OK;
+    if (fclose(out) != 0)
+        status = nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    else if (strchr(text, '*') != NULL)
+        status = find_base(part, text, given);
+    else
+        json_object_set_new(given, "from_base", json_string(text));
     free(text);
-    return written ? NVDP_OK : nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    return status;
 }
 
 /* What no default can stand for. */

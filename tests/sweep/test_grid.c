@@ -3,10 +3,12 @@
 #include "support.h"
 
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct nvdp__grid read_grid(struct nvdp_context *ctx, const char *text) {
     struct nvdp__grid grid;
@@ -131,6 +133,16 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     cr_assert_eq(grid.count, 4);
     for (size_t i = 0; i < 4; i++)
         cr_assert_str_eq(nvdp_config_get(grid.run[i].config, "from-base"), expected[i]);
+    nvdp__grid_release(&grid);
+    char run[PATH_MAX], members[2 * PATH_MAX];
+    snprintf(run, sizeof run, "%s", support_scratch_path("rte-base-s1-0a"));
+    snprintf(
+        members, sizeof members,
+        "{\"tasks\": [\"rte\"], \"data\": \"d\", \"methods\": [\"nvdp\"], \"from_base\": \"%s\"}",
+        support_scratch_path("{task}-base-s{seed}-*"));
+    cr_assert_eq(mkdir(run, 0700), 0);
+    grid = read_grid(ctx, members);
+    cr_assert_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), run);
     nvdp__grid_release(&grid);
     nvdp_context_free(ctx);
 }
@@ -289,6 +301,8 @@ static const struct {
      "key 'data': expected a path"},
     {"{\"tasks\": [\"rte\"], \"data\": \"d\", " NVDP "}", "key 'model': expected the directory"},
     {"{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", " NVDP "}", "'text_column'"},
+    {"{" HEAD NVDP ", \"from_base\": \"none/{task}-*\"}",
+     "key 'from_base': none/rte-*: expected one run directory, found 0"},
     {"{" HEAD NVDP ", \"keep\": \"some\"}", "key 'keep': expected all, model or results"},
     {"{" HEAD NVDP ", \"privacy\": true}", "key 'privacy': expected an object"},
     {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
