@@ -347,23 +347,18 @@ static char *complaint(struct nvdp_context *ctx, const char *folder, const char 
     return text;
 }
 
-static nvdp_status drawing_path(struct nvdp_context *ctx, const char *folder, const char *name,
-                                int format, const char *suffix, char **out) {
-    *out = nvdp__format(ctx, "%s/%s.%s%s", folder, name, formats[format], suffix);
-    return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
-}
-
 /* Gives the drawings their names, or removes what there is of them. */
 static nvdp_status settle(struct nvdp_context *ctx, const char *folder, const char *name,
                           bool keep) {
     nvdp_status status = NVDP_OK;
     for (int k = 0; k < FORMATS && status == NVDP_OK; k++) {
-        char *beside = NULL, *path = NULL;
-        status = drawing_path(ctx, folder, name, k, ".partial", &beside);
-        if (status == NVDP_OK) status = drawing_path(ctx, folder, name, k, "", &path);
-        if (status == NVDP_OK && keep) {
+        char *path = nvdp__format(ctx, "%s/%s.%s", folder, name, formats[k]);
+        char *beside = nvdp__format(ctx, "%s/%s.%s.partial", folder, name, formats[k]);
+        if (path == NULL || beside == NULL) {
+            status = NVDP_ERR_MEMORY;
+        } else if (keep) {
             status = nvdp__publish(ctx, beside, path);
-        } else if (status == NVDP_OK) {
+        } else {
             (void)unlink(beside);
             (void)unlink(path);
         }

@@ -12,9 +12,9 @@
  * within each task, runs of one label have the same options. */
 
 /* The first to be tried: these say most. */
-static const char *const telling[] = {"clip_sequence", "regularizer", "latent_dim",
-                                      "length_policy", "kappa",       "limit_train",
-                                      "freeze_layers"};
+static const char *const telling[] = {"clip-sequence", "regularizer", "latent-dim",
+                                      "length-policy", "kappa",       "limit-train",
+                                      "freeze-layers"};
 enum { TELLING = sizeof telling / sizeof *telling };
 
 struct labels {
@@ -63,12 +63,8 @@ static const char *choose(const struct nvdp__report_run *a, const struct nvdp__r
 
 /* "latent-dim 16"; some values say enough by themselves. */
 static void put_option(FILE *to, const char *key, const json_t *value) {
-    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip_sequence") != 0) {
-        for (const char *c = key; *c != '\0'; c++) {
-            fputc(*c == '_' ? '-' : *c, to);
-        }
-        fputc(' ', to);
-    }
+    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip-sequence") != 0)
+        fprintf(to, "%s ", key);
     if (json_is_number(value)) {
         nvdp__put_real(to, json_number_value(value));
     } else if (json_is_boolean(value)) {

@@ -19,28 +19,22 @@ static json_t *comparable(json_t *value) {
     return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);
 }
 
-enum { KEY_SIZE = 64 };
-
-static void name_of(const struct nvdp_option *option, char name[KEY_SIZE]) {
-    snprintf(name, KEY_SIZE, "%s", option->name);
-    for (char *c = name; *c != '\0'; c++) {
-        if (*c == '-') *c = '_';
-    }
-}
-
-/* All options that `config`, of run.json's form, tells in one object, by name with '_'; those of
- * the bottleneck on request.  Which there are, and where they stand, `options` say. */
+/* All options that `config`, of run.json's form, tells in one object, by name; those of the
+ * bottleneck on request.  Which there are, and where they stand, `options` say. */
 static void flatten(const struct nvdp_config *options, const json_t *config, bool bottleneck,
                     json_t *to) {
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
         const struct nvdp_option *option = nvdp_config_option(options, i);
-        char name[KEY_SIZE];
-        name_of(option, name);
+        char key[64];
+        snprintf(key, sizeof key, "%s", option->key != NULL ? option->key : option->name);
+        for (char *c = key; *c != '\0'; c++) {
+            if (*c == '-') *c = '_';
+        }
         if (!bottleneck && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0) continue;
         const json_t *from =
             option->parent == NULL ? config : json_object_get(config, option->parent);
-        json_t *value = json_object_get(from, option->key != NULL ? option->key : name);
-        if (value != NULL) json_object_set_new(to, name, comparable(value));
+        json_t *value = json_object_get(from, key);
+        if (value != NULL) json_object_set_new(to, option->name, comparable(value));
     }
 }
 
@@ -68,7 +62,7 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *
     if (good) flatten(options, root, bottleneck, flat);
     if (good && bottleneck) {
         json_object_set_new(flat, "regularizer", json_string("published"));
-        json_object_set_new(flat, "clip_sequence", json_string("inf"));
+        json_object_set_new(flat, "clip-sequence", json_string("inf"));
     }
     json_decref(root);
     if (good) {
@@ -81,7 +75,7 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *
 
 /* The groups' own keys. */
 static const char *const no_difference[] = {"task",     "data",     "method",
-                                            "lambda_g", "lambda_d", "seed"};
+                                            "lambda-g", "lambda-d", "seed"};
 
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     nvdp_status status = NVDP_OK;
@@ -95,13 +89,12 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
     }
     for (size_t i = 0; i < nvdp_config_count(options); i++) {
         const struct nvdp_option *option = nvdp_config_option(options, i);
-        char name[KEY_SIZE];
-        name_of(option, name);
-        if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0) json_object_del(run->variant, name);
+        if ((option->traits & NVDP_TRAIT_NO_EFFECT) != 0)
+            json_object_del(run->variant, option->name);
     }
     /* How tightly is a setting; that it is done at all, with what it proves, is another method. */
     if (bottleneck)
-        json_object_set_new(run->variant, "clip_sequence",
+        json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
 cleanup:
     nvdp_config_free(options);
@@ -110,23 +103,15 @@ cleanup:
 
 /* --- the command line --- */
 
-static void put_value(FILE *to, const json_t *value) {
-    if (json_is_number(value)) {
-        nvdp__put_real(to, json_number_value(value));
-    } else if (json_is_string(value)) {
-        nvdp__put_shell(to, json_string_value(value));
-    }
-}
-
 static void put_option(FILE *to, const char *key, const json_t *value) {
     if (value == NULL || json_is_null(value) || json_is_false(value)) return;
-    fputs(" --", to);
-    for (const char *c = key; *c != '\0'; c++) {
-        fputc(*c == '_' ? '-' : *c, to);
-    }
+    fprintf(to, " --%s", key);
     if (json_is_true(value)) return;
     fputc(' ', to);
-    put_value(to, value);
+    if (json_is_number(value))
+        nvdp__put_real(to, json_number_value(value));
+    else
+        nvdp__put_shell(to, json_string_value(value));
 }
 
 static bool is_among(const char *key, size_t count, const char *const *names) {
@@ -142,17 +127,17 @@ static const char *const leading[] = {"task", "data", "model", "method"};
 static void put_command(FILE *to, const struct nvdp__report_run *run, json_t *flat,
                         const json_t *usual) {
     static const char *const placed[] = {"task",     "data",     "model", "method",
-                                         "lambda_g", "lambda_d", "seed",  "out"};
+                                         "lambda-g", "lambda-d", "seed",  "out"};
     fputs("nvdp train", to);
     for (size_t i = 0; i < sizeof leading / sizeof *leading; i++) {
         put_option(to, leading[i], json_object_get(flat, leading[i]));
     }
-    const json_t *g = json_object_get(flat, "lambda_g"), *d = json_object_get(flat, "lambda_d");
+    const json_t *g = json_object_get(flat, "lambda-g"), *d = json_object_get(flat, "lambda-d");
     if (!nvdp__is_reference(run->method) && g != NULL && json_equal(g, d)) {
         put_option(to, "lambda", g);
     } else if (!nvdp__is_reference(run->method)) {
-        put_option(to, "lambda_g", g);
-        put_option(to, "lambda_d", d);
+        put_option(to, "lambda-g", g);
+        put_option(to, "lambda-d", d);
     }
     const char *key;
     json_t *value;

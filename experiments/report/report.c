@@ -251,16 +251,12 @@ static nvdp_status write_page(struct nvdp_context *ctx, const struct nvdp_report
 }
 
 static nvdp_status write_json(struct nvdp_context *ctx, const struct nvdp_report *report) {
-    nvdp_status status = NVDP_OK;
+    struct nvdp__sheet sheet;
     char *text = NULL;
-    char *path = nvdp__join(ctx, report->out, "report.json");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp_report_json(ctx, report, &text));
-    NVDP_TRY(nvdp__write_file(ctx, path, text, strlen(text)));
-cleanup:
+    NVDP_RETURN_IF_FAILED(nvdp_report_json(ctx, report, &text));
+    if (nvdp__sheet_open(&sheet) != NULL) fputs(text, sheet.to);
     free(text);
-    free(path);
-    return status;
+    return nvdp__sheet_write(ctx, &sheet, report->out, "report.json");
 }
 
 nvdp_status nvdp_report_write(struct nvdp_context *ctx, struct nvdp_report *report) {

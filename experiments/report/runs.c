@@ -260,8 +260,8 @@ static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be be
 
 /* The sequence clip's, where the means are all that depends on the text: weights would add to it. */
 static double proven(const struct nvdp__report_run *run) {
-    const json_t *least = json_object_get(run->variant, "clip_alpha_min");
-    const json_t *most = json_object_get(run->variant, "clip_alpha_max");
+    const json_t *least = json_object_get(run->variant, "clip-alpha-min");
+    const json_t *most = json_object_get(run->variant, "clip-alpha-max");
     bool constant = least != NULL && most != NULL && json_equal(least, most);
     if (!nvdp__is_gaussian(run->method) && !constant) return NAN;
     return nvdp_renyi_sequence_bound(run->how.order, run->clip_sequence);

@@ -232,6 +232,29 @@ void nvdp__table_text(const struct nvdp__table *table, FILE *to) {
     }
 }
 
+/* --- what the formats that programs read have in common --- */
+
+struct format {
+    void (*put)(FILE *to, const char *text);
+    const char *row, *between, *row_end; /* around and between cells */
+    const char *cell[2], *cell_end;      /* of text, of a number */
+    const char *strong, *strong_end;
+};
+
+/* A row; NULL: the columns' names. */
+static void put_row(const struct format *format, const struct nvdp__table *table,
+                    const struct nvdp__row *row, FILE *to) {
+    for (size_t k = 0; k < table->columns; k++) {
+        const char *text = row != NULL ? cell_text(row, k) : table->column[k].name;
+        bool strong = row != NULL && (row->cell[k].strong || row->heading) && *text != '\0';
+        fprintf(to, "%s%s%s", k > 0 ? format->between : format->row,
+                format->cell[table->column[k].number], strong ? format->strong : "");
+        format->put(to, text);
+        fprintf(to, "%s%s", strong ? format->strong_end : "", format->cell_end);
+    }
+    fputs(format->row_end, to);
+}
+
 /* --- CSV --- */
 
 static bool has_headings(const struct nvdp__table *table) {
@@ -239,64 +262,38 @@ static bool has_headings(const struct nvdp__table *table) {
 }
 
 void nvdp__table_csv(const struct nvdp__table *table, FILE *to) {
-    const char *heading = "";
-    bool with_heading = has_headings(table);
-    if (with_heading) fputs("task,", to);
-    for (size_t k = 0; k < table->columns; k++) {
-        if (k > 0) fputc(',', to);
-        nvdp__put_csv(to, table->column[k].name);
-    }
-    fputs("\r\n", to);
-    for (size_t i = 0; i < table->rows; i++) {
-        const struct nvdp__row *row = &table->row[i];
-        if (row->heading) {
+    static const struct format format = {nvdp__put_csv, "", ",", "\r\n", {"", ""}, "", "", ""};
+    const char *heading = "task";
+    for (size_t i = 0; i <= table->rows; i++) {
+        const struct nvdp__row *row = i > 0 ? &table->row[i - 1] : NULL; /* the names first */
+        if (row != NULL && row->heading) {
             heading = cell_text(row, 0);
             continue;
         }
-        if (with_heading) {
+        if (has_headings(table)) {
             nvdp__put_csv(to, heading);
             fputc(',', to);
         }
-        for (size_t k = 0; k < table->columns; k++) {
-            if (k > 0) fputc(',', to);
-            nvdp__put_csv(to, cell_text(row, k));
-        }
-        fputs("\r\n", to);
+        put_row(&format, table, row, to);
     }
 }
 
 /* --- Markdown --- */
 
-static void put_markdown_row(const struct nvdp__table *table, const struct nvdp__row *row,
-                             FILE *to) {
-    fputc('|', to);
-    for (size_t k = 0; k < table->columns; k++) {
-        bool strong = row->cell[k].strong || row->heading;
-        const char *text = cell_text(row, k);
-        if (*text == '\0') strong = false;
-        fputs(strong ? " **" : " ", to);
-        nvdp__put_markdown(to, text);
-        fputs(strong ? "** |" : " |", to);
-    }
-    fputc('\n', to);
-}
-
 void nvdp__table_markdown(const struct nvdp__table *table, FILE *to) {
+    static const struct format format = {nvdp__put_markdown, "|",  "",   "\n",
+                                         {" ", " "},         " |", "**", "**"};
     fputs("## ", to);
     nvdp__put_markdown(to, table->title);
-    fputs("\n\n|", to);
-    for (size_t k = 0; k < table->columns; k++) {
-        fputc(' ', to);
-        nvdp__put_markdown(to, table->column[k].name);
-        fputs(" |", to);
-    }
-    fputs("\n|", to);
+    fputs("\n\n", to);
+    put_row(&format, table, NULL, to);
+    fputc('|', to);
     for (size_t k = 0; k < table->columns; k++) {
         fputs(table->column[k].number ? "---:|" : "---|", to);
     }
     fputc('\n', to);
     for (size_t i = 0; i < table->rows; i++) {
-        put_markdown_row(table, &table->row[i], to);
+        put_row(&format, table, &table->row[i], to);
     }
     for (size_t k = 0; k < table->notes; k++) {
         fputc('\n', to);
@@ -316,6 +313,9 @@ static void put_latex_text(FILE *to, const char *text) {
     nvdp__put_latex(to, text);
 }
 
+static const struct format latex = {put_latex_text, "", " & ",       " \\\\\n",
+                                    {"", ""},       "", "\\textbf{", "}"};
+
 static void put_latex_row(const struct nvdp__table *table, const struct nvdp__row *row, FILE *to) {
     if (row->heading) {
         fprintf(to, "\\midrule\n\\multicolumn{%zu}{l}{\\textit{", table->columns);
@@ -323,13 +323,7 @@ static void put_latex_row(const struct nvdp__table *table, const struct nvdp__ro
         fputs("}} \\\\\n", to);
         return;
     }
-    for (size_t k = 0; k < table->columns; k++) {
-        if (k > 0) fputs(" & ", to);
-        if (row->cell[k].strong) fputs("\\textbf{", to);
-        put_latex_text(to, cell_text(row, k));
-        if (row->cell[k].strong) fputc('}', to);
-    }
-    fputs(" \\\\\n", to);
+    put_row(&latex, table, row, to);
 }
 
 static const char latex_rules[] =
@@ -348,11 +342,7 @@ static void begin_latex(const struct nvdp__table *table, bool continued, FILE *t
         fputc(table->column[k].number ? 'r' : 'l', to);
     }
     fputs("}\n\\toprule\n", to);
-    for (size_t k = 0; k < table->columns; k++) {
-        if (k > 0) fputs(" & ", to);
-        nvdp__put_latex(to, table->column[k].name);
-    }
-    fputs(" \\\\\n", to);
+    put_row(&latex, table, NULL, to);
     if (!has_headings(table)) fputs("\\midrule\n", to);
 }
 
@@ -399,6 +389,9 @@ void nvdp__table_latex(const struct nvdp__table *table, FILE *to) {
 /* --- HTML --- */
 
 static void put_html_row(const struct nvdp__table *table, const struct nvdp__row *row, FILE *to) {
+    static const struct format format = {
+        nvdp__put_html, "<tr>",     "",         "</tr>\n", {"<td>", "<td class=\"number\">"},
+        "</td>",        "<strong>", "</strong>"};
     if (row->heading) {
         fprintf(to, "<tr class=\"heading\"><th colspan=\"%zu\" scope=\"rowgroup\">",
                 table->columns);
@@ -406,15 +399,7 @@ static void put_html_row(const struct nvdp__table *table, const struct nvdp__row
         fputs("</th></tr>\n", to);
         return;
     }
-    fputs("<tr>", to);
-    for (size_t k = 0; k < table->columns; k++) {
-        bool strong = row->cell[k].strong;
-        fprintf(to, "<td%s>%s", table->column[k].number ? " class=\"number\"" : "",
-                strong ? "<strong>" : "");
-        nvdp__put_html(to, cell_text(row, k));
-        fprintf(to, "%s</td>", strong ? "</strong>" : "");
-    }
-    fputs("</tr>\n", to);
+    put_row(&format, table, row, to);
 }
 
 /* The unit below the name. */

@@ -19,50 +19,39 @@ enum kind {
     BEST_NUMBER /* a quantity of the best seed */
 };
 
+/* Which tables a column is in. */
+enum { FIRST = 1, PUBLISHED = 2, SECOND = 4 };
+
 struct column {
     const char *name, *unit;
     enum kind kind;
     enum nvdp__quantity quantity;
     int better; /* +1 the larger, -1 the smaller; 0: nothing is compared */
+    unsigned in;
 };
 
-static const struct column first_columns[] = {
-    {"setting", "", SETTING, 0, 0},
-    {"seeds", "", SEEDS, 0, 0},
-    {"score", "", SCORE, 0, 1},
-    {"best of", "seeds", BEST, 0, 1},
-    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1},
-    {"bound", "[nats]", NUMBER, NVDP__BOUND, -1},
-    {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1},
-    {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1},
-    {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1},
+static const struct column all_columns[] = {
+    {"setting", "", SETTING, 0, 0, FIRST | PUBLISHED | SECOND},
+    {"seeds", "", SEEDS, 0, 0, FIRST | SECOND},
+    {"validation", "", VALIDATION, 0, 0, SECOND},
+    {"score", "", SCORE, 0, 1, FIRST | SECOND},
+    {"best of", "seeds", BEST, 0, 1, FIRST | SECOND},
+    {"score", "best of seeds", BEST, 0, 1, PUBLISHED},
+    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1, FIRST | SECOND},
+    {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
+    {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1, FIRST | SECOND},
+    {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1, FIRST | SECOND},
+    {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1, FIRST | SECOND},
+    {"BDP", "k=1.1", BEST_NUMBER, NVDP__BDP_PUBLISHED, -1, PUBLISHED},
+    {"RD max", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MAX, -1, PUBLISHED},
+    {"RD mean", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MEAN, -1, PUBLISHED},
+    {"RD max", "/comp.dim.", NUMBER, NVDP__UNIT_MAX, -1, SECOND},
+    {"RD mean", "/comp.dim.", NUMBER, NVDP__UNIT_MEAN, -1, SECOND},
+    {"effective", "vectors", NUMBER, NVDP__VECTORS, 0, SECOND},
+    {"reader", "", READER, NVDP__REUSE, 0, SECOND},
+    {"attack", "", READER, NVDP__ATTACK, 0, SECOND},
 };
-static const struct column published_columns[] = {
-    {"setting", "", SETTING, 0, 0},
-    {"score", "best of seeds", BEST, 0, 1},
-    {"BDP", "k=1.1", BEST_NUMBER, NVDP__BDP_PUBLISHED, -1},
-    {"RD max", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MAX, -1},
-    {"RD mean", "/comp.dim.", BEST_NUMBER, NVDP__UNIT_MEAN, -1},
-};
-static const struct column second_columns[] = {
-    {"setting", "", SETTING, 0, 0},
-    {"seeds", "", SEEDS, 0, 0},
-    {"validation", "", VALIDATION, 0, 0},
-    {"score", "", SCORE, 0, 0},
-    {"best of", "seeds", BEST, 0, 0},
-    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, 0},
-    {"bound", "[nats]", NUMBER, NVDP__BOUND, 0},
-    {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, 0},
-    {"BDP", "best k", NUMBER, NVDP__BDP_BEST, 0},
-    {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, 0},
-    {"RD max", "/comp.dim.", NUMBER, NVDP__UNIT_MAX, 0},
-    {"RD mean", "/comp.dim.", NUMBER, NVDP__UNIT_MEAN, 0},
-    {"effective", "vectors", NUMBER, NVDP__VECTORS, 0},
-    {"reader", "", READER, NVDP__REUSE, 0},
-    {"attack", "", READER, NVDP__ATTACK, 0},
-};
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-enum { MOST_COLUMNS = 16 };
+enum { COLUMNS = sizeof all_columns / sizeof *all_columns };
 
 /* "first / second", or the first alone where there is no second metric. */
 static void say_pair(char text[NVDP__NUMBER_SIZE], const char *first, const char *second) {
@@ -129,7 +118,7 @@ static double value_of(const struct column *column, const struct nvdp__group *gr
 /* --- rows --- */
 
 struct choice {
-    const struct column *column[MOST_COLUMNS];
+    const struct column *column[COLUMNS];
     size_t columns;
     bool selected; /* only the groups of the selected setting */
 };
@@ -143,12 +132,12 @@ static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) 
 }
 
 /* Columns that not every report has are left out where no run has their quantity. */
-static struct choice choose(const struct nvdp_report *report, size_t count,
-                            const struct column *column, bool selected) {
-    struct choice made = {.selected = selected};
-    for (size_t k = 0; k < count; k++) {
-        bool optional = column[k].quantity == NVDP__BOUND || column[k].quantity >= NVDP__VECTORS;
-        if (!optional || any(report, column[k].quantity)) made.column[made.columns++] = &column[k];
+static struct choice choose(const struct nvdp_report *report, unsigned in) {
+    struct choice made = {.selected = in != SECOND};
+    for (const struct column *column = all_columns; column < all_columns + COLUMNS; column++) {
+        bool always = column->quantity != NVDP__BOUND && column->quantity < NVDP__VECTORS;
+        if ((column->in & in) != 0 && (always || any(report, column->quantity)))
+            made.column[made.columns++] = column;
     }
     return made;
 }
@@ -227,14 +216,15 @@ static void add_task(struct nvdp__table *table, const struct nvdp_report *report
 }
 
 static struct nvdp__table fill(struct nvdp_context *ctx, const struct nvdp_report *report,
-                               const char *name, const char *title, const struct choice *choice) {
+                               unsigned in, const char *name, const char *title) {
     struct nvdp__table table = nvdp__table_begin(ctx, name, title);
+    struct choice choice = choose(report, in);
     nvdp__table_column(&table, false, "method", "");
-    for (size_t k = 0; k < choice->columns; k++) {
-        nvdp__table_column(&table, true, choice->column[k]->name, choice->column[k]->unit);
+    for (size_t k = 0; k < choice.columns; k++) {
+        nvdp__table_column(&table, true, choice.column[k]->name, choice.column[k]->unit);
     }
     for (size_t task = 0; task < report->tasks; task++) {
-        add_task(&table, report, task, choice);
+        add_task(&table, report, task, &choice);
     }
     return table;
 }
@@ -365,10 +355,9 @@ static void note_collapsed(struct nvdp__table *table, const struct nvdp_report *
 /* --- the tables --- */
 
 static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_report *report) {
-    struct choice choice = choose(report, COUNT(first_columns), first_columns, true);
-    struct nvdp__table table = fill(
-        ctx, report, "table1",
-        "Table 1. Utility and privacy at the setting chosen on validation; sums in nats", &choice);
+    struct nvdp__table table =
+        fill(ctx, report, FIRST, "table1",
+             "Table 1. Utility and privacy at the setting chosen on validation; sums in nats");
     note_scores(&table);
     note_selection(&table);
     note_privacy(&table, report);
@@ -379,12 +368,10 @@ static struct nvdp__table table_1(struct nvdp_context *ctx, const struct nvdp_re
 
 static struct nvdp__table table_1_published(struct nvdp_context *ctx,
                                             const struct nvdp_report *report) {
-    struct choice choice = choose(report, COUNT(published_columns), published_columns, true);
     struct nvdp__table table = fill(
-        ctx, report, "table1_published",
+        ctx, report, PUBLISHED, "table1_published",
         "Table 1, as published. The best seed at the setting chosen on validation; divergences "
-        "per component and dimension, no privacy guarantee",
-        &choice);
+        "per component and dimension, no privacy guarantee");
     nvdp__table_note(&table, "score, privacy: of the seed with the largest validation score; the "
                              "score is 100 times the metric on the test texts (the dev file).");
     note_selection(&table);
@@ -409,8 +396,7 @@ static void note_attack(struct nvdp__table *table, const struct nvdp_report *rep
 }
 
 static struct nvdp__table table_2(struct nvdp_context *ctx, const struct nvdp_report *report) {
-    struct choice choice = choose(report, COUNT(second_columns), second_columns, false);
-    struct nvdp__table table = fill(ctx, report, "table2", "Table 2. Every setting", &choice);
+    struct nvdp__table table = fill(ctx, report, SECOND, "table2", "Table 2. Every setting");
     note_scores(&table);
     note_privacy(&table, report);
     note_published(&table);
