@@ -1,6 +1,7 @@
 /* A run's options: what tells methods apart, and the command line that would make the run again. */
 #include "experiments/report/parts.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <nvdp/train.h>
 #include <stdlib.h>
@@ -73,6 +74,39 @@ static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
+/* The text with the last `word` in it replaced; a number is one by itself.  Takes the text over;
+ * NULL: out of memory. */
+static char *replaced(struct nvdp_context *ctx, char *text, const char *word, const char *by) {
+    const char *found = NULL;
+    size_t size = strlen(word);
+    bool number = isdigit((unsigned char)word[0]) != 0;
+    for (const char *at = text != NULL ? strstr(text, word) : NULL; at != NULL;
+         at = strstr(at + 1, word)) {
+        bool within =
+            (at > text && isdigit((unsigned char)at[-1])) || isdigit((unsigned char)at[size]);
+        if (!number || !within) found = at;
+    }
+    if (found == NULL) return text;
+    char *made = nvdp__format(ctx, "%.*s%s%s", (int)(found - text), text, by, found + size);
+    free(text);
+    return made;
+}
+
+/* That each run starts from the base run of its own task and seed is no difference: "bases/sst2-3"
+ * becomes "bases/{task}-{seed}", as grids have it. */
+static nvdp_status generalize_base(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    const char *path = json_string_value(json_object_get(run->variant, "from-base"));
+    char seed[24];
+    if (path == NULL) return NVDP_OK;
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
+    char *text = replaced(ctx, nvdp__strdup(ctx, path), run->task, "{task}");
+    text = replaced(ctx, text, seed, "{seed}");
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    json_object_set_new(run->variant, "from-base", json_string(text));
+    free(text);
+    return NVDP_OK;
+}
+
 /* The groups' own keys. */
 static const char *const no_difference[] = {"task",     "data",     "method",
                                             "lambda-g", "lambda-d", "seed"};
@@ -96,6 +130,7 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
     if (bottleneck)
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
+    NVDP_TRY(generalize_base(ctx, run));
 cleanup:
     nvdp_config_free(options);
     return status;

@@ -89,7 +89,7 @@ const char *nvdp__say_setting(char text[NVDP__NUMBER_SIZE], const struct nvdp__g
         snprintf(lambda, sizeof lambda, "%s%s%.14s%s%.14s", lambda_word, two ? "G " : "", g,
                  two ? ", D " : "", two ? d : "");
     if (clipped)
-        snprintf(text, NVDP__NUMBER_SIZE, "C %.14s%s%s", c, weighted ? ", " : "", lambda);
+        snprintf(text, NVDP__NUMBER_SIZE, "C %.14s%s%.44s", c, weighted ? ", " : "", lambda);
     else
         snprintf(text, NVDP__NUMBER_SIZE, "%s", weighted ? lambda : "-");
     return text;
