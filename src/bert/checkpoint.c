@@ -81,7 +81,7 @@ struct loading {
     struct nvdp_safetensors *file;
     const struct nvdp__params *params;
     float *to;                              /* [params->total] */
-    unsigned skip;                          /* tensors with one of these flags are not read */
+    unsigned among, want;                   /* only tensors with these of those flags are read */
     bool quiet;                             /* no notices */
     const struct nvdp_tensor_info **source; /* [params->count], NULL where the file has none */
     bool *used;                             /* [tensors of the file] */
@@ -210,8 +210,8 @@ static nvdp_status load_all(struct loading *loading) {
         NVDP_TRY(match(loading, i)); /* all, before a value changes */
     }
     for (size_t i = 0; i < loading->params->count; i++) {
-        bool skip = (loading->params->entry[i].flags & loading->skip) != 0;
-        if (loading->source[i] != NULL && !skip) NVDP_TRY(load_tensor(loading, i, piece));
+        bool wanted = (loading->params->entry[i].flags & loading->among) == loading->want;
+        if (loading->source[i] != NULL && wanted) NVDP_TRY(load_tensor(loading, i, piece));
     }
     for (size_t i = 0; i < nvdp_safetensors_count(loading->file); i++) {
         const char *name = nvdp_safetensors_at(loading->file, i)->name;
@@ -294,14 +294,15 @@ nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *di
 }
 
 nvdp_status nvdp__checkpoint_values(const struct nvdp__device *dev, const char *directory,
-                                    const struct nvdp__params *params, float *to) {
+                                    const struct nvdp__params *params, bool frozen, float *to) {
     char *path = NULL;
     NVDP_RETURN_IF_FAILED(find_weights(params->ctx, directory, &path));
     struct loading loading = {.dev = dev,
                               .path = path,
                               .params = params,
                               .to = to,
-                              .skip = NVDP__PARAM_FROZEN,
+                              .among = NVDP__PARAM_FROZEN,
+                              .want = frozen ? NVDP__PARAM_FROZEN : 0,
                               .quiet = true};
     nvdp_status status = read_file(&loading);
     free(path);

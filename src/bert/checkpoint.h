@@ -19,10 +19,10 @@ nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *di
 nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const char *path,
                                        struct nvdp__params *params);
 /* The same values into `to` [params->total], and no notices: what the checkpoint says of the
- * tensors that are trained.  The rest of `to` stays: frozen tensors, and those that the file lacks.
- */
+ * tensors that are trained, or of the frozen ones.  The rest of `to` stays: the others, and those
+ * that the file lacks. */
 nvdp_status nvdp__checkpoint_values(const struct nvdp__device *dev, const char *directory,
-                                    const struct nvdp__params *params, float *to);
+                                    const struct nvdp__params *params, bool frozen, float *to);
 /* Writes DIR/model.safetensors (float32) with all declared parameters; atomic. */
 nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *directory,
                                   const struct nvdp__params *params);

@@ -288,15 +288,21 @@ nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch
     return nvdp__device_status(&model->dev);
 }
 
-nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
-                                const struct nvdp__pass *pass, const struct nvdp__draw *draw,
-                                float classifier_dropout) {
-    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
-    size_t width = mechanism->width(model->bottleneck.self);
-    float *pooled = NULL;
+static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *batch,
+                          const struct nvdp__pass *pass) {
     NVDP_RETURN_IF_FAILED(check_batch(model, batch));
     if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache);
+    return NVDP_OK;
+}
+
+/* From the encoder's output, which stays: a sample of it, logits. */
+static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *batch,
+                            const struct nvdp__pass *pass, const struct nvdp__draw *draw,
+                            float classifier_dropout) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    size_t width = mechanism->width(model->bottleneck.self);
+    float *pooled = NULL;
     struct nvdp__encoded in = encoded(model, batch);
     NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
     nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
@@ -306,6 +312,13 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     nvdp__dense_forward(&model->dev, &classifier, nvdp__f32(batch->texts, width, model->head_input),
                         nvdp__f32(batch->texts, model->info.outputs, model->logits));
     return nvdp__device_status(&model->dev);
+}
+
+nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                const struct nvdp__pass *pass, const struct nvdp__draw *draw,
+                                float classifier_dropout) {
+    NVDP_RETURN_IF_FAILED(encode(model, batch, pass));
+    return classify(model, batch, pass, draw, classifier_dropout);
 }
 
 static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch) {
@@ -358,17 +371,15 @@ struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw) {
 
 /* ---- a data set, batch by batch ---- */
 
-/* Called after each batch's forward pass: texts [first, first + batch->texts). */
+/* Called for each batch: texts [first, first + batch->texts). */
 typedef nvdp_status (*batch_fn)(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 size_t first, void *user);
 
-/* draw NULL: the posterior alone. */
 static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_dataset *dataset,
-                                  size_t batch_size, const struct nvdp__draw *draw,
-                                  const char *phase, batch_fn visit, void *user) {
+                                  size_t batch_size, const char *phase, batch_fn visit,
+                                  void *user) {
     nvdp_status status = NVDP_OK;
     struct nvdp__batch *batch = NULL;
-    struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
     struct nvdp__meter meter;
     double tokens = 0;
     if (model->max_texts < batch_size || model->longest < dataset->longest) {
@@ -383,8 +394,6 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
             goto cleanup;
         }
         nvdp__batch_fill(batch, dataset, NULL, first, n);
-        NVDP_TRY(draw != NULL ? nvdp__model_forward(model, batch, &pass, draw, 0)
-                              : nvdp__model_infer(model, batch));
         NVDP_TRY(visit(model, batch, first, user));
         tokens += (double)batch->tokens;
         nvdp__meter_update(&meter, first + n, tokens, "tok", NAN);
@@ -395,19 +404,40 @@ cleanup:
     return status;
 }
 
-static nvdp_status take_logits(struct nvdp_model *model, const struct nvdp__batch *batch,
-                               size_t first, void *user) {
-    float *outputs = user;
-    nvdp__model_logits(model, batch->texts, outputs + first * model->info.outputs);
+struct predictions {
+    uint64_t seed;
+    uint32_t first_draw;
+    size_t draws, texts;
+    float *outputs; /* [draws, texts, outputs] */
+};
+
+/* The encoder runs once, whatever the number of draws. */
+static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *batch, size_t first,
+                           void *user) {
+    const struct predictions *to = user;
+    struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
+    NVDP_RETURN_IF_FAILED(encode(model, batch, &pass));
+    for (size_t d = 0; d < to->draws; d++) {
+        struct nvdp__draw draw = nvdp__draw_evaluation(to->seed, to->first_draw + (uint32_t)d);
+        NVDP_RETURN_IF_FAILED(classify(model, batch, &pass, &draw, 0));
+        nvdp__model_logits(model, batch->texts,
+                           to->outputs + (d * to->texts + first) * model->info.outputs);
+    }
     return NVDP_OK;
+}
+
+nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                                size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
+                                float *outputs) {
+    struct predictions to = {seed, first_draw, draws, dataset->count, outputs};
+    return for_each_batch(model, dataset, batch, "score", predict, &to);
 }
 
 nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,
                                const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                                uint32_t draw, float *outputs) {
     if (batch == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch 0: expected at least 1");
-    struct nvdp__draw noise = nvdp__draw_evaluation(seed, draw);
-    return for_each_batch(model, dataset, batch, &noise, "score", take_logits, outputs);
+    return nvdp__model_predict(model, dataset, batch, seed, draw, 1, outputs);
 }
 
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
@@ -418,7 +448,7 @@ nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_r
 static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__batch *batch,
                                   size_t first, void *user) {
     struct nvdp_posteriors *posteriors = user;
-    (void)batch;
+    NVDP_RETURN_IF_FAILED(nvdp__model_infer(model, batch));
     return nvdp__model_posterior(model, posteriors->offset[first], posteriors);
 }
 
@@ -457,7 +487,7 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     for (size_t i = 0; i <= dataset->count; i++)
         posteriors->offset[i] = form.single ? i : dataset->offset[i];
     nvdp__model_describe(model, posteriors);
-    NVDP_TRY(for_each_batch(model, dataset, batch, NULL, "posteriors", take_posterior, posteriors));
+    NVDP_TRY(for_each_batch(model, dataset, batch, "posteriors", take_posterior, posteriors));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
     *out = posteriors;
     posteriors = NULL;

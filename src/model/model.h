@@ -5,6 +5,7 @@
 #ifndef NVDP_SRC_MODEL_H
 #define NVDP_SRC_MODEL_H
 
+#include "base/cache.h"
 #include "mechanism/mechanism.h"
 #include <jansson.h>
 #include <nvdp/model.h>
@@ -34,6 +35,7 @@ struct nvdp_model {
     struct nvdp__bottleneck bottleneck;
     struct nvdp__dense classifier;
     size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
+    char frozen[NVDP__DIGEST_HEX]; /* digest of their weights, once asked for */
     struct nvdp__prefix *prefix; /* borrowed: gives the frozen layers' states; NULL: they are run */
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
@@ -101,6 +103,11 @@ void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out
 /* Draw for evaluation number `draw` under `seed`. */
 struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
 
+/* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, texts, outputs]. */
+nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                                size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
+                                float *outputs);
+
 /* Writes DIR: config.json with the "nvdp" object, vocab.txt (copied from vocabulary_from), weights.
  */
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
@@ -133,6 +140,8 @@ struct nvdp__prefix {
     float *row;                       /* host, with a store: room for its longest text */
 };
 
+/* Of a model with frozen layers, whose weights are in place: their digest. */
+nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex);
 /* For a model with frozen layers. */
 nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out);
 void nvdp__prefix_free(struct nvdp__prefix *prefix); /* NULL allowed */

@@ -10,7 +10,6 @@
 #include "model/model.h"
 
 #include "base/base.h"
-#include "base/cache.h"
 #include "tensor/ops.h"
 
 #include <errno.h>
@@ -335,23 +334,28 @@ size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp
     return store_bytes(dataset, bert->hidden_size);
 }
 
-/* Frozen weights, through the device. */
-static nvdp_status hash_weights(const struct nvdp_model *model, struct nvdp__digest *digest) {
+/* Through the device. */
+nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
     const struct nvdp__params *params = &model->params;
+    struct nvdp__digest digest;
+    *hex = model->frozen;
+    if (model->frozen[0] != '\0') return NVDP_OK;
     float *chunk = nvdp__calloc(model->ctx, CHUNK, sizeof *chunk);
     if (chunk == NULL) return NVDP_ERR_MEMORY;
+    nvdp__digest_begin(&digest);
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
         if ((entry->flags & NVDP__PARAM_FROZEN) == 0) continue;
-        nvdp__digest_text(digest, entry->name);
-        nvdp__digest_number(digest, entry->shape[0]);
-        nvdp__digest_number(digest, entry->shape[1]);
+        nvdp__digest_text(&digest, entry->name);
+        nvdp__digest_number(&digest, entry->shape[0]);
+        nvdp__digest_number(&digest, entry->shape[1]);
         for (size_t at = 0; at < entry->count; at += CHUNK) {
             size_t n = entry->count - at < CHUNK ? entry->count - at : CHUNK;
             nvdp__download(&model->dev, n, nvdp__value(params, i) + at, chunk);
-            nvdp__digest_bytes(digest, chunk, n * sizeof *chunk);
+            nvdp__digest_bytes(&digest, chunk, n * sizeof *chunk);
         }
     }
+    nvdp__digest_end(&digest, model->frozen);
     free(chunk);
     return NVDP_OK;
 }
@@ -367,10 +371,12 @@ static void hash_texts(const struct nvdp_dataset *dataset, struct nvdp__digest *
 
 static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *directory,
                            const struct nvdp_dataset *dataset, char **path) {
-    const struct nvdp_model *model = prefix->model;
+    struct nvdp_model *model = prefix->model;
     const struct nvdp_bert_config *bert = &model->info.bert;
+    const char *weights = NULL;
     char hex[NVDP__DIGEST_HEX];
     struct nvdp__digest digest;
+    NVDP_RETURN_IF_FAILED(nvdp__prefix_digest(model, &weights));
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_number(&digest, prefix->layers);
@@ -378,7 +384,7 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     nvdp__digest_number(&digest, bert->num_attention_heads);
     nvdp__digest_number(&digest, (uint64_t)bert->hidden_act);
     nvdp__digest_bytes(&digest, &bert->layer_norm_eps, sizeof bert->layer_norm_eps);
-    NVDP_RETURN_IF_FAILED(hash_weights(model, &digest));
+    nvdp__digest_text(&digest, weights);
     hash_texts(dataset, &digest);
     nvdp__digest_end(&digest, hex);
     *path = nvdp__cache_path(model->ctx, directory, "prefix", hex);

@@ -190,6 +190,13 @@ void nvdp__params_normal(const struct nvdp__device *dev, struct nvdp__params *pa
     nvdp__scale(dev, entry->count, (float)sd, x);
 }
 
+size_t nvdp__params_frozen(const struct nvdp__params *params) {
+    size_t i = 0;
+    while (i < params->count && (params->entry[i].flags & NVDP__PARAM_FROZEN) != 0)
+        i++;
+    return i < params->count ? params->entry[i].offset : params->total;
+}
+
 size_t nvdp__params_trainable(const struct nvdp__params *params) {
     size_t total = 0;
     for (size_t i = 0; i < params->count; i++)

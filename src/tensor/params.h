@@ -76,6 +76,8 @@ void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *para
  * tensors. */
 void nvdp__params_normal(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
                          double sd, uint64_t seed);
+/* Floats of the vector before the first tensor that is trained: the frozen part of an encoder. */
+size_t nvdp__params_frozen(const struct nvdp__params *params);
 size_t nvdp__params_trainable(const struct nvdp__params *params); /* real elements, no padding */
 
 #endif

@@ -146,11 +146,9 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
     float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
     const float **row = nvdp__calloc(ctx, draws, sizeof *row);
     if (outputs == NULL || row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t d = 0; d < draws; d++) {
+    for (size_t d = 0; d < draws; d++)
         row[d] = outputs + d * size;
-        NVDP_TRY(nvdp_model_predict(ctx, model, dataset, batch, seed, first_draw + (uint32_t)d,
-                                    outputs + d * size));
-    }
+    NVDP_TRY(nvdp__model_predict(model, dataset, batch, seed, first_draw, draws, outputs));
     for (size_t i = 0; i < draws * size; i++) {
         if (isfinite(outputs[i])) continue;
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC, "text %zu: the model's output is %g",

@@ -192,7 +192,7 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
     optimizer->anchor = nvdp__calloc(t->ctx, params->total, sizeof *optimizer->anchor);
     if (optimizer->anchor == NULL) return NVDP_ERR_MEMORY;
     NVDP_RETURN_IF_FAILED(
-        nvdp__checkpoint_values(&t->model->dev, t->config.model, params, optimizer->anchor));
+        nvdp__checkpoint_values(&t->model->dev, t->config.model, params, false, optimizer->anchor));
     nvdp__digest_begin(&digest);
     nvdp__digest_bytes(&digest, optimizer->anchor, params->total * sizeof *optimizer->anchor);
     nvdp__digest_end(&digest, t->anchor);
@@ -223,7 +223,8 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
 }
 
 void nvdp__trainer_close(struct nvdp__trainer *t) {
-    nvdp__trainer_close_prefix(t);
+    nvdp__prefix_free(t->prefix);
+    nvdp__prefix_free(t->test_prefix);
     if (t->metrics != NULL) fclose(t->metrics);
     nvdp__batch_free(t->batch);
     nvdp__optimizer_release(&t->optimizer);
@@ -254,18 +255,17 @@ nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *t) {
     if (t->config.freeze_layers == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(open_prefix(t, t->all, &t->prefix));
     /* A part of the train file, but with the dev protocol: then it is another file. */
-    bool apart = t->validation != NULL && t->validation == t->test;
-    if (apart) NVDP_RETURN_IF_FAILED(open_prefix(t, t->validation, &t->validation_prefix));
+    if (t->validation != NULL && t->validation == t->test)
+        NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
     t->model->prefix = t->prefix;
     return NVDP_OK;
 }
 
-void nvdp__trainer_close_prefix(struct nvdp__trainer *t) {
-    if (t->model != NULL) t->model->prefix = NULL;
-    nvdp__prefix_free(t->prefix);
-    nvdp__prefix_free(t->validation_prefix);
-    t->prefix = NULL;
-    t->validation_prefix = NULL;
+nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *t) {
+    if (t->config.freeze_layers == 0) return NVDP_OK;
+    if (t->test_prefix == NULL) NVDP_RETURN_IF_FAILED(open_prefix(t, t->test, &t->test_prefix));
+    t->model->prefix = t->test_prefix;
+    return NVDP_OK;
 }
 
 /* --- before a run --- */

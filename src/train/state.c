@@ -41,10 +41,11 @@ nvdp_status nvdp__state_file_write(const char *path, json_t *object,
     char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (text == NULL) return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+    size_t from = nvdp__params_frozen(params), count = params->total - from;
     const struct nvdp_tensor_source tensors[] = {
-        {"parameters", NVDP_DTYPE_F32, 1, {params->total}, params->value},
-        {"first_moment", NVDP_DTYPE_F32, 1, {params->total}, optimizer->m},
-        {"second_moment", NVDP_DTYPE_F32, 1, {params->total}, optimizer->v},
+        {"parameters", NVDP_DTYPE_F32, 1, {count}, params->value + from},
+        {"first_moment", NVDP_DTYPE_F32, 1, {count}, optimizer->m + from},
+        {"second_moment", NVDP_DTYPE_F32, 1, {count}, optimizer->v + from},
     };
     const char *const metadata[] = {"format", "nvdp-state", "state", text, NULL};
     nvdp_status status = nvdp_safetensors_write(params->ctx, path, 3, tensors, metadata);
@@ -55,12 +56,13 @@ nvdp_status nvdp__state_file_write(const char *path, json_t *object,
 static nvdp_status read_vector(const char *path, const struct nvdp_safetensors *file,
                                const char *name, const struct nvdp__params *params, float *to) {
     const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
-    if (info == NULL || info->dtype != NVDP_DTYPE_F32 || info->count != params->total) {
+    size_t from = nvdp__params_frozen(params), count = params->total - from;
+    if (info == NULL || info->dtype != NVDP_DTYPE_F32 || info->count != count) {
         return nvdp__fail(params->ctx, NVDP_ERR_INPUT,
-                          "%s: tensor '%s': expected %zu F32 values, found %zu", path, name,
-                          params->total, info == NULL ? (size_t)0 : info->count);
+                          "%s: tensor '%s': expected %zu F32 values, found %zu", path, name, count,
+                          info == NULL ? (size_t)0 : info->count);
     }
-    nvdp_safetensors_read_f32(info, to);
+    nvdp_safetensors_read_f32(info, to + from);
     return NVDP_OK;
 }
 

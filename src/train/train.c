@@ -24,7 +24,15 @@ static const struct nvdp__state_member members[] = {
     REAL(sum_task),         REAL(sum_g),       REAL(sum_d),          REAL(epoch_g),
     REAL(epoch_d),          REAL(seconds),     REAL(tokens),         {0}};
 
+/* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
+static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
+    *hex = "";
+    return t->config.freeze_layers > 0 ? nvdp__prefix_digest(t->model, hex) : NVDP_OK;
+}
+
 static nvdp_status save_state(struct nvdp__trainer *t) {
+    const char *frozen;
+    NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     t->state.optimizer_steps = t->optimizer.steps_taken;
@@ -32,32 +40,46 @@ static nvdp_status save_state(struct nvdp__trainer *t) {
     json_object_set_new(object, "finished", json_boolean(t->state.finished));
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
     json_object_set_new(object, "anchor", json_string(t->anchor));
+    json_object_set_new(object, "frozen", json_string(frozen));
     nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
     if (status == NVDP_OK) t->saved_at = nvdp__now();
     free(path);
     return status;
 }
 
+static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, const json_t *object,
+                                  const char *key, const char *what, const char *present) {
+    const char *earlier = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, key, "", &earlier));
+    if (strcmp(earlier, present) == 0) return NVDP_OK;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_INPUT,
+        "%s: expected the weights that %s, found others in %s: the checkpoint changed "
+        "since",
+        path, what, t->config.model);
+}
+
 /* *found false where there is none: start from the beginning. */
 static nvdp_status load_state(struct nvdp__trainer *t, bool *found) {
     nvdp_status status = NVDP_OK;
     struct nvdp__train_state s = {0};
-    const char *anchor = NULL;
+    struct nvdp_model *model = t->model;
+    const char *frozen;
     json_t *object = NULL;
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     *found = nvdp__exists(path);
     if (!*found) goto cleanup;
-    NVDP_TRY(nvdp__state_file_read(path, &t->model->params, &t->optimizer, &object));
+    if (t->config.freeze_layers > 0)
+        NVDP_TRY(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params, true,
+                                         model->params.value));
+    NVDP_TRY(nvdp__state_file_read(path, &model->params, &t->optimizer, &object));
     NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &s));
     NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "finished", false, &s.finished));
     NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s.early_stopped));
-    NVDP_TRY(nvdp__json_string(t->ctx, path, object, "anchor", "", &anchor));
-    if (strcmp(anchor, t->anchor) != 0)
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                            "%s: expected the weights that the run decays towards, found others in "
-                            "%s: the checkpoint changed since",
-                            path, t->config.model));
+    NVDP_TRY(compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
+    NVDP_TRY(frozen_digest(t, &frozen));
+    NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
     if (s.step > t->steps || s.epoch_step > t->epoch_steps)
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %" PRIu64 " steps, found %" PRIu64
@@ -308,7 +330,7 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
 
 /* Scores of the validation texts. */
 static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
-    if (t->validation_prefix != NULL) t->model->prefix = t->validation_prefix;
+    if (t->validation == t->test) t->model->prefix = t->test_prefix;
     nvdp_status status = nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
                                            t->config.seed ^ VALIDATION_SEED_MASK,
                                            (uint32_t)t->state.epoch, 1, scores);
@@ -379,6 +401,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     nvdp_status status = nvdp__checkpoint_load_file(&t->model->dev, path, &t->model->params);
     free(path);
     NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
     status = nvdp__score_model(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed, 0,
                                t->config.eval_draws, &result->test);
     if (status == NVDP_ERR_CANCELLED)
@@ -438,7 +461,6 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     NVDP_TRY(start_or_continue(&t));
     if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
     NVDP_TRY(run_epochs(&t));
-    nvdp__trainer_close_prefix(&t);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(write_result(&t, &result));
     *out = result;
@@ -475,8 +497,7 @@ static size_t frozen_parameters(const struct nvdp_model *model) {
 static size_t prefix_bytes(const struct nvdp__trainer *t) {
     const struct nvdp_bert_config *bert = &t->model->info.bert;
     if (t->config.freeze_layers == 0) return 0;
-    size_t bytes = nvdp__prefix_bytes(bert, t->all);
-    return t->validation == t->test ? bytes + nvdp__prefix_bytes(bert, t->test) : bytes;
+    return nvdp__prefix_bytes(bert, t->all) + nvdp__prefix_bytes(bert, t->test);
 }
 
 nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,

@@ -34,7 +34,8 @@ struct nvdp__trainer {
     struct nvdp_dataset *all, *train, *validation,
         *test; /* `train` may be `all`, `validation` `test` */
     struct nvdp_model *model;
-    struct nvdp__prefix *prefix, *validation_prefix; /* NULL: nothing frozen; the same for both */
+    /* Of `all` and `test`; NULL: nothing frozen, or not needed yet. */
+    struct nvdp__prefix *prefix, *test_prefix;
     struct nvdp__optimizer optimizer;
     char anchor[NVDP__DIGEST_HEX]; /* digest of what decay pulls towards; "": 0 */
     struct nvdp__batch *batch;
@@ -72,8 +73,8 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *trainer);
 
 /* After the weights are in place; nothing where no layer is frozen. */
 nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
-/* From now on the model runs whole, as a loaded one does. */
-void nvdp__trainer_close_prefix(struct nvdp__trainer *trainer);
+/* From now on the model is given texts of `test`. */
+nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *trainer);
 
 /* train.c.  Fills `batch` with the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);

@@ -66,15 +66,23 @@ static void must_train(struct fixture *fixture, const struct nvdp__train_options
                  nvdp_context_error(fixture->ctx));
 }
 
-/* Files in the cache whose names begin with `kind`; the last one's path where `path` is there. */
+enum { STORES = 2 }; /* of the train and the dev file */
+
+/* Files in the cache whose names begin with `kind`; the largest one's path where `path` is there. */
 static int files(const struct fixture *fixture, const char *kind, char path[1024]) {
     DIR *directory = opendir(fixture->cache);
     int count = 0;
+    off_t most = -1;
     if (directory == NULL) return 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strncmp(entry->d_name, kind, strlen(kind)) != 0) continue;
         count++;
-        if (path != NULL) snprintf(path, 1024, "%s/%s", fixture->cache, entry->d_name);
+        char name[1024];
+        struct stat info;
+        snprintf(name, sizeof name, "%s/%s", fixture->cache, entry->d_name);
+        if (path == NULL || stat(name, &info) != 0 || info.st_size <= most) continue;
+        most = info.st_size;
+        memcpy(path, name, sizeof name);
     }
     closedir(directory);
     return count;
@@ -94,15 +102,14 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     config.protocol = protocol;
     config.method = method;
     must_train(&fixture, &config, &first);
-    int stores = protocol == NVDP_PROTOCOL_DEV ? 2 : 1;
-    cr_assert_eq(files(&fixture, "prefix-", path), stores);
+    cr_assert_eq(files(&fixture, "prefix-", path), STORES);
     struct stat before, after;
     cr_assert_eq(stat(path, &before), 0);
     config.out = found;
     must_train(&fixture, &config, &other);
     cr_assert_eq(stat(path, &after), 0);
     cr_assert_eq(after.st_ino, before.st_ino); /* not made again */
-    cr_assert_eq(files(&fixture, "prefix-", NULL), stores);
+    cr_assert_eq(files(&fixture, "prefix-", NULL), STORES);
     config.out = computed;
     config.no_prefix_cache = true;
     must_train(&fixture, &config, &other);
@@ -220,6 +227,40 @@ Test(frozen, resumes_exactly) {
     nvdp_context_free(fixture.ctx);
 }
 
+/* The state has what is trained; the rest must be what it was. */
+Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char *out = out_path("run"), path[1024];
+    struct nvdp_train_result result;
+    struct nvdp__train_options config = config_of(&fixture, out);
+    struct stat state, model;
+    config.freeze_layers = 3;
+    config.method = NVDP_METHOD_VIB_FIXED;
+    must_train(&fixture, &config, &result);
+    snprintf(path, sizeof path, "%s/state.ckpt", out);
+    cr_assert_eq(stat(path, &state), 0);
+    snprintf(path, sizeof path, "%s/model/model.safetensors", out);
+    cr_assert_eq(stat(path, &model), 0);
+    cr_expect_lt(state.st_size, model.st_size / 2);
+    struct nvdp_bert_config bert;
+    cr_assert_eq(nvdp_bert_config_read(fixture.ctx, fixture.model, &bert), NVDP_OK);
+    snprintf(path, sizeof path, "%s/model.safetensors", fixture.model);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/another", fixture.model);
+    cr_assert_eq(nvdp_bert_create_random(fixture.ctx, &bert, 5, NULL, path), NVDP_OK);
+    char from[1100], to[1100];
+    snprintf(from, sizeof from, "%s/model.safetensors", path);
+    snprintf(to, sizeof to, "%s/model.safetensors", fixture.model);
+    cr_assert_eq(rename(from, to), 0);
+    config.resume = out;
+    cr_expect_eq(nvdp__train(fixture.ctx, &config, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(fixture.ctx),
+                     "expected the weights that the run keeps, found others in ");
+    free(out);
+    nvdp_context_free(fixture.ctx);
+}
+
 /* Killed while it wrote the file, which the next run takes over. */
 Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     struct fixture fixture;
@@ -243,7 +284,7 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     cr_assert_not_null(strstr(path, ".partial"));
     config.resume = config.out;
     must_train(&fixture, &config, &result);
-    cr_assert_eq(files(&fixture, "prefix-", path), 1);
+    cr_assert_eq(files(&fixture, "prefix-", path), STORES);
     cr_assert_null(strstr(path, ".partial"));
     config.resume = NULL;
     config.cache = NULL;
@@ -262,7 +303,7 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
     struct nvdp_train_result result;
     struct nvdp__train_options config = config_of(&fixture, good);
     must_train(&fixture, &config, &result);
-    cr_assert_eq(files(&fixture, "prefix-", path), 1);
+    cr_assert_eq(files(&fixture, "prefix-", path), STORES);
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
     /* the header, the table, the first text's rows, the last one's, and a shorter file */
@@ -287,13 +328,13 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
         must_train(&fixture, &config, &result);
         same_model(good, out);
         cr_assert_eq(fixture.notices, 1, "place %ld: %d notices", (long)places[i], fixture.notices);
-        if (files(&fixture, "prefix-", NULL) == 0) { /* removed: the next run makes it */
+        if (files(&fixture, "prefix-", NULL) < STORES) { /* removed: the next run makes it */
             config.out = out;
             config.overwrite = true;
             must_train(&fixture, &config, &result);
             config.overwrite = false;
         }
-        cr_assert_eq(files(&fixture, "prefix-", path), 1);
+        cr_assert_eq(files(&fixture, "prefix-", path), STORES);
         free(out);
     }
     free(good);
@@ -324,7 +365,7 @@ Test(frozen, runs_beside_each_other_share_one_file) {
         cr_assert_eq(code, 0);
         same_model(out[0], out[i]);
     }
-    cr_assert_eq(files(&fixture, "prefix-", NULL), 1);
+    cr_assert_eq(files(&fixture, "prefix-", NULL), STORES);
     for (int i = 0; i < RUNS; i++)
         free(out[i]);
     nvdp_context_free(fixture.ctx);
