@@ -19,6 +19,7 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
     const struct nvdp__model_info *info = &model->info;
     bool pooler = !mechanism->private_;
     NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
+    model->above = model->params.count;
     NVDP_RETURN_IF_FAILED(mechanism->create(mechanism, ctx, &model->bert, &info->nvib,
                                             &model->params, &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;

@@ -33,6 +33,7 @@ struct nvdp_model {
     struct nvdp__params params;
     struct nvdp__bert bert;
     struct nvdp__bottleneck bottleneck;
+    size_t above; /* the first tensor above the encoder: the bottleneck's, or the classifier's */
     struct nvdp__dense classifier;
     size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
     char frozen[NVDP__DIGEST_HEX]; /* digest of their weights, once asked for */

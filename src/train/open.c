@@ -199,6 +199,11 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
+/* Of a part of the model. */
+static double own_rate(const struct nvdp__trainer *t, double lr) {
+    return lr < 0 ? t->config.adamw.lr : lr;
+}
+
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
     size_t texts = 32; /* the bottleneck's initial sample */
@@ -211,6 +216,9 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
         .eps = t->config.adamw.adam_eps,
         .weight_decay = t->config.adamw.weight_decay,
         .clip_norm = t->config.adamw.clip_norm,
+        .rate = {{.tensor = t->model->above, .lr = own_rate(t, t->config.lr_bottleneck)},
+                 {.tensor = t->model->classifier.weight, .lr = own_rate(t, t->config.lr_head)}},
+        .rates = NVDP__RATES,
     };
     if (training) {
         NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->optimizer));

@@ -37,6 +37,8 @@ static nvdp_status make_spans(struct nvdp__optimizer *optimizer, struct nvdp_con
                               const struct nvdp__params *params) {
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *tensor = &params->entry[i];
+        for (size_t r = 0; r < optimizer->rates; r++)
+            if (optimizer->rate[r].tensor == i) optimizer->rate[r].span = optimizer->spans;
         if (tensor->flags & NVDP__PARAM_FROZEN) continue;
         bool tracked = params->use != NULL && params->use->table == i &&
                        tensor->shape[1] <= (size_t)NVDP__SPAN;
@@ -143,9 +145,14 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     if (optimizer->clip_norm > 0 && length > optimizer->clip_norm)
         step.grad_scale = optimizer->clip_norm / (length + 1e-6); /* as PyTorch's clip_grad_norm_ */
     mark_rows(optimizer, params, true);
-    nvdp__adamw_spans(dev, &step, optimizer->spans, optimizer->span, params->grad,
-                      optimizer->anchor, optimizer->m, optimizer->v, params->value);
-    struct nvdp__muon muon = {.lr = step.lr,
+    for (size_t r = 0, from = 0; r <= optimizer->rates; r++) {
+        size_t end = r < optimizer->rates ? optimizer->rate[r].span : optimizer->spans;
+        if (r > 0) step.lr = optimizer->rate[r - 1].lr * factor;
+        nvdp__adamw_spans(dev, &step, end - from, optimizer->span + from, params->grad,
+                          optimizer->anchor, optimizer->m, optimizer->v, params->value);
+        from = end;
+    }
+    struct nvdp__muon muon = {.lr = optimizer->lr * factor,
                               .momentum = optimizer->momentum,
                               .weight_decay = step.weight_decay,
                               .grad_scale = step.grad_scale};

@@ -7,10 +7,20 @@
 #include "tensor/optimizer.h"
 #include "tensor/params.h"
 
+/* From this tensor on, AdamW's rate. */
+struct nvdp__rate {
+    size_t tensor;
+    double lr;
+    size_t span; /* its first */
+};
+enum { NVDP__RATES = 2 };
+
 struct nvdp__optimizer {
     double lr, beta1, beta2, eps, weight_decay, clip_norm; /* clip_norm 0: off */
     bool muon;                                             /* before create */
     double momentum;                                       /* Muon's */
+    struct nvdp__rate rate[NVDP__RATES];                   /* before create; tensors rising */
+    size_t rates;                                          /* 0: lr everywhere */
     uint64_t steps_taken;
     float *m, *v;  /* [params->total] */
     float *anchor; /* [params->total] what AdamW's decay pulls towards; NULL: 0, as Muon's. Released

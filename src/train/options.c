@@ -107,6 +107,11 @@ static const struct nvdp_option adamw_options[] = {
 };
 
 static const struct nvdp_option end_options[] = {
+    {"lr-bottleneck", NVDP_OPTION_REAL, "X",
+     "largest learning rate of the bottleneck; negative: --lr, which is the encoder's", "-1",
+     AT(lr_bottleneck), .max = 10, .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NEGATIVE},
+    {"lr-head", NVDP_OPTION_REAL, "X", "largest learning rate of the classifier; negative: --lr",
+     "-1", AT(lr_head), .max = 10, .traits = NVDP_TRAIT_NEGATIVE},
     {"decay-to", NVDP_OPTION_CHOICE, "W",
      "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it lacks, as "
      "the classifier, towards 0); reg implies pretrained and weight decay 0.01",

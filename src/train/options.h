@@ -60,7 +60,8 @@ struct nvdp__train_options {
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */
     size_t epochs, batch, max_length;
-    struct nvdp__adamw_options adamw;
+    struct nvdp__adamw_options adamw; /* its lr the encoder's */
+    double lr_bottleneck, lr_head;    /* negative: adamw.lr */
     enum nvdp__decay_to decay_to;
     double dropout; /* negative: the checkpoint's */
     double classifier_dropout;

@@ -520,3 +520,38 @@ Test(optimizer, muon_for_linear_maps_alone) {
     end(&without);
     nvdp_context_free(ctx);
 }
+
+/* One clipped gradient for all, from each tensor on another rate: the bits of a run at that rate. */
+Test(optimizer, parts_have_rates_of_their_own) {
+    const struct setting s = {.weight_decay = 0.1, .clip_norm = 1, .threads = 2};
+    struct nvdp_context *ctx = support_context();
+    const double rate[] = {0.01, 0.003, 0};
+    struct trainee parts, alone[3];
+    begin(&parts, ctx, &s);
+    nvdp__optimizer_release(&parts.optimizer);
+    parts.optimizer.rate[0] = (struct nvdp__rate){.tensor = TABLE, .lr = rate[1]};
+    parts.optimizer.rate[1] = (struct nvdp__rate){.tensor = FROZEN, .lr = rate[2]};
+    parts.optimizer.rates = 2;
+    cr_assert_eq(nvdp__optimizer_create(ctx, &parts.params, &parts.optimizer), NVDP_OK);
+    for (int i = 0; i < 3; i++) {
+        begin(&alone[i], ctx, &s);
+        alone[i].optimizer.lr = rate[i];
+    }
+    for (int step = 0; step < STEPS; step++) {
+        double norm = step_once(&parts, step, false);
+        for (int i = 0; i < 3; i++)
+            cr_assert_eq(step_once(&alone[i], step, false), norm);
+        for (size_t tensor = 0; tensor < TENSORS; tensor++)
+            cr_assert_arr_eq(nvdp__value(&parts.params, tensor),
+                             nvdp__value(&alone[tensor < TABLE    ? 0
+                                                : tensor < FROZEN ? 1
+                                                                  : 2]
+                                              .params,
+                                         tensor),
+                             parts.params.entry[tensor].count * sizeof(float));
+    }
+    for (int i = 0; i < 3; i++)
+        end(&alone[i]);
+    end(&parts);
+    nvdp_context_free(ctx);
+}

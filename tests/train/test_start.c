@@ -249,3 +249,39 @@ Test(start, what_is_no_base_run_is_named) {
     free(run);
     nvdp_context_free(fixture.ctx);
 }
+
+/* --- learning rates of encoder, bottleneck and head --- */
+
+Test(start, each_part_learns_at_its_own_rate) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    static const char *const tensor[] = {"bert.encoder.layer.0.output.dense.weight",
+                                         "nvib.mu.weight", "classifier.weight"};
+    static const struct {
+        const char *name;
+        double lr, bottleneck, head;
+        bool moves[3];
+    } cases[] = {{"none", 0, -1, -1, {false, false, false}},
+                 {"encoder", 1e-2, 0, 0, {true, false, false}},
+                 {"bottleneck", 0, 1e-2, -1, {false, true, false}},
+                 {"head", 0, -1, 1e-2, {false, false, true}},
+                 {"all", 1e-2, -1, -1, {true, true, true}},
+                 {"named", 1e-2, 1e-2, 1e-2, {true, true, true}}};
+    char *run[sizeof cases / sizeof *cases];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp__train_options config = task_config(&task, NVDP_METHOD_NVDP, NULL);
+        config.out = run[i] = strdup(support_scratch_path(cases[i].name));
+        config.epochs = 1;
+        config.adamw.lr = cases[i].lr;
+        config.lr_bottleneck = cases[i].bottleneck;
+        config.lr_head = cases[i].head;
+        task_train(ctx, &config);
+        for (int k = 0; k < 3; k++)
+            cr_expect_neq(same_tensor(ctx, run[0], run[i], tensor[k]), cases[i].moves[k], "%s: %s",
+                          cases[i].name, tensor[k]);
+    }
+    cr_expect(support_same_file(run[4], run[5], "model/model.safetensors"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        free(run[i]);
+    nvdp_context_free(ctx);
+}
