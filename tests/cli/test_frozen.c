@@ -28,8 +28,8 @@ Test(frozen, a_run_is_scored_measured_and_exported_as_any) {
     const char *run = support_scratch_path("run");
     must(0, "train %s --freeze-layers 1 --out %s", program_train_options(), run);
     const char *usual = support_scratch_path("cache/nvdp"); /* of $XDG_CACHE_HOME */
-    cr_assert_eq(files(usual, "prefix-"), 2); /* train and dev */
-    cr_assert_eq(files(usual, "tokens-"), 2); /* train and dev */
+    cr_assert_eq(files(usual, "prefix-"), 2);               /* train and dev */
+    cr_assert_eq(files(usual, "tokens-"), 2);               /* train and dev */
     must(0, "eval %s --draws 2%s", run, "");
     must(0, "privacy %s --limit 8%s", run, "");
     must(0, "predict %s --split test%s", run, "");
