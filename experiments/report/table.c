@@ -264,13 +264,14 @@ static bool has_headings(const struct nvdp__table *table) {
 void nvdp__table_csv(const struct nvdp__table *table, FILE *to) {
     static const struct format format = {nvdp__put_csv, "", ",", "\r\n", {"", ""}, "", "", ""};
     const char *heading = "task";
+    bool headings = has_headings(table);
     for (size_t i = 0; i <= table->rows; i++) {
         const struct nvdp__row *row = i > 0 ? &table->row[i - 1] : NULL; /* the names first */
         if (row != NULL && row->heading) {
             heading = cell_text(row, 0);
             continue;
         }
-        if (has_headings(table)) {
+        if (headings) {
             nvdp__put_csv(to, heading);
             fputc(',', to);
         }
