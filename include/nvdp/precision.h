@@ -19,14 +19,21 @@ enum nvdp_precision {
      * kept as bfloat16.  Parameters, their gradients, optimiser, residual stream, LayerNorm,
      * softmax, the sealed block's attention, heads, losses and noise stay float32.
      */
-    NVDP_PRECISION_BF16
+    NVDP_PRECISION_BF16,
+    /**
+     * For encoding and scoring, not for training: the dense layers of the encoder multiply 8-bit
+     * integers.  Weights are symmetric with a scale for every output; activations have a least value
+     * and a step for every token, found as it passes.  Sums are exact, so that a token's result does
+     * not depend on its batch.  All else is as in bf16 where the processor has that, else as in f32.
+     */
+    NVDP_PRECISION_INT8
 };
 
 /**
  * A precision's name.
  *
  * @param precision the precision.
- * @return "f32" or "bf16".
+ * @return "f32", "bf16" or "int8".
  */
 const char *nvdp_precision_name(enum nvdp_precision precision);
 
@@ -38,8 +45,16 @@ const char *nvdp_precision_name(enum nvdp_precision precision);
 const char *nvdp_bf16_missing(void);
 
 /**
+ * Whether int8 products are to be had here.
+ *
+ * @return why not (the build lacks oneDNN, the processor lacks 8-bit dot products); NULL where they
+ * are.
+ */
+const char *nvdp_int8_missing(void);
+
+/**
  * Chooses the precision of the models and encoders made from now on; before: f32.  Where bf16 is not
- * to be had they compute in f32, and a notice says why.
+ * to be had they compute in f32, and a notice says why; where int8 is not, making them fails.
  *
  * @param ctx the context.
  * @param precision the precision.

@@ -299,7 +299,9 @@ static void embeddings_backward(const struct run *run, float *d) {
  * with softmax(q k^T / sqrt(head size)) over the text's own tokens, dropout on it. */
 
 static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__dense *dense) {
-    return nvdp__dense_linear(run->params, dense, run->batch->tokens);
+    struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
+    layer.int8 = true;
+    return layer;
 }
 
 /* Query, key and value as one layer. */

@@ -177,12 +177,13 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                               struct nvdp__device *dev) {
     size_t head = config->hidden_size / config->num_attention_heads;
-    if (nvdp_context_precision(ctx) == NVDP_PRECISION_F32 || nvdp__attention_fits_bf16(head))
-        return nvdp__device_create(ctx, dev);
-    nvdp__log(ctx, NVDP_LOG_NOTICE,
-              "precision bf16: expected heads of a multiple of 32 dimensions, found %zu; computing "
-              "in f32",
-              head);
-    *dev = nvdp__device_cpu(ctx);
+    NVDP_RETURN_IF_FAILED(nvdp__device_create(ctx, dev));
+    if (dev->bf16 == NULL || nvdp__attention_fits_bf16(head)) return NVDP_OK;
+    nvdp__device_without_bf16(dev);
+    if (dev->int8 == NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "precision bf16: expected heads of a multiple of 32 dimensions, found %zu; "
+                  "computing in f32",
+                  head);
     return NVDP_OK;
 }

@@ -23,7 +23,7 @@ static const struct nvdp_option options[] = {
      .default_value = "nvdp"},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", .default_value = "32"},
     {"length", NVDP_OPTION_INTEGER, "N", "tokens of every random text", .default_value = "128"},
-    {"precision", NVDP_OPTION_CHOICE, "P", "f32 or bf16", .default_value = "f32",
+    {"precision", NVDP_OPTION_CHOICE, "P", "f32, bf16, or int8 (encode)", .default_value = "f32",
      .choices = cli_precisions},
     {"dropout", NVDP_OPTION_REAL, "X",
      "train: hidden and attention dropout; negative: the checkpoint's, 0.1", .default_value = "-1"},

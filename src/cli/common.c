@@ -9,6 +9,7 @@
 const char *const cli_precisions[] = {
     [NVDP_PRECISION_F32] = "f32",
     [NVDP_PRECISION_BF16] = "bf16",
+    [NVDP_PRECISION_INT8] = "int8",
     NULL,
 };
 

@@ -15,7 +15,7 @@ enum {
     CLI_INTERRUPTED = 130,
 };
 
-extern const char *const cli_precisions[]; /* f32, bf16 */
+extern const char *const cli_precisions[]; /* f32, bf16, int8 */
 struct cli;
 
 struct cli_command {

@@ -80,5 +80,6 @@ const struct cli_command cli_command_export = {
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
                 "    --model-out shared-model\n",
     .create = nvdp_export_config_create,
+    .takes_precision = true,
     .run = run,
 };

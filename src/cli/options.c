@@ -7,7 +7,7 @@
 enum { FIRST_KEY = 0x1000, HELP_ROOM = 512 };
 
 static const struct nvdp_option common_options[] = {
-    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16",
+    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32, bf16, or int8 in the encoder",
      NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions},
     {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT,

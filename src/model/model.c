@@ -36,6 +36,10 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected a choice in 0..%d, found %d",
                           (int)NVDP_METHOD_NVDP, (int)info->method);
     }
+    if (with_grad && nvdp_context_precision(ctx) == NVDP_PRECISION_INT8)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "precision: expected f32 or bf16 for training, found int8, which encodes "
+                          "and scores only");
     struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
     if (model == NULL) return NVDP_ERR_MEMORY;
     model->ctx = ctx;

@@ -7,7 +7,8 @@
  *
  * In float32 large products go through oneDNN where the build has it (onednn.c) and through OpenBLAS
  * elsewhere; those of short texts through kernels of our own.  On a bfloat16 device operands are
- * bfloat16 and sums float32, all through oneDNN. */
+ * bfloat16 and sums float32, all through oneDNN; layers that may be in int8 are int8.c's. */
+#include "tensor/int8.h"
 #include "tensor/kernels.h"
 
 #include <cblas.h>
@@ -263,6 +264,12 @@ static void repeat_row(const struct nvdp__device *dev, const float *row, struct 
 
 void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                          struct nvdp__tensor x, struct nvdp__tensor y) {
+    if (dev->int8 != NULL && layer->int8) {
+        int before = nvdp__threads_set(dev->threads);
+        nvdp__int8_forward(dev, layer, x, y);
+        nvdp__threads_restore(before);
+        return;
+    }
     if (in_bf16(dev, layer)) {
         int before = nvdp__threads_set(dev->threads);
         nvdp__bf16_forward(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), y);
@@ -313,7 +320,7 @@ double nvdp__gemm_peak(const struct nvdp__device *dev) {
     if (a == NULL) return 0;
     for (size_t i = 0; i < 2 * items; i++)
         a[i] = (float)(i % 7) - 3; /* zeros could be faster than numbers */
-    struct nvdp__linear layer = {.in = SIZE, .out = SIZE, .w = a + items};
+    struct nvdp__linear layer = {.in = SIZE, .out = SIZE, .w = a + items, .int8 = true};
     struct nvdp__tensor x = nvdp__f32(SIZE, SIZE, a + 3 * items);
     struct nvdp__tensor y = nvdp__f32(SIZE, SIZE, a + 2 * items);
     x.type = y.type = nvdp__product_type(dev);

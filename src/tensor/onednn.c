@@ -6,8 +6,10 @@
  * In bfloat16 a primitive is a product compiled for its shape; creating one takes about half a
  * millisecond, so they are kept, keyed by kind and shape.  Weights are reordered from float32
  * [out, in] into the blocked bfloat16 layout that a primitive asks for, once for all primitives that
- * ask for the same, and again after nvdp__bf16_weights_changed. */
+ * ask for the same, and again after nvdp__bf16_weights_changed.  Products of integers (int8.c) are
+ * primitives of the same kind, with weights that are int8 already. */
 #include "tensor/bf16.h"
+#include "tensor/int8.h"
 #include "tensor/ops.h"
 
 #include <dnnl.h>
@@ -35,8 +37,8 @@ enum kind { FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT };
 struct key {
     enum kind kind;
     size_t rows, in, out;
-    bool single, add, bias;
-    int threads; /* oneDNN shares out the work when the primitive is made */
+    bool single, add, bias, int8; /* int8: uint8 times int8 to int32 */
+    int threads;                  /* oneDNN shares out the work when the primitive is made */
 };
 
 struct product {
@@ -50,8 +52,8 @@ struct product {
 /* One weight in one layout. */
 struct packed {
     struct packed *next;
-    const float *weight;
-    bool transposed; /* [in, out] as the forward product reads it, else [out, in] */
+    const void *weight; /* float32, int8 for a product of integers */
+    bool transposed;    /* [in, out] as the forward product reads it, else [out, in] */
     uint64_t version;
     dnnl_memory_desc_t layout;
     void *memory; /* of blocked */
@@ -84,11 +86,11 @@ static void fail(struct nvdp__bf16_engine *bf16, dnnl_status_t code, const char 
     if (bf16->status != NVDP_OK) return;
     if (code == dnnl_out_of_memory) {
         bf16->status =
-            nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY, "out of memory: bfloat16 products, at %s", what);
+            nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY, "out of memory: matrix products, at %s", what);
         return;
     }
     bf16->status = nvdp__fail(bf16->ctx, NVDP_ERR_UNSUPPORTED,
-                              "bfloat16 products: oneDNN status %d at %s", (int)code, what);
+                              "matrix products: oneDNN status %d at %s", (int)code, what);
 }
 
 nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
@@ -104,10 +106,7 @@ nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
         }                                                                                          \
     } while (0)
 
-nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
-                              struct nvdp__bf16_engine **out) {
-    const char *missing = nvdp__bf16_missing(plain);
-    if (missing != NULL) return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "bf16: %s", missing);
+static nvdp_status create(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
     struct nvdp__bf16_engine *bf16 = nvdp__calloc(ctx, 1, sizeof *bf16);
     if (bf16 == NULL) return NVDP_ERR_MEMORY;
     bf16->ctx = ctx;
@@ -121,6 +120,27 @@ nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
     nvdp_status status = bf16->status;
     nvdp__bf16_free(bf16);
     return status;
+}
+
+nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
+                              struct nvdp__bf16_engine **out) {
+    const char *missing = nvdp__bf16_missing(plain);
+    if (missing != NULL) return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "bf16: %s", missing);
+    return create(ctx, out);
+}
+
+const char *nvdp__int8_missing(void) {
+    int isa = (int)dnnl_get_effective_cpu_isa();
+    int wide = (int)dnnl_cpu_isa_avx512_core_vnni, narrow = (int)dnnl_cpu_isa_avx2_vnni;
+    if ((isa & wide) == wide || (isa & narrow) == narrow) return NULL;
+    return "this processor has no 8-bit dot products (AVX512_VNNI or AVX_VNNI)";
+}
+
+nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
+    const char *missing = nvdp__int8_missing();
+    if (missing != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "precision int8: %s", missing);
+    return create(ctx, out);
 }
 
 void nvdp__bf16_scratch(struct nvdp__bf16_engine *bf16, nvdp__bf16 *input, size_t inputs,
@@ -218,10 +238,12 @@ static dnnl_primitive_attr_t adding(struct nvdp__bf16_engine *bf16) {
 /* from [rows, k] x weight [k, n] (in a layout of oneDNN's choice) -> to [rows, n]. */
 static dnnl_primitive_desc_t describe_dense(struct nvdp__bf16_engine *bf16, const struct key *key,
                                             size_t k, size_t n, dnnl_primitive_attr_t attr) {
-    dnnl_memory_desc_t from = matrix(bf16, key->rows, k, dnnl_bf16, dnnl_ab);
-    dnnl_memory_desc_t weight = matrix(bf16, k, n, dnnl_bf16, dnnl_format_tag_any);
+    dnnl_data_type_t to_type = key->int8 ? dnnl_s32 : key->single ? dnnl_f32 : dnnl_bf16;
+    dnnl_memory_desc_t from = matrix(bf16, key->rows, k, key->int8 ? dnnl_u8 : dnnl_bf16, dnnl_ab);
+    dnnl_memory_desc_t weight =
+        matrix(bf16, k, n, key->int8 ? dnnl_s8 : dnnl_bf16, dnnl_format_tag_any);
     dnnl_memory_desc_t bias = matrix(bf16, 1, n, dnnl_f32, dnnl_ab);
-    dnnl_memory_desc_t to = matrix(bf16, key->rows, n, key->single ? dnnl_f32 : dnnl_bf16, dnnl_ab);
+    dnnl_memory_desc_t to = matrix(bf16, key->rows, n, to_type, dnnl_ab);
     dnnl_matmul_desc_t product;
     dnnl_primitive_desc_t made = NULL;
     TRY(bf16, dnnl_matmul_desc_init(&product, &from, &weight, key->bias ? &bias : NULL, &to));
@@ -305,7 +327,7 @@ static size_t bucket(uint64_t bits) {
 
 static bool same_key(const struct key *a, const struct key *b) {
     return a->kind == b->kind && a->rows == b->rows && a->in == b->in && a->out == b->out &&
-           a->single == b->single && a->add == b->add && a->bias == b->bias &&
+           a->single == b->single && a->add == b->add && a->bias == b->bias && a->int8 == b->int8 &&
            a->threads == b->threads;
 }
 
@@ -340,7 +362,8 @@ static void fill_packed(struct nvdp__bf16_engine *bf16, const struct key *key,
                         struct packed *packed) {
     size_t k = packed->transposed ? key->in : key->out;
     size_t n = packed->transposed ? key->out : key->in;
-    dnnl_memory_desc_t plain = matrix(bf16, k, n, dnnl_f32, packed->transposed ? dnnl_ba : dnnl_ab);
+    dnnl_memory_desc_t plain =
+        matrix(bf16, k, n, key->int8 ? dnnl_s8 : dnnl_f32, packed->transposed ? dnnl_ba : dnnl_ab);
     dnnl_primitive_desc_t desc = NULL;
     TRY(bf16, dnnl_memory_create(&packed->plain, &plain, bf16->engine, DNNL_MEMORY_NONE));
     packed->memory = nvdp__calloc(bf16->ctx, 1, dnnl_memory_desc_get_size(&packed->layout));
@@ -353,7 +376,7 @@ static void fill_packed(struct nvdp__bf16_engine *bf16, const struct key *key,
 }
 
 static struct packed *find_packed(struct nvdp__bf16_engine *bf16, const struct product *product,
-                                  const float *weight) {
+                                  const void *weight) {
     bool transposed = product->key.kind == FORWARD;
     struct packed **at = &bf16->packed[bucket((uint64_t)(uintptr_t)weight)];
     for (struct packed *p = *at; p != NULL; p = p->next)
@@ -395,7 +418,7 @@ static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, int 
 
 /* The weight in the product's layout; NULL after a failure. */
 static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *product,
-                          const float *weight) {
+                          const void *weight) {
     struct packed *packed = find_packed(bf16, product, weight);
     if (packed == NULL) return NULL;
     if (packed->version != bf16->version) {
@@ -409,13 +432,13 @@ static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *
 
 /* ---- products ---- */
 
-static void dense(struct nvdp__bf16_engine *bf16, const struct key *key, const float *weight,
-                  const float *bias, struct nvdp__tensor from, struct nvdp__tensor to) {
+static void dense(struct nvdp__bf16_engine *bf16, const struct key *key, const void *weight,
+                  const float *bias, void *from, void *to) {
     struct product *product = find_product(bf16, key);
     if (product == NULL) return;
     dnnl_memory_t packed = pack(bf16, product, weight);
-    TRY(bf16, dnnl_memory_set_data_handle(product->from, from.data));
-    TRY(bf16, dnnl_memory_set_data_handle(product->to, to.data));
+    TRY(bf16, dnnl_memory_set_data_handle(product->from, from));
+    TRY(bf16, dnnl_memory_set_data_handle(product->to, to));
     if (bias != NULL) TRY(bf16, dnnl_memory_set_data_handle(product->bias, source(bias)));
     dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, product->from},
                               {DNNL_ARG_WEIGHTS, packed},
@@ -438,7 +461,15 @@ void nvdp__bf16_forward(struct nvdp__bf16_engine *bf16, const struct nvdp__linea
     struct key key = key_of(FORWARD, layer, x.rows);
     key.single = y.type == NVDP__F32;
     key.bias = layer->b != NULL;
-    dense(bf16, &key, layer->w, layer->b, x, y);
+    dense(bf16, &key, layer->w, layer->b, x.data, y.data);
+}
+
+void nvdp__int8_product(struct nvdp__bf16_engine *products, size_t rows, size_t in, size_t out,
+                        uint8_t *x, const int8_t *w, int32_t *y) {
+    const struct nvdp__linear layer = {.in = in, .out = out};
+    struct key key = key_of(FORWARD, &layer, rows);
+    key.int8 = true;
+    dense(products, &key, w, NULL, x, y);
 }
 
 void nvdp__bf16_backward_input(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
@@ -447,7 +478,7 @@ void nvdp__bf16_backward_input(struct nvdp__bf16_engine *bf16, const struct nvdp
     struct key key = key_of(BACKWARD_INPUT, layer, dy.rows);
     key.single = dx.type == NVDP__F32;
     key.add = add;
-    dense(bf16, &key, layer->w, NULL, dy, dx);
+    dense(bf16, &key, layer->w, NULL, dy.data, dx.data);
 }
 
 static void zero_past(struct nvdp__tensor x) {

@@ -1,5 +1,6 @@
 /* In place of onednn.c where the build has no oneDNN. */
 #include "tensor/bf16.h"
+#include "tensor/int8.h"
 
 bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
                        struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
@@ -16,6 +17,15 @@ nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
                               struct nvdp__bf16_engine **out) {
     (void)out;
     return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "bf16: %s", nvdp__bf16_missing(plain));
+}
+
+const char *nvdp__int8_missing(void) {
+    return nvdp__bf16_missing(false);
+}
+
+nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
+    (void)out;
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "precision int8: %s", nvdp__int8_missing());
 }
 
 /* Without a device that was made nothing below is reached. */
@@ -57,4 +67,9 @@ void nvdp__bf16_backward_input(struct nvdp__bf16_engine *bf16, const struct nvdp
 void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
                                 struct nvdp__tensor x, struct nvdp__tensor dy) {
     (void)bf16, (void)layer, (void)x, (void)dy;
+}
+
+void nvdp__int8_product(struct nvdp__bf16_engine *products, size_t rows, size_t in, size_t out,
+                        uint8_t *x, const int8_t *w, int32_t *y) {
+    (void)products, (void)rows, (void)in, (void)out, (void)x, (void)w, (void)y;
 }

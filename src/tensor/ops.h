@@ -24,6 +24,7 @@ struct nvdp__linear {
     float *dw, *db;     /* gradients; NULL: not wanted */
     bool set;           /* dw is overwritten instead of added to */
     bool f32;           /* products in float32 on every device */
+    bool int8;          /* forward in int8 where the device has it: the encoder's */
 };
 /* On a bfloat16 device (unless layer->f32) float32 x and dy are rounded into scratch; y and dx may
  * be of either type.  On a float32 device all are float32. */

@@ -1,12 +1,20 @@
 #include "tensor/tensor.h"
 
+#include "tensor/int8.h"
 #include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include <omp.h>
 #include <stdlib.h>
 
 const char *nvdp_precision_name(enum nvdp_precision precision) {
-    return precision == NVDP_PRECISION_BF16 ? "bf16" : "f32";
+    switch (precision) {
+    case NVDP_PRECISION_INT8:
+        return "int8";
+    case NVDP_PRECISION_BF16:
+        return "bf16";
+    default:
+        return "f32";
+    }
 }
 
 /* ---- device ---- */
@@ -15,33 +23,57 @@ const char *nvdp_bf16_missing(void) {
     return nvdp__bf16_missing(false);
 }
 
+const char *nvdp_int8_missing(void) {
+    return nvdp__int8_missing();
+}
+
 struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx) {
     return (struct nvdp__device){.ctx = ctx, .threads = nvdp_context_threads(ctx)};
 }
 
 nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *dev) {
     *dev = nvdp__device_cpu(ctx);
-    if (nvdp_context_precision(ctx) != NVDP_PRECISION_BF16) return NVDP_OK;
+    enum nvdp_precision precision = nvdp_context_precision(ctx);
+    if (precision == NVDP_PRECISION_F32) return NVDP_OK;
     dev->plain = nvdp__plain_bf16(ctx);
     const char *missing = nvdp__bf16_missing(dev->plain);
-    if (missing != NULL) {
+    if (precision == NVDP_PRECISION_INT8) {
+        NVDP_RETURN_IF_FAILED(nvdp__int8_create(ctx, &dev->int8));
+        if (missing != NULL) return NVDP_OK;
+    } else if (missing != NULL) {
         nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s; computing in f32", missing);
         return NVDP_OK;
     }
-    return nvdp__bf16_create(ctx, dev->plain, &dev->bf16);
+    nvdp_status status = nvdp__bf16_create(ctx, dev->plain, &dev->bf16);
+    if (status != NVDP_OK) nvdp__device_release(dev);
+    return status;
 }
 
-void nvdp__device_release(struct nvdp__device *dev) {
+void nvdp__device_without_bf16(struct nvdp__device *dev) {
     nvdp__bf16_free(dev->bf16);
     dev->bf16 = NULL;
 }
 
+void nvdp__device_release(struct nvdp__device *dev) {
+    nvdp__device_without_bf16(dev);
+    nvdp__int8_free(dev->int8);
+    dev->int8 = NULL;
+}
+
+enum nvdp_precision nvdp__device_precision(const struct nvdp__device *dev) {
+    return dev->int8 != NULL   ? NVDP_PRECISION_INT8
+           : dev->bf16 != NULL ? NVDP_PRECISION_BF16
+                               : NVDP_PRECISION_F32;
+}
+
 void nvdp__weights_changed(const struct nvdp__device *dev) {
     if (dev->bf16 != NULL) nvdp__bf16_weights_changed(dev->bf16);
+    if (dev->int8 != NULL) nvdp__int8_weights_changed(dev->int8);
 }
 
 nvdp_status nvdp__device_status(const struct nvdp__device *dev) {
-    return dev->bf16 != NULL ? nvdp__bf16_status(dev->bf16) : NVDP_OK;
+    nvdp_status status = dev->int8 != NULL ? nvdp__int8_status(dev->int8) : NVDP_OK;
+    return status == NVDP_OK && dev->bf16 != NULL ? nvdp__bf16_status(dev->bf16) : status;
 }
 
 void nvdp__upload(const struct nvdp__device *dev, size_t n, const float *host, float *tensor) {

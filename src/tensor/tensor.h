@@ -10,6 +10,7 @@
 #include <nvdp/precision.h>
 
 struct nvdp__bf16_engine;
+struct nvdp__int8;
 struct nvdp__rowwise;
 struct nvdp__linear;
 
@@ -18,6 +19,7 @@ struct nvdp__device {
     struct nvdp_context *ctx;
     int threads;
     struct nvdp__bf16_engine *bf16; /* products in bfloat16 (bf16.h); NULL: in float32 */
+    struct nvdp__int8 *int8; /* the encoder's dense layers forward in int8 (int8.h); NULL: not */
     bool plain; /* our own bfloat16 products in C: the processor lacks the instructions */
     /* Dense layers forward whose rows do not depend on each other (ops.h); NULL: the fastest. */
     struct nvdp__rowwise *rowwise;
@@ -25,9 +27,12 @@ struct nvdp__device {
 
 /* Float32, whatever the context's precision: for small models. Nothing to release. */
 struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx);
-/* In the context's precision; where that is not to be had, float32 and a notice. */
+/* In the context's precision.  Where bf16 is not to be had, float32 and a notice; where int8 is not,
+ * NVDP_ERR_UNSUPPORTED: what it leaves to others is bf16, or float32 without a notice. */
 nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *dev);
+void nvdp__device_without_bf16(struct nvdp__device *dev);
 void nvdp__device_release(struct nvdp__device *dev); /* also one that is all zeros */
+enum nvdp_precision nvdp__device_precision(const struct nvdp__device *dev); /* in force */
 /* To be called after parameters were written: prepared copies of weights are made again. */
 void nvdp__weights_changed(const struct nvdp__device *dev);
 /* Operations do not fail one by one.  This tells whether one has since the device was made, for the

@@ -8,8 +8,11 @@
 
 const char *const nvdp__protocol_names[] = {
     [NVDP_PROTOCOL_HOLDOUT] = "holdout", [NVDP_PROTOCOL_DEV] = "dev", NULL};
-static const char *const precisions[] = {
-    [NVDP_PRECISION_F32] = "f32", [NVDP_PRECISION_BF16] = "bf16", NULL};
+static const char *const precisions[] = {[NVDP_PRECISION_F32] = "f32",
+                                         [NVDP_PRECISION_BF16] = "bf16",
+                                         [NVDP_PRECISION_INT8] =
+                                             "int8", /* the model refuses to train in it */
+                                         NULL};
 static const char *const schedules[] = {[NVDP__KL_CONSTANT] = "constant",
                                         [NVDP__KL_WARMUP] = "warmup",
                                         [NVDP__KL_DECAY] = "decay",

@@ -111,7 +111,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     nvdp__model_initialise(t->model, t->config.seed);
     trainer->info = (struct nvdp_trainer_info){
         .bert = t->model->info.bert,
-        .precision = t->model->dev.bf16 != NULL ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32,
+        .precision = nvdp__device_precision(&t->model->dev),
         .parameters = t->model->info.parameters,
         .weights_seconds = nvdp__now() - start,
     };

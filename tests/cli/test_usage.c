@@ -176,7 +176,16 @@ Test(usage, needed_options_are_named) {
 }
 
 Test(usage, an_unknown_precision_names_the_known_ones) {
-    refused("train --precision f16", "expected one of f32 bf16, found 'f16'", "--help");
+    refused("train --precision f16", "expected one of f32 bf16 int8, found 'f16'", "--help");
+}
+
+Test(usage, int8_does_not_train) {
+    struct outcome train = program_expect(2, "train %s --precision int8 --out %s",
+                                          program_train_options(), support_scratch_path("run"));
+    support_contains(train.err, "precision: expected f32 or bf16 for training, found int8");
+    program_release(&train);
+    refused("pretrain --precision int8 --text t --out o", "expected one of f32 bf16, found 'int8'",
+            "--help");
 }
 
 Test(usage, a_resumed_run_takes_no_other_options) {

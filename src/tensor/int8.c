@@ -1,0 +1,251 @@
+/* Dense layers in 8-bit integers (int8.h): weights and rows to integers, and sums back to numbers. */
+#include "tensor/int8.h"
+
+#include "tensor/kernels.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Rows that pass at a time: their int32 sums stay in the cache until they are numbers again. */
+enum { CHUNK = 256, BUCKETS = 64 };
+
+/* A weight as integers. */
+struct quantised {
+    struct quantised *next;
+    const float *weight;
+    uint64_t version;
+    int8_t *q;    /* [out, in] */
+    float *scale; /* [out] */
+    float *sum;   /* [out] scale sum_k q */
+};
+
+struct nvdp__int8 {
+    struct nvdp_context *ctx;
+    nvdp_status status;
+    uint64_t version;
+    struct nvdp__bf16_engine *products;
+    struct quantised *weight[BUCKETS];
+    uint8_t *u;    /* [CHUNK, widest in] */
+    int32_t *sums; /* [CHUNK, widest out] */
+    size_t widest_u, widest_sums;
+    float least[CHUNK], step[CHUNK];
+};
+
+nvdp_status nvdp__int8_create(struct nvdp_context *ctx, struct nvdp__int8 **out) {
+    struct nvdp__int8 *int8 = nvdp__calloc(ctx, 1, sizeof *int8);
+    if (int8 == NULL) return NVDP_ERR_MEMORY;
+    int8->ctx = ctx;
+    int8->version = 1;
+    nvdp_status status = nvdp__int8_products(ctx, &int8->products);
+    if (status == NVDP_OK)
+        *out = int8;
+    else
+        free(int8);
+    return status;
+}
+
+static void free_quantised(struct quantised *weight) {
+    free(weight->q);
+    free(weight->scale);
+    free(weight->sum);
+    free(weight);
+}
+
+void nvdp__int8_free(struct nvdp__int8 *int8) {
+    if (int8 == NULL) return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct quantised *w = int8->weight[i], *next; w != NULL; w = next) {
+            next = w->next;
+            free_quantised(w);
+        }
+    }
+    nvdp__bf16_free(int8->products);
+    free(int8->u);
+    free(int8->sums);
+    free(int8);
+}
+
+nvdp_status nvdp__int8_status(const struct nvdp__int8 *int8) {
+    return int8->status != NVDP_OK ? int8->status : nvdp__bf16_status(int8->products);
+}
+
+void nvdp__int8_weights_changed(struct nvdp__int8 *int8) {
+    int8->version++;
+    nvdp__bf16_weights_changed(int8->products);
+}
+
+/* ---- weights ---- */
+
+NVDP__CLONES
+static void quantise_output(size_t n, const float *restrict w, int8_t *restrict q, float *scale,
+                            float *sum) {
+    int32_t largest = 0, total = 0; /* the bits of |w|, in its order */
+    for (size_t i = 0; i < n; i++) {
+        int32_t bits = (int32_t)(nvdp__float_bits(w[i]) & INT32_MAX);
+        largest = bits > largest ? bits : largest;
+    }
+    float most = nvdp__bits_float((uint32_t)largest);
+    float per_step = most > 0 ? 127 / most : 0;
+    for (size_t i = 0; i < n; i++) {
+        float t = w[i] * per_step;
+        t = t > -127 ? t : -127; /* NaN too: the scale is NaN then */
+        t = t < 127 ? t : 127;
+        int32_t rounded = (int32_t)(t + copysignf(0.5f, t));
+        q[i] = (int8_t)rounded;
+        total += rounded;
+    }
+    *scale = most / 127;
+    *sum = *scale * (float)total;
+}
+
+static struct quantised *make(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
+    struct quantised *made = nvdp__calloc(int8->ctx, 1, sizeof *made);
+    if (made == NULL) return NULL;
+    made->weight = layer->w;
+    made->q = nvdp__calloc(int8->ctx, layer->out, layer->in);
+    made->scale = nvdp__calloc(int8->ctx, layer->out, sizeof *made->scale);
+    made->sum = nvdp__calloc(int8->ctx, layer->out, sizeof *made->sum);
+    if (made->q != NULL && made->scale != NULL && made->sum != NULL) return made;
+    free_quantised(made);
+    return NULL;
+}
+
+/* NULL after a failure. */
+static const struct quantised *find(const struct nvdp__device *dev,
+                                    const struct nvdp__linear *layer) {
+    struct nvdp__int8 *int8 = dev->int8;
+    struct quantised **at = &int8->weight[((uintptr_t)layer->w >> 6) % BUCKETS];
+    struct quantised *weight = *at;
+    while (weight != NULL && weight->weight != layer->w)
+        weight = weight->next;
+    if (weight == NULL) {
+        weight = make(int8, layer);
+        if (weight == NULL) {
+            int8->status = NVDP_ERR_MEMORY;
+            return NULL;
+        }
+        weight->next = *at;
+        *at = weight;
+    }
+    if (weight->version == int8->version) return weight;
+    int team = nvdp__team(dev, layer->in * layer->out);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t c = 0; c < layer->out; c++)
+        quantise_output(layer->in, layer->w + c * layer->in, weight->q + c * layer->in,
+                        &weight->scale[c], &weight->sum[c]);
+    weight->version = int8->version;
+    return weight;
+}
+
+/* ---- rows ---- */
+
+NVDP__INLINE float element(bool bf16, const void *x, size_t i) {
+    return bf16 ? nvdp__bfloat16_to_float(((const nvdp__bf16 *)x)[i]) : ((const float *)x)[i];
+}
+
+NVDP__INLINE void quantise(bool bf16, size_t n, const void *restrict x, uint8_t *restrict u,
+                           float *least, float *step) {
+    int32_t lowest = INT32_MAX, highest = INT32_MIN;
+    for (size_t i = 0; i < n; i++) {
+        int32_t key = nvdp__ordered_bits((int32_t)nvdp__float_bits(element(bf16, x, i)));
+        lowest = key < lowest ? key : lowest;
+        highest = key > highest ? key : highest;
+    }
+    float low = nvdp__bits_float((uint32_t)nvdp__ordered_bits(lowest));
+    float range = nvdp__bits_float((uint32_t)nvdp__ordered_bits(highest)) - low;
+    float per_step = range > 0 ? 255 / range : 0;
+    for (size_t i = 0; i < n; i++) {
+        float t = (element(bf16, x, i) - low) * per_step + 0.5f;
+        t = t > 0 ? t : 0; /* NaN too: it is in the step then */
+        u[i] = (uint8_t)(int32_t)(t < 255 ? t : 255);
+    }
+    *least = low;
+    *step = range / 255;
+}
+
+NVDP__CLONES
+static void quantise_f32(size_t n, const float *x, uint8_t *u, float *least, float *step) {
+    quantise(false, n, x, u, least, step);
+}
+
+NVDP__CLONES
+static void quantise_bf16(size_t n, const nvdp__bf16 *x, uint8_t *u, float *least, float *step) {
+    quantise(true, n, x, u, least, step);
+}
+
+/* y = scale step sums + least sum + b */
+NVDP__CLONES
+static void number_f32(size_t n, const int32_t *restrict sums, const struct quantised *w,
+                       const float *restrict b, float least, float step, float *restrict y) {
+    const float *restrict scale = w->scale;
+    const float *restrict sum = w->sum;
+    for (size_t c = 0; c < n; c++)
+        y[c] = (float)sums[c] * (scale[c] * step) + (least * sum[c] + (b != NULL ? b[c] : 0));
+}
+
+NVDP__CLONES
+static void number_bf16(size_t n, const int32_t *restrict sums, const struct quantised *w,
+                        const float *restrict b, float least, float step, nvdp__bf16 *restrict y) {
+    const float *restrict scale = w->scale;
+    const float *restrict sum = w->sum;
+    for (size_t c = 0; c < n; c++)
+        y[c] = nvdp__bfloat16_from_float((float)sums[c] * (scale[c] * step) +
+                                         (least * sum[c] + (b != NULL ? b[c] : 0)));
+}
+
+/* ---- the layer ---- */
+
+/* Room for CHUNK rows of the widest layer so far. */
+static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
+    if (layer->in > int8->widest_u) {
+        free(int8->u);
+        int8->u = nvdp__calloc(int8->ctx, CHUNK, layer->in);
+        int8->widest_u = int8->u != NULL ? layer->in : 0;
+    }
+    if (layer->out > int8->widest_sums) {
+        free(int8->sums);
+        int8->sums = nvdp__calloc(int8->ctx, CHUNK, layer->out * sizeof *int8->sums);
+        int8->widest_sums = int8->sums != NULL ? layer->out : 0;
+    }
+    if (int8->u == NULL || int8->sums == NULL) int8->status = NVDP_ERR_MEMORY;
+    return int8->status == NVDP_OK;
+}
+
+/* At most CHUNK rows. */
+static void forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                    const struct quantised *weight, struct nvdp__tensor x, struct nvdp__tensor y) {
+    struct nvdp__int8 *int8 = dev->int8;
+    size_t in = layer->in, out = layer->out;
+    int team = nvdp__team(dev, x.rows * in);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < x.rows; r++) {
+        uint8_t *u = int8->u + r * in;
+        if (x.type == NVDP__BF16)
+            quantise_bf16(in, (const nvdp__bf16 *)x.data + r * in, u, &int8->least[r],
+                          &int8->step[r]);
+        else
+            quantise_f32(in, (const float *)x.data + r * in, u, &int8->least[r], &int8->step[r]);
+    }
+    nvdp__int8_product(int8->products, x.rows, in, out, int8->u, weight->q, int8->sums);
+    team = nvdp__team(dev, x.rows * out);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < x.rows; r++) {
+        const int32_t *sums = int8->sums + r * out;
+        if (y.type == NVDP__BF16)
+            number_bf16(out, sums, weight, layer->b, int8->least[r], int8->step[r],
+                        (nvdp__bf16 *)y.data + r * out);
+        else
+            number_f32(out, sums, weight, layer->b, int8->least[r], int8->step[r],
+                       (float *)y.data + r * out);
+    }
+}
+
+void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                        struct nvdp__tensor x, struct nvdp__tensor y) {
+    if (nvdp__int8_status(dev->int8) != NVDP_OK || !make_room(dev->int8, layer)) return;
+    const struct quantised *weight = find(dev, layer);
+    if (weight == NULL) return;
+    for (size_t r = 0; r < x.rows; r += CHUNK) {
+        size_t rows = x.rows - r < CHUNK ? x.rows - r : CHUNK;
+        forward(dev, layer, weight, nvdp__row_slice(x, r, rows), nvdp__row_slice(y, r, rows));
+    }
+}

@@ -1,0 +1,83 @@
+/* The encoder with int8 products against the same in float32. */
+#include "encoder.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/precision.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXTS = 4, LONGEST = 90 };
+static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 70};
+
+static struct encoder *encoder_in(enum nvdp_precision precision, size_t heads) {
+    struct nvdp_bert_config config = encoder_config();
+    config.hidden_size = 96;
+    config.num_attention_heads = heads;
+    config.intermediate_size = 160;
+    config.num_hidden_layers = 3;
+    config.max_position_embeddings = LONGEST;
+    if (nvdp_int8_missing() != NULL) cr_skip_test("%s", nvdp_int8_missing());
+    struct encoder *encoder = encoder_create_in(precision, &config, 3, false, false);
+    encoder_randomise(encoder, 0.1, 7);
+    encoder_plan(encoder, TEXTS, LONGEST);
+    nvdp__weights_changed(&encoder->dev);
+    return encoder;
+}
+
+/* Each product is off by about 1 % of its size (steps of 1/127 of the largest weight, 1/255 of a
+ * row's range); three layers have twelve in a row, whose errors add as squares do. */
+static void check(size_t heads, bool bf16) {
+    struct encoder *encoder[2];
+    float *last[2];
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        encoder[i] = encoder_in(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_INT8, heads);
+        struct nvdp__batch *batch = encoder_batch(encoder[i], TEXTS, lengths, 11);
+        last[i] = encoder_last(encoder[i], batch);
+        n = batch->tokens * encoder[i]->bert.config.hidden_size;
+        cr_assert_eq(nvdp__device_status(&encoder[i]->dev), NVDP_OK);
+        nvdp__batch_free(batch);
+    }
+    cr_assert_not_null(encoder[1]->dev.int8);
+    cr_expect_eq(encoder[1]->dev.bf16 != NULL, bf16);
+    double error = 0, size = 0;
+    for (size_t k = 0; k < n; k++) {
+        error += pow((double)last[1][k] - (double)last[0][k], 2);
+        size += pow((double)last[0][k], 2);
+    }
+    cr_expect_leq(error, pow(4e-2, 2) * size, "relative error %g", sqrt(error / size));
+    cr_expect_geq(error, pow(1e-4, 2) * size, "nothing was rounded");
+    for (int i = 0; i < 2; i++) {
+        free(last[i]);
+        encoder_free(encoder[i]);
+    }
+}
+
+Test(int8, hidden_states_are_close) {
+    check(3, nvdp_bf16_missing() == NULL);
+}
+
+Test(int8, heads_that_bf16_does_not_take) {
+    check(4, false);
+}
+
+/* Sums of integers are exact, and attention sees its own text alone. */
+Test(int8, a_text_is_the_same_in_every_batch) {
+    struct encoder *encoder = encoder_in(NVDP_PRECISION_INT8, 3);
+    struct nvdp__batch *batch = encoder_batch(encoder, TEXTS, lengths, 11);
+    size_t dim = encoder->bert.config.hidden_size;
+    float *all = encoder_last(encoder, batch);
+    for (size_t i = 0; i < TEXTS; i++) {
+        struct nvdp__batch *one = encoder_one_text(encoder, batch, i);
+        float *alone = encoder_last(encoder, one);
+        cr_expect_arr_eq(alone, all + (size_t)batch->offset[i] * dim,
+                         lengths[i] * dim * sizeof *alone);
+        free(alone);
+        nvdp__batch_free(one);
+    }
+    free(all);
+    nvdp__batch_free(batch);
+    encoder_free(encoder);
+}

@@ -1,0 +1,166 @@
+/* Dense layers in 8-bit integers (int8.c) against plain loops. */
+#include "bf16_test.h"
+#include "support.h"
+#include "tensor/int8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 300, OUT = 45, GUARD = 40 }; /* more rows than pass at a time */
+static const size_t widths[] = {1, 37, 64, 384};
+
+static struct nvdp__device int8_device(struct nvdp_context **ctx) {
+    struct nvdp__device dev;
+    const char *missing = nvdp_int8_missing();
+    if (missing != NULL) cr_skip_test("%s", missing);
+    *ctx = support_context();
+    nvdp_context_set_precision(*ctx, NVDP_PRECISION_INT8);
+    cr_assert_eq(nvdp__device_create(*ctx, &dev), NVDP_OK);
+    cr_assert_eq(nvdp__device_precision(&dev), NVDP_PRECISION_INT8);
+    return dev;
+}
+
+static void done(struct nvdp_context *ctx, struct nvdp__device *dev) {
+    cr_expect_eq(nvdp__device_status(dev), NVDP_OK);
+    nvdp__device_release(dev);
+    nvdp_context_free(ctx);
+    test_free();
+}
+
+static struct nvdp__linear layer_of(size_t rows, size_t in, const float *w, const float *b) {
+    return (struct nvdp__linear){.rows = rows, .in = in, .out = OUT, .w = w, .b = b, .int8 = true};
+}
+
+/* Whole numbers, the ends of the range among them in every row: steps and scales are 1. */
+static float *whole(size_t rows, size_t in, int32_t low, int32_t high) {
+    float *x = test_zeros(rows * in);
+    int32_t *drawn = test_ints(rows * in, low, high + 1);
+    for (size_t i = 0; i < rows * in; i++)
+        x[i] = (float)drawn[i];
+    for (size_t r = 0; r < rows; r++) {
+        x[r * in] = (float)high;
+        if (in > 1) x[r * in + r % (in - 1) + 1] = (float)low;
+    }
+    return x;
+}
+
+static double *plain(size_t rows, size_t in, const float *x, const float *w, const float *b) {
+    double *y = test_zeros64(rows * OUT);
+    ref64_linear_forward(rows, in, OUT, test_widen(rows * in, x), test_widen(OUT * in, w),
+                         test_widen(OUT, b), y);
+    return y;
+}
+
+/* 384 * 255 * 127 is below 2^24: what float32 rounds is the bias alone, added to numbers of 1e6. */
+Test(int8, whole_numbers_are_multiplied_exactly) {
+    struct nvdp_context *ctx;
+    struct nvdp__device dev = int8_device(&ctx);
+    for (size_t i = 1; i < sizeof widths / sizeof widths[0]; i++) {
+        size_t in = widths[i];
+        float *x = whole(ROWS, in, 0, 255), *w = whole(OUT, in, -127, 127);
+        float *y = test_floats(ROWS * OUT + GUARD, 1), *guard = test_copy(GUARD, y + ROWS * OUT);
+        struct nvdp__linear layer = layer_of(ROWS, in, w, NULL);
+        double *want = plain(ROWS, in, x, w, NULL);
+        nvdp__weights_changed(&dev); /* another w may lie where the last one did */
+        nvdp__dense_forward(&dev, &layer, nvdp__f32(ROWS, in, x), nvdp__f32(ROWS, OUT, y));
+        test_close("int8", ROWS * OUT, y, want, 0x1p-23);
+        test_same("past the end", GUARD, y + ROWS * OUT, guard);
+        nvdp__bf16 *x16 = bf16_zeros(ROWS * in), *y16 = bf16_zeros(ROWS * OUT);
+        for (size_t k = 0; k < ROWS * in; k++)
+            x16[k] = nvdp__bfloat16_from_float(x[k]); /* eight bits: exactly */
+        layer.b = test_floats(OUT, 1);
+        nvdp__dense_forward(&dev, &layer, bf16_tensor(ROWS, in, x16), bf16_tensor(ROWS, OUT, y16));
+        bf16_close("int8 in bfloat16", ROWS * OUT, y16, plain(ROWS, in, x, w, layer.b), 0x1p-22);
+    }
+    done(ctx, &dev);
+}
+
+/* Errors of half a step in n activations and n weights add up as a walk of n steps does: each has a
+ * standard deviation of step / sqrt(12), 2/255 and 1/127 being the steps; seven of those. */
+Test(int8, errors_are_those_of_half_steps) {
+    struct nvdp_context *ctx;
+    struct nvdp__device dev = int8_device(&ctx);
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        size_t in = widths[i];
+        float *x = test_floats(ROWS * in, 1), *w = test_floats(OUT * in, 1);
+        float *b = test_floats(OUT, 1), *y = test_zeros(ROWS * OUT);
+        struct nvdp__linear layer = layer_of(ROWS, in, w, b);
+        double *want = plain(ROWS, in, x, w, b);
+        nvdp__weights_changed(&dev);
+        nvdp__dense_forward(&dev, &layer, nvdp__f32(ROWS, in, x), nvdp__f32(ROWS, OUT, y));
+        double allowed = 7 * sqrt((double)in / 3 / 12 * (pow(2. / 255, 2) + pow(1. / 127, 2)));
+        for (size_t k = 0; k < ROWS * OUT; k++)
+            cr_assert_leq(fabs((double)y[k] - want[k]), allowed, "width %zu: %g, expected %g", in,
+                          (double)y[k], want[k]);
+    }
+    done(ctx, &dev);
+}
+
+Test(int8, a_row_is_the_same_in_every_batch_and_on_any_threads) {
+    enum { IN = 64 };
+    struct nvdp_context *ctx;
+    struct nvdp__device dev = int8_device(&ctx);
+    float *x = test_floats(ROWS * IN, 1), *w = test_floats(OUT * IN, 1), *b = test_floats(OUT, 1);
+    float *y = test_zeros(ROWS * OUT), *alone = test_zeros(OUT);
+    struct nvdp__linear layer = layer_of(ROWS, IN, w, b);
+    nvdp__dense_forward(&dev, &layer, nvdp__f32(ROWS, IN, x), nvdp__f32(ROWS, OUT, y));
+    layer.rows = 1;
+    dev.threads = 1;
+    for (size_t r = 0; r < ROWS; r += 23) {
+        nvdp__dense_forward(&dev, &layer, nvdp__f32(1, IN, x + r * IN), nvdp__f32(1, OUT, alone));
+        test_same("a row alone", OUT, alone, y + r * OUT);
+    }
+    done(ctx, &dev);
+}
+
+/* A row of one value has no steps, an output of zeros no scale; NaN stays in its row. */
+Test(int8, rows_without_a_range) {
+    enum { IN = 32, FEW = 4 };
+    struct nvdp_context *ctx;
+    struct nvdp__device dev = int8_device(&ctx);
+    float *x = test_floats(FEW * IN, 1), *w = whole(OUT, IN, -127, 127), *y = test_zeros(FEW * OUT);
+    struct nvdp__linear layer = layer_of(FEW, IN, w, NULL);
+    for (size_t k = 0; k < IN; k++) {
+        x[k] = 0.25f;
+        x[IN + k] = 0;
+        w[k] = 0;
+    }
+    x[2 * IN + 5] = NAN;
+    double *want = plain(2, IN, x, w, NULL);
+    nvdp__dense_forward(&dev, &layer, nvdp__f32(FEW, IN, x), nvdp__f32(FEW, OUT, y));
+    test_close("one value", 2 * OUT, y, want, 0);
+    for (size_t c = 0; c < OUT; c++) {
+        cr_expect(isnan(y[2 * OUT + c]));
+        cr_expect(isfinite(y[3 * OUT + c]));
+    }
+    cr_expect_eq(y[3 * OUT], 0);
+    done(ctx, &dev);
+}
+
+Test(int8, changed_weights_are_taken_up) {
+    enum { IN = 32 };
+    struct nvdp_context *ctx;
+    struct nvdp__device dev = int8_device(&ctx);
+    float *x = whole(ROWS, IN, 0, 255), *w = whole(OUT, IN, -127, 127), *y = test_zeros(ROWS * OUT);
+    struct nvdp__linear layer = layer_of(ROWS, IN, w, NULL);
+    nvdp__dense_forward(&dev, &layer, nvdp__f32(ROWS, IN, x), nvdp__f32(ROWS, OUT, y));
+    for (size_t i = 0; i < OUT * IN; i++)
+        w[i] *= -2;
+    nvdp__weights_changed(&dev);
+    nvdp__dense_forward(&dev, &layer, nvdp__f32(ROWS, IN, x), nvdp__f32(ROWS, OUT, y));
+    test_close("new weights", ROWS * OUT, y, plain(ROWS, IN, x, w, NULL), 0x1p-22);
+    done(ctx, &dev);
+}
+
+Test(int8, missing_is_an_error) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__device dev;
+    const char *missing = nvdp_int8_missing();
+    nvdp_context_set_precision(ctx, NVDP_PRECISION_INT8);
+    nvdp_status status = nvdp__device_create(ctx, &dev);
+    cr_expect_eq(status, missing == NULL ? NVDP_OK : NVDP_ERR_UNSUPPORTED);
+    if (missing != NULL) support_contains(nvdp_context_error(ctx), missing);
+    nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
