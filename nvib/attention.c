@@ -2,7 +2,7 @@
  * a feed-forward layer, and pooling (NVDP, section 4), over the query rows i that the pool consumes:
  *
  *     s_ij   = (W_q z_i + b_q).(W_k z_j + b_k)/sqrt(h) + log pi_j - |z_j|^2/(2 sqrt(h))
- *     y_i    = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)
+ *     y_i    = LN(W_o [softmax_j(s_ij) (W_v z_j + b_v)]_heads + b_o)         `residual`: + z_i inside
  *     u_i    = LN(W_2 gelu(W_1 y_i + b_1) + b_2 + y_i)
  *     pooled = u of the first token's first row | mean_i u_i, the prior's rows left out | sum_i pi_i u_i
  *
@@ -24,7 +24,8 @@ void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim,
     int team = nvdp__team(dev, rows * dim);
 #pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < rows; r++) {
-        bias[r] = (float)(log_pi[r] - scale * nvdp__dot_f64(dim, z + r * dim, z + r * dim));
+        double weight = log_pi != NULL ? log_pi[r] : 0;
+        bias[r] = (float)(weight - scale * nvdp__dot_f64(dim, z + r * dim, z + r * dim));
     }
 }
 
@@ -41,7 +42,7 @@ void nvdp__denoise_bias_backward(const struct nvdp__device *dev, size_t rows, si
     int team = nvdp__team(dev, rows * dim);
 #pragma omp parallel for num_threads(team)
     for (size_t r = 0; r < rows; r++) {
-        dlog_pi[r] = dbias[r];
+        if (dlog_pi != NULL) dlog_pi[r] = dbias[r];
         denoise_subtract_row(dim, scale * dbias[r], z + r * dim, dz + r * dim);
     }
 }
@@ -84,6 +85,7 @@ struct nvdp__block_cache {
     float *weight;                              /* [R] pi, for the weighted pool */
     float *pooled;                              /* [texts,p], for mean and weighted */
 
+    struct nvdp__tensor d_residual;             /* [Q,p] */
     struct nvdp__tensor d_row, d_other, d_wide; /* [Q,p], [Q,p], [Q,inner] */
     struct nvdp__tensor d_key, d_value;         /* [R,p] */
     float *d_bias, *d_weight;                   /* [R] */
@@ -139,6 +141,11 @@ void nvdp__block_initialise(const struct nvdp__block *block, const struct nvdp__
     }
 }
 
+/* The prior's rows in a sample, before the tokens'. */
+static size_t prior_rows(const struct nvdp__block *block) {
+    return block->weights ? (size_t)block->kappa : 0;
+}
+
 /* Queries are gathered unless every row of z is one. */
 static bool gathers(const struct nvdp__block *block) {
     return block->pool != NVDP_POOL_WEIGHTED;
@@ -177,6 +184,7 @@ nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__devic
         {&c->sum, q, p, true},
         {&c->out, q, p, true},
         {&c->d_row, q, p, training},
+        {&c->d_residual, q, p, training && block->residual},
         {&c->d_other, q, p, training},
         {&c->d_wide, q, block->inner, training},
         {&c->d_key, max_rows, p, training},
@@ -208,10 +216,11 @@ nvdp_status nvdp__block_plan(struct nvdp__block *block, const struct nvdp__devic
 static nvdp_status check_sample(const struct nvdp__block *block, const struct nvdp__device *dev,
                                 const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
-    if (sample->dim != block->dim || sample->log_pi == NULL) {
+    if (sample->dim != block->dim || (sample->log_pi != NULL) != block->weights) {
         return nvdp__fail(dev->ctx, NVDP_ERR_ARGUMENT,
-                          "sample: expected weights and vectors of width %zu, found width %zu",
-                          block->dim, sample->dim);
+                          "sample: expected %svectors of width %zu, found %swidth %zu",
+                          block->weights ? "weights and " : "", block->dim,
+                          sample->log_pi != NULL ? "weights and " : "", sample->dim);
     }
     if (sample->texts > c->max_texts || sample->rows > c->max_rows) {
         return nvdp__fail(dev->ctx, NVDP_ERR_ARGUMENT,
@@ -219,7 +228,7 @@ static nvdp_status check_sample(const struct nvdp__block *block, const struct nv
                           c->max_texts, c->max_rows, sample->texts, sample->rows);
     }
     size_t kappa = (size_t)block->kappa;
-    size_t least = block->pool == NVDP_POOL_WEIGHTED ? kappa : 2 * kappa;
+    size_t least = block->pool == NVDP_POOL_WEIGHTED ? kappa : prior_rows(block) + kappa;
     for (size_t b = 0; b < sample->texts; b++) {
         size_t rows = (size_t)(sample->offset[b + 1] - sample->offset[b]);
         if (rows >= least && rows <= c->longest && rows % kappa == 0) continue;
@@ -234,13 +243,12 @@ static nvdp_status check_sample(const struct nvdp__block *block, const struct nv
 /* Which rows are queried, from the sample's own shape alone. */
 static void choose_queries(const struct nvdp__block *block, const struct nvdp__sample *sample) {
     struct nvdp__block_cache *c = block->cache;
-    size_t kappa = (size_t)block->kappa;
     size_t q = 0;
     for (size_t b = 0; b < sample->texts; b++) {
         c->q_offset[b] = (int32_t)q;
         size_t first = (size_t)sample->offset[b];
         size_t end = (size_t)sample->offset[b + 1];
-        if (block->pool != NVDP_POOL_WEIGHTED) first += kappa; /* past the prior */
+        if (block->pool != NVDP_POOL_WEIGHTED) first += prior_rows(block);
         if (block->pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t r = first; r < end; r++) {
             c->index[q++] = (int32_t)r;
@@ -320,8 +328,9 @@ nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__de
     struct nvdp__norm norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
     struct nvdp__tensor y = nvdp__with_rows(c->attended_out, q);
     dense(dev, params, &block->attention_output, att.out, c->attended);
-    nvdp__norm_forward(dev, &norm, nvdp__with_rows(c->attended, q), NVDP__NO_TENSOR,
-                       NVDP__NO_TENSOR, y, NVDP__NO_TENSOR);
+    struct nvdp__tensor attended = nvdp__with_rows(c->attended, q), none = NVDP__NO_TENSOR;
+    nvdp__norm_forward(dev, &norm, attended, block->residual ? c->query_input : none,
+                       block->residual ? attended : none, y, none);
     dense(dev, params, &block->intermediate, y, c->inner);
     nvdp__activation_forward(dev, act_of(block), nvdp__with_rows(c->inner, q),
                              nvdp__with_rows(c->activated, q));
@@ -391,6 +400,7 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
                    d, true); /* d already is the residual's gradient */
     norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->attended, q), d, NVDP__NO_TENSOR);
+    if (block->residual) nvdp__copy(dev, q * p, d.data, c->d_residual.data);
     dense_backward(dev, params, &block->attention_output, nvdp__with_rows(c->context, q), d,
                    c->d_other, false);
 
@@ -405,6 +415,10 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
     dense_backward(dev, params, &block->value, z, c->d_value, d_z, true);
     query_backward(block, dev, params, d_z);
     if (dz == NULL) return;
+    if (block->residual && gathers(block))
+        nvdp__rows_scatter_add(dev, q, p, c->index, c->d_residual.data, dz);
+    else if (block->residual)
+        nvdp__add(dev, q * p, c->d_residual.data, dz);
     nvdp__denoise_bias_backward(dev, sample->rows, p, p / block->heads, sample->z, c->d_bias, dz,
                                 dlog_pi);
     if (weighted) nvdp__multiply_add(sample->rows, c->weight, c->d_weight, dlog_pi);

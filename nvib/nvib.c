@@ -1,17 +1,41 @@
 /* The mechanism that nvib/ makes: create, plan, forward, backward, export. */
 #include "nvib/nvib.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- parameters ---- */
+
+/* What does not go together with constant weights, a sequence clip, and row biases. */
+static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__nvib_config *config) {
+    const struct nvdp__clip_config *clip = &config->clip;
+    bool constant = config->weights == NVDP__WEIGHTS_CONSTANT;
+    bool bounded = clip->alpha_min > 0 && !isinf(clip->alpha_max);
+    if (constant && (clip->alpha_min > 0 || !isinf(clip->alpha_max)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected none with weights constant: there are no pseudo-counts",
+                          clip->alpha_min > 0 ? "clip_alpha_min" : "clip_alpha_max");
+    if (constant && config->pool == NVDP_POOL_WEIGHTED)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "pool: expected auto, first or mean with weights constant, found weighted");
+    if (constant && config->kappa != 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "kappa: expected 1 with weights constant, found %d", config->kappa);
+    if (!constant && nvdp__clips_sequence(clip) && !bounded)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "weights: expected constant with clip_sequence %g, or clip_alpha_min and "
+                          "clip_alpha_max both given, found learned without them: nothing would "
+                          "bound what the weights tell",
+                          clip->sequence);
+    return NVDP_OK;
+}
 
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     (void)mechanism;
-    if (nvdp__clips_sequence(&config->clip))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "clip_sequence: expected none for method nvdp, found %g",
-                          config->clip.sequence);
+    NVDP_RETURN_IF_FAILED(check_weights(ctx, config));
     return nvdp__nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
 }
 
@@ -27,8 +51,13 @@ static nvdp_status declare(struct nvdp__nvib *nvib, struct nvdp__params *params)
     size_t d = nvib->hidden_size;
     unsigned flags = NVDP__PARAM_OPTIONAL;
     NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "nvib.mu", nvib->dim, d, flags, &nvib->mu));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__declare_dense(params, "nvib.logvar", nvib->dim, d, flags, &nvib->logvar));
+    if (nvib->gains)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__row_gain_declare(params, "nvib.mu.gain", nvib->form.length, &nvib->row_gain));
+    if (!nvib->sequence)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__declare_dense(params, "nvib.logvar", nvib->dim, d, flags, &nvib->logvar));
+    if (!nvib->form.weights) return nvdp__block_declare(&nvib->block, params);
     NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "nvib.alpha.weight", 2, 1, d,
                                            flags | NVDP__PARAM_DECAY, &nvib->alpha_weight));
     NVDP_RETURN_IF_FAILED(
@@ -48,14 +77,17 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     struct nvdp__nvib *nvib = nvdp__calloc(ctx, 1, sizeof *nvib);
     if (nvib == NULL) return NVDP_ERR_MEMORY;
     size_t p = resolved.latent_dim;
+    bool weights = resolved.weights == NVDP__WEIGHTS_LEARNED;
     *nvib = (struct nvdp__nvib){.ctx = ctx,
                                 .bert = bert,
                                 .config = resolved,
-                                .form = nvdp__form_of(&resolved, true, false),
+                                .form = nvdp__form_of(&resolved, weights, false),
                                 .hidden_size = d,
                                 .dim = p,
                                 .clip = nvdp__clip_set(&resolved.clip),
-                                .clips = nvdp__clips(&resolved.clip)};
+                                .clips = nvdp__clips(&resolved.clip),
+                                .sequence = nvdp__clips_sequence(&resolved.clip),
+                                .gains = resolved.row_index == NVDP__ROW_INDEX_TRAINED};
     nvib->block = (struct nvdp__block){.dim = p,
                                        .heads = resolved.latent_heads,
                                        .inner = p == d ? bert->config.intermediate_size : 4 * p,
@@ -63,6 +95,8 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                                        .eps = (float)bert->config.layer_norm_eps,
                                        .pool = resolved.pool,
                                        .kappa = resolved.kappa,
+                                       .weights = weights,
+                                       .residual = nvib->gains,
                                        .clean_query = resolved.query == NVDP__QUERY_CLEAN};
     NVDP_TRY(declare(nvib, params));
     *self = nvib;
@@ -90,12 +124,13 @@ static struct nvdp__form form(const void *self) {
 
 /* ---- plan ---- */
 
-static struct nvdp__posterior take_posterior(struct nvdp__arena *arena, size_t rows, size_t dim) {
+static struct nvdp__posterior take_posterior(struct nvdp__arena *arena, size_t rows, size_t dim,
+                                             bool weights) {
     return (struct nvdp__posterior){.rows = rows,
                                     .dim = dim,
                                     .mu = nvdp__arena_take(arena, rows * dim),
                                     .logvar = nvdp__arena_take(arena, rows * dim),
-                                    .log_alpha = nvdp__arena_take(arena, rows)};
+                                    .log_alpha = weights ? nvdp__arena_take(arena, rows) : NULL};
 }
 
 static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
@@ -103,23 +138,25 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
                         struct nvdp__arena *arena) {
     struct nvdp__nvib *nvib = self;
     size_t p = nvib->dim;
-    bool clean = nvib->block.clean_query;
+    bool clean = nvib->block.clean_query, weights = nvib->form.weights;
     NVDP_RETURN_IF_FAILED(
         nvdp__sample_rows_plan(nvib->ctx, &nvib->form, max_tokens, max_texts, &nvib->rows));
     size_t tokens = nvdp__padded_rows(dev, max_tokens);
     size_t rows = nvdp__padded_rows(dev, nvib->rows.max_rows);
     nvdp__dense_plan(dev, arena, max_tokens, nvib->hidden_size, p);
-    nvib->posterior = take_posterior(arena, tokens, p);
-    if (nvib->clips) nvib->before = nvdp__unclipped_plan(arena, tokens, p, true);
+    nvib->posterior = take_posterior(arena, tokens, p, weights);
+    if (nvib->clips) nvib->before = nvdp__unclipped_plan(arena, tokens, p, weights);
+    if (nvib->sequence) nvib->factor = nvdp__arena_take(arena, max_texts);
+    nvib->ungained = nvib->gains ? nvdp__arena_take(arena, tokens * p) : NULL;
     nvib->z = nvdp__arena_take(arena, rows * p);
-    nvib->log_pi = nvdp__arena_take(arena, rows);
+    if (weights) nvib->log_pi = nvdp__arena_take(arena, rows);
     if (clean) nvib->clean = nvdp__arena_take(arena, rows * p);
     nvib->dlogg = NULL;
     if (training) {
-        nvib->dlogg = nvdp__arena_take(arena, rows);
-        nvib->d = take_posterior(arena, tokens, p);
+        if (weights) nvib->dlogg = nvdp__arena_take(arena, rows);
+        nvib->d = take_posterior(arena, tokens, p, weights);
         nvib->d_z = nvdp__arena_take(arena, rows * p);
-        nvib->d_log_pi = nvdp__arena_take(arena, rows);
+        if (weights) nvib->d_log_pi = nvdp__arena_take(arena, rows);
         if (clean) nvib->d_clean = nvdp__arena_take(arena, rows * p);
     }
     nvib->block.d_clean = nvib->d_clean;
@@ -158,8 +195,9 @@ static nvdp_status forward(void *self, const struct nvdp__encoded *in,
     struct nvdp__sample drawn;
     NVDP_RETURN_IF_FAILED(infer(nvib, in));
     nvdp__gauss_sample(in->dev, draw, layout, &nvib->posterior, nvib->z);
-    nvdp__dirichlet_sample(in->dev, draw, &nvib->form, layout, nvib->posterior.log_alpha,
-                           nvib->log_pi, nvib->dlogg);
+    if (nvib->form.weights)
+        nvdp__dirichlet_sample(in->dev, draw, &nvib->form, layout, nvib->posterior.log_alpha,
+                               nvib->log_pi, nvib->dlogg);
     sample(nvib, &drawn);
     if (nvib->clean != NULL)
         nvdp__rows_gather(in->dev, layout->rows, nvib->dim, layout->src, nvib->posterior.mu,
@@ -180,6 +218,25 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
 
 /* ---- backward ---- */
 
+/* Without weights L_G is that of vtdp: nothing weighs the tokens' terms. */
+static void losses(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
+                   const struct nvdp__penalty *penalty) {
+    const struct nvdp__sample_rows *layout = &nvib->rows;
+    bool exact = nvib->config.regularizer == NVDP__REGULARIZER_KL;
+    const struct nvdp__kl kl = {.which = exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED,
+                                .of = nvib->form,
+                                .weight_g = penalty->weight_g,
+                                .weight_d = penalty->weight_d};
+    if (nvib->form.weights) {
+        nvdp__kl_losses(dev, &kl, layout->texts, layout->source_offset, &nvib->posterior, &nvib->d,
+                        penalty->loss_g, penalty->loss_d);
+        return;
+    }
+    nvdp__gaussian_losses(dev, kl.which, kl.weight_g, layout->texts, layout->source_offset,
+                          &nvib->posterior, &nvib->d, penalty->loss_g);
+    memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d); /* there is none */
+}
+
 /* Through the block to the sample, from sample and regularisers to the posterior, from there to the
  * encoder. */
 static void backward(void *self, const struct nvdp__encoded *in,
@@ -195,19 +252,15 @@ static void backward(void *self, const struct nvdp__encoded *in,
     d->rows = layout->sources;
     nvdp__zero(dev, d->rows * d->dim, d->mu);
     nvdp__zero(dev, d->rows * d->dim, d->logvar);
-    nvdp__zero(dev, d->rows, d->log_alpha);
     nvdp__gauss_sample_backward(dev, layout, &nvib->posterior, nvib->z, nvib->d_z, d);
-    nvdp__dirichlet_sample_backward(dev, layout, nvib->log_pi, nvib->dlogg, nvib->d_log_pi,
-                                    d->log_alpha);
+    if (nvib->form.weights) {
+        nvdp__zero(dev, d->rows, d->log_alpha);
+        nvdp__dirichlet_sample_backward(dev, layout, nvib->log_pi, nvib->dlogg, nvib->d_log_pi,
+                                        d->log_alpha);
+    }
     if (nvib->block.clean_query)
         nvdp__rows_scatter_add(dev, layout->rows, nvib->dim, layout->src, nvib->d_clean, d->mu);
-    bool exact = nvib->config.regularizer == NVDP__REGULARIZER_KL;
-    const struct nvdp__kl kl = {.which = exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED,
-                                .of = nvib->form,
-                                .weight_g = penalty->weight_g,
-                                .weight_d = penalty->weight_d};
-    nvdp__kl_losses(dev, &kl, layout->texts, layout->source_offset, &nvib->posterior, d,
-                    penalty->loss_g, penalty->loss_d);
+    losses(nvib, dev, penalty);
     nvdp__nvib_posterior_backward(nvib, in, d_hidden);
 }
 

@@ -34,6 +34,20 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
                               const float *x, const struct nvdp__quadratic *w,
                               const float *dlog_alpha, float *dx, const struct nvdp__quadratic *dw);
 
+/* Gains of rows: those of the i-th row of each text. */
+nvdp_status nvdp__row_gain_declare(struct nvdp__params *params, const char *name, size_t length,
+                                   size_t *index);
+/* 1 for the first row, 1/length for the others. */
+void nvdp__row_gain_initialise(const struct nvdp__device *dev, struct nvdp__params *params,
+                               size_t index);
+/* y = gain_i x; x and y [rows, dim]. */
+void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
+                            size_t dim, const float *gain, const float *x, float *y);
+/* dy becomes dx; d_gain is added to. */
+void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
+                             size_t dim, const float *gain, const float *x, float *dy,
+                             float *d_gain);
+
 /* ---- clip.c ---- */
 
 /* The clip set in float, its bounds rounded inwards. */
@@ -138,10 +152,11 @@ void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form wh
 
 /* ---- attention.c: the sealed block.  It reads the sample and nothing else ---- */
 
-/* bias[r] = log_pi[r] - |z[r]|^2 / (2 sqrt(head_dim)): the denoising attention's key bias. */
+/* bias[r] = log_pi[r] - |z[r]|^2 / (2 sqrt(head_dim)): the denoising attention's key bias.  Without
+ * weights (log_pi NULL) log pi is the same for all rows, and left out. */
 void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim, size_t head_dim,
                         const float *log_pi, const float *z, float *bias);
-/* dlog_pi[r] = dbias[r]; dz[r] -= dbias[r] z[r]/sqrt(head_dim). */
+/* dlog_pi[r] = dbias[r] (NULL: skip); dz[r] -= dbias[r] z[r]/sqrt(head_dim). */
 void nvdp__denoise_bias_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                                  size_t head_dim, const float *z, const float *dbias, float *dz,
                                  float *dlog_pi);
@@ -159,6 +174,8 @@ struct nvdp__block {
     float eps;           /* LayerNorm */
     enum nvdp_pool pool; /* resolved: first, mean, weighted */
     int kappa;
+    bool weights;     /* samples have weights, and the prior's component before the tokens' */
+    bool residual;    /* of the query's own row of the sample, round the attention */
     bool clean_query; /* forward is given clean queries */
     float *d_clean;   /* [R, p] where backward sets their gradient, or NULL */
     struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
@@ -184,7 +201,7 @@ nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__de
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled);
 /* After the forward of the same sample.  Gradients of parameters are added; dz [R, p] and dlog_pi
- * [R] are set (NULL both: skip). */
+ * [R] are set (NULL both: skip; dlog_pi NULL without weights). */
 void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
                           const float *d_pooled, float *dz, float *dlog_pi);
@@ -199,16 +216,21 @@ struct nvdp__nvib {
     struct nvdp__nvib_config config; /* resolved */
     struct nvdp__form form;
     size_t hidden_size, dim; /* D, p */
-    struct nvdp__dense mu, logvar;
-    size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2 */
+    struct nvdp__dense mu;
+    struct nvdp__dense logvar;                        /* none under a sequence clip */
+    size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2; none without weights */
     struct nvdp__block block;
     struct nvdp__clip clip;
-    bool clips;
+    bool clips, sequence; /* clips each vector; a text's means together, variances 1 */
+    bool gains;           /* a row's means have its gain */
+    size_t row_gain;      /* [length] */
 
     struct nvdp__sample_rows rows;
     struct nvdp__posterior posterior; /* [T,p], clipped */
     struct nvdp__unclipped before;    /* where clipped */
-    float *z, *log_pi, *dlogg;        /* [R,p], [R], [R] */
+    float *factor;                    /* [texts] of the sequence clip */
+    float *ungained;                  /* [T,p] means before their gains */
+    float *z, *log_pi, *dlogg;        /* [R,p], [R], [R]; no log_pi and dlogg without weights */
     float *clean;                     /* [R,p] un-noised queries, or NULL */
     struct nvdp__posterior d;         /* training: gradients */
     float *d_z, *d_log_pi, *d_clean;

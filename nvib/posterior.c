@@ -4,7 +4,8 @@
  *     logvar_i = W_v  x_i + b_v
  *     log a_i  = w2.(x_i * x_i) + w1.x_i + b          the quadratic projection
  *
- * then projected onto the clip set, where there is one.  log a_i is summed in double: its terms are
+ * then projected onto the clip set, where there is one; or the means of a text together onto a ball,
+ * with variances of 1 (clip.c).  log a_i is summed in double: its terms are
  * of the size of |x|^2 and cancel. */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
@@ -96,6 +97,53 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
     }
 }
 
+/* ---- gains of rows ----
+ *
+ *     y_i    = g_i x_i            i the number of a row in its text
+ *     dx_i   = g_i dy_i
+ *     dg_i  += sum dy_i.x_i       over texts
+ *
+ * A sample's rows have a public order, so that the sender may spend one norm on a few of them (the
+ * sequence clip).  They start on the first row: of a norm spread over n rows it would have
+ * 1/sqrt(n), too little to learn from. */
+
+nvdp_status nvdp__row_gain_declare(struct nvdp__params *params, const char *name, size_t length,
+                                   size_t *index) {
+    return nvdp__params_add(params, name, 1, length, 1, NVDP__PARAM_OPTIONAL, index);
+}
+
+void nvdp__row_gain_initialise(const struct nvdp__device *dev, struct nvdp__params *params,
+                               size_t index) {
+    const float first = 1;
+    nvdp__params_fill(dev, params, index, first / (float)params->entry[index].count);
+    nvdp__upload(dev, 1, &first, nvdp__value(params, index));
+}
+
+void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
+                            size_t dim, const float *gain, const float *x, float *y) {
+    int team = nvdp__team(dev, (size_t)offset[texts] * dim);
+#pragma omp parallel for num_threads(team)
+    for (size_t b = 0; b < texts; b++) {
+        for (int32_t r = offset[b]; r < offset[b + 1]; r++) {
+            float g = gain[r - offset[b]];
+            for (size_t i = (size_t)r * dim; i < ((size_t)r + 1) * dim; i++)
+                y[i] = g * x[i];
+        }
+    }
+}
+
+void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
+                             size_t dim, const float *gain, const float *x, float *dy,
+                             float *d_gain) {
+    for (size_t b = 0; b < texts; b++) {
+        for (int32_t r = offset[b]; r < offset[b + 1]; r++) {
+            size_t at = (size_t)r * dim;
+            d_gain[r - offset[b]] += (float)nvdp__dot_f64(dim, dy + at, x + at);
+        }
+    }
+    nvdp__row_gain_forward(dev, texts, offset, dim, gain, dy, dy);
+}
+
 /* ---- the three of them, clipped ---- */
 
 static struct nvdp__quadratic alpha_weights(const struct nvdp__nvib *nvib,
@@ -111,12 +159,25 @@ void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__en
     struct nvdp__posterior *posterior = &nvib->posterior;
     posterior->rows = rows;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
-    struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
     struct nvdp__tensor x = nvdp__f32(rows, nvib->hidden_size, in->hidden);
-    nvdp__dense_forward(dev, &mu, x, nvdp__f32(rows, nvib->dim, posterior->mu));
-    nvdp__dense_forward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, posterior->logvar));
-    struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
-    nvdp__quadratic_forward(dev, rows, nvib->hidden_size, in->hidden, &alpha, posterior->log_alpha);
+    nvdp__dense_forward(dev, &mu, x,
+                        nvdp__f32(rows, nvib->dim, nvib->gains ? nvib->ungained : posterior->mu));
+    if (nvib->gains)
+        nvdp__row_gain_forward(dev, nvib->rows.texts, nvib->rows.source_offset, nvib->dim,
+                               nvdp__value(in->params, nvib->row_gain), nvib->ungained,
+                               posterior->mu);
+    if (nvib->sequence) {
+        nvdp__clip_sequence_forward(dev, nvib->config.clip.sequence, nvib->rows.texts,
+                                    nvib->rows.source_offset, posterior, nvib->factor);
+    } else {
+        struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
+        nvdp__dense_forward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, posterior->logvar));
+    }
+    if (nvib->form.weights) {
+        struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
+        nvdp__quadratic_forward(dev, rows, nvib->hidden_size, in->hidden, &alpha,
+                                posterior->log_alpha);
+    }
     if (nvib->clips) nvdp__clip_forward(dev, &nvib->clip, posterior, &nvib->before);
 }
 
@@ -126,12 +187,22 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
     size_t rows = nvib->rows.sources;
     const struct nvdp__posterior *d = &nvib->d;
     if (nvib->clips) nvdp__clip_backward(dev, &nvib->clip, &nvib->posterior, &nvib->before, d);
+    if (nvib->sequence)
+        nvdp__clip_sequence_backward(dev, nvib->rows.texts, nvib->rows.source_offset,
+                                     &nvib->posterior, nvib->factor, d);
+    if (nvib->gains)
+        nvdp__row_gain_backward(dev, nvib->rows.texts, nvib->rows.source_offset, nvib->dim,
+                                nvdp__value(in->params, nvib->row_gain), nvib->ungained, d->mu,
+                                nvdp__grad(in->params, nvib->row_gain));
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
-    struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
     struct nvdp__tensor x = nvdp__f32(rows, nvib->hidden_size, in->hidden);
     struct nvdp__tensor dx = nvdp__f32(rows, nvib->hidden_size, d_hidden);
     nvdp__dense_backward(dev, &mu, x, nvdp__f32(rows, nvib->dim, d->mu), dx, false);
-    nvdp__dense_backward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, d->logvar), dx, true);
+    if (!nvib->sequence) {
+        struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
+        nvdp__dense_backward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, d->logvar), dx, true);
+    }
+    if (!nvib->form.weights) return;
     struct nvdp__quadratic alpha = alpha_weights(nvib, in->params);
     const struct nvdp__quadratic d_alpha = {nvdp__grad(in->params, nvib->alpha_quadratic),
                                             nvdp__grad(in->params, nvib->alpha_weight),
@@ -142,12 +213,13 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
 
 /* ---- initial values ---- */
 
-/* The block begins as BERT's last layer where it fits, else random. */
+/* The block begins as BERT's last layer where it fits, else random: with a residual it then begins as
+ * little more than the query's own row, where a trained layer would mix all rows' noise into it. */
 static void initialise_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
     struct nvdp__block *block = &nvib->block;
     const struct nvdp_bert_config *config = &nvib->bert->config;
-    if (nvib->dim != nvib->hidden_size || config->num_hidden_layers == 0) {
+    if (nvib->dim != nvib->hidden_size || config->num_hidden_layers == 0 || block->residual) {
         nvdp__block_initialise(block, dev, params, 0.02, seed);
         return;
     }
@@ -181,11 +253,17 @@ nvdp_status nvdp__nvib_initialise(void *self, const struct nvdp__device *dev,
     double head_dim = p / (double)nvib->block.heads;
     NVDP_RETURN_IF_FAILED(nvdp__means_initialise(nvib->ctx, dev, params, &nvib->mu, config->mu_tau,
                                                  seed, rows, hidden));
-    nvdp__params_fill(dev, params, nvib->logvar.weight, 0);
-    nvdp__params_fill(dev, params, nvib->logvar.bias, (float)nvdp__start_logvar(config));
-    nvdp__params_fill(dev, params, nvib->alpha_quadratic, (float)(p / d / (2 * sqrt(head_dim))));
-    nvdp__params_fill(dev, params, nvib->alpha_weight, 0);
-    nvdp__params_fill(dev, params, nvib->alpha_bias, (float)config->alpha_tau);
+    if (nvib->gains) nvdp__row_gain_initialise(dev, params, nvib->row_gain);
+    if (!nvib->sequence) {
+        nvdp__params_fill(dev, params, nvib->logvar.weight, 0);
+        nvdp__params_fill(dev, params, nvib->logvar.bias, (float)nvdp__start_logvar(config));
+    }
+    if (nvib->form.weights) {
+        double w2 = p / d / (2 * sqrt(head_dim));
+        nvdp__params_fill(dev, params, nvib->alpha_quadratic, (float)w2);
+        nvdp__params_fill(dev, params, nvib->alpha_weight, 0);
+        nvdp__params_fill(dev, params, nvib->alpha_bias, (float)config->alpha_tau);
+    }
     initialise_block(nvib, dev, params, seed);
     return NVDP_OK;
 }

@@ -120,11 +120,43 @@ static nvdp_status check_rows(struct nvdp_context *ctx, const struct nvdp_poster
     return NVDP_OK;
 }
 
+/* What the bound over all texts rests on: each text lies in the ball.  1e-12: the norm's rounding. */
+static nvdp_status check_sequence(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
+    double radius = set->clip_sequence;
+    if (radius == 0) return NVDP_OK;
+    if (!(radius > 0) || isinf(radius))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "attribute clip_sequence: expected 0 or a finite norm, found %g", radius);
+    if (set->policy != NVDP_LENGTH_HIDDEN || set->kappa != 1)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "attribute clip_sequence: expected hidden lengths and kappa 1, found %s "
+                          "and %d",
+                          set->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public", set->kappa);
+    for (size_t i = 0; i < set->texts; i++) {
+        double square = 0;
+        for (size_t k = set->offset[i] * set->dim; k < set->offset[i + 1] * set->dim; k++) {
+            square += set->mu[k] * set->mu[k];
+            if (set->logvar[k] != 0)
+                return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                  "dataset logvar, row %zu, column %zu: expected 0 with "
+                                  "clip_sequence %g, found %g",
+                                  k / set->dim, k % set->dim, radius, set->logvar[k]);
+        }
+        if (sqrt(square) > radius * (1 + 1e-12))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "dataset mu, text %zu: expected means of norm at most clip_sequence "
+                              "%.9g together, found %.9g",
+                              i, radius, sqrt(square));
+    }
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
                                   const struct nvdp_posteriors *posteriors, const char *source) {
     nvdp_status status = check_attributes(ctx, posteriors);
     if (status == NVDP_OK) status = check_offsets(ctx, posteriors);
     if (status == NVDP_OK) status = check_rows(ctx, posteriors);
+    if (status == NVDP_OK) status = check_sequence(ctx, posteriors);
     bool named = source != NULL && source[0] != '\0';
     return status != NVDP_OK && named ? nvdp__fail_prefix(ctx, status, source) : status;
 }
@@ -175,6 +207,7 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
     made->kappa = from->kappa;
     made->policy = from->policy;
     made->length = from->length;
+    made->clip_sequence = from->clip_sequence;
     memcpy(made->method, from->method, sizeof made->method);
     for (size_t i = 0; i < texts; i++) {
         size_t row = made->offset[i];

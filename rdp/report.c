@@ -110,13 +110,25 @@ static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
         "mean_sigma", number(from->mean_sigma), "log10_alpha", pack_alpha(from));
 }
 
+/* What is proven; null where nothing is. */
+static json_t *pack_bound(const struct nvdp_privacy_report *report) {
+    if (!(report->clip_sequence > 0)) return json_null();
+    return json_pack("{s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
+                     number(report->bound), "scope",
+                     isinf(report->bound) && report->posterior.weighted
+                         ? "of the vectors alone it would be 2 order C^2; nothing is proven of the "
+                           "weights"
+                         : "no two texts, seen or not, exceed it, of one release of a text; S "
+                           "releases cost S times this");
+}
+
 static json_t *pack_report(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:{s:o, s:o, s:o}, s:o, s:o}",
+        " s:o, s:{s:o, s:o, s:o}, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -125,7 +137,8 @@ static json_t *pack_report(const struct nvdp_privacy_report *report) {
         "order", number(pairs->order), "arithmetic",
         pairs->arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast", "n", (json_int_t)pairs->texts,
         "pairs", (json_int_t)pairs->pairs, "infinite", (json_int_t)pairs->infinite,
-        "infinite_share", number(share), "sample", pack_sample(&pairs->sample), "rd", "sum",
+        "infinite_share", number(share), "sample", pack_sample(&pairs->sample), "bound",
+        pack_bound(report), "rd", "sum",
         pack_summary(&pairs->sum, "of one release of a text; S releases cost S times this"),
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
@@ -174,6 +187,7 @@ static void cell(FILE *to, double value) {
 
 static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
+    char bound[CELL];
     fprintf(to, "Privacy of %zu texts", pairs->texts);
     if (report->method[0] != '\0') fprintf(to, ", method %s", report->method);
     fprintf(to, "\nA sample has %s%zu components of %zu dimensions",
@@ -181,7 +195,14 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->kappa > 1) fprintf(to, ", %d vectors a component", report->kappa);
     fprintf(to, "; length %s.\n",
             report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public (different lengths: inf)");
-    fputs("Measured on the given texts; not a bound over all texts.\n\n", to);
+    fputs("Measured on the given texts; not a bound over all texts.\n", to);
+    if (report->clip_sequence > 0 && !report->posterior.weighted)
+        fprintf(
+            to,
+            "Proven by the sequence clip, C %g: at order %g no two texts, seen or not, are more "
+            "than %s nats apart.\n",
+            report->clip_sequence, report->pairs.order, say(bound, report->bound));
+    fputc('\n', to);
 }
 
 static void print_row(FILE *to, const char *name, const struct nvdp_divergence_summary *from,

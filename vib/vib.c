@@ -112,6 +112,9 @@ static nvdp_status declare(struct nvdp__vib *vib, struct nvdp__params *params) {
     if (vib->which == NVDP__VIB_VTDP)
         NVDP_RETURN_IF_FAILED(nvdp__extra_declare(&vib->extra, vib->bert, "vtdp", params));
     NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "vib.mu", p, d, flags, &vib->mu));
+    if (vib->gains)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__row_gain_declare(params, "vib.mu.gain", vib->form.length, &vib->row_gain));
     if (spread(vib) == NVDP__VIB_LEARNED)
         return nvdp__params_add(params, "vib.rho", 1, p, 1, flags, &vib->rho_vector);
     if (spread(vib) == NVDP__VIB_VTDP)
@@ -137,7 +140,8 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                               .dim = resolved.latent_dim,
                               .clip = nvdp__clip_set(&resolved.clip),
                               .clips = nvdp__clips(&resolved.clip),
-                              .sequence = nvdp__clips_sequence(&resolved.clip)};
+                              .sequence = nvdp__clips_sequence(&resolved.clip),
+                              .gains = tokens && resolved.row_index == NVDP__ROW_INDEX_TRAINED};
     NVDP_TRY(declare(vib, params));
     *self = vib;
     vib = NULL;
@@ -160,6 +164,7 @@ static nvdp_status initialise(void *self, const struct nvdp__device *dev,
     double sigma = exp(0.5 * nvdp__start_logvar(&vib->config));
     float rho = (float)(sigma + log(-expm1(-sigma)));
     if (spread(vib) == NVDP__VIB_LEARNED) nvdp__params_fill(dev, params, vib->rho_vector, rho);
+    if (vib->gains) nvdp__row_gain_initialise(dev, params, vib->row_gain);
     if (vib->which == NVDP__VIB_VTDP) nvdp__extra_initialise(&vib->extra, vib->bert, dev, params);
     if (spread(vib) == NVDP__VIB_VTDP) {
         nvdp__params_fill(dev, params, vib->rho.weight, 0);
@@ -201,6 +206,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     vib->rho_out = nvdp__arena_take(arena, spread(vib) == NVDP__VIB_VTDP ? sources * p : p);
     if (vib->clips) vib->before = nvdp__unclipped_plan(arena, sources, p, false);
     if (vib->sequence) vib->factor = nvdp__arena_take(arena, max_texts);
+    if (vib->gains) vib->ungained = nvdp__arena_take(arena, sources * p);
     vib->z = nvdp__arena_take(arena, rows * p);
     vib->pooled = nvdp__arena_take(arena, max_texts * p);
     if (!training) return NVDP_OK;
@@ -276,7 +282,12 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     vib->posterior.rows = vib->rows.sources;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, vib->rows.sources);
     struct nvdp__tensor x = nvdp__f32(vib->rows.sources, d, vib->x);
-    nvdp__dense_forward(dev, &mu, x, nvdp__f32(x.rows, vib->dim, vib->posterior.mu));
+    nvdp__dense_forward(
+        dev, &mu, x, nvdp__f32(x.rows, vib->dim, vib->gains ? vib->ungained : vib->posterior.mu));
+    if (vib->gains)
+        nvdp__row_gain_forward(dev, batch->texts, batch->offset, vib->dim,
+                               nvdp__value(in->params, vib->row_gain), vib->ungained,
+                               vib->posterior.mu);
     if (!vib->sequence) logvar_forward(vib, dev, in->params, x);
     if (vib->clips) nvdp__clip_forward(dev, &vib->clip, &vib->posterior, &vib->before);
     if (vib->sequence)
@@ -387,6 +398,10 @@ static void backward(void *self, const struct nvdp__encoded *in,
     if (vib->sequence)
         nvdp__clip_sequence_backward(dev, layout->texts, layout->source_offset, &vib->posterior,
                                      vib->factor, &vib->d);
+    if (vib->gains)
+        nvdp__row_gain_backward(dev, batch->texts, batch->offset, p,
+                                nvdp__value(in->params, vib->row_gain), vib->ungained, vib->d.mu,
+                                nvdp__grad(in->params, vib->row_gain));
     float *d_x = vib->form.single ? vib->d_x : d_hidden;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, sources);
     struct nvdp__tensor x = nvdp__f32(sources, d, vib->x), dx = nvdp__f32(sources, d, d_x);

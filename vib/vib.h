@@ -29,12 +29,15 @@ struct nvdp__vib {
     size_t rho_vector;      /* vib-learned */
     struct nvdp__clip clip;
     bool clips, sequence; /* clips each vector; a text's means together, variances 1 */
+    bool gains;           /* vtdp: a row's means have its gain */
+    size_t row_gain;      /* [length] */
 
     struct nvdp__sample_rows rows;
     float *pooled_states;             /* [S,D] single */
     struct nvdp__posterior posterior; /* [S,p], clipped */
     struct nvdp__unclipped before;    /* where clipped */
     float *factor;                    /* [texts] of the sequence clip */
+    float *ungained;                  /* [S,p] means before their gains */
     float *rho_out;                   /* [S,p] vtdp, [p] vib-learned: gradients */
     float *z, *pooled;                /* [R,p], [texts,p] */
     struct nvdp__posterior d;         /* training: gradients */

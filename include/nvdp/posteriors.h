@@ -34,6 +34,9 @@ struct nvdp_posteriors {
     enum nvdp_length_policy policy; /**< whether lengths are hidden */
     size_t length;   /**< L: tokens that every text is padded to; hidden policy only */
     char method[32]; /**< "nvdp", "vtdp", "vib-fixed", ...; ends with 0 */
+    /** C where a sequence clip holds: hidden lengths, kappa 1, all variances 1, and all means of a
+     * text, as one vector, of norm at most C (docs/nvib.md).  0: none. */
+    double clip_sequence;
 };
 
 /** Makes a set with arrays of zeros, one vector per component, prior and padding of pseudo-count 1,

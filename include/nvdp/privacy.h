@@ -2,7 +2,8 @@
  * Data-set measures on top of divergences: Bayesian DP (Triastcyn & Faltings 2020), and the full
  * report of a set of posteriors.
  *
- * Everything here is measured on the given texts; nothing is a bound over all texts. */
+ * Everything here is measured on the given texts, and no bound over all texts; but for what a sequence
+ * clip proves, which the report names apart. */
 #ifndef NVDP_PRIVACY_H
 #define NVDP_PRIVACY_H
 
@@ -159,6 +160,10 @@ struct nvdp_privacy_report {
     int kappa;            /**< vectors per component */
     enum nvdp_length_policy policy; /**< whether lengths are hidden */
     char method[32];                /**< the posteriors' */
+    double clip_sequence;           /**< C of the posteriors' sequence clip; 0: none */
+    double bound; /**< with a sequence clip: what no two texts, seen or not, exceed at this order
+                       (nvdp_renyi_sequence_bound()); +inf where weights are shared, which it leaves
+                       out */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

@@ -47,6 +47,8 @@ struct nvdp_train_result {
     double loss_g;            /**< Gaussian regulariser, mean over the last epoch, before lambda */
     double loss_d;            /**< Dirichlet regulariser, likewise */
     bool early_stopped;       /**< patience ran out before the last epoch */
+    double bound;             /**< nats at order 1.1 that no two texts, seen or not, exceed
+                       (nvdp_renyi_sequence_bound()); +inf where none is proven */
 };
 
 /** Trains, scores and writes the run directory.  A run that was cancelled or killed continues with

@@ -81,14 +81,15 @@ static int dry_run(struct cli *cli) {
 
 static json_t *result_json(const char *out, const struct nvdp_train_result *result) {
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o}", "out", out,
-        "epochs_run", (json_int_t)result->epochs_run, "best_epoch", (json_int_t)result->best_epoch,
-        "steps", (json_int_t)result->steps, "early_stopped", result->early_stopped, "validation",
-        cli_number(result->best_validation), "test", "metrics", cli_scores_json(&result->test), "n",
-        (json_int_t)result->test.n, "draws", (json_int_t)result->test.draws, "majority",
-        cli_number(result->test.majority), "loss_g", cli_number(result->loss_g), "loss_d",
-        cli_number(result->loss_d), "seconds", cli_number(result->seconds), "tokens_per_second",
-        cli_number(result->tokens_per_second));
+        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o}", "out",
+        out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
+        (json_int_t)result->best_epoch, "steps", (json_int_t)result->steps, "early_stopped",
+        result->early_stopped, "validation", cli_number(result->best_validation), "test", "metrics",
+        cli_scores_json(&result->test), "n", (json_int_t)result->test.n, "draws",
+        (json_int_t)result->test.draws, "majority", cli_number(result->test.majority), "loss_g",
+        cli_number(result->loss_g), "loss_d", cli_number(result->loss_d), "seconds",
+        cli_number(result->seconds), "tokens_per_second", cli_number(result->tokens_per_second),
+        "bound", cli_number(result->bound));
 }
 
 static void result_print(const char *out, const struct nvdp_train_result *result) {
@@ -98,6 +99,9 @@ static void result_print(const char *out, const struct nvdp_train_result *result
         cli_row("validation", "%.4f  (%s)", result->best_validation,
                 nvdp_metric_name(result->test.metric[0]));
     cli_scores_print(&result->test);
+    if (isfinite(result->bound))
+        cli_row("bound", "%.4f nats at order 1.1 between any two texts, seen or not",
+                result->bound);
     cli_row("time", "%.1f s, %.0f tokens/s", result->seconds, result->tokens_per_second);
     cli_row("run", "%s", out);
 }

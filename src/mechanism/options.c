@@ -27,6 +27,10 @@ static const char *const policies[] = {
     [NVDP_LENGTH_HIDDEN] = "hidden", [NVDP_LENGTH_PUBLIC] = "public", NULL};
 static const char *const queries[] = {
     [NVDP__QUERY_SAMPLED] = "sampled", [NVDP__QUERY_CLEAN] = "clean", NULL};
+static const char *const weights[] = {
+    [NVDP__WEIGHTS_LEARNED] = "learned", [NVDP__WEIGHTS_CONSTANT] = "constant", NULL};
+static const char *const row_indices[] = {
+    [NVDP__ROW_INDEX_NONE] = "none", [NVDP__ROW_INDEX_TRAINED] = "trained", NULL};
 static const char *const vtdp_pools[] = {
     [NVDP__VTDP_POOL_LAST] = "last", [NVDP__VTDP_POOL_FIRST] = "first", NULL};
 static const char *const clip_gradients[] = {
@@ -66,6 +70,13 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
     {"query", NVDP_OPTION_CHOICE, "Q",
      "queries from the sample (sampled) or from un-noised means (clean: leaks)", "sampled",
      AT(query), .choices = queries, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"weights", NVDP_OPTION_CHOICE, "W",
+     "nvdp: Dirichlet weights (learned), or vectors alone (constant; clip-sequence implies it)",
+     "learned", AT(weights), .choices = weights, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"row-index", NVDP_OPTION_CHOICE, "I",
+     "trained: a gain a row on the means, at the start 1 on the first token's and 1/L on others', "
+     "and nvdp's queries keep their own row (a residual of the sample); or none",
+     "none", AT(row_index), .choices = row_indices, .traits = NVDP_TRAIT_BOTTLENECK},
     {"vib-sigma", NVDP_OPTION_REAL, "X", "vib-fixed: standard deviation of the noise", "0.55",
      AT(vib.sigma), .min = 1e-9, .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
     {"vtdp-pool", NVDP_OPTION_CHOICE, "P",
@@ -217,6 +228,10 @@ nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
     NVDP_RETURN_IF_FAILED(check_choices(ctx, config));
     NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, hidden_size, heads));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
+    if (config->row_index != NVDP__ROW_INDEX_NONE && config->length_policy != NVDP_LENGTH_HIDDEN)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "row_index: expected none under the public length policy, where the "
+                          "number of rows is not fixed, found trained");
     NVDP_RETURN_IF_FAILED(check_clip(ctx, &config->clip));
     return check_sequence(ctx, config);
 }
@@ -233,6 +248,7 @@ static size_t largest_divisor(size_t n, size_t limit) {
  * all rows, weighed by pi; without hidden padding the papers' mean over tokens is meant. */
 static enum nvdp_pool automatic_pool(const struct nvdp__nvib_config *config, size_t hidden_size) {
     if (config->length_policy == NVDP_LENGTH_PUBLIC) return NVDP_POOL_MEAN;
+    if (config->weights == NVDP__WEIGHTS_CONSTANT) return NVDP_POOL_FIRST;
     return config->latent_dim < hidden_size ? NVDP_POOL_WEIGHTED : NVDP_POOL_FIRST;
 }
 

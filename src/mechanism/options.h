@@ -16,6 +16,17 @@ enum nvdp__query {
                            exported */
 };
 
+/* Whether a sample has weights (nvdp). */
+enum nvdp__sample_weights {
+    NVDP__WEIGHTS_LEARNED, /* Dirichlet, of each token's pseudo-count, and the prior's component */
+    NVDP__WEIGHTS_CONSTANT /* all rows alike: nothing is drawn or shared, there is no prior */
+};
+/* What is made of a row's number in its text, which is public under the hidden length policy. */
+enum nvdp__row_index {
+    NVDP__ROW_INDEX_NONE,
+    NVDP__ROW_INDEX_TRAINED /* a gain a row on the means; nvdp: a query keeps its own row */
+};
+
 /* What training sees of a number outside the clip set; the posterior is the same. */
 enum nvdp__clip_gradient {
     NVDP__CLIP_GRADIENT_CLAMP, /* a clamp's: none, so it stays outside (the papers') */
@@ -59,6 +70,8 @@ struct nvdp__nvib_config {
     size_t length; /* L under the hidden policy: tokens a text is padded to */
     enum nvdp_pool pool;
     enum nvdp__query query;
+    enum nvdp__sample_weights weights; /* learned */
+    enum nvdp__row_index row_index;    /* none */
     enum nvdp__regularizer regularizer;
     struct nvdp__clip_config clip;
     struct nvdp__vib_config vib;

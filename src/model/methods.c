@@ -5,6 +5,8 @@
 #include "nvib/nvib.h"
 #include "vib/vib.h"
 
+#include <math.h>
+#include <nvdp/rdp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +155,13 @@ const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method) {
 bool nvdp_method_is_private(enum nvdp_method method) {
     const struct nvdp__mechanism *mechanism = nvdp__method_mechanism(method);
     return mechanism != NULL && mechanism->private_;
+}
+
+double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
+                          double order) {
+    bool all = nvdp_method_is_private(method) && nvdp__clips_sequence(&config->clip) &&
+               (method != NVDP_METHOD_NVDP || config->weights == NVDP__WEIGHTS_CONSTANT);
+    return all ? nvdp_renyi_sequence_bound(order, config->clip.sequence) : INFINITY;
 }
 
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

@@ -468,6 +468,8 @@ void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors
     posteriors->policy = form.single ? NVDP_LENGTH_HIDDEN : model->info.nvib.length_policy;
     posteriors->length = form.single ? 1 : model->info.nvib.length;
     posteriors->pad_alpha = form.pad_alpha;
+    if (nvdp__clips_sequence(&model->info.nvib.clip))
+        posteriors->clip_sequence = model->info.nvib.clip.sequence;
     const char *name = nvdp_method_name(model->info.method);
     for (size_t i = 0; i + 1 < sizeof posteriors->method && name[i] != '\0'; i++) {
         posteriors->method[i] = name[i];

@@ -123,6 +123,10 @@ json_t *nvdp__model_info_json(const struct nvdp__model_info *info);
 
 /* The mechanism of a method; NULL for what is none. */
 const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
+/* Nats at this order that no two texts' samples exceed; +inf where nothing is proven of all that is
+ * shared. */
+double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
+                          double order);
 /* Checks the bottleneck's configuration for an encoder and fills what stands for "auto"; nothing to
  * do for a method without one. */
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

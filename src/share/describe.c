@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <nvdp/bert.h>
+#include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/share.h>
 #include <stdlib.h>
@@ -234,6 +235,23 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory,
     return NVDP_OK;
 }
 
+/* What a sequence clip proves of a run or a model, from its configuration. */
+static void add_bound(json_t *object, const char *method, const json_t *nvib) {
+    static const double order = 1.1;
+    const json_t *radius = json_object_get(nvib, "clip_sequence");
+    const char *weights = json_string_value(json_object_get(nvib, "weights"));
+    bool shared = method != NULL && strcmp(method, "nvdp") == 0 &&
+                  (weights == NULL || strcmp(weights, "constant") != 0);
+    bool none = method == NULL || strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
+    if (!json_is_number(radius) || none) return;
+    double bound = nvdp_renyi_sequence_bound(order, json_number_value(radius));
+    json_object_set_new(object, "bound",
+                        json_pack("{s:f, s:o, s:s}", "order", order, "nats",
+                                  nvdp__json_number(bound), "of",
+                                  shared ? "the vectors of any two texts; weights come on top"
+                                         : "any two texts, seen or not"));
+}
+
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
@@ -250,6 +268,9 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
         const json_t *fact = json_object_get(run, facts[i]);
         if (fact != NULL) json_object_set_new(object, facts[i], shown_copy(fact));
     }
+    const json_t *config = json_object_get(run, "config");
+    add_bound(object, json_string_value(json_object_get(config, "method")),
+              json_object_get(config, "nvib"));
     if (privacy != NULL) json_object_set_new(object, "privacy", shown_copy(privacy));
 cleanup:
     json_decref(run);
@@ -299,6 +320,9 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
         set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
     }
     NVDP_TRY(describe_members(ctx, path, object));
+    const json_t *ours = json_object_get(config, "nvdp");
+    add_bound(object, json_string_value(json_object_get(ours, "method")),
+              json_object_get(ours, "nvib"));
     json_object_set_new(object, "config", shown_copy(config));
 cleanup:
     json_decref(config);

@@ -114,7 +114,7 @@ static nvdp_status read_attributes(struct source *source) {
     bool public = false;
     bool same = false;
     size_t kappa = 0;
-    char pool[16] = "";
+    char pool[16] = "", row_index[16] = "";
     NVDP_RETURN_IF_FAILED(read_word(source, "length_policy", "hidden", "public", &public));
     NVDP_RETURN_IF_FAILED(read_word(source, "grid", "float16", "float16", &same));
     NVDP_RETURN_IF_FAILED(read_size(source, "kappa", MAX_KAPPA, &kappa));
@@ -126,6 +126,8 @@ static nvdp_status read_attributes(struct source *source) {
     shape->policy = public ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN;
     shape->kappa = (int)kappa;
     to->pool = nvdp__pool_find(pool);
+    NVDP_RETURN_IF_FAILED(read_string(source, "row_index", sizeof row_index, row_index));
+    to->row_index = !public && strcmp(row_index, "trained") == 0;
     NVDP_RETURN_IF_FAILED(read_string(source, "method", sizeof to->method, to->method));
     return read_string(source, "task", sizeof to->task, to->task);
 }
@@ -184,7 +186,10 @@ static nvdp_status public_shape(struct source *source) {
 static nvdp_status read_shape(struct source *source) {
     struct nvdp__embeddings_shape *shape = &source->to->shape;
     shape->weights = nvdp__h5_has(source->file, "log_pi");
-    if (!shape->weights && strcmp(source->to->method, "nvdp") == 0)
+    char weights[16] = "";
+    NVDP_RETURN_IF_FAILED(read_string(source, "weights", sizeof weights, weights));
+    if (!shape->weights && strcmp(source->to->method, "nvdp") == 0 &&
+        strcmp(weights, "constant") != 0)
         return FAIL(source, "dataset '%s' is missing", "log_pi");
     NVDP_RETURN_IF_FAILED(shape->policy == NVDP_LENGTH_HIDDEN ? hidden_shape(source)
                                                               : public_shape(source));

@@ -43,6 +43,7 @@ struct nvdp__embeddings {
     char task[16];       /* "" where the file does not say */
     size_t heads;        /* of the sender's block; 0 where the file does not say */
     enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO where the file does not say */
+    bool row_index;      /* the sender's rows differ by their number: a reader should know it */
     int64_t *offset;     /* [N*S+1] first row of every sample */
     uint16_t *z;         /* [rows, p] f16 */
     float *log_pi;       /* [rows]; NULL without weights */

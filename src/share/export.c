@@ -160,7 +160,7 @@ static nvdp_status open_run(struct export *export) {
                           "%s: method %s adds no noise: its texts cannot be given away",
                           export->options->run, nvdp_method_name(model->info.method));
     export->form = nvdp__model_form(model);
-    if (export->options->model_out != NULL && !export->form.weights)
+    if (export->options->model_out != NULL && model->info.method != NVDP_METHOD_NVDP)
         return nvdp__fail(export->ctx, NVDP_ERR_UNSUPPORTED,
                           "%s: method %s has no sealed block: there is no public part to write to "
                           "%s",
@@ -546,6 +546,8 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
         .eps = info->bert.layer_norm_eps,
         .pool = info->nvib.pool,
         .kappa = info->nvib.kappa,
+        .weights = info->nvib.weights == NVDP__WEIGHTS_LEARNED,
+        .residual = info->nvib.row_index == NVDP__ROW_INDEX_TRAINED,
         .regression = info->task.regression,
     };
     struct nvdp__reader_story story = {

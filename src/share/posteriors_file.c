@@ -125,6 +125,8 @@ static nvdp_status read_hidden(const struct source *source) {
         return missing(source, "length", "length_policy is hidden");
     NVDP_RETURN_IF_FAILED(read_whole(source, "length", &length));
     to->length = (size_t)length;
+    if (nvdp__h5_has_attribute(source->file, "clip_sequence"))
+        NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, "clip_sequence", &to->clip_sequence));
     if (to->alpha == NULL) return NVDP_OK;
     if (!nvdp__h5_has_attribute(source->file, "pad_alpha"))
         return missing(source, "pad_alpha", "length_policy is hidden");
@@ -255,6 +257,8 @@ static nvdp_status write_attributes(struct nvdp__h5 *file, const struct nvdp_pos
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "kappa", from->kappa));
     if (hidden) NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", (int64_t)from->length));
+    if (from->clip_sequence > 0)
+        NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_sequence", from->clip_sequence));
     if (from->alpha == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "prior_alpha", from->prior_alpha));
     return hidden ? nvdp__h5_set_real(file, "pad_alpha", from->pad_alpha) : NVDP_OK;

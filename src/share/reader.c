@@ -68,6 +68,8 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
     block->eps = (float)shape->eps;
     block->pool = shape->pool;
     block->kappa = shape->kappa;
+    block->weights = shape->weights;
+    block->residual = shape->residual;
     NVDP_TRY(nvdp__block_declare(block, &reader->params));
     NVDP_TRY(nvdp__declare_dense(&reader->params, "classifier", shape->outputs, shape->dim, 0,
                                  &reader->classifier));
@@ -180,12 +182,11 @@ void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embedding
     for (size_t i = 0; i < n; i++) {
         int32_t rows = offset[i + 1] - offset[i];
         float *to = reader->host + offset[i];
-        float even = -logf((float)rows); /* without weights every row of a text counts alike */
-        for (int32_t k = 0; k < rows; k++) {
-            to[k] = from->log_pi != NULL ? from->log_pi[from->offset[samples[i]] + k] : even;
-        }
+        for (int32_t k = 0; k < rows && reader->shape.weights; k++)
+            to[k] = from->log_pi[from->offset[samples[i]] + k];
     }
-    nvdp__upload(&reader->dev, reader->rows, reader->host, reader->log_pi);
+    if (reader->shape.weights)
+        nvdp__upload(&reader->dev, reader->rows, reader->host, reader->log_pi);
 }
 
 /* --- passes --- */
@@ -196,7 +197,7 @@ static struct nvdp__sample batch_sample(const struct nvdp__reader *reader) {
                                  .dim = reader->shape.dim,
                                  .offset = reader->offset,
                                  .z = reader->z,
-                                 .log_pi = reader->log_pi};
+                                 .log_pi = reader->shape.weights ? reader->log_pi : NULL};
 }
 
 nvdp_status nvdp__reader_forward(struct nvdp__reader *reader) {
@@ -248,15 +249,15 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
     char *path = nvdp__join(reader->ctx, directory, "config.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
-    config =
-        json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:s?,s:o,s:s?,s:s?}", "nvdp_format",
-                  FORMAT, "nvdp_version", nvdp_version(), "dim", (json_int_t)shape->dim, "heads",
-                  (json_int_t)shape->heads, "inner", (json_int_t)shape->inner, "outputs",
-                  (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
-                  act_name[shape->act], "layer_norm_eps", shape->eps, "pool",
-                  nvdp__pool_names[shape->pool], "regression", shape->regression, "task",
-                  story->task, "labels", labels_json(shape, story->labels), "model_fingerprint",
-                  story->fingerprint, "statement", story->statement);
+    config = json_pack(
+        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:b,s:b,s:s?,s:o,s:s?,s:s?}", "nvdp_format",
+        FORMAT, "nvdp_version", nvdp_version(), "dim", (json_int_t)shape->dim, "heads",
+        (json_int_t)shape->heads, "inner", (json_int_t)shape->inner, "outputs",
+        (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
+        act_name[shape->act], "layer_norm_eps", shape->eps, "pool", nvdp__pool_names[shape->pool],
+        "weights", shape->weights, "residual", shape->residual, "regression", shape->regression,
+        "task", story->task, "labels", labels_json(shape, story->labels), "model_fingerprint",
+        story->fingerprint, "statement", story->statement);
     if (config == NULL)
         NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
@@ -300,6 +301,8 @@ static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const 
                           "%s: 'pool': expected first, mean or weighted, found '%s'", path, pool);
     NVDP_RETURN_IF_FAILED(
         nvdp__json_real(ctx, path, object, "layer_norm_eps", 1e-12, 0, 1, &shape->eps));
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "residual", false, &shape->residual));
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "weights", true, &shape->weights));
     return nvdp__json_bool(ctx, path, object, "regression", false, &shape->regression);
 }
 

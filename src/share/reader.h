@@ -15,6 +15,8 @@ struct nvdp__reader_shape {
     double eps;          /* LayerNorm */
     enum nvdp_pool pool; /* first, mean or weighted */
     int kappa;
+    bool weights;  /* samples have weights, and the prior's rows */
+    bool residual; /* the block's */
     bool regression;
 };
 

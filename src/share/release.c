@@ -5,6 +5,7 @@
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include <math.h>
+#include <nvdp/rdp.h>
 #include <nvdp/version.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -205,6 +206,35 @@ static void say_measured(struct writer *writer, const struct nvdp__release_facts
                 "twice, adds to them. ");
 }
 
+/* The order of what is said to be proven: that of what was measured beside it. */
+static double bound_order(const struct nvdp__release_facts *facts) {
+    return facts->measured ? facts->privacy.pairs.order : 1.1;
+}
+
+static double bound_of(const struct nvdp__release_facts *facts) {
+    return nvdp__method_bound(facts->info->method, &facts->info->nvib, bound_order(facts));
+}
+
+static void say_bound(struct writer *writer, const struct nvdp__release_facts *facts) {
+    const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
+    char a[32], b[32];
+    if (!nvdp__clips_sequence(clip)) {
+        say(writer, "No worst-case bound is claimed. ");
+        return;
+    }
+    double bound = bound_of(facts);
+    double vectors = nvdp_renyi_sequence_bound(bound_order(facts), clip->sequence);
+    say(writer,
+        "Proven, but for the rounding of numbers: in one sample no two texts, measured or not, are "
+        "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
+        "most and every variance is 1. ",
+        number(vectors, a), bound_order(facts),
+        isinf(bound) ? " by the vectors; what the weights tell, within the bounds on "
+                       "pseudo-counts, comes on top and is not in this bound"
+                     : "",
+        number(clip->sequence, b));
+}
+
 static void say_noise(struct writer *writer, const struct nvdp__release_facts *facts) {
     if (facts->insecure_seed) {
         say(writer,
@@ -221,7 +251,7 @@ void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char 
     out[0] = '\0';
     say_what(&writer, facts);
     say_measured(&writer, facts);
-    say(&writer, "No worst-case bound is claimed. ");
+    say_bound(&writer, facts);
     say_noise(&writer, facts);
 }
 
@@ -251,6 +281,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     bool weights = facts->form.weights;
     bool single = facts->form.single;
+    bool block = info->method == NVDP_METHOD_NVDP;
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured;
@@ -268,7 +299,12 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
         REAL("clip_mu_radius", true, clip->mu_radius),
         REAL("clip_logvar_min", true, clip->logvar_min),
         REAL("clip_logvar_max", true, clip->logvar_max),
-        WHOLE("latent_heads", weights, nvib->latent_heads),
+        REAL("clip_sequence", true, clip->sequence),
+        REAL("divergence_bound", nvdp__clips_sequence(clip), nvdp__public_number(bound_of(facts))),
+        REAL("divergence_bound_order", nvdp__clips_sequence(clip), bound_order(facts)),
+        TEXT("weights", block, weights ? "learned" : "constant"),
+        TEXT("row_index", !single, nvib->row_index == NVDP__ROW_INDEX_TRAINED ? "trained" : "none"),
+        WHOLE("latent_heads", block, nvib->latent_heads),
         REAL("prior_alpha", weights, nvib->prior_alpha),
         REAL("nvib_delta", weights, nvib->delta),
         REAL("clip_alpha_min", weights, clip->alpha_min),

@@ -296,7 +296,9 @@ static nvdp_status create_reader(struct reuse *reuse) {
     size_t dim = file->shape.dim;
     enum nvdp_pool pool = options->pool;
     if (pool == NVDP_POOL_AUTO) pool = file->pool;
-    if (pool == NVDP_POOL_AUTO || !file->shape.weights) pool = NVDP_POOL_WEIGHTED;
+    bool weights = file->shape.weights;
+    if (pool == NVDP_POOL_AUTO || (pool == NVDP_POOL_WEIGHTED && !weights))
+        pool = weights ? NVDP_POOL_WEIGHTED : NVDP_POOL_MEAN; /* all rows count alike */
     struct nvdp__reader_shape shape = {
         .dim = dim,
         .heads = options->heads > 0 ? options->heads : automatic_heads(dim),
@@ -306,6 +308,8 @@ static nvdp_status create_reader(struct reuse *reuse) {
         .eps = 1e-12,
         .pool = pool,
         .kappa = file->shape.kappa,
+        .weights = weights,
+        .residual = file->row_index,
         .regression = reuse->task.regression,
     };
     if (options->init == NULL) {
@@ -316,12 +320,14 @@ static nvdp_status create_reader(struct reuse *reuse) {
     NVDP_RETURN_IF_FAILED(nvdp__reader_load(reuse->ctx, options->init, shape.outputs, true,
                                             options->seed, &reuse->reader));
     reuse->reader->shape.regression = shape.regression;
-    if (reuse->reader->shape.dim == dim && reuse->reader->shape.kappa == shape.kappa)
+    const struct nvdp__reader_shape *found = &reuse->reader->shape;
+    if (found->dim == dim && found->kappa == shape.kappa && found->weights == weights)
         return NVDP_OK;
     return nvdp__fail(reuse->ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected a reader of width %zu with kappa %d, found %zu and %d",
-                      options->init, dim, shape.kappa, reuse->reader->shape.dim,
-                      reuse->reader->shape.kappa);
+                      "%s: expected a reader of width %zu with kappa %d, %s weights, found %zu and "
+                      "%d, %s",
+                      options->init, dim, shape.kappa, weights ? "with" : "without", found->dim,
+                      found->kappa, found->weights ? "with" : "without");
 }
 
 static nvdp_status allocate(struct reuse *reuse) {

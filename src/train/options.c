@@ -173,7 +173,9 @@ static const struct nvdp__implied implied[] = {
     {"regularizer", "kl", "kl-ramp", "0.5"},
     {"clip-sequence", NULL, "vib-sigma", "1"}, /* its variances */
     {"clip-sequence", NULL, "stdev-tau", "1"},
-    {"clip-sequence", NULL, "lambda-g", "0"}, /* C is the budget */
+    {"clip-sequence", NULL, "weights", "constant"},
+    {"clip-sequence", NULL, "row-index", "trained"}, /* the norm is to be spent on few rows */
+    {"clip-sequence", NULL, "lambda-g", "0"},        /* C is the budget */
     {"clip-sequence", NULL, "lambda-d", "0"},
 };
 

@@ -394,6 +394,9 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
 }
 
+/* Of the divergences that reports print, where no other is asked for. */
+static const double BOUND_ORDER = 1.1;
+
 /* The best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     char *path = nvdp__join(t->ctx, t->config.out, "model/model.safetensors");
@@ -419,6 +422,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     result->loss_g = t->state.epoch_g;
     result->loss_d = t->state.epoch_d;
     result->early_stopped = t->state.early_stopped;
+    result->bound = nvdp__method_bound(t->config.method, &t->config.nvib, BOUND_ORDER);
     return NVDP_OK;
 }
 

@@ -70,6 +70,11 @@ static void sequence(const char *args, double vib_sigma, double stdev_tau, doubl
     const json_t *nvib = json_object_get(config, "nvib");
     cr_expect_eq(json_number_value(json_object_get(nvib, "vib_sigma")), vib_sigma, "%s", args);
     cr_expect_eq(json_number_value(json_object_get(nvib, "stdev_tau")), stdev_tau, "%s", args);
+    bool clipped = stdev_tau == 1;
+    cr_expect_str_eq(json_string_value(json_object_get(nvib, "weights")),
+                     clipped ? "constant" : "learned", "%s", args);
+    cr_expect_str_eq(json_string_value(json_object_get(nvib, "row_index")),
+                     clipped ? "trained" : "none", "%s", args);
     cr_expect_eq(json_number_value(json_object_get(config, "lambda_g")), lambda_g, "%s", args);
     cr_expect_eq(json_number_value(json_object_get(config, "lambda_d")), lambda_d, "%s", args);
     json_decref(root);

@@ -11,6 +11,14 @@ struct nvdp__nvib_config fixture_config(size_t length) {
     return config;
 }
 
+struct nvdp__nvib_config fixture_sequence(size_t length, double radius) {
+    struct nvdp__nvib_config config = fixture_config(length);
+    config.clip.sequence = radius;
+    config.stdev_tau = 1;
+    config.weights = NVDP__WEIGHTS_CONSTANT;
+    return config;
+}
+
 static void random_values(struct fixture *f, uint64_t seed) {
     for (size_t i = 0; i < f->params.count; i++) {
         nvdp__params_normal(&f->dev, &f->params, i, 0.3, seed);
@@ -104,6 +112,12 @@ void fixture_losses(struct fixture *f, double *loss_g, double *loss_d) {
     bool exact = nvib->config.regularizer == NVDP__REGULARIZER_KL;
     const struct nvdp__kl kl = {.which = exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED,
                                 .of = nvib->form};
+    if (!nvib->form.weights) {
+        nvdp__gaussian_losses(&f->dev, kl.which, 0, nvib->rows.texts, nvib->rows.source_offset,
+                              &nvib->posterior, NULL, loss_g);
+        memset(loss_d, 0, nvib->rows.texts * sizeof *loss_d);
+        return;
+    }
     nvdp__kl_losses(&f->dev, &kl, nvib->rows.texts, nvib->rows.source_offset, &nvib->posterior,
                     NULL, loss_g, loss_d);
 }

@@ -20,6 +20,8 @@ struct fixture {
 
 /* A configuration whose tests are quick: latent_dim 0, length as given. */
 struct nvdp__nvib_config fixture_config(size_t length);
+/* The same with a sequence clip and constant weights. */
+struct nvdp__nvib_config fixture_sequence(size_t length, double radius);
 /* Encoder width D, its heads, feed-forward width; texts of the given lengths.  Parameters are
  * random (normal, 0.3 or so), hidden states normal. Planned for training. */
 struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,

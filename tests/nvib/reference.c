@@ -52,30 +52,44 @@ struct posterior {
     double mu[REFERENCE_DIM], logvar[REFERENCE_DIM], log_alpha;
 };
 
-static struct posterior posterior_of(const struct fixture *f, const double *theta,
+/* Of the token of number i in its text. */
+static struct posterior posterior_of(const struct fixture *f, const double *theta, size_t i,
                                      const double *x) {
-    struct posterior q;
+    struct posterior q = {0};
     size_t d = f->nvib->hidden_size;
     size_t p = f->nvib->dim;
     const struct nvdp__clip_config *clip = &f->nvib->config.clip;
     dense(f, theta, "nvib.mu", d, p, x, q.mu);
-    dense(f, theta, "nvib.logvar", d, p, x, q.logvar);
-    q.log_alpha = tensor(f, theta, "nvib.alpha", "bias")[0];
-    for (size_t i = 0; i < d; i++) {
-        q.log_alpha += tensor(f, theta, "nvib.alpha", "quadratic")[i] * x[i] * x[i] +
-                       tensor(f, theta, "nvib.alpha", "weight")[i] * x[i];
-    }
+    if (!isfinite(clip->sequence)) dense(f, theta, "nvib.logvar", d, p, x, q.logvar);
+    bool gains = f->nvib->config.row_index == NVDP__ROW_INDEX_TRAINED;
     double norm = 0;
-    for (size_t i = 0; i < p; i++) {
-        norm += q.mu[i] * q.mu[i];
+    for (size_t k = 0; k < p; k++) {
+        if (gains) q.mu[k] *= tensor(f, theta, "nvib.mu", "gain")[i];
+        norm += q.mu[k] * q.mu[k];
     }
     double factor = fmin(1, clip->mu_radius / sqrt(norm));
-    for (size_t i = 0; i < p; i++) {
-        q.mu[i] *= factor;
-        q.logvar[i] = clamp(q.logvar[i], clip->logvar_min, clip->logvar_max);
+    for (size_t k = 0; k < p; k++) {
+        q.mu[k] *= factor;
+        q.logvar[k] = clamp(q.logvar[k], clip->logvar_min, clip->logvar_max);
+    }
+    if (!f->nvib->form.weights) return q;
+    q.log_alpha = tensor(f, theta, "nvib.alpha", "bias")[0];
+    for (size_t k = 0; k < d; k++) {
+        q.log_alpha += tensor(f, theta, "nvib.alpha", "quadratic")[k] * x[k] * x[k] +
+                       tensor(f, theta, "nvib.alpha", "weight")[k] * x[k];
     }
     q.log_alpha = clamp(q.log_alpha, log(clip->alpha_min), log(clip->alpha_max));
     return q;
+}
+
+/* All means of a text as one vector, scaled to norm C where it is longer. */
+static void clip_sequence(const struct fixture *f, size_t n, struct posterior *q) {
+    double square = 0;
+    for (size_t k = 0; k < n * f->nvib->dim; k++)
+        square += pow(q[k / f->nvib->dim].mu[k % f->nvib->dim], 2);
+    for (size_t k = 0; k < n * f->nvib->dim; k++)
+        q[k / f->nvib->dim].mu[k % f->nvib->dim] *=
+            fmin(1, f->nvib->config.clip.sequence / sqrt(square));
 }
 
 /* Formulas of docs/nvib.md, section "Losses". */
@@ -85,6 +99,7 @@ static void losses(const struct fixture *f, size_t n, const struct posterior *q,
     bool exact = config->regularizer == NVDP__REGULARIZER_KL;
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     double kappa = config->kappa;
+    bool weights = f->nvib->form.weights;
     double sum = config->prior_alpha;
     for (size_t i = 0; i < n; i++) {
         sum += exp(q[i].log_alpha);
@@ -96,8 +111,11 @@ static void losses(const struct fixture *f, size_t n, const struct posterior *q,
             kl += 0.5 * (exp(q[i].logvar[k]) + q[i].mu[k] * q[i].mu[k] - 1 - q[i].logvar[k]);
         }
         double share = exp(q[i].log_alpha) / sum / (double)f->nvib->dim;
+        if (!weights) share = 1 / (double)n;
         *loss_g += kappa * kl * (exact ? 1 : share);
     }
+    *loss_d = 0;
+    if (!weights) return;
     if (!exact) {
         double count = (double)n + 1;
         double prior = config->prior_alpha + config->delta * (count - 1);
@@ -148,8 +166,8 @@ static void draw(const struct reference *ref, size_t b, const struct posterior *
             if (nvib->config.query == NVDP__QUERY_CLEAN)
                 s->query[r][k] = from != NULL ? from->mu[k] : 0;
         }
-        s->log_pi[r] = ref->log_gamma[first + r];
-        if (from != NULL)
+        s->log_pi[r] = nvib->form.weights ? ref->log_gamma[first + r] : 0;
+        if (from != NULL && nvib->form.weights)
             s->log_pi[r] += ref->slope[first + r] * (from->log_alpha - ref->log_alpha[src]);
         total += exp(s->log_pi[r]);
     }
@@ -193,6 +211,8 @@ static void block_row(const struct fixture *f, const double *theta, const struct
     }
     double y[REFERENCE_DIM], wide[4 * REFERENCE_DIM];
     dense(f, theta, "nvdp.attention.output.dense", p, p, context, y);
+    for (size_t k = 0; k < p && f->nvib->config.row_index == NVDP__ROW_INDEX_TRAINED; k++)
+        y[k] += s->query[i][k];
     layer_norm(f, theta, "nvdp.attention.output.LayerNorm", p, y);
     dense(f, theta, "nvdp.intermediate.dense", p, inner, y, wide);
     for (size_t k = 0; k < inner; k++) {
@@ -208,13 +228,13 @@ static void block_row(const struct fixture *f, const double *theta, const struct
 static void pool(const struct fixture *f, const double *theta, const struct text_sample *s,
                  double *pooled) {
     size_t p = f->nvib->dim;
-    size_t kappa = (size_t)f->nvib->config.kappa;
+    size_t prior = f->nvib->form.weights ? (size_t)f->nvib->config.kappa : 0;
     memset(pooled, 0, p * sizeof *pooled);
     for (size_t r = 0; r < s->rows; r++) {
         double weight = exp(s->log_pi[r]);
-        if (f->nvib->config.pool == NVDP_POOL_FIRST) weight = r == kappa;
+        if (f->nvib->config.pool == NVDP_POOL_FIRST) weight = r == prior;
         if (f->nvib->config.pool == NVDP_POOL_MEAN)
-            weight = r < kappa ? 0 : 1 / (double)(s->rows - kappa);
+            weight = r < prior ? 0 : 1 / (double)(s->rows - prior);
         double u[REFERENCE_DIM];
         block_row(f, theta, s, r, u);
         for (size_t k = 0; k < p; k++) {
@@ -231,8 +251,9 @@ double reference_loss(struct reference *ref, const double *theta, const double *
         struct posterior q[REFERENCE_TOKENS];
         size_t n = (size_t)(f->offset[b + 1] - f->offset[b]);
         for (size_t i = 0; i < n; i++) {
-            q[i] = posterior_of(f, theta, x + ((size_t)f->offset[b] + i) * f->nvib->hidden_size);
+            q[i] = posterior_of(f, theta, i, x + ((size_t)f->offset[b] + i) * f->nvib->hidden_size);
         }
+        clip_sequence(f, n, q);
         struct text_sample sample;
         draw(ref, b, q, &sample);
         pool(f, theta, &sample, ref->pooled + b * p);
@@ -247,8 +268,9 @@ double reference_loss(struct reference *ref, const double *theta, const double *
 
 void reference_linearise(struct reference *ref, const double *theta, const double *x) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
+    if (!nvib->form.weights) return;
     for (size_t t = 0; t < nvib->rows.tokens; t++) {
-        ref->log_alpha[t] = posterior_of(ref->f, theta, x + t * nvib->hidden_size).log_alpha;
+        ref->log_alpha[t] = posterior_of(ref->f, theta, 0, x + t * nvib->hidden_size).log_alpha;
     }
     for (size_t r = 0; r < nvib->rows.rows; r++) {
         if (nvib->rows.src[r] < 0) continue;

@@ -1,4 +1,4 @@
-#include "nvib/nvib.h"
+#include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -128,4 +128,44 @@ Test(config, clip_bounds_round_inwards) {
     cr_expect((double)clip.logvar_max <= 0.3);
     cr_expect(exp((double)clip.log_alpha_min) >= 1e-3);
     cr_expect(exp((double)clip.log_alpha_max) <= 1.1 && exp((double)clip.log_alpha_max) > 1.0999);
+}
+
+static void refused_by_nvdp(const struct nvdp__nvib_config *config, const char *words) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp__nvib_config changed = *config;
+    cr_expect_eq(nvdp__mechanism_nvdp.resolve(&nvdp__mechanism_nvdp, ctx, &bert, &changed),
+                 NVDP_ERR_ARGUMENT, "expected: %s", words);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+#define REFUSED_BY_NVDP(words, change)                                                             \
+    do {                                                                                           \
+        struct nvdp__nvib_config config = fixture_sequence(8, 3);                                  \
+        change;                                                                                    \
+        refused_by_nvdp(&config, words);                                                           \
+    } while (0)
+
+/* What the bound of a sequence clip would not hold with. */
+Test(config, what_contradicts_a_sequence_clip_is_refused) {
+    REFUSED_BY_NVDP("weights: expected constant with clip_sequence 3, or clip_alpha_min and",
+                    config.weights = NVDP__WEIGHTS_LEARNED);
+    REFUSED_BY_NVDP("weights: expected constant with clip_sequence 3",
+                    config.weights = NVDP__WEIGHTS_LEARNED;
+                    config.clip.alpha_max = 2);
+    REFUSED_BY_NVDP("clip_alpha_min: expected none with weights constant",
+                    config.clip.alpha_min = 0.5);
+    REFUSED_BY_NVDP("pool: expected auto, first or mean with weights constant",
+                    config.pool = NVDP_POOL_WEIGHTED);
+    REFUSED_BY_NVDP("kappa: expected 1", config.kappa = 2);
+    REFUSED_BY_NVDP("query: expected sampled with clip_sequence 3",
+                    config.query = NVDP__QUERY_CLEAN);
+    REFUSED_BY_NVDP("clip_mu_radius: expected none with clip_sequence 3",
+                    config.clip.mu_radius = 3);
+    REFUSED_BY_NVDP("length_policy: expected hidden with clip_sequence 3",
+                    config.length_policy = NVDP_LENGTH_PUBLIC);
+    REFUSED_BY_NVDP("row_index: expected none under the public length policy",
+                    config.length_policy = NVDP_LENGTH_PUBLIC;
+                    config.row_index = NVDP__ROW_INDEX_TRAINED);
 }

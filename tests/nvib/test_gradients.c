@@ -164,6 +164,51 @@ Test(gradients, clipping) {
     }
 }
 
+/* A radius that every text is outside of, one that some are, one that none is; padding follows.  With
+ * learned weights, in their bounds, the prior's row comes first. */
+Test(gradients, sequence_clip) {
+    static const double radius[] = {0.4, 3, 100};
+    for (int choice = 0; choice < 12; choice++) {
+        struct nvdp__nvib_config config = fixture_sequence(5, radius[choice % 3]);
+        config.pool = choice / 3 % 2 == 0 ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
+        config.regularizer = choice % 2 == 0 ? NVDP__REGULARIZER_KL : NVDP__REGULARIZER_PUBLISHED;
+        if (choice >= 6) {
+            config.weights = NVDP__WEIGHTS_LEARNED;
+            config.clip.alpha_min = 0.7;
+            config.clip.alpha_max = 1.8;
+        }
+        check(&config, 70 + (uint64_t)choice);
+    }
+}
+
+/* Without weights there is no prior; variances are learned as ever. */
+Test(gradients, constant_weights) {
+    for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_MEAN; pool++) {
+        for (int policy = 0; policy < 2; policy++) {
+            struct nvdp__nvib_config config = fixture_config(5);
+            config.weights = NVDP__WEIGHTS_CONSTANT;
+            config.pool = pool;
+            config.length_policy = policy == 0 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
+            config.regularizer = policy == 0 ? NVDP__REGULARIZER_KL : NVDP__REGULARIZER_PUBLISHED;
+            check(&config, 90 + (uint64_t)pool);
+        }
+    }
+}
+
+Test(gradients, row_index) {
+    for (int choice = 0; choice < 4; choice++) {
+        struct nvdp__nvib_config config = fixture_sequence(5, choice % 2 == 0 ? 1 : 100);
+        if (choice >= 2) { /* with weights, kappa rows a token */
+            config = fixture_config(4);
+            config.kappa = 2;
+            config.clip.mu_radius = 1.5;
+        }
+        config.row_index = NVDP__ROW_INDEX_TRAINED;
+        config.pool = choice % 2 == 0 ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
+        check(&config, 94 + (uint64_t)choice);
+    }
+}
+
 Test(gradients, clean_query) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
         struct nvdp__nvib_config config = fixture_config(4);

@@ -23,15 +23,17 @@ struct kept {
 
 /* A copy of the last forward's sample, as a receiver has it. */
 static struct kept keep(struct fixture *f, const float *pooled) {
-    struct kept kept;
+    struct kept kept = {0};
     size_t p = f->nvib->dim;
     nvdp__mechanism_nvdp.sample(f->nvib, &kept.sample);
     size_t rows = kept.sample.rows;
     kept.z = malloc(rows * p * sizeof *kept.z);
-    kept.log_pi = malloc(rows * sizeof *kept.log_pi);
     kept.pooled = malloc(TEXTS * p * sizeof *kept.pooled);
     memcpy(kept.z, kept.sample.z, rows * p * sizeof *kept.z);
-    memcpy(kept.log_pi, kept.sample.log_pi, rows * sizeof *kept.log_pi);
+    if (kept.sample.log_pi != NULL) {
+        kept.log_pi = malloc(rows * sizeof *kept.log_pi);
+        memcpy(kept.log_pi, kept.sample.log_pi, rows * sizeof *kept.log_pi);
+    }
     memcpy(kept.pooled, pooled, TEXTS * p * sizeof *kept.pooled);
     memcpy(kept.offset, kept.sample.offset, sizeof kept.offset);
     return kept;
@@ -51,12 +53,10 @@ static void drop(struct kept *kept) {
 
 /* Two different batches with the same sample give the same pooled vectors, bit for bit: the second
  * has other hidden states and, under the hidden policy, other numbers of tokens. */
-static void check_sealed(enum nvdp_pool pool, enum nvdp_length_policy policy, int kappa) {
-    struct nvdp__nvib_config config = fixture_config(LENGTH);
-    config.pool = pool;
-    config.length_policy = policy;
-    config.kappa = kappa;
-    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 5);
+static void check_sealed_config(const struct nvdp__nvib_config *config) {
+    enum nvdp_pool pool = config->pool;
+    enum nvdp_length_policy policy = config->length_policy;
+    struct fixture f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, 5);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(1, 0);
     struct kept kept = keep(&f, forward(&f, &draw));
@@ -78,11 +78,29 @@ static void check_sealed(enum nvdp_pool pool, enum nvdp_length_policy policy, in
     fixture_free(&f);
 }
 
+static void check_sealed(enum nvdp_pool pool, enum nvdp_length_policy policy, int kappa) {
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
+    config.pool = pool;
+    config.length_policy = policy;
+    config.kappa = kappa;
+    check_sealed_config(&config);
+}
+
 Test(sealed, pooled_depends_on_the_sample_alone) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
         check_sealed(pool, NVDP_LENGTH_HIDDEN, 1);
         check_sealed(pool, NVDP_LENGTH_PUBLIC, 1);
         check_sealed(pool, NVDP_LENGTH_HIDDEN, 3);
+    }
+}
+
+/* Vectors alone, within a ball; the residual is of the sample, not of what it was drawn from. */
+Test(sealed, pooled_depends_on_the_sample_alone_without_weights) {
+    for (int choice = 0; choice < 4; choice++) {
+        struct nvdp__nvib_config config = fixture_sequence(LENGTH, 2);
+        config.pool = choice % 2 == 0 ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
+        if (choice >= 2) config.row_index = NVDP__ROW_INDEX_TRAINED;
+        check_sealed_config(&config);
     }
 }
 
@@ -207,10 +225,7 @@ Test(sealed, threads_do_not_matter) {
 }
 
 /* Forward, losses and backward take no memory: the next allocation would fail, and none is made. */
-Test(sealed, a_step_allocates_nothing) {
-    struct nvdp__nvib_config config = fixture_config(LENGTH);
-    config.clip.mu_radius = 3;
-    config.query = NVDP__QUERY_CLEAN;
+static void step(struct nvdp__nvib_config config) {
     struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, TEXTS, lengths, 9);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(3, 1);
@@ -221,4 +236,14 @@ Test(sealed, a_step_allocates_nothing) {
     fixture_backward(&f, &(struct nvdp__penalty){1, 1, loss_g, loss_d}, d_pooled);
     cr_expect_null(nvdp__calloc(f.ctx, 1, 1), "the failure was still to come");
     fixture_free(&f);
+}
+
+Test(sealed, a_step_allocates_nothing) {
+    struct nvdp__nvib_config config = fixture_config(LENGTH);
+    config.clip.mu_radius = 3;
+    config.query = NVDP__QUERY_CLEAN;
+    step(config);
+    config = fixture_sequence(LENGTH, 2);
+    config.row_index = NVDP__ROW_INDEX_TRAINED;
+    step(config);
 }

@@ -69,6 +69,47 @@ Test(bound, opposite_texts_attain_it) {
     nvdp_context_free(ctx);
 }
 
+/* The report says what is proven beside what was measured; of shared weights nothing is. */
+Test(bound, is_in_the_report) {
+    struct nvdp_context *ctx = support_context();
+    for (int weights = 0; weights < 2; weights++) {
+        struct made_texts texts = {.texts = 24,
+                                   .longest = 5,
+                                   .dim = 3,
+                                   .spread = 2,
+                                   .seed = 7,
+                                   .with_alpha = weights == 1};
+        struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
+        struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+        char *json = NULL, *said = NULL;
+        size_t size = 0;
+        set->kappa = 1;
+        into_ball(set, 1.4);
+        set->clip_sequence = 1.45;
+        cr_assert_eq(nvdp_privacy_measure(ctx, set, NULL, NULL, &report), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        double bound = nvdp_renyi_sequence_bound(1.1, 1.45);
+        cr_expect_eq(report.clip_sequence, 1.45);
+        cr_expect_eq(report.bound, weights == 0 ? bound : INFINITY);
+        cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &json), NVDP_OK);
+        json_t *root = json_loads(json, 0, NULL);
+        const json_t *part = json_object_get(root, "bound");
+        cr_expect_eq(json_number_value(json_object_get(part, "clip_sequence")), 1.45);
+        cr_expect_eq(json_number_value(json_object_get(part, "sum")), weights == 0 ? bound : 0);
+        FILE *to = open_memstream(&said, &size);
+        nvdp_privacy_report_print(&report, to);
+        fclose(to);
+        cr_expect_eq(strstr(said, "C 1.45: at order 1.1 no two texts, seen or not, are more than "
+                                  "4.6255 nats apart") != NULL,
+                     weights == 0, "%s", said);
+        json_decref(root);
+        free(json);
+        free(said);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(bound, numbers) {
     cr_expect_float_eq(nvdp_renyi_sequence_bound(1.1, 1.45), 1.1 * 2.9 * 2.9 / 2, 1e-14);
     cr_expect_float_eq(nvdp_renyi_sequence_bound(1, 0.5), 0.5, 1e-15);

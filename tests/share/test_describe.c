@@ -139,6 +139,26 @@ Test(describe, runs_models_and_readers) {
     nvdp_context_free(ctx);
 }
 
+/* What a sequence clip proves is told of the run and of its model. */
+Test(describe, bound_of_a_sequence_clip) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_NVDP, .clip_sequence = 1.45, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    char path[2][512];
+    snprintf(path[0], sizeof path[0], "%s", task_run(ctx, "run", &choice, NULL));
+    snprintf(path[1], sizeof path[1], "%.500s/model", path[0]);
+    for (int i = 0; i < 2; i++) {
+        json_t *object = object_of(ctx, path[i]);
+        const json_t *bound = json_object_get(object, "bound");
+        cr_expect_eq(json_number_value(json_object_get(bound, "nats")),
+                     nvdp_renyi_sequence_bound(1.1, 1.45));
+        cr_expect_str_eq(json_string_value(json_object_get(bound, "of")),
+                         "any two texts, seen or not");
+        json_decref(object);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* A foreign configuration may hold lists of anything. */
 Test(describe, lists_of_objects_in_a_configuration) {
     struct nvdp_context *ctx = support_context();

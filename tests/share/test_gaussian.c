@@ -11,11 +11,14 @@ static const struct run_choice choices[] = {
     {.method = NVDP_METHOD_VIB_LEARNED, .epochs = 10},
     {.method = NVDP_METHOD_VTDP, .epochs = 10},
     {.method = NVDP_METHOD_VTDP, .policy = NVDP_LENGTH_PUBLIC, .epochs = 10},
-    {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST, .epochs = 10}};
+    {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST, .epochs = 10},
+    {.method = NVDP_METHOD_VIB_FIXED, .clip_sequence = 4, .epochs = 10},
+    {.method = NVDP_METHOD_VTDP, .clip_sequence = 4, .epochs = 10},
+    {.method = NVDP_METHOD_NVDP, .clip_sequence = 4, .epochs = 10}};
 enum { CHOICES = sizeof choices / sizeof *choices };
 
-static bool single(size_t i) {
-    return i != 2 && i != 3;
+static bool single(size_t i) { /* one vector a text */
+    return i != 2 && i != 3 && i < 6;
 }
 
 struct shared {
@@ -63,8 +66,12 @@ static void check_file(const struct shared *shared, size_t i) {
     for (size_t k = 0; k < 2 * shape->texts && hidden; k++) {
         cr_expect_eq(file->offset[k + 1] - file->offset[k], single(i) ? 1 : TASK_LENGTH);
     }
-    cr_expect_eq(file->pool, single(i) ? NVDP_POOL_AUTO : NVDP_POOL_MEAN);
-    cr_expect_eq(file->heads, 0);
+    bool clipped = choices[i].clip_sequence > 0, block = choices[i].method == NVDP_METHOD_NVDP;
+    cr_expect_eq(file->pool, single(i) ? NVDP_POOL_AUTO
+                             : clipped ? NVDP_POOL_FIRST
+                                       : NVDP_POOL_MEAN);
+    cr_expect_eq(file->row_index, clipped && !single(i));
+    cr_expect_eq(file->heads > 0, block);
     for (size_t k = 0; k < shape->rows * shape->dim; k++) {
         cr_assert(isfinite(nvdp__f16_to_float(file->z[k])));
     }
@@ -83,6 +90,17 @@ static void check_statement(const struct shared *shared, size_t i) {
     cr_expect_eq(shared->result.privacy.pairs.texts, 30);
     cr_expect_eq(shared->result.dim, 16);
     if (single(i)) cr_expect_eq(shared->result.privacy.pairs.infinite, 0);
+    const struct nvdp_privacy_report *report = &shared->result.privacy;
+    double bound = nvdp_renyi_sequence_bound(1.1, choices[i].clip_sequence); /* 35.2 */
+    bool clipped = choices[i].clip_sequence > 0;
+    cr_expect_eq(report->clip_sequence, choices[i].clip_sequence);
+    cr_expect_eq(report->bound, clipped ? bound : INFINITY);
+    if (clipped) cr_expect_leq(report->pairs.sum.max, bound);
+    cr_expect_not_null(strstr(text, clipped ? "Proven, but for the rounding of numbers: in one "
+                                              "sample no two texts, measured or not, are more than "
+                                              "35.2 nats apart at order 1.1, since"
+                                            : "No worst-case bound is claimed"),
+                       "%s", text);
 }
 
 /* One word decides, and survives: a reader of the file alone tells the classes, as the sender's own

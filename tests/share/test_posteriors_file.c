@@ -45,6 +45,7 @@ static void expect_equal(const struct nvdp_posteriors *got, const struct nvdp_po
     cr_expect_eq(got->kappa, want->kappa);
     cr_expect_eq(got->policy, want->policy);
     cr_expect_eq(got->length, want->length);
+    cr_expect_eq(got->clip_sequence, want->clip_sequence);
     cr_expect_str_eq(got->method, want->method);
     if (want->alpha == NULL) return;
     cr_expect_eq(memcmp(got->alpha, want->alpha, rows * sizeof(double)), 0);
@@ -128,6 +129,44 @@ Test(posteriors_file, writing_checks_first) {
     set = sample(ctx, false);
     set->method[0] = '\0';
     cr_expect_eq(nvdp_posteriors_write(ctx, path, set), NVDP_ERR_ARGUMENT);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* A sequence clip is kept, and is what it says: checked where the file is read and where it is
+ * written. */
+Test(posteriors_file, sequence_clip) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = sample(ctx, false);
+    double square = 0;
+    for (int k = 4; k < 10; k++)
+        square += set->mu[k] * set->mu[k]; /* the longest text's */
+    set->kappa = 1;
+    memset(set->logvar, 0, 10 * sizeof *set->logvar);
+    set->clip_sequence = sqrt(square);
+    round_trip(ctx, set);
+    const struct {
+        double clip_sequence, logvar;
+        int kappa;
+        enum nvdp_length_policy policy;
+        const char *words;
+    } faults[] = {
+        {0.999 * sqrt(square), 0, 1, NVDP_LENGTH_HIDDEN, "dataset mu, text 2: expected means"},
+        {sqrt(square), 1e-9, 1, NVDP_LENGTH_HIDDEN, "dataset logvar, row 0, column 1: expected 0"},
+        {sqrt(square), 0, 2, NVDP_LENGTH_HIDDEN, "expected hidden lengths and kappa 1"},
+        {sqrt(square), 0, 1, NVDP_LENGTH_PUBLIC, "expected hidden lengths and kappa 1"},
+        {-1, 0, 1, NVDP_LENGTH_HIDDEN, "attribute clip_sequence: expected 0 or a finite norm"},
+        {NAN, 0, 1, NVDP_LENGTH_HIDDEN, "attribute clip_sequence: expected 0 or a finite norm"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        set->clip_sequence = faults[i].clip_sequence;
+        set->logvar[1] = faults[i].logvar;
+        set->kappa = faults[i].kappa;
+        set->policy = faults[i].policy;
+        cr_expect_eq(nvdp_posteriors_check(ctx, set, ""), NVDP_ERR_INPUT);
+        cr_expect_not_null(strstr(nvdp_context_error(ctx), faults[i].words), "%s",
+                           nvdp_context_error(ctx));
+    }
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

@@ -99,7 +99,9 @@ Test(release, equals_the_mechanism_without_weights) {
         {.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 4, .epochs = 1},
         {.method = NVDP_METHOD_VTDP, .epochs = 1},
         {.method = NVDP_METHOD_VTDP, .policy = NVDP_LENGTH_PUBLIC, .latent_dim = 4, .epochs = 1},
-        {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST, .epochs = 1}};
+        {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST, .epochs = 1},
+        {.method = NVDP_METHOD_VTDP, .clip_sequence = 2, .epochs = 1},
+        {.method = NVDP_METHOD_NVDP, .clip_sequence = 2, .latent_dim = 4, .epochs = 1}};
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         same_sample(&choices[i]);
     }

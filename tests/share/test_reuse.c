@@ -466,6 +466,7 @@ static void gradient_agrees(bool regression) {
                                              .eps = 1e-6,
                                              .pool = NVDP_POOL_WEIGHTED,
                                              .kappa = 1,
+                                             .weights = true,
                                              .regression = regression};
     cr_assert_eq(nvdp__embeddings_read(ctx, made_embeddings(ctx, "g.h5", &file), &read), NVDP_OK);
     cr_assert_eq(nvdp__reader_create(ctx, &shape, true, &reader), NVDP_OK);

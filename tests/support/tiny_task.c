@@ -133,6 +133,10 @@ const char *task_run(struct nvdp_context *ctx, const char *name, const struct ru
     config.nvib.length_policy = choice->policy;
     config.nvib.query = choice->query;
     config.nvib.kappa = choice->kappa > 0 ? choice->kappa : 1;
+    if (choice->clip_sequence > 0) {
+        config.nvib.clip.sequence = choice->clip_sequence;
+        nvdp__schema_imply(&nvdp__train_schema, &config);
+    }
     config.nvib.vib.vtdp_pool = choice->vtdp_pool;
     config.epochs = choice->epochs;
     config.overwrite = true;

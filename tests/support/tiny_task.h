@@ -38,6 +38,7 @@ struct run_choice {
     size_t latent_dim; /* 0: the encoder's 16 */
     size_t epochs;     /* 1 where the weights do not matter */
     enum nvdp__vtdp_pool vtdp_pool;
+    double clip_sequence; /* 0: none; with it weights are constant, rows have their index */
 };
 /* Makes the task, trains as chosen, over what lay there; returns the run's folder, `name` under the
  * scratch directory, and its accuracy where that is not NULL. */

@@ -124,6 +124,11 @@ static void posterior(const struct reference *ref, const double *theta, const do
     g->sources = vib->form.single ? TEXTS : TOKENS;
     dense(ref, theta, "vib.mu", g->sources, WIDTH, p, x, g->mu);
     if (rho_is_trained) dense(ref, theta, "vib.rho", g->sources, WIDTH, p, x, rho);
+    for (size_t b = 0; b < TEXTS && vib->gains; b++) {
+        size_t first = (size_t)ref->fixture->offset[b];
+        for (size_t k = first * p; k < (size_t)ref->fixture->offset[b + 1] * p; k++)
+            g->mu[k] *= tensor(ref, theta, "vib.mu.gain")[k / p - first];
+    }
     for (size_t s = 0; s < g->sources; s++) {
         double length = 0;
         for (size_t i = 0; i < p; i++) {

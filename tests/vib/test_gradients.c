@@ -114,13 +114,15 @@ Test(gradients, clipping) {
     }
 }
 
-/* A radius that every text is outside of, one that some are, one that none is; padding follows. */
+/* A radius that every text is outside of, one that some are, one that none is; padding follows.
+ * With gains of rows, too. */
 Test(gradients, sequence_clip) {
     for (int choice = 0; choice < 6; choice++) {
         for (size_t k = 0; k < KINDS; k++) {
             struct nvdp__nvib_config config = fixture_sequence(&kinds[k], choice / 2);
             config.pool = choice % 2 == 0 ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
             config.regularizer = NVDP__REGULARIZER_KL;
+            if (choice >= 3) config.row_index = NVDP__ROW_INDEX_TRAINED;
             check(&kinds[k], &config, 50 + k);
         }
     }
