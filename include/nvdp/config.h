@@ -59,7 +59,8 @@ enum nvdp_option_trait {
     NVDP_TRAIT_HIDDEN = 16,     /**< a synonym that help leaves out */
     NVDP_TRAIT_NO_DEFAULT = 32, /**< help does not tell its default */
     NVDP_TRAIT_NEGATIVE = 64,   /**< any negative number is taken too, and stands for "none" */
-    NVDP_TRAIT_UNSAVED = 128    /**< says how one call works, not what is done: not in files */
+    NVDP_TRAIT_UNSAVED = 128,   /**< says how one call works, not what is done: not in files */
+    NVDP_TRAIT_PRESET = 256     /**< names a preset: values for the options that are not given */
 };
 
 /** One option.  A row of the library's tables and of a program's own. */
@@ -127,12 +128,14 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
                             size_t row_size, void *values);
 
 /** Gives an option its value.  Defaults that follow from it (method "reg" implies dropout, for
- * example) change with it, as far as they were not given themselves.
+ * example) change with it, as far as they were not given themselves.  Option "preset" takes the name
+ * of a preset (nvdp_preset()), or the path of a file as nvdp_config_load() reads it, with a '/' or
+ * ".json" at its end: options that are not given, before or after, have the preset's values.
  * @param config unchanged on error.
  * @param name with '-' or '_'; a synonym such as "lambda" sets its options.
  * @param value as text; NULL: back to the default.
  * @return NVDP_ERR_ARGUMENT for an unknown name, a text that is no such value, or a value out of
- *     its range; NVDP_ERR_MEMORY. */
+ *     its range; of a preset's file what nvdp_config_load() returns; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const char *value);
 
 /** The present value as text: numbers in as few digits as give the same bits again.
@@ -148,8 +151,21 @@ const char *nvdp_config_get(const struct nvdp_config *config, const char *name);
  * @return false for unknown names too. */
 bool nvdp_config_is_set(const struct nvdp_config *config, const char *name);
 
+/** Whether the option's value is the preset's: it was not given itself.
+ * @param config not NULL.
+ * @param name with '-' or '_'; of a synonym all options must be the preset's.
+ * @return false for unknown names too. */
+bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name);
+
+/** The presets that come with the library.
+ * @param i from 0.
+ * @param text the preset as a JSON object of options, in which "description" tells its purpose; NULL:
+ *     not wanted.
+ * @return its name; NULL beyond the last. */
+const char *nvdp_preset(size_t i, const char **text);
+
 /** Gives options the values of a file: a JSON object such as {"seed": 1, "lambda-g": 1e-3}.  What
- * nvdp_config_json() writes is read as well.
+ * nvdp_config_json() writes is read as well.  A text "description" is passed over.
  * @param config options before the faulty one are set on error.
  * @param path the file.
  * @return NVDP_ERR_IO where it cannot be read; NVDP_ERR_INPUT where it is no JSON object;

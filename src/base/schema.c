@@ -403,6 +403,7 @@ struct entry {
     union value fallback; /* of a program's row without a default: what the struct held */
     char *text;           /* the present value */
     char *usual;          /* the default */
+    char *preset, *next;  /* the preset's value; that of one which is being read; NULL: none */
 };
 
 enum { PARTS = 4 };
@@ -437,6 +438,8 @@ static void free_entry(struct entry *entry) {
         struct entry *twin = entry->twin;
         free(entry->text);
         free(entry->usual);
+        free(entry->preset);
+        free(entry->next);
         free(entry);
         entry = twin;
     }
@@ -556,6 +559,8 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
         struct entry *to = copy->entry[i];
         const struct entry *from = find(config, to->row.name);
         to->given = from->given;
+        if (from->preset != NULL) to->preset = nvdp__strdup(config->ctx, from->preset);
+        if (from->preset != NULL && to->preset == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         if (to->at != NULL) NVDP_TRY(store(copy, to, value_at(&from->row, from->at)));
     }
     NVDP__HAND_OVER(out, copy);
@@ -597,42 +602,62 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
     }
 }
 
+/* Given itself, or by the preset. */
+static bool said(const struct entry *entry) {
+    return entry->given || entry->preset != NULL;
+}
+
 /* What follows from other options, where nothing else was given. */
 static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *schema) {
     for (size_t i = 0; i < schema->implications; i++) {
         struct entry *entry = find(config, schema->implied[i].option);
-        if (!entry->given) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
+        if (!said(entry)) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
     }
     for (size_t i = 0; i < schema->implications; i++) {
         const struct nvdp__implied *implied = &schema->implied[i];
         const struct entry *when = find(config, implied->when);
         struct entry *entry = find(config, implied->option);
         union value value;
-        if (entry->given || !implies(implied, &when->row, when->text)) continue;
+        if (said(entry) || !implies(implied, &when->row, when->text)) continue;
         (void)parse(&entry->row, implied->value, &value);
         NVDP_RETURN_IF_FAILED(store(config, entry, value));
     }
     return NVDP_OK;
 }
 
-/* `path` (NULL: none) is the file that gives the value. */
-static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *path,
-                        const char *text) {
-    union value value = entry->fallback;
+/* The value that `text` tells.  `path` (NULL: none) is the file that gives it. */
+static nvdp_status read_value(struct nvdp_config *config, const struct entry *entry,
+                              const char *path, const char *text, union value *value) {
     char expected[EXPECTED_SIZE];
-    if (text != NULL && !parse(&entry->row, text, &value))
+    if (!parse(&entry->row, text, value))
         return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                           path != NULL ? "%s: key '%s': expected %s, found '%s'"
                                        : "%soption --%s: expected %s, found '%s'",
                           path != NULL ? path : "", entry->row.name,
                           expected_of(&entry->row, path != NULL ? ", " : " ", expected), text);
-    if (entry->row.sets != NULL) {
-        for (size_t i = 0; entry->row.sets[i] != NULL; i++) {
-            NVDP_RETURN_IF_FAILED(give(config, find(config, entry->row.sets[i]), path, text));
-        }
-        return NVDP_OK;
+    return check_range(config->ctx, path, &entry->row, value);
+}
+
+/* Who gives a value: the caller, or a preset that is being read. */
+enum giver { GIVEN, PRESET };
+
+static nvdp_status take_preset(struct nvdp_config *config, const char *name);
+
+static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *path,
+                        const char *text, enum giver giver) {
+    union value value = entry->fallback;
+    const char *tells = text != NULL ? text : entry->preset;
+    if (tells != NULL) NVDP_RETURN_IF_FAILED(read_value(config, entry, path, tells, &value));
+    for (size_t i = 0; entry->row.sets != NULL && entry->row.sets[i] != NULL; i++)
+        NVDP_RETURN_IF_FAILED(give(config, find(config, entry->row.sets[i]), path, text, giver));
+    if (entry->row.sets != NULL) return NVDP_OK;
+    if (giver == PRESET) {
+        free(entry->next);
+        entry->next = nvdp__strdup(config->ctx, text);
+        return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
     }
-    if (text != NULL) NVDP_RETURN_IF_FAILED(check_range(config->ctx, path, &entry->row, &value));
+    if ((entry->row.traits & NVDP_TRAIT_PRESET) != 0)
+        NVDP_RETURN_IF_FAILED(take_preset(config, text));
     NVDP_RETURN_IF_FAILED(store(config, entry, value));
     entry->given = text != NULL;
     for (size_t i = 0; i < config->parts; i++)
@@ -644,7 +669,7 @@ nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const 
     struct entry *entry = find(config, name);
     if (entry == NULL)
         return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '--%s'", name);
-    return give(config, entry, NULL, value);
+    return give(config, entry, NULL, value, GIVEN);
 }
 
 const char *nvdp_config_get(const struct nvdp_config *config, const char *name) {
@@ -699,15 +724,20 @@ static bool is_parent(const struct nvdp_config *config, const char *key) {
 }
 
 static nvdp_status load_members(struct nvdp_config *config, const char *path, const char *parent,
-                                const json_t *object) {
+                                const json_t *object, enum giver giver) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         if (parent == NULL && json_is_object(value) && is_parent(config, key)) {
-            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value));
+            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, giver));
             continue;
         }
         struct entry *entry = find_key(config, parent, key);
+        bool remark = entry == NULL && parent == NULL && strcmp(key, "description") == 0;
+        if (remark && json_is_string(value)) continue;
+        if (entry != NULL && giver == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                              "%s: key '%s': a preset cannot name another", path, key);
         if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "%s: unknown key '%s'", path, key);
         if (json_is_null(value) && is_text(&entry->row)) continue;
@@ -718,7 +748,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
             entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
         char *text = text_of(value, list);
         if (text == NULL) return out_of_memory(config);
-        nvdp_status status = give(config, entry, path, text);
+        nvdp_status status = give(config, entry, path, text, giver);
         free(text);
         NVDP_RETURN_IF_FAILED(status);
     }
@@ -727,32 +757,118 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
 
 /* Takes over root, which came from `path`. */
 static nvdp_status load(struct nvdp_config *config, const char *path, json_t *root,
-                        const json_error_t *error) {
+                        const json_error_t *error, enum giver giver) {
     if (root == NULL)
         return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
     nvdp_status status =
         json_is_object(root)
-            ? load_members(config, path, NULL, root)
+            ? load_members(config, path, NULL, root, giver)
             : nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s: expected an object of options, found %s",
                          path, type_of(root));
     json_decref(root);
     return status;
 }
 
-nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
+static nvdp_status load_file(struct nvdp_config *config, const char *path, enum giver giver) {
     json_error_t error;
     FILE *file = fopen(path, "rb");
     if (file == NULL) return nvdp__fail(config->ctx, NVDP_ERR_IO, "%s: %s", path, strerror(errno));
     json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
     (void)fclose(file);
-    return load(config, path, root, &error);
+    return load(config, path, root, &error, giver);
+}
+
+static nvdp_status load_text(struct nvdp_config *config, const char *source, const char *text,
+                             enum giver giver) {
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    return load(config, source, root, &error, giver);
+}
+
+nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
+    return load_file(config, path, GIVEN);
 }
 
 nvdp_status nvdp_config_load_text(struct nvdp_config *config, const char *source,
                                   const char *text) {
-    json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    return load(config, source, root, &error);
+    return load_text(config, source, text, GIVEN);
+}
+
+/* --- presets --- */
+
+const char *nvdp_preset(size_t i, const char **text) {
+    size_t last = 0;
+    while (last < i && nvdp__presets[last].name != NULL)
+        last++;
+    if (text != NULL) *text = nvdp__presets[last].text;
+    return nvdp__presets[last].name;
+}
+
+static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) {
+    char *list = NULL;
+    size_t size = 0;
+    FILE *lines = open_memstream(&list, &size);
+    if (lines == NULL) return out_of_memory(config);
+    for (const struct nvdp__preset *preset = nvdp__presets; preset->name != NULL; preset++) {
+        json_t *root = json_loads(preset->text, 0, NULL);
+        const char *line = json_string_value(json_object_get(root, "description"));
+        fprintf(lines, "%s%s (%s)", preset == nvdp__presets ? "" : ", ", preset->name,
+                line != NULL ? line : "");
+        json_decref(root);
+    }
+    nvdp_status status =
+        fclose(lines) != 0
+            ? out_of_memory(config)
+            : nvdp__fail(
+                  config->ctx, NVDP_ERR_ARGUMENT,
+                  "option --preset: expected %s, or the path of a file of options (with a '/', "
+                  "or .json at its end), found '%s'",
+                  list, name);
+    free(list);
+    return status;
+}
+
+static bool is_path(const char *name) {
+    size_t length = strlen(name);
+    return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+}
+
+/* Its values as `next` of its options. */
+static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
+    char source[NVDP__KEY_SIZE];
+    const struct nvdp__preset *preset = nvdp__presets;
+    if (is_path(name)) return load_file(config, name, PRESET);
+    while (preset->name != NULL && strcmp(preset->name, name) != 0)
+        preset++;
+    if (preset->name == NULL) return no_such_preset(config, name);
+    snprintf(source, sizeof source, "preset %s", name);
+    return load_text(config, source, preset->text, PRESET);
+}
+
+/* In place of the one before; NULL: none.  Where it cannot be read nothing changes. */
+static nvdp_status take_preset(struct nvdp_config *config, const char *name) {
+    nvdp_status status = name != NULL ? read_preset(config, name) : NVDP_OK;
+    bool read = status == NVDP_OK;
+    for (size_t i = 0; i < config->entries; i++) {
+        struct entry *entry = config->entry[i];
+        bool changes = read && (entry->preset != NULL || entry->next != NULL);
+        char *unused = changes ? entry->preset : entry->next;
+        union value value = entry->fallback;
+        if (changes) entry->preset = entry->next;
+        entry->next = NULL;
+        free(unused);
+        if (entry->preset != NULL) (void)parse(&entry->row, entry->preset, &value);
+        if (changes && !entry->given && status == NVDP_OK) status = store(config, entry, value);
+    }
+    return status;
+}
+
+bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name) {
+    const struct entry *entry = find(config, name);
+    if (entry == NULL) return false;
+    for (size_t i = 0; entry->row.sets != NULL && entry->row.sets[i] != NULL; i++)
+        if (!nvdp_config_is_preset(config, entry->row.sets[i])) return false;
+    return entry->row.sets != NULL || (entry->preset != NULL && !entry->given);
 }
 
 nvdp_status nvdp_config_check(const struct nvdp_config *config) {

@@ -82,6 +82,12 @@ bool nvdp__schema_find(const struct nvdp__schema *schema, const char *name,
 /* The i-th row; false beyond the last. */
 bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__place *place);
 
+/* A file of options that comes with the library. */
+struct nvdp__preset {
+    const char *name, *text;
+};
+extern const struct nvdp__preset nvdp__presets[]; /* ends with a row without a name */
+
 /* --- configurations --- */
 
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,

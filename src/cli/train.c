@@ -59,6 +59,29 @@ static void plan_print(const struct nvdp_train_plan *plan) {
     cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
 }
 
+/* The options whose values are the preset's,. */
+static json_t *preset_json(const struct cli *cli) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
+        const struct nvdp_option *option = nvdp_config_option(cli->config, i);
+        if (option->sets == NULL && nvdp_config_is_preset(cli->config, option->name))
+            json_array_append_new(list, json_string(option->name));
+    }
+    return list;
+}
+
+static void preset_print(const struct cli *cli) {
+    json_t *list = preset_json(cli);
+    const json_t *name;
+    size_t i;
+    cli_row("preset", "%s, of which:", nvdp_config_get(cli->config, "preset"));
+    json_array_foreach(list, i, name) {
+        const char *option = json_string_value(name);
+        printf("  --%s %s\n", option, nvdp_config_get(cli->config, option));
+    }
+    json_decref(list);
+}
+
 static int dry_run(struct cli *cli) {
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
     struct nvdp_config *resolved = NULL;
@@ -70,9 +93,11 @@ static int dry_run(struct cli *cli) {
     json_t *object = json_loads(text, 0, NULL);
     free(text);
     if (cli->json)
-        return cli_print_json(
-            cli, json_pack("{s:o, s:o}", "configuration", object, "plan", plan_json(&plan)));
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:o, s:o}", "configuration", object, "from_preset",
+                                        preset_json(cli), "plan", plan_json(&plan)));
     int code = cli_print_json(cli, object);
+    if (nvdp_config_get(cli->config, "preset") != NULL) preset_print(cli);
     plan_print(&plan);
     return code;
 }

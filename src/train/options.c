@@ -57,6 +57,10 @@ static const struct nvdp_option model_options[] = {
      "start from a finished run of base or reg, in place of --model: from its encoder; base and "
      "reg also from its classifier, where the task is the same",
      NULL, AT(from_base)},
+    {"preset", NVDP_OPTION_TEXT, "NAME",
+     "values for the options that are not given: private, or the path of a file like --config's; "
+     "an unknown name lists the presets",
+     NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names},
     {"dropout", NVDP_OPTION_REAL, "X",

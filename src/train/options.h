@@ -50,6 +50,7 @@ struct nvdp__adamw_options {
 /* clang-format on */
 
 struct nvdp__train_options {
+    const char *preset; /* where options come from that were not given; for the record */
     const char *task; /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
     const char *from_base; /* run of base or reg to start from; NULL: `model` */

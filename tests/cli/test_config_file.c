@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *write_config(const char *text) {
@@ -105,4 +106,42 @@ Test(config_file, lambda_sets_both_weights_in_order) {
     lambdas("--lambda 0.5", 0.5, 0.5);
     lambdas("--lambda 0.5 --lambda-d 0.25", 0.5, 0.25);
     lambdas("--lambda-d 0.25 --lambda 0.5", 0.5, 0.5);
+}
+
+/* --- --preset --- */
+
+static void plans(const char *options, const char *lr_head, const char *delta, size_t of_preset) {
+    struct outcome outcome =
+        program_expect(0, "train %s --dry-run --json %s --preset %s", program_train_options(),
+                       options, support_scratch_path("ours.json"));
+    json_t *object = program_object(&outcome);
+    const json_t *config = json_object_get(object, "configuration");
+    const json_t *nvib = json_object_get(config, "nvib");
+    cr_expect_eq(json_number_value(json_object_get(config, "lr_head")), strtod(lr_head, NULL), "%s",
+                 options);
+    cr_expect_eq(json_number_value(json_object_get(nvib, "delta")), strtod(delta, NULL), "%s",
+                 options);
+    cr_expect_eq(json_array_size(json_object_get(object, "from_preset")), of_preset, "%s", options);
+    json_decref(object);
+    program_release(&outcome);
+}
+
+Test(config_file, a_preset_stands_behind_files_and_flags) {
+    support_write_text(support_scratch_path("ours.json"),
+                       "{\"description\": \"x\", \"lr-head\": 0.5, \"delta\": 3, "
+                       "\"kappa\": 2}");
+    char with[600];
+    snprintf(with, sizeof with, "--config %s --delta 5", write_config("{\"lr_head\": 0.25}"));
+    plans("", "0.5", "3", 3);
+    plans("--delta 5", "0.5", "5", 2);
+    plans(with, "0.25", "5", 1);
+    struct outcome outcome =
+        program_expect(0, "train %s --dry-run --delta 4 --preset %s", program_train_options(),
+                       support_scratch_path("ours.json"));
+    support_contains(outcome.out, "ours.json, of which:\n  --kappa 2\n  --lr-head 0.5\n");
+    support_lacks(outcome.out, "--delta");
+    program_release(&outcome);
+    outcome = program_expect(2, "train --preset nothing");
+    support_contains(outcome.err, "expected private (");
+    program_release(&outcome);
 }

@@ -123,6 +123,23 @@ Test(grid, what_is_more_specific_wins) {
     nvdp_context_free(ctx);
 }
 
+Test(grid, a_preset_gives_what_the_grid_does_not) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_members(
+        ctx, "\"preset\": \"private\", \"lambdas\": [0.5], \"methods\": [\"base\", {\"name\": "
+             "\"mine\", \"method\": \"nvdp\", \"delta\": 7}]");
+    cr_assert_eq(grid.count, 2);
+    const struct nvdp_config *mine = first(&grid, "mine")->config;
+    cr_expect_str_eq(nvdp_config_get(mine, "preset"), "private");
+    cr_expect_str_eq(nvdp_config_get(mine, "regularizer"), "kl");
+    cr_expect(nvdp_config_is_preset(mine, "regularizer"));
+    cr_expect_str_eq(nvdp_config_get(mine, "delta"), "7");
+    cr_expect_str_eq(nvdp_config_get(mine, "lambda"), "0.5");
+    cr_expect_null(nvdp_config_get(first(&grid, "base")->config, "preset"));
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
 Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__grid grid = read_grid(

@@ -17,6 +17,10 @@ static struct nvdp_config *fresh(struct nvdp_context *ctx) {
 static void another(const struct nvdp_option *row, char text[64]) {
     double usual = row->default_value != NULL ? strtod(row->default_value, NULL) : 0;
     bool bounded = row->min != 0 || row->max != 0;
+    if (row->traits & NVDP_TRAIT_PRESET) {
+        snprintf(text, 64, "private");
+        return;
+    }
     switch (row->type) {
     case NVDP_OPTION_FLAG:
         snprintf(text, 64, "true");
@@ -186,5 +190,162 @@ Test(options, a_plan_resolves_a_copy) {
     cr_assert_str_neq(nvdp_config_get(resolved, "pool"), "auto");
     nvdp_config_free(config);
     nvdp_config_free(resolved);
+    nvdp_context_free(ctx);
+}
+
+/* --- presets --- */
+
+/* Options of the preset file that the tests write. */
+static const char preset_text[] =
+    "{\"description\": \"ours\", \"lambda\": 0.25, \"nvib\": {\"delta\": 3}, "
+    "\"regularizer\": \"kl\", \"kl-delay\": 0.05}";
+
+static void expect(const struct nvdp_config *config, const char *name, const char *value) {
+    cr_expect_str_eq(nvdp_config_get(config, name), value, "%s", name);
+}
+
+Test(presets, stand_where_nothing_was_given_whatever_the_order) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("ours.json");
+    support_write_text(path, preset_text);
+    for (int first = 0; first < 2; first++) {
+        struct nvdp_config *config = fresh(ctx), *copy = NULL;
+        if (first == 0) cr_assert_eq(nvdp_config_set(config, "preset", path), NVDP_OK);
+        cr_assert_eq(nvdp_config_set(config, "lambda-g", "0.5"), NVDP_OK);
+        cr_assert_eq(nvdp_config_load_text(config, "text", "{\"delta\": 0}"), NVDP_OK);
+        if (first == 1) cr_assert_eq(nvdp_config_set(config, "preset", path), NVDP_OK);
+        expect(config, "lambda-g", "0.5");
+        expect(config, "lambda-d", "0.25");
+        expect(config, "delta", "0");
+        expect(config, "kl-delay", "0.05");      /* not what kl implies */
+        expect(config, "kl-schedule", "warmup"); /* what kl implies */
+        cr_expect(nvdp_config_is_preset(config, "lambda-d"));
+        cr_expect_not(nvdp_config_is_set(config, "lambda-d"));
+        cr_expect_not(nvdp_config_is_preset(config, "lambda-g"));
+        cr_expect_not(nvdp_config_is_preset(config, "lambda"), "one of the two was given");
+        cr_expect_not(nvdp_config_is_preset(config, "delta"));
+        cr_expect_not(nvdp_config_is_preset(config, "kl-schedule"));
+        cr_expect_not(nvdp_config_is_preset(config, "nothing"));
+        cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
+        cr_assert_eq(nvdp_config_set(copy, "delta", NULL), NVDP_OK);
+        expect(copy, "delta", "3"); /* back to what it is where it is not given */
+        cr_assert_eq(nvdp_config_set(copy, "preset", NULL), NVDP_OK);
+        expect(copy, "lambda-g", "0.5");
+        expect(copy, "lambda-d", "0.01");
+        expect(copy, "delta", "0");
+        expect(copy, "regularizer", "published");
+        expect(copy, "kl-schedule", "constant");
+        expect(copy, "kl-delay", "0.2");
+        expect(config, "lambda-d", "0.25");
+        nvdp_config_free(copy);
+        nvdp_config_free(config);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(presets, that_come_with_the_library_hold_and_are_recorded) {
+    struct nvdp_context *ctx = support_context();
+    size_t i = 0;
+    const char *text = NULL;
+    for (; nvdp_preset(i, &text) != NULL; i++) {
+        const char *name = nvdp_preset(i, NULL);
+        struct nvdp_config *config = fresh(ctx);
+        char *written = NULL;
+        cr_assert_eq(nvdp_config_set(config, "preset", name), NVDP_OK, "%s: %s", name,
+                     nvdp_context_error(ctx));
+        const char *const needed[] = {"task", "data", "model", "out"};
+        for (int k = 0; k < 4; k++)
+            cr_assert_eq(nvdp_config_set(config, needed[k], "rte"), NVDP_OK);
+        cr_expect_eq(nvdp_config_check(config), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_config_json(config, &written), NVDP_OK);
+        json_t *object = json_loads(text, 0, NULL), *saved = json_loads(written, 0, NULL);
+        cr_expect_gt(json_string_length(json_object_get(object, "description")), 10);
+        cr_expect_str_eq(json_string_value(json_object_get(saved, "preset")), name);
+        json_object_del(object, "description");
+        const char *key;
+        json_t *value;
+        json_object_foreach(object, key, value)
+            cr_expect(nvdp_config_is_preset(config, key), "%s", key);
+        json_decref(object);
+        json_decref(saved);
+        free(written);
+        nvdp_config_free(config);
+    }
+    cr_expect_geq(i, 1);
+    nvdp_context_free(ctx);
+}
+
+Test(presets, faults_are_named_and_change_nothing) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = fresh(ctx);
+    const char *path = support_scratch_path("ours.json");
+    support_write_text(path, preset_text);
+    cr_assert_eq(nvdp_config_set(config, "preset", path), NVDP_OK);
+    static const struct {
+        const char *text, *message;
+        nvdp_status status;
+    } cases[] = {
+        {"{\"lambda\": 1, \"modle\": 2}", "unknown key 'modle'", NVDP_ERR_ARGUMENT},
+        {"{\"lambda\": 1, \"delta\": -2}", "delta: expected 0 to 100000, found -2",
+         NVDP_ERR_ARGUMENT},
+        {"{\"lambda\": 1, \"epochs\": \"x\"}", "key 'epochs': expected a whole number",
+         NVDP_ERR_ARGUMENT},
+        {"{\"lambda\": 1, \"preset\": \"private\"}", "a preset cannot name another",
+         NVDP_ERR_ARGUMENT},
+        {"{\"lambda\": 1, \"description\": 1}", "unknown key 'description'", NVDP_ERR_ARGUMENT},
+        {"[1]", "expected an object of options", NVDP_ERR_INPUT},
+    };
+    char bad[600];
+    snprintf(bad, sizeof bad, "%s", support_scratch_path("bad.json"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        support_write_text(bad, cases[i].text);
+        cr_expect_eq(nvdp_config_set(config, "preset", bad), cases[i].status, "%s", cases[i].text);
+        support_contains(nvdp_context_error(ctx), "bad.json: ");
+        support_contains(nvdp_context_error(ctx), cases[i].message);
+        expect(config, "preset", support_scratch_path("ours.json"));
+        expect(config, "lambda", "0.25");
+        expect(config, "delta", "3");
+    }
+    cr_expect_eq(nvdp_config_set(config, "preset", "./nowhere"), NVDP_ERR_IO);
+    cr_expect_eq(nvdp_config_set(config, "preset", "list"), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected private (");
+    support_contains(nvdp_context_error(ctx), "found 'list'");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+/* Of a run: recorded with its options, the same as those options given one by one. */
+Test(presets, train_as_their_options_do) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char *out[2], path[600];
+    snprintf(path, sizeof path, "%s", support_scratch_path("ours.json"));
+    support_write_text(path, preset_text);
+    const char *const common[][2] = {{"task", "sst2"},      {"data", task.data},  {"epochs", "1"},
+                                     {"model", task.model}, {"max-length", "10"}, {"batch", "8"}};
+    const char *const single[][2] = {
+        {"lambda", "0.25"}, {"delta", "3"}, {"regularizer", "kl"}, {"kl-delay", "0.05"}};
+    for (int i = 0; i < 2; i++) {
+        struct nvdp_config *config = fresh(ctx);
+        struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+        out[i] = strdup(support_scratch_path(i == 0 ? "preset" : "single"));
+        for (int k = 0; k < 6; k++)
+            cr_assert_eq(nvdp_config_set(config, common[k][0], common[k][1]), NVDP_OK);
+        for (int k = 0; k < 4 && i == 1; k++)
+            cr_assert_eq(nvdp_config_set(config, single[k][0], single[k][1]), NVDP_OK);
+        if (i == 0) cr_assert_eq(nvdp_config_set(config, "preset", path), NVDP_OK);
+        cr_assert_eq(nvdp_config_set(config, "out", out[i]), NVDP_OK);
+        cr_assert_eq(nvdp_train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp_config_free(config);
+    }
+    cr_expect(support_same_file(out[0], out[1], "model/model.safetensors"));
+    char file[700];
+    snprintf(file, sizeof file, "%s/run.json", out[0]);
+    char *text = support_read(file);
+    support_contains(text, "\"preset\": \"");
+    support_contains(text, "\"kl_delay\": 0.05");
+    free(text);
+    free(out[0]);
+    free(out[1]);
     nvdp_context_free(ctx);
 }

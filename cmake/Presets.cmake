@@ -1,0 +1,13 @@
+# presets/*.json as strings in the library, which finds them wherever it is moved to.
+file(GLOB NVDP_PRESETS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/presets/*.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${NVDP_PRESETS})
+set(NVDP_PRESET_ROWS "")
+foreach(file ${NVDP_PRESETS})
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n     \"" text "${text}")
+  string(APPEND NVDP_PRESET_ROWS "    {\"${name}\",\n     \"${text}\"},\n")
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/presets.c.in ${PROJECT_BINARY_DIR}/presets.c @ONLY)
