@@ -67,6 +67,8 @@ void nvdp__bert_release(struct nvdp__bert *bert);
 /* Normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
 void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed);
+void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t seed);
 
 /* Activations kept between forward and backward; for inference layers share buffers.  What products
  * read is of the device's product type; the residual stream, LayerNorm's input and statistics are

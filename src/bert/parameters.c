@@ -171,7 +171,13 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
         initialise_dense(dev, params, &layer->output, sd, seed);
         initialise_norm(dev, params, &layer->output_norm);
     }
-    if (bert->has_pooler) initialise_dense(dev, params, &bert->pooler, sd, seed);
+    nvdp__bert_initialise_pooler(bert, dev, params, seed);
+}
+
+void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                  struct nvdp__params *params, uint64_t seed) {
+    if (bert->has_pooler)
+        initialise_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
 }
 
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,

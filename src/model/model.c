@@ -92,6 +92,11 @@ void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed) {
     nvdp__model_initialise_classifier(model, seed);
 }
 
+void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed) {
+    nvdp__bert_initialise_pooler(&model->bert, &model->dev, &model->params, seed);
+    nvdp__model_initialise_classifier(model, seed);
+}
+
 void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed) {
     nvdp__params_normal(&model->dev, &model->params, model->classifier.weight,
                         model->info.bert.initializer_range, seed);

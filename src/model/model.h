@@ -68,6 +68,8 @@ nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers);
 /* Random encoder and classifier; the bottleneck is initialised by
  * nvdp__model_initialise_bottleneck, after the encoder's weights are in place. */
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
+/* What a checkpoint may lack: the pooler, the classifier. */
+void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed);
 void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed);
 /* Where the mechanism wants them, from the encoder's outputs on the data set's first texts in
  * epoch-0 order; that needs a plan. */

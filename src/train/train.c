@@ -375,7 +375,7 @@ static nvdp_status run_epochs(struct nvdp__trainer *t) {
 
 /* Pretrained weights in, the rest initialised. */
 static nvdp_status start_weights(struct nvdp__trainer *t) {
-    nvdp__model_initialise(t->model, t->config.seed);
+    nvdp__model_initialise_head(t->model, t->config.seed);
     NVDP_RETURN_IF_FAILED(
         nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_head(t));
