@@ -51,7 +51,7 @@ struct nvdp__adamw_options {
 
 struct nvdp__train_options {
     const char *preset; /* where options come from that were not given; for the record */
-    const char *task; /* "sst2", ..., "tsv" */
+    const char *task;   /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
     const char *from_base; /* run of base or reg to start from; NULL: `model` */
     struct nvdp_task_options columns;
