@@ -64,25 +64,39 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
 
-/** The options of nvdp_encode(): model, jsonl, out, all-layers, max-length, batch.
+/** The options of nvdp_encode(): model, jsonl, out, all-layers, max-length, batch, pool, normalize.
  * @param ctx outlives the configuration.
  * @param out nvdp_config_free().
  * @return NVDP_ERR_MEMORY. */
 nvdp_status nvdp_encode_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** What nvdp_encode() wrote, and what it took from the model's folder where no option said it. */
+struct nvdp_encoding {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t texts;       /**< N */
+    size_t max_length;  /**< tokens a text was cut to where its line did not say */
+    char pooling[8];    /**< "none", "mean", "cls", "max" */
+    bool normalized;    /**< whether the pooled vectors have unit length */
+};
 
 /** Writes BERT's hidden states of texts, without noise: not private, for analysis.
  *
  * A line of "jsonl" is {"text", "pair", "max_length"} or {"input_ids", "token_type_ids"}; "out" is
  * an HDF5 file of kind encoding/1: `offset` [N+1], `hidden` [T, d] or with all-layers `hidden_0` to
  * `hidden_L`, `pooled` [N, d] where the model has a pooler, `logits` [N, outputs] where it has a
- * classifier.
+ * classifier, and `sentence_embedding` [N, d] with a "pool": mean, first or largest of the last
+ * states of a text's tokens, divided by its norm where "normalize" says so.  Both, and the length to
+ * which texts are cut, are by default what a folder of sentence-transformers says in modules.json,
+ * 1_Pooling/config.json and sentence_bert_config.json: the result is theirs (Reimers & Gurevych
+ * 2019).
  * @param ctx progress and the wish to stop pass through its callbacks.
  * @param config of nvdp_encode_config_create().
- * @param texts N, what was written; NULL: not wanted.
+ * @param out what was written; NULL: not wanted.
  * @return NVDP_ERR_ARGUMENT for options out of range and for models with a bottleneck;
- *     NVDP_ERR_INPUT, naming the line, for what is no such text; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
- *     NVDP_ERR_MEMORY. */
-nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config, size_t *texts);
+ *     NVDP_ERR_INPUT, naming the line, for what is no such text, and, naming file and key, for
+ *     modules and poolings other than these; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY. */
+nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
+                        struct nvdp_encoding *out);
 
 NVDP_END_DECLS
 #endif

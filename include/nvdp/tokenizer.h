@@ -91,7 +91,8 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 /**
  * Encodes a text, or a pair of texts, in place of what `tokens` held.  Where they are longer than
  * max_length, tokens are dropped from the longer text's end, one at a time, from the second on a
- * tie.  Several threads may encode at once into different `tokens`.  O(bytes).
+ * tie (Devlin et al.'s rule; the `tokenizers` library leaves the shorter of two long texts half the
+ * room, rounded down).  Several threads may encode at once into different `tokens`.  O(bytes).
  *
  * @param tokenizer a tokenizer.
  * @param text UTF-8; invalid sequences count as U+FFFD and are dropped.

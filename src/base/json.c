@@ -34,7 +34,8 @@ static json_t *parse(const char *bytes, size_t count, json_error_t *error) {
     return value != NULL ? with_integers(value) : NULL;
 }
 
-nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
+static nvdp_status read_value(struct nvdp_context *ctx, const char *path, bool array,
+                              json_t **out) {
     nvdp_status status = NVDP_OK;
     char *bytes = NULL;
     size_t count = 0;
@@ -47,14 +48,22 @@ nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t *
     if (value == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: line %d: expected JSON, found %s", path,
                             error.line, error.text));
-    if (!json_is_object(value))
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON object, found an array", path));
+    if (json_is_array(value) != array)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON %s, found an %s", path,
+                            array ? "array" : "object", array ? "object" : "array"));
     NVDP__HAND_OVER(out, value);
 cleanup:
     json_decref(value);
     free(bytes);
     return status;
+}
+
+nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
+    return read_value(ctx, path, false, out);
+}
+
+nvdp_status nvdp__json_read_array(struct nvdp_context *ctx, const char *path, json_t **out) {
+    return read_value(ctx, path, true, out);
 }
 
 nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *directory,

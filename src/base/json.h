@@ -7,6 +7,8 @@
 
 /* Reads one object; syntax errors name file and line. */
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out);
+/* The same for a file that is an array. */
+nvdp_status nvdp__json_read_array(struct nvdp_context *ctx, const char *path, json_t **out);
 /* DIRECTORY/name; *out stays NULL where there is no such file. */
 nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *directory,
                                      const char *name, json_t **out);

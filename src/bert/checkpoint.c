@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "bert/encoder.h"
+#include "bert/sentence.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -274,7 +275,7 @@ static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
 
 /* The path of a directory's weights; free(). */
 static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
-    char *found = nvdp__join(ctx, directory, WEIGHTS);
+    char *found = nvdp__model_path(ctx, directory, WEIGHTS);
     if (found == NULL) return NVDP_ERR_MEMORY;
     if (!nvdp__exists(found)) {
         free(found);

@@ -2,6 +2,7 @@
  * out. */
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
+#include "bert/sentence.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -225,7 +226,7 @@ cleanup:
 
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out) {
-    char *path = nvdp__join(ctx, directory, "config.json");
+    char *path = nvdp__model_path(ctx, directory, "config.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__bert_config_read_file(ctx, path, out);
     free(path);

@@ -1,15 +1,24 @@
 /* nvdp encode: plain hidden states, for analysis. */
 #include "common.h"
 
+#include <string.h>
+
 static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, NULL));
     CLI_TRY(cli_need(cli));
-    size_t texts = 0;
-    CLI_DO(cli, nvdp_encode(cli->ctx, cli->config, &texts));
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    CLI_DO(cli, nvdp_encode(cli->ctx, cli->config, &done));
     const char *out = nvdp_config_get(cli->config, "out");
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:s, s:I}", "out", out, "texts", (json_int_t)texts));
-    cli_row("texts", "%zu", texts);
+        return cli_print_json(cli, json_pack("{s:s, s:I, s:I, s:s, s:b}", "out", out, "texts",
+                                             (json_int_t)done.texts, "max_length",
+                                             (json_int_t)done.max_length, "pooling", done.pooling,
+                                             "normalized", done.normalized));
+    cli_row("texts", "%zu, of at most %zu tokens", done.texts, done.max_length);
+    if (strcmp(done.pooling, "none") != 0)
+        cli_row("sentence vectors", "%s%s%s", done.pooling,
+                done.normalized ? ", of unit length" : "",
+                cli_given(cli, "pool") ? "" : "  (modules.json)");
     cli_row("file", "%s", out);
     return CLI_SUCCESS;
 }
@@ -17,11 +26,13 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_encode = {
     .name = "encode",
     .summary = "write plain hidden states (not private, for analysis)",
-    .description = "Writes BERT's hidden states of texts to an HDF5 file. They are not private: "
-                   "for analysis and comparison, not for giving away.",
+    .description = "Writes BERT's hidden states of texts to an HDF5 file, and, for models of "
+                   "sentence-transformers, the texts' embeddings as these have them. They are not "
+                   "private: for analysis and comparison, not for giving away.",
     .examples = "Examples:\n"
                 "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5\n"
-                "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5 --all-layers\n",
+                "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5 --all-layers\n"
+                "  nvdp encode --model models/minilm --jsonl texts.jsonl --out sentences.h5\n",
     .create = nvdp_encode_config_create,
     .heading = "Options:",
     .takes_precision = true,

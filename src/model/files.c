@@ -3,11 +3,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
+#include "bert/sentence.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "text/task.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,7 +192,7 @@ static nvdp_status copy_file(struct nvdp_context *ctx, const char *from, const c
     nvdp_status status = NVDP_OK;
     char *bytes = NULL;
     size_t count = 0;
-    char *source = nvdp__join(ctx, from, name);
+    char *source = nvdp__model_path(ctx, from, name);
     char *target = nvdp__join(ctx, to, name);
     if (source == NULL || target == NULL) {
         status = NVDP_ERR_MEMORY;
@@ -206,14 +208,32 @@ cleanup:
     return status;
 }
 
+/* How many outputs there are, and what they mean, as transformers asks for it: without id2label it
+ * takes two. */
+static json_t *outputs_json(const struct nvdp__model_info *info) {
+    json_t *names = json_object(), *ids = json_object();
+    for (size_t i = 0; i < info->outputs; i++) {
+        char id[24], name[40];
+        snprintf(id, sizeof id, "%zu", i);
+        snprintf(name, sizeof name, "LABEL_%zu", i);
+        const char *label = info->task.labels != NULL ? info->task.labels[i] : name;
+        json_object_set_new(names, id, json_string(label));
+        json_object_set_new(ids, label, json_integer((json_int_t)i));
+    }
+    return json_pack("{s:o, s:o, s:s}", "id2label", names, "label2id", ids, "problem_type",
+                     info->task.regression ? "regression" : "single_label_classification");
+}
+
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
                              const char *vocabulary_from) {
     struct nvdp_context *ctx = model->ctx;
     NVDP_RETURN_IF_FAILED(nvdp__make_directory(ctx, directory));
     NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "vocab.txt"));
     NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "tokenizer_config.json"));
-    json_t *extra = json_object();
+    json_t *extra = json_object(), *outputs = outputs_json(&model->info);
     json_object_set_new(extra, "nvdp", nvdp__model_info_json(&model->info));
+    json_object_update(extra, outputs);
+    json_decref(outputs);
     nvdp_status status = nvdp__bert_config_write(ctx, directory, &model->info.bert,
                                                  "BertForSequenceClassification", extra);
     json_decref(extra);

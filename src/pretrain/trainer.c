@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
+#include "bert/sentence.h"
 #include "train/rundir.h"
 #include "train/state.h"
 
@@ -165,13 +166,16 @@ static nvdp_status read_vocabulary(struct pretrainer *t, const char *path) {
 /* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
 static nvdp_status copy_from(struct pretrainer *t, const char *directory) {
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
-    char *vocabulary = nvdp__join(t->ctx, directory, "vocab.txt");
-    if (vocabulary == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = read_vocabulary(t, vocabulary);
+    nvdp_status status = NVDP_OK;
+    char *vocabulary = nvdp__model_path(t->ctx, directory, "vocab.txt");
+    char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");
+    NVDP_TRY(NVDP__MADE(vocabulary, config));
+    NVDP_TRY(read_vocabulary(t, vocabulary));
+    if (nvdp__exists(config)) NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
+cleanup:
     free(vocabulary);
-    NVDP_RETURN_IF_FAILED(status);
-    return nvdp__json_read_optional(t->ctx, directory, "tokenizer_config.json",
-                                    &t->tokenizer_config);
+    free(config);
+    return status;
 }
 
 static nvdp_status make_config(struct pretrainer *t) {

@@ -1,4 +1,5 @@
-/* Plain hidden states of texts: BERT alone, nothing private, for analysis. */
+/* Plain hidden states of texts, and what sentence-transformers make of them: BERT alone, nothing
+ * private, for analysis. */
 #include "share/encode.h"
 
 #include "base/file.h"
@@ -7,6 +8,7 @@
 #include "base/schema.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
+#include "bert/sentence.h"
 #include "text/batch.h"
 #include <errno.h>
 #include <math.h>
@@ -29,13 +31,20 @@ enum {
 
 /* --- options --- */
 
+enum normalize { NORMALIZE_AUTO, NORMALIZE_NO, NORMALIZE_YES };
+static const char *const normalize_names[] = {
+    [NORMALIZE_AUTO] = "auto", [NORMALIZE_NO] = "no", [NORMALIZE_YES] = "yes", NULL};
+
 struct options {
     const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
     const char *input; /* JSON lines */
     const char *out;
     bool all_layers;
-    size_t max_length; /* of texts that do not say; 0: the model's most */
+    size_t
+        max_length; /* of texts that do not say; 0: what the model's folder says, else its most */
     size_t batch;
+    enum nvdp__pooling pooling;
+    enum normalize normalize;
 };
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
@@ -53,8 +62,18 @@ static const struct nvdp_option option_rows[] = {
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
      AT(all_layers)},
-    {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
+    {"max-length", NVDP_OPTION_INTEGER, "N",
+     "tokens a text is cut to where its line does not say; 0: as the model's folder says "
+     "(max_seq_length, model_max_length), else as many as it takes",
      "0", AT(max_length), .unit = "tokens"},
+    {"pool", NVDP_OPTION_CHOICE, "P",
+     "write one vector a text as well: mean of its tokens' last states, cls (the first one's), "
+     "max, "
+     "or none; auto: as modules.json of sentence-transformers says, else none",
+     "auto", AT(pooling), .choices = nvdp__pooling_names},
+    {"normalize", NVDP_OPTION_CHOICE, "N",
+     "give that vector unit length: yes or no; auto: as modules.json says", "auto", AT(normalize),
+     .choices = normalize_names},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
      .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
     {0},
@@ -291,6 +310,8 @@ struct encode {
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
     float *logits; /* [texts, outputs] */
+    struct nvdp__sentence sentence;
+    float *vector; /* [texts, d], where there is pooling */
     struct nvdp__encode_input input;
     struct nvdp__batch *batch;
     float *host; /* [tokens, d] */
@@ -350,8 +371,8 @@ cleanup:
 static nvdp_status load_model(struct encode *encode) {
     nvdp_status status = NVDP_OK;
     const char *directory = encode->options->model;
-    char *config = nvdp__join(encode->ctx, directory, "config.json");
-    char *weights = nvdp__join(encode->ctx, directory, "model.safetensors");
+    char *config = nvdp__model_path(encode->ctx, directory, "config.json");
+    char *weights = nvdp__model_path(encode->ctx, directory, "model.safetensors");
     if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
@@ -371,6 +392,29 @@ cleanup:
     return status;
 }
 
+/* Options that are given, else what the folder says. */
+static nvdp_status choose(struct encode *encode, size_t *max_length) {
+    const struct options *options = encode->options;
+    struct nvdp__sentence *sentence = &encode->sentence;
+    bool pool = options->pooling == NVDP__POOLING_AUTO;
+    bool norm = options->pooling != NVDP__POOLING_NONE && options->normalize == NORMALIZE_AUTO;
+    NVDP_RETURN_IF_FAILED(nvdp__sentence_read(encode->ctx, options->model, pool || norm,
+                                              encode->config.hidden_size, sentence));
+    if (!pool) sentence->pooling = options->pooling;
+    if (!norm) sentence->normalize = options->normalize == NORMALIZE_YES;
+    if (sentence->normalize && sentence->pooling == NVDP__POOLING_NONE)
+        return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
+                          "normalize: expected a pooling (pool mean, cls or max), found none");
+    size_t most = encode->config.max_position_embeddings;
+    *max_length = options->max_length;
+    if (*max_length == 0) *max_length = sentence->max_length;
+    if (*max_length == 0 || (options->max_length == 0 && *max_length > most)) *max_length = most;
+    if (*max_length < SHORTEST || *max_length > most)
+        return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
+                          "max_length: expected %d to %zu, found %zu", SHORTEST, most, *max_length);
+    return NVDP_OK;
+}
+
 /* --- memory --- */
 
 static void plan(struct encode *encode, size_t tokens, size_t texts) {
@@ -378,6 +422,8 @@ static void plan(struct encode *encode, size_t tokens, size_t texts) {
                     &encode->arena, &encode->cache);
     if (encode->has_classifier)
         encode->logits = nvdp__arena_take(&encode->arena, texts * encode->outputs);
+    if (encode->sentence.pooling != NVDP__POOLING_NONE)
+        encode->vector = nvdp__arena_take(&encode->arena, texts * encode->config.hidden_size);
 }
 
 static nvdp_status allocate(struct encode *encode) {
@@ -441,7 +487,11 @@ static nvdp_status create_file(struct encode *encode) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "pooled", NVDP__H5_F32, 2, pooled));
     if (encode->has_classifier)
         NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "logits", NVDP__H5_F32, 2, logits));
-    return NVDP_OK;
+    if (encode->sentence.pooling == NVDP__POOLING_NONE) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_set_string(file, "pooling", nvdp__pooling_names[encode->sentence.pooling]));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "normalized", encode->sentence.normalize));
+    return nvdp__h5_dataset(file, "sentence_embedding", NVDP__H5_F32, 2, pooled);
 }
 
 static nvdp_status write_rows(struct encode *encode, const char *name, size_t first, size_t rows,
@@ -465,10 +515,27 @@ static nvdp_status write_batch(struct encode *encode, size_t first) {
     if (encode->has_classifier)
         NVDP_RETURN_IF_FAILED(
             write_rows(encode, "logits", first, batch->texts, encode->outputs, encode->logits));
+    if (encode->sentence.pooling != NVDP__POOLING_NONE)
+        NVDP_RETURN_IF_FAILED(
+            write_rows(encode, "sentence_embedding", first, batch->texts, wide, encode->vector));
     return NVDP_OK;
 }
 
 /* --- the pass --- */
+
+static void pool(struct encode *encode) {
+    const struct nvdp__device *dev = &encode->dev;
+    const struct nvdp__batch *batch = encode->batch;
+    size_t wide = encode->config.hidden_size;
+    const float *last = encode->cache.hidden[encode->config.num_hidden_layers];
+    if (encode->sentence.pooling == NVDP__POOLING_CLS)
+        nvdp__rows_gather(dev, batch->texts, wide, batch->offset, last, encode->vector);
+    else if (encode->sentence.pooling == NVDP__POOLING_MAX)
+        nvdp__pool_max_forward(dev, batch->texts, wide, batch->offset, last, encode->vector);
+    else
+        nvdp__pool_forward(dev, batch->texts, wide, batch->offset, NULL, last, encode->vector);
+    if (encode->sentence.normalize) nvdp__rows_normalize(dev, batch->texts, wide, encode->vector);
+}
 
 static nvdp_status forward(struct encode *encode) {
     const struct nvdp__pass pass = {.training = false};
@@ -487,6 +554,7 @@ static nvdp_status forward(struct encode *encode) {
             nvdp__f32(texts, encode->config.hidden_size, encode->cache.pooler.pooled),
             nvdp__f32(texts, encode->outputs, encode->logits));
     }
+    if (encode->sentence.pooling != NVDP__POOLING_NONE) pool(encode);
     return nvdp__device_status(&encode->dev);
 }
 
@@ -510,25 +578,30 @@ static nvdp_status encode_all(struct encode *encode) {
 
 /* --- all of it --- */
 
-nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config, size_t *texts) {
+nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
+                        struct nvdp_encoding *out) {
     nvdp_status status = NVDP_OK;
     struct options options;
+    if (out != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &schema, &options));
     struct encode encode = {.ctx = ctx, .options = &options};
+    struct nvdp__encode_limits limits = {&encode.config, 0, options.model};
     nvdp__params_init(&encode.params, ctx);
     NVDP_TRY(load_model(&encode));
-    size_t most = encode.config.max_position_embeddings;
-    struct nvdp__encode_limits limits = {&encode.config, options.max_length, options.model};
-    if (limits.max_length == 0) limits.max_length = most;
-    if (limits.max_length < SHORTEST || limits.max_length > most)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %d to %zu, found %zu",
-                            SHORTEST, most, limits.max_length));
+    NVDP_TRY(choose(&encode, &limits.max_length));
     NVDP_TRY(nvdp__encode_input_read(ctx, options.input, &limits, &encode.input));
     NVDP_TRY(allocate(&encode));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));
     NVDP_TRY(nvdp__h5_commit(encode.file));
-    if (texts != NULL) *texts = encode.input.data.count;
+    if (out != NULL) {
+        struct nvdp_encoding result = {.texts = encode.input.data.count,
+                                       .max_length = limits.max_length,
+                                       .normalized = encode.sentence.normalize};
+        snprintf(result.pooling, sizeof result.pooling, "%s",
+                 nvdp__pooling_names[encode.sentence.pooling]);
+        NVDP__GIVE(out, &result);
+    }
 cleanup:
     nvdp__h5_free(encode.file);
     free(encode.host);

@@ -154,6 +154,11 @@ void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
 /* y[b] = sum_r weight[r] x[r] over rows offset[b]..offset[b+1] (weight NULL: the mean). */
 void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                         const int32_t *offset, const float *weight, const float *x, float *y);
+/* y[b, j] = max_r x[r, j] over the same rows; 0 where there are none. */
+void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
+                            const int32_t *offset, const float *x, float *y);
+/* x[r] /= max(|x[r]|, 1e-12): to unit length, zeros stay. */
+void nvdp__rows_normalize(const struct nvdp__device *dev, size_t rows, size_t dim, float *x);
 /* dx set; dweight (NULL: skip) set. */
 void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t dim,
                          const int32_t *offset, const float *weight, const float *x,

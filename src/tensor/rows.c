@@ -1,6 +1,9 @@
 /* Embeddings, rows taken and given back, pooling. */
 #include "tensor/ops.h"
 #include "tensor/vector.h"
+#include <math.h>
+
+static const double TINY = 1e-12; /* a norm below it counts as this */
 
 NVDP__CLONES
 static void embed_row(size_t dim, const float *restrict word, const float *restrict position,
@@ -114,6 +117,38 @@ NVDP__CLONES
 static void scaled_copy_row(size_t dim, float a, const float *restrict x, float *restrict y) {
     for (size_t i = 0; i < dim; i++)
         y[i] = a * x[i];
+}
+
+NVDP__CLONES
+static void max_rows(size_t rows, size_t dim, const float *restrict x, float *restrict y) {
+    for (size_t i = 0; i < dim; i++)
+        y[i] = rows > 0 ? x[i] : 0;
+    for (size_t r = 1; r < rows; r++) {
+        for (size_t i = 0; i < dim; i++)
+            y[i] = x[r * dim + i] > y[i] ? x[r * dim + i] : y[i];
+    }
+}
+
+void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
+                            const int32_t *offset, const float *x, float *y) {
+    if (groups == 0) return;
+    int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t g = 0; g < groups; g++) {
+        size_t first = (size_t)offset[g];
+        max_rows((size_t)offset[g + 1] - first, dim, x + first * dim, y + g * dim);
+    }
+}
+
+void nvdp__rows_normalize(const struct nvdp__device *dev, size_t rows, size_t dim, float *x) {
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        double norm = sqrt(dot_row(dim, x + r * dim, x + r * dim));
+        float scale = (float)(1 / (norm > TINY ? norm : TINY));
+        for (size_t i = 0; i < dim; i++)
+            x[r * dim + i] *= scale;
+    }
 }
 
 void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t dim,

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "bert/sentence.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,8 +77,8 @@ nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
     json_t *config = NULL;
     char *bytes = NULL;
     size_t count = 0;
-    char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
-    char *path = nvdp__join(ctx, directory, "tokenizer_config.json");
+    char *vocabulary = nvdp__model_path(ctx, directory, "vocab.txt");
+    char *path = nvdp__model_path(ctx, directory, "tokenizer_config.json");
     if (vocabulary == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (nvdp__exists(path)) {
         NVDP_TRY(nvdp__json_read(ctx, path, &config));

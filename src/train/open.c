@@ -1,6 +1,7 @@
 /* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
 #include "base/file.h"
 #include "bert/checkpoint.h"
+#include "bert/sentence.h"
 #include "model/model.h"
 #include "text/task.h"
 #include "train/run.h"
@@ -280,7 +281,7 @@ nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *t) {
 
 static nvdp_status check_readable(struct nvdp_context *ctx, const char *directory,
                                   const char *name) {
-    char *path = nvdp__join(ctx, directory, name);
+    char *path = nvdp__model_path(ctx, directory, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = NVDP_OK;
     if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);

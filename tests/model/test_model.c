@@ -230,6 +230,26 @@ static void refuses_edit(struct nvdp_context *ctx, const char *directory, const 
     free(edited);
 }
 
+/* Where these are missing, transformers takes two outputs. */
+Test(model, outputs_are_told_to_transformers) {
+    struct nvdp_context *ctx = support_context();
+    char directory[512], path[600];
+    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
+    snprintf(path, sizeof path, "%s/config.json", directory);
+    nvdp_model_free(saved_and_loaded(ctx, NVDP_METHOD_BASE, directory));
+    json_error_t error;
+    json_t *config = json_load_file(path, 0, &error);
+    const json_t *names = json_object_get(config, "id2label");
+    const json_t *ids = json_object_get(config, "label2id");
+    cr_assert_eq(json_object_size(names), 3);
+    cr_assert_str_eq(json_string_value(json_object_get(names, "2")), "maybe");
+    cr_assert_eq(json_integer_value(json_object_get(ids, "yes")), 1);
+    cr_assert_str_eq(json_string_value(json_object_get(config, "problem_type")),
+                     "single_label_classification");
+    json_decref(config);
+    nvdp_context_free(ctx);
+}
+
 Test(model, damaged_configurations_are_refused_by_key) {
     struct nvdp_context *ctx = support_context();
     char directory[512];

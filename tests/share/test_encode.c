@@ -91,9 +91,10 @@ static void encode_golden(bool all_layers, const char *batch) {
     support_set(ctx, config, "out", support_scratch_path("golden.h5"));
     support_set(ctx, config, "all-layers", all_layers ? "true" : "false");
     support_set(ctx, config, "batch", batch);
-    size_t texts = 0;
-    cr_assert_eq(nvdp_encode(ctx, config, &texts), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(texts, TEXTS);
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    cr_assert_eq(nvdp_encode(ctx, config, &done), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(done.texts, TEXTS);
+    cr_assert_str_eq(done.pooling, "none");
 
     struct nvdp__h5 *file = NULL;
     cr_assert_eq(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file), NVDP_OK);
@@ -135,6 +136,173 @@ Test(encode, gives_every_layer) {
 Test(encode, does_not_depend_on_the_batch) {
     encode_golden(false, "2");
     encode_golden(true, "1");
+}
+
+/* --- sentence vectors --- */
+
+/* A folder of sentence-transformers around the golden model: modules.json, 1_Pooling/config.json. */
+static const char *sentence_folder(const char *modules, const char *pooling) {
+    static int count;
+    char name[32], path[4096], command[8192];
+    snprintf(name, sizeof name, "sentence-%d", count++);
+    const char *folder = support_scratch_path(name);
+    snprintf(command, sizeof command, "mkdir -p %s/1_Pooling && cp -rL %s %s/0_Transformer", folder,
+             support_golden("bert"), folder);
+    cr_assert_eq(system(command), 0);
+    snprintf(path, sizeof path, "%s/modules.json", folder);
+    support_write_text(path, modules);
+    snprintf(path, sizeof path, "%s/1_Pooling/config.json", folder);
+    support_write_text(path, pooling);
+    return folder;
+}
+
+#define MODULE(kind, path) "{\"type\": \"some.version." kind "\", \"path\": \"" path "\"}"
+#define BOTH MODULE("Transformer", "0_Transformer") ", " MODULE("Pooling", "1_Pooling")
+
+/* sentence_embedding against what the golden states make of it. */
+static void check_sentences(const char *model, const char *pool, const char *normalize,
+                            const char *want_pool, bool normalized) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_safetensors *want = NULL;
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want),
+                 NVDP_OK);
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", golden_input(want));
+    support_set(ctx, config, "out", support_scratch_path("sentences.h5"));
+    support_set(ctx, config, "batch", "2");
+    support_set(ctx, config, "pool", pool);
+    support_set(ctx, config, "normalize", normalize);
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    cr_assert_eq(nvdp_encode(ctx, config, &done), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_str_eq(done.pooling, want_pool);
+    cr_assert_eq(done.normalized, normalized);
+    char last[16];
+    snprintf(last, sizeof last, "hidden.%d", LAYERS);
+    double *states = golden(want, last);
+    double vector[TEXTS * WIDTH];
+    for (size_t i = 0; i < TEXTS; i++) {
+        double squares = 0;
+        for (size_t k = 0; k < WIDTH; k++) {
+            double sum = 0, most = -INFINITY;
+            for (size_t j = 0; j < golden_length[i]; j++) {
+                double value = states[(i * PADDED + j) * WIDTH + k];
+                sum += value;
+                most = fmax(most, value);
+            }
+            vector[i * WIDTH + k] = strcmp(want_pool, "mean") == 0 ? sum / (double)golden_length[i]
+                                    : strcmp(want_pool, "max") == 0
+                                        ? most
+                                        : states[i * PADDED * WIDTH + k];
+            squares += vector[i * WIDTH + k] * vector[i * WIDTH + k];
+        }
+        for (size_t k = 0; normalized && k < WIDTH; k++)
+            vector[i * WIDTH + k] /= sqrt(squares);
+    }
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file), NVDP_OK);
+    check_rows(file, "sentence_embedding", WIDTH, vector);
+    free(states);
+    nvdp__h5_free(file);
+    nvdp_safetensors_close(want);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+Test(encode, sentence_vectors_are_what_the_options_say) {
+    const char *model = support_golden("bert");
+    check_sentences(model, "mean", "auto", "mean", false);
+    check_sentences(model, "mean", "yes", "mean", true);
+    check_sentences(model, "cls", "no", "cls", false);
+    check_sentences(model, "max", "yes", "max", true);
+}
+
+Test(encode, sentence_vectors_are_what_the_folder_says) {
+    static const char mean[] = "{\"pooling_mode_cls_token\": false, \"pooling_mode_mean_tokens\": "
+                               "true, \"word_embedding_dimension\": 24}";
+    check_sentences(sentence_folder("[" BOTH "]", mean), "auto", "auto", "mean", false);
+    check_sentences(sentence_folder("[" BOTH ", " MODULE("Normalize", "2_Normalize") "]", mean),
+                    "auto", "auto", "mean", true);
+    const char *max = sentence_folder("[" BOTH ", " MODULE("Normalize", "2_Normalize") "]",
+                                      "{\"pooling_mode\": \"max\", \"embedding_dimension\": 24}");
+    check_sentences(max, "auto", "auto", "max", true);
+    check_sentences(max, "cls", "auto", "cls", true);
+    check_sentences(max, "auto", "no", "max", false);
+}
+
+Test(encode, names_what_a_folder_asks_for_in_vain) {
+    static const struct {
+        const char *modules, *pooling, *message;
+    } cases[] = {
+        {"[" BOTH "]", "{\"pooling_mode\": \"lasttoken\"}",
+         "1_Pooling/config.json: 'pooling_mode': expected mean, cls or max, found lasttoken"},
+        {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", \"max\"]}", "found several"},
+        {"[" BOTH "]", "{\"pooling_mode_weightedmean_tokens\": true}",
+         "found also 'pooling_mode_weightedmean_tokens'"},
+        {"[" BOTH "]", "{\"pooling_mode_cls_token\": true, \"pooling_mode_max_tokens\": true}",
+         "found also 'pooling_mode_max_tokens'"},
+        {"[" BOTH "]", "{\"word_embedding_dimension\": 25}", "expected an integer from 24 to 24"},
+        {"[" BOTH "]", "[]", "1_Pooling/config.json: expected a JSON object"},
+        {"[" BOTH ", " MODULE("Dense", "2_Dense") "]", "{}",
+         "modules.json: module 2: expected Normalize, found 'Dense'"},
+        {"[" BOTH ", " MODULE("Normalize", "") ", " MODULE("Dense", "") "]", "{}",
+         "modules.json: module 3: expected no other, found 'Dense'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_context *ctx = support_context();
+        struct nvdp_config *config = NULL;
+        cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+        support_set(ctx, config, "model", sentence_folder(cases[i].modules, cases[i].pooling));
+        support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+        support_set(ctx, config, "out", support_scratch_path("refused.h5"));
+        support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+        cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, "%s", cases[i].message);
+        support_contains(nvdp_context_error(ctx), cases[i].message);
+        support_set(ctx, config, "pool", "none"); /* the states alone need none of it */
+        cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        support_set(ctx, config, "normalize", "yes");
+        cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+        nvdp_config_free(config);
+        nvdp_context_free(ctx);
+    }
+}
+
+/* Texts are cut where the folder says; an option wins. */
+Test(encode, length_is_what_the_folder_says) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    const char *folder = sentence_folder("[" BOTH "]", "{}");
+    char path[4096];
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("length.h5"));
+    support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+    static const struct {
+        const char *file, *content;
+        size_t length;
+    } cases[] = {
+        {NULL, NULL, 40}, /* max_position_embeddings */
+        {"tokenizer_config.json", "{\"model_max_length\": 1000000000000000019884624838656}", 40},
+        {"tokenizer_config.json", "{\"model_max_length\": 17}", 17},
+        {"sentence_bert_config.json", "{\"max_seq_length\": null}", 17},
+        {"sentence_bert_config.json", "{\"max_seq_length\": 512}", 40},
+        {"sentence_bert_config.json", "{\"max_seq_length\": 11}", 11},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(path, sizeof path, "%s/0_Transformer/%s", folder,
+                 cases[i].file != NULL ? cases[i].file : "unused");
+        if (cases[i].file != NULL) support_write_text(path, cases[i].content);
+        cr_assert_eq(nvdp_encode(ctx, config, &done), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(done.max_length, cases[i].length, "case %zu: %zu", i, done.max_length);
+    }
+    support_set(ctx, config, "max-length", "30");
+    cr_assert_eq(nvdp_encode(ctx, config, &done), NVDP_OK);
+    cr_assert_eq(done.max_length, 30);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
 }
 
 /* --- inputs --- */

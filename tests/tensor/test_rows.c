@@ -150,3 +150,36 @@ Test(pool, matches_double) {
         }
     check_pool(0, many, 3, true);
 }
+
+Test(pool, max_and_unit_length_match_double) {
+    const int32_t offset[] = {0, 3, 3, 4, 21};
+    enum { GROUPS = 4, ROWS = 21 };
+    for (size_t j = 0; j < SIZES; j++) {
+        size_t dim = test_sizes[j];
+        float *x = test_floats(ROWS * dim, 1);
+        for (size_t d = 0; d < DEVICES; d++) {
+            float *y = test_floats(GROUPS * dim, 1);
+            double *want = test_zeros64(GROUPS * dim);
+            nvdp__pool_max_forward(&test_devices[d], GROUPS, dim, offset, x, y);
+            for (size_t g = 0; g < GROUPS; g++) {
+                for (int32_t r = offset[g]; r < offset[g + 1]; r++) {
+                    for (size_t i = 0; i < dim; i++) {
+                        double value = (double)x[(size_t)r * dim + i];
+                        if (r == offset[g] || value > want[g * dim + i]) want[g * dim + i] = value;
+                    }
+                }
+            }
+            test_close("max", GROUPS * dim, y, want, 0);
+            nvdp__rows_normalize(&test_devices[d], GROUPS, dim, y);
+            for (size_t g = 0; g < GROUPS; g++) {
+                double squares = 0;
+                for (size_t i = 0; i < dim; i++)
+                    squares += want[g * dim + i] * want[g * dim + i];
+                for (size_t i = 0; i < dim; i++)
+                    want[g * dim + i] /= squares > 0 ? sqrt(squares) : 1;
+            }
+            test_close("unit length", GROUPS * dim, y, want, FLOAT_TOLERANCE);
+        }
+        test_free();
+    }
+}

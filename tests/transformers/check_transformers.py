@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""The program beside `transformers`, `tokenizers` and `sentence-transformers` themselves, on GLUE's texts.
+
+    check_transformers.py hidden|sentences|tokens|saved PROGRAM MODEL GLUE SCRATCH [ROWS]
+
+hidden: states of every layer, and the pooled one, of 200 pairs.  sentences: embeddings of 200 texts under several
+folders of sentence-transformers.  tokens: ids of ROWS texts and pairs of every file (0: of all).  saved: what
+`nvdp train` wrote, its logits and its score.  Prints the largest differences as one JSON object.  Exits with 1 where they
+are too large, with 77 where a package is missing."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+os.environ.update(OMP_WAIT_POLICY="passive", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error",
+                  TOKENIZERS_PARALLELISM="false")
+try:
+    import h5py
+    import numpy as np
+    import torch
+    import transformers
+    if sys.argv[1] == "sentences":
+        import sentence_transformers
+except ImportError as missing:
+    print(f"skipped: {missing}", file=sys.stderr)
+    sys.exit(77)
+
+torch.set_num_threads(1)  # texts come one by one
+WHAT, PROGRAM, MODEL, GLUE, SCRATCH = sys.argv[1:6]
+ROWS = int(sys.argv[6]) if len(sys.argv) > 6 else 0
+# float32 on both sides, in another order of summation; states are of the size of 1.
+STATES = 1e-5
+LENGTH = 128
+COLUMNS = {"CoLA": ("sentence",), "SST-2": ("sentence",), "MRPC": ("#1 String", "#2 String"),
+           "QNLI": ("question", "sentence"), "QQP": ("question1", "question2"), "RTE": ("sentence1", "sentence2"),
+           "STS-B": ("sentence1", "sentence2"), "WNLI": ("sentence1", "sentence2")}
+PAIRS = ("MRPC", "QNLI", "QQP", "RTE", "STS-B")
+
+
+def path(name):
+    return os.path.join(SCRATCH, name)
+
+
+def texts_of(task, file):
+    """A file's texts, as tuples of one or two; rows that lack a column are left out."""
+    with open(f"{GLUE}/{task}/{file}", encoding="utf-8-sig", newline="\n") as lines:
+        rows = [line.rstrip("\r\n").split("\t") for line in lines]
+    if task == "CoLA" and file != "test.tsv":
+        return [(row[3],) for row in rows if len(row) == 4]
+    columns = [rows[0].index(name) for name in COLUMNS[task]]
+    return [tuple(row[i] for i in columns) for row in rows[1:] if len(row) > max(columns)]
+
+
+def difference_of(theirs, ours):
+    """The largest, in parts of the number where that is over 1."""
+    return (np.abs(theirs - ours) / np.maximum(1, np.abs(theirs))).max().item()
+
+
+def spread(items, count):
+    return items if count == 0 or len(items) <= count else [items[i * len(items) // count] for i in range(count)]
+
+
+def write_lines(name, texts):
+    with open(path(name), "w") as out:
+        for text in texts:
+            line = {"text": text[0], **({"pair": text[1]} if len(text) > 1 else {})}
+            out.write(json.dumps(line) + "\n")
+    return path(name)
+
+
+def nvdp(*words, **files):
+    done = subprocess.run([PROGRAM, *words, "--quiet"], capture_output=True, text=True, **files)
+    if done.returncode != 0:
+        sys.exit(f"nvdp {' '.join(words)}: {done.stderr}")
+    return done.stdout
+
+
+def finish(passed, **found):
+    print(json.dumps({**found, "transformers": transformers.__version__}))
+    sys.exit(0 if passed else 1)
+
+
+def some_pairs():
+    return [pair for task in PAIRS for pair in spread(texts_of(task, "dev.tsv"), 40)]
+
+
+def hidden():
+    pairs = some_pairs()
+    out = path("hidden.h5")
+    nvdp("encode", "--model", MODEL, "--jsonl", write_lines("pairs.jsonl", pairs), "--out", out, "--all-layers",
+         "--max-length", str(LENGTH), "--pool", "none")
+    model = transformers.AutoModel.from_pretrained(MODEL).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
+    worst, pooled = [0.0] * (model.config.num_hidden_layers + 1), 0.0
+    with h5py.File(out) as file, torch.no_grad():
+        ours = [file[f"hidden_{layer}"][:] for layer in range(len(worst))]
+        for i, (text, pair) in enumerate(pairs):
+            begin, end = file["offset"][i:i + 2]
+            theirs = model(**tokenizer(text, pair, truncation=True, max_length=LENGTH, return_tensors="pt"),
+                           output_hidden_states=True)
+            for layer, states in enumerate(theirs.hidden_states):
+                worst[layer] = max(worst[layer], difference_of(states[0].numpy(), ours[layer][begin:end]))
+            pooled = max(pooled, difference_of(theirs.pooler_output[0].numpy(), file["pooled"][i]))
+    finish(max(worst) <= STATES and pooled <= STATES, pairs=len(pairs), layers=worst, pooled=pooled)
+
+
+def variant(name, modules, pooling):
+    """MODEL as another folder of sentence-transformers; the weights are linked."""
+    folder = path(name)
+    inside = os.path.join(folder, modules[0]["path"])
+    os.makedirs(inside)
+    for file in ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json"):
+        os.symlink(os.path.abspath(f"{MODEL}/{file}"), os.path.join(inside, file))
+    os.makedirs(os.path.join(folder, "1_Pooling"))
+    modules = [{**module, "idx": i, "name": str(i)} for i, module in enumerate(modules)]
+    for file, content in (("modules.json", modules), ("1_Pooling/config.json", pooling)):
+        with open(os.path.join(folder, file), "w") as out:
+            json.dump(content, out)
+    return folder
+
+
+def sentences():
+    def module(kind, where):
+        return {"path": where, "type": f"sentence_transformers.models.{kind}"}
+
+    plain = [module("Transformer", "0_Transformer"), module("Pooling", "1_Pooling")]
+    width = {"word_embedding_dimension": 384}
+    folders = {"as it is": MODEL,
+               "mean": variant("mean", plain, {**width, "pooling_mode_mean_tokens": True}),
+               "cls": variant("cls", plain, {**width, "pooling_mode_cls_token": True}),
+               "max, normalized": variant("max", plain + [module("Normalize", "2_Normalize")],
+                                          {"embedding_dimension": 384, "pooling_mode": "max"})}
+    saved = path("saved-again")
+    sentence_transformers.SentenceTransformer(MODEL, device="cpu").save(saved)
+    if not os.path.exists(saved + "/vocab.txt"):  # tokenizer.json alone
+        shutil.copy(MODEL + "/vocab.txt", saved)
+    folders["as it is saved again"] = saved
+    texts = [text for pair in some_pairs()[::2] for text in pair]
+    texts[7] = " ".join(texts[7:60])  # longer than max_seq_length
+    lines = write_lines("texts.jsonl", [(text,) for text in texts])
+    worst = {}
+    for name, folder in folders.items():
+        found = json.loads(nvdp("encode", "--model", folder, "--jsonl", lines, "--out", path(name + ".h5"), "--json"))
+        model = sentence_transformers.SentenceTransformer(folder, device="cpu")
+        if found["max_length"] != model.max_seq_length:
+            sys.exit(f"{name}: {found}, max_seq_length {model.max_seq_length}")
+        with h5py.File(path(name + ".h5")) as file:
+            theirs = model.encode(texts, convert_to_numpy=True, show_progress_bar=False)
+            worst[name] = difference_of(theirs, file["sentence_embedding"][:])
+    finish(max(worst.values()) <= STATES, texts=len(texts), largest=worst,
+           sentence_transformers=sentence_transformers.__version__)
+
+
+def shorten(first, second, limit):
+    """The published rule: the longer side loses its last token, the second on a tie.  `tokenizers` leaves the shorter
+    side half of the room, rounded down: on two long sides and an odd limit one token moves."""
+    while len(first) + len(second) > limit:
+        (first if len(first) > len(second) else second).pop()
+    return first, second
+
+
+def tokens():
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    files, count, different, moved = 0, 0, [], 0
+    for task in COLUMNS:
+        for file in sorted(os.listdir(f"{GLUE}/{task}")):
+            if file not in ("train.tsv", "dev.tsv", "test.tsv"):
+                continue
+            texts = spread(texts_of(task, file), ROWS)
+            with open(write_lines("lines.jsonl", texts)) as lines:
+                printed = nvdp("tokenize", "--model", MODEL, "--jsonl", "--max-length", str(LENGTH), stdin=lines)
+            ours = [json.loads(line) for line in printed.splitlines()]
+            # `tokenizers` writes a capital sigma at a word's end as one in its middle; Unicode and the published code do not
+            texts = [tuple(side.lower() if "\u03a3" in side else side for side in text) for text in texts]
+            sides = [tokenizer([text[side] for text in texts], add_special_tokens=False)["input_ids"]
+                     for side in range(len(texts[0]))]
+            theirs = tokenizer(*zip(*texts), truncation=True, max_length=LENGTH) if len(sides) > 1 else tokenizer(
+                [text[0] for text in texts], truncation=True, max_length=LENGTH)
+            files += 1
+            count += len(texts)
+            for i, text in enumerate(texts):
+                want = {key: theirs[key][i] for key in ("input_ids", "token_type_ids")}
+                half = (LENGTH - 3) // 2
+                if len(sides) > 1 and min(len(sides[0][i]), len(sides[1][i])) > half:
+                    first, second = shorten(sides[0][i], sides[1][i], LENGTH - 3)
+                    published = {"input_ids": [cls, *first, sep, *second, sep],
+                                 "token_type_ids": [0] * (len(first) + 2) + [1] * (len(second) + 1)}
+                    moved += published != want
+                    want = published
+                if ours[i] != want:
+                    different.append(f"{task}/{file}: {text}")
+            if len(ours) != len(texts):
+                sys.exit(f"{task}/{file}: {len(texts)} texts, {len(ours)} lines")
+    finish(not different, files=files, texts=count, different=len(different), examples=different[:3],
+           tie_of_two_long_texts=moved)
+
+
+def small_task(task, counts):
+    """The first rows of a task's files: a folder for --data."""
+    folder = path(task + "-data")
+    os.mkdir(folder)
+    for file, count in counts.items():
+        with open(f"{GLUE}/{task}/{file}", encoding="utf-8") as lines, open(f"{folder}/{file}", "w") as out:
+            out.writelines(list(lines)[:1 + count])
+    return folder
+
+
+def saved():
+    found, largest = {}, 0.0
+    for task, metric in (("RTE", "accuracy"), ("STS-B", "pearson")):
+        run, data = path(task), small_task(task, {"train.tsv": 96, "dev.tsv": 96})
+        nvdp("train", "--task", task.replace("-", "").lower(), "--data", data, "--model", MODEL, "--method", "base", "--epochs",
+             "1", "--batch", "16", "--lr", "1e-4", "--max-length", str(LENGTH), "--out", run, "--no-cache")
+        with open(f"{data}/dev.tsv", encoding="utf-8") as lines:
+            rows = [line.rstrip("\r\n").split("\t") for line in lines]
+        at = [rows[0].index(name) for name in COLUMNS[task]]
+        texts, labels = [tuple(row[i] for i in at) for row in rows[1:]], [row[-1] for row in rows[1:]]
+        nvdp("encode", "--model", run + "/model", "--jsonl", write_lines("dev.jsonl", texts), "--out", path(task + ".h5"),
+             "--max-length", str(LENGTH))
+        model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(run + "/model",
+                                                                                         output_loading_info=True)
+        if any(loading.values()):
+            sys.exit(f"{run}/model: {loading}")
+        model.eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(run + "/model")
+        with h5py.File(path(task + ".h5")) as file, torch.no_grad():
+            theirs = np.concatenate([
+                model(**tokenizer(text, pair, truncation=True, max_length=LENGTH, return_tensors="pt")).logits.numpy()
+                for text, pair in texts])
+            difference = difference_of(theirs, file["logits"][:])
+        if metric == "accuracy":
+            score = np.mean([model.config.id2label[best] == label for best, label in zip(theirs.argmax(1), labels)])
+        else:
+            score = np.corrcoef(theirs[:, 0], [float(label) for label in labels])[0, 1]
+        ours = json.loads(nvdp("eval", run, "--json"))["metrics"][metric]["mean"]
+        found[task] = {"logits": difference, metric: float(score), "ours": ours}
+        largest = max(largest, difference, abs(score - ours))
+    finish(largest <= STATES, **found)
+
+
+{"hidden": hidden, "sentences": sentences, "tokens": tokens, "saved": saved}[WHAT]()
