@@ -1,8 +1,10 @@
 /**
  * @file
- * BERT's configuration, as in a Hugging Face directory's config.json, and new models of it.
+ * BERT's configuration, as in a Hugging Face directory's config.json, and new models of it; also of
+ * its kin DistilBERT and RoBERTa, which compute the same layers under other names.
  *
  * Devlin, Chang, Lee & Toutanova (2019), BERT: pre-training of deep bidirectional transformers.
+ * Sanh, Debut, Chaumond & Wolf (2019), DistilBERT.  Liu et al. (2019), RoBERTa.
  */
 #ifndef NVDP_BERT_H
 #define NVDP_BERT_H
@@ -18,21 +20,30 @@ enum nvdp_activation {
     NVDP_ACTIVATION_GELU_NEW /**< Its tanh form: "gelu_new". */
 };
 
-/** The members of config.json, under their own names. */
+/** config.json's "model_type": how tensors and members are named, and where the types differ. */
+enum nvdp_model_type {
+    NVDP_MODEL_BERT,       /**< "bert". */
+    NVDP_MODEL_DISTILBERT, /**< "distilbert": no token types; its head's inner layer ends in ReLU. */
+    NVDP_MODEL_ROBERTA     /**< "roberta": positions are counted from pad_token_id + 1. */
+};
+
+/** The members of config.json, under BERT's names. */
 struct nvdp_bert_config {
     size_t hidden_size;                  /**< D, numbers per token's state; 1 to 65536. */
     size_t num_hidden_layers;            /**< Layers; 1 to 1024. */
     size_t num_attention_heads;          /**< Heads per layer; a divisor of hidden_size. */
     size_t intermediate_size;            /**< Width of the inner layers; 1 to 1048576. */
     size_t vocab_size;                   /**< Pieces; 1 to 16777216. */
-    size_t max_position_embeddings;      /**< The longest text, in tokens; 1 to 1048576. */
-    size_t type_vocab_size;              /**< Segments; 1 to 1024. */
+    size_t max_position_embeddings;      /**< The longest text, in tokens; 1 to 1048576.  RoBERTa's
+                                              config.json has pad_token_id + 1 more. */
+    size_t type_vocab_size;              /**< Segments; 1 to 1024.  DistilBERT tells none apart. */
     double layer_norm_eps;               /**< Added to LayerNorm's variances; 1e-30 to 1. */
     enum nvdp_activation hidden_act;     /**< The inner layers' activation. */
     double hidden_dropout_prob;          /**< Probability, on states; 0 to 0.99. */
     double attention_probs_dropout_prob; /**< Probability, on attention's weights; 0 to 0.99. */
     double initializer_range;            /**< Standard deviation of initial weights; 0 to 10. */
     int64_t pad_token_id;                /**< The piece that padding is; 0 to vocab_size - 1. */
+    enum nvdp_model_type model_type;     /**< BERT's, or one of its kin. */
 };
 
 /**
@@ -64,21 +75,31 @@ nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
 
 /**
- * Reads DIR/config.json.  Members that it lacks take BERT-base's values, except hidden_size,
- * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size, which are required.
+ * A type's name.
+ *
+ * @param type one of enum nvdp_model_type.
+ * @return config.json's "model_type": "bert", "distilbert", "roberta".
+ */
+const char *nvdp_model_type_name(enum nvdp_model_type type);
+
+/**
+ * Reads DIR/config.json.  Members that it lacks take BERT-base's values (RoBERTa's pad_token_id: 1),
+ * except hidden_size, num_hidden_layers, num_attention_heads, intermediate_size and vocab_size, which
+ * are required.
  *
  * @param ctx where errors are recorded.
  * @param directory a Hugging Face directory.
  * @param out the configuration; untouched on error.
  * @return NVDP_ERR_IO where the file cannot be read; NVDP_ERR_INPUT where it is no JSON, a member is
- *         missing or out of its range, or it describes a variant that shares BERT's tensor names but
- *         computes something else; NVDP_ERR_MEMORY.
+ *         missing or out of its range, its model_type is another (the message lists those that are
+ *         read), or it describes a variant that shares BERT's tensor names but computes something
+ *         else; NVDP_ERR_MEMORY.
  */
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out);
 
 /**
- * How many numbers the encoder with its pooler has.
+ * How many numbers the encoder has, with its pooler or what the type has in its place.
  *
  * @param config a configuration that nvdp_bert_config_check accepts.
  * @return elements of all tensors.
@@ -91,7 +112,7 @@ size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config);
  * @param ctx where errors are recorded.
  * @param directory the directory, for the message.
  * @param config its configuration.
- * @param tokenizer_size pieces in its vocab.txt.
+ * @param tokenizer_size pieces of its tokenizer.
  * @return NVDP_ERR_INPUT where the two numbers differ; the message has both.
  */
 nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,

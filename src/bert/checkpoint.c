@@ -24,9 +24,19 @@ struct list {
     size_t groups, count, grouped;
 };
 
+/* A name without the encoder's prefix. */
+static const char *bare_name(const char *name) {
+    for (int type = NVDP_MODEL_BERT; type <= NVDP_MODEL_ROBERTA; type++) {
+        const char *prefix = nvdp__names((enum nvdp_model_type)type)->prefix;
+        size_t length = strlen(prefix);
+        if (strncmp(name, prefix, length) == 0 && name[length] == '.') return name + length + 1;
+    }
+    return name;
+}
+
 /* Length of what names of one part of the model begin with: nvib, cls, bert.pooler. */
 static size_t part_length(const char *name) {
-    size_t under = strncmp(name, "bert.", 5) == 0 ? 5 : 0;
+    size_t under = (size_t)(bare_name(name) - name);
     return under + strcspn(name + under, ".");
 }
 
@@ -103,10 +113,10 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
     return false;
 }
 
-/* The file's tensor for a declared name: as it is, without `bert.`, with the older names. */
+/* The file's tensor for a declared name: as it is, without the encoder's prefix, with the older
+ * names. */
 static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, const char *name) {
-    const char *bare = strncmp(name, "bert.", 5) == 0 ? name + 5 : name;
-    const char *const spelling[] = {name, bare};
+    const char *const spelling[] = {name, bare_name(name)};
     for (int i = 0; i < 2; i++) {
         const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, spelling[i]);
         char older[NAME_SIZE];
@@ -142,7 +152,7 @@ static bool is_floating(enum nvdp_dtype dtype) {
 /* What stands on the encoder: initialised where the checkpoint's is of another shape, such as the
  * classifier of another task. */
 static bool replaceable(const struct nvdp__param *param) {
-    return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && strncmp(param->name, "bert.", 5) != 0;
+    return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && bare_name(param->name) == param->name;
 }
 
 static nvdp_status match(struct loading *loading, size_t index) {

@@ -7,12 +7,13 @@
 #include <nvdp/bert.h>
 #include <nvdp/safetensors.h>
 
-/* Fills the declared parameters from DIR/model.safetensors.  The `bert.` prefix is optional in the
- * file, LayerNorm.gamma/beta are accepted, F64, F32, F16, BF16 read.  A declared tensor flagged
- * OPTIONAL that the file lacks keeps its initial value and is named in one notice, and so does one
- * above the encoder that the file has in another shape; another missing one, or a wrong shape, is
- * NVDP_ERR_INPUT naming the tensor, expected, found.  Tensors nobody declared are listed in a
- * notice (but not embeddings.position_ids, a buffer).  NaN or inf values are NVDP_ERR_INPUT too. */
+/* Fills the declared parameters from DIR/model.safetensors.  The encoder's prefix (`bert.`,
+ * `distilbert.`, `roberta.`) is optional in the file, LayerNorm.gamma/beta are accepted, F64, F32,
+ * F16, BF16 read.  A declared tensor flagged OPTIONAL that the file lacks keeps its initial value and
+ * is named in one notice, and so does one above the encoder that the file has in another shape;
+ * another missing one, or a wrong shape, is NVDP_ERR_INPUT naming the tensor, expected, found.
+ * Tensors nobody declared are listed in a notice (but not embeddings.position_ids, a buffer).  NaN or
+ * inf values are NVDP_ERR_INPUT too. */
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
                                   struct nvdp__params *params);
 /* The same for one named file. */

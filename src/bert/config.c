@@ -1,5 +1,5 @@
-/* BERT's configuration: the members of config.json and their ranges, sizes by name, the file in and
- * out. */
+/* BERT's configuration, and its kin's: the members of config.json and their ranges, sizes by name,
+ * the file in and out. */
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
 #include "bert/sentence.h"
@@ -14,33 +14,41 @@
 
 static const struct size_field {
     const char *name;
-    size_t at; /* offset of the size_t in struct nvdp_bert_config */
+    const char *distilbert; /* its name there; NULL: there is none */
+    size_t at;              /* offset of the size_t in struct nvdp_bert_config */
     bool required;
     int64_t max; /* at least 1; small enough that no product of sizes overflows */
 } sizes[] = {
-#define SIZE(name, required, max)                                                                  \
-    { #name, offsetof(struct nvdp_bert_config, name), required, max }
-    SIZE(hidden_size, true, 1 << 16),         SIZE(num_hidden_layers, true, 1 << 10),
-    SIZE(num_attention_heads, true, 1 << 16), SIZE(intermediate_size, true, 1 << 20),
-    SIZE(vocab_size, true, 1 << 24),          SIZE(max_position_embeddings, false, 1 << 20),
-    SIZE(type_vocab_size, false, 1 << 10),
+#define SIZE(name, distilbert, required, max)                                                      \
+    { #name, distilbert, offsetof(struct nvdp_bert_config, name), required, max }
+    SIZE(hidden_size, "dim", true, 1 << 16),
+    SIZE(num_hidden_layers, "n_layers", true, 1 << 10),
+    SIZE(num_attention_heads, "n_heads", true, 1 << 16),
+    SIZE(intermediate_size, "hidden_dim", true, 1 << 20),
+    SIZE(vocab_size, "vocab_size", true, 1 << 24),
+    SIZE(max_position_embeddings, "max_position_embeddings", false, 1 << 20),
+    SIZE(type_vocab_size, NULL, false, 1 << 10),
 #undef SIZE
 };
 
 static const struct real_field {
     const char *name;
-    size_t at; /* offset of the double */
+    const char *distilbert; /* as above */
+    size_t at;              /* offset of the double */
     double min, max;
 } reals[] = {
-#define REAL(name, min, max)                                                                       \
-    { #name, offsetof(struct nvdp_bert_config, name), min, max }
-    REAL(layer_norm_eps, 1e-30, 1),
-    REAL(hidden_dropout_prob, 0, 0.99),
-    REAL(attention_probs_dropout_prob, 0, 0.99),
-    REAL(initializer_range, 0, 10),
+#define REAL(name, distilbert, min, max)                                                           \
+    { #name, distilbert, offsetof(struct nvdp_bert_config, name), min, max }
+    REAL(layer_norm_eps, NULL, 1e-30, 1),
+    REAL(hidden_dropout_prob, "dropout", 0, 0.99),
+    REAL(attention_probs_dropout_prob, "attention_dropout", 0, 0.99),
+    REAL(initializer_range, "initializer_range", 0, 10),
 #undef REAL
 };
 enum { SIZES = sizeof sizes / sizeof sizes[0], REALS = sizeof reals / sizeof reals[0] };
+
+/* A member's name in a type's config.json. */
+#define NAME_IN(field, type) ((type) == NVDP_MODEL_DISTILBERT ? (field)->distilbert : (field)->name)
 
 static size_t size_of(const struct nvdp_bert_config *config, int field) {
     return *(const size_t *)(const void *)((const char *)config + sizes[field].at);
@@ -123,6 +131,10 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "'hidden_act': expected gelu or gelu_new, found number %d",
                           (int)config->hidden_act);
+    if ((int)config->model_type < 0 || config->model_type > NVDP_MODEL_ROBERTA)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "'model_type': expected bert, distilbert or roberta, found number %d",
+                          (int)config->model_type);
     if (config->pad_token_id < 0 || config->pad_token_id >= (int64_t)config->vocab_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'pad_token_id': expected 0 to %zu, found %lld",
                           config->vocab_size - 1, (long long)config->pad_token_id);
@@ -132,7 +144,9 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
     size_t d = config->hidden_size;
     size_t wide = config->intermediate_size;
-    size_t rows = config->vocab_size + config->max_position_embeddings + config->type_vocab_size;
+    size_t rows = config->vocab_size + nvdp__first_position(config) +
+                  config->max_position_embeddings +
+                  (config->model_type != NVDP_MODEL_DISTILBERT ? config->type_vocab_size : 0);
     size_t norm = 2 * d;
     size_t square = d * d + d;
     size_t layer = 4 * square + (wide * d + wide) + (d * wide + d) + 2 * norm;
@@ -140,6 +154,10 @@ size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
 }
 
 /* ---- config.json ---- */
+
+const char *nvdp_model_type_name(enum nvdp_model_type type) {
+    return nvdp__names(type)->type;
+}
 
 static const char *const activation_name[] = {
     [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
@@ -162,49 +180,80 @@ static nvdp_status expect_false(struct nvdp_context *ctx, const char *path, cons
     return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected false, found true", path, key);
 }
 
+static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const json_t *json,
+                             struct nvdp_bert_config *config) {
+    const char *found;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "model_type", "bert", &found));
+    for (int type = NVDP_MODEL_BERT; type <= NVDP_MODEL_ROBERTA; type++) {
+        if (strcmp(found, nvdp__names((enum nvdp_model_type)type)->type) != 0) continue;
+        config->model_type = (enum nvdp_model_type)type;
+        if (type == NVDP_MODEL_ROBERTA) config->pad_token_id = 1;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: 'model_type': expected bert, distilbert or roberta, found '%.100s'",
+                      path, found);
+}
+
 /* Variants that share BERT's tensor names but compute something else. */
 static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, const json_t *json) {
-    NVDP_RETURN_IF_FAILED(expect_string(ctx, path, json, "model_type", "bert"));
     NVDP_RETURN_IF_FAILED(expect_string(ctx, path, json, "position_embedding_type", "absolute"));
     NVDP_RETURN_IF_FAILED(expect_false(ctx, path, json, "is_decoder"));
     return expect_false(ctx, path, json, "add_cross_attention");
 }
 
+static const char *activation_key(enum nvdp_model_type type) {
+    return type == NVDP_MODEL_DISTILBERT ? "activation" : "hidden_act";
+}
+
 static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, const json_t *json,
-                                   enum nvdp_activation *out) {
+                                   struct nvdp_bert_config *config) {
+    const char *key = activation_key(config->model_type);
     const char *name;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "hidden_act", "gelu", &name));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, "gelu", &name));
     for (int act = NVDP_ACTIVATION_GELU; act <= NVDP_ACTIVATION_GELU_NEW; act++) {
         if (strcmp(name, activation_name[act]) != 0) continue;
-        *out = (enum nvdp_activation)act;
+        config->hidden_act = (enum nvdp_activation)act;
         return NVDP_OK;
     }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: 'hidden_act': expected gelu or gelu_new, found '%.100s'", path, name);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected gelu or gelu_new, found '%.100s'",
+                      path, key, name);
 }
 
 static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, const json_t *json,
                                 struct nvdp_bert_config *config) {
     for (int i = 0; i < SIZES; i++) {
         const struct size_field *field = &sizes[i];
+        const char *name = NAME_IN(field, config->model_type);
         int64_t value;
+        if (name == NULL) continue;
         if (field->required) {
             NVDP_RETURN_IF_FAILED(
-                nvdp__json_int_required(ctx, path, json, field->name, 1, field->max, &value));
+                nvdp__json_int_required(ctx, path, json, name, 1, field->max, &value));
         } else {
-            NVDP_RETURN_IF_FAILED(nvdp__json_int(
-                ctx, path, json, field->name, (int64_t)size_of(config, i), 1, field->max, &value));
+            NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, json, name, (int64_t)size_of(config, i),
+                                                 1, field->max, &value));
         }
         *(size_t *)(void *)((char *)config + field->at) = (size_t)value;
     }
     for (int i = 0; i < REALS; i++) {
         const struct real_field *field = &reals[i];
+        const char *name = NAME_IN(field, config->model_type);
         double *value = (double *)(void *)((char *)config + field->at);
+        if (name == NULL) continue;
         NVDP_RETURN_IF_FAILED(
-            nvdp__json_real(ctx, path, json, field->name, *value, field->min, field->max, value));
+            nvdp__json_real(ctx, path, json, name, *value, field->min, field->max, value));
     }
-    return nvdp__json_int(ctx, path, json, "pad_token_id", 0, 0, (int64_t)config->vocab_size - 1,
-                          &config->pad_token_id);
+    NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, json, "pad_token_id", config->pad_token_id, 0,
+                                         (int64_t)config->vocab_size - 1, &config->pad_token_id));
+    size_t first = nvdp__first_position(config);
+    if (config->max_position_embeddings <= first)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'max_position_embeddings': expected over %zu, as positions begin "
+                          "behind 'pad_token_id', found %zu",
+                          path, first, config->max_position_embeddings);
+    config->max_position_embeddings -= first;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
@@ -213,8 +262,9 @@ nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *pa
     json_t *json = NULL;
     struct nvdp_bert_config config = nvdp_bert_config_default();
     NVDP_TRY(nvdp__json_read(ctx, path, &json));
+    NVDP_TRY(read_type(ctx, path, json, &config));
     NVDP_TRY(check_variant(ctx, path, json));
-    NVDP_TRY(read_activation(ctx, path, json, &config.hidden_act));
+    NVDP_TRY(read_activation(ctx, path, json, &config));
     NVDP_TRY(read_numbers(ctx, path, json, &config));
     if (nvdp_bert_config_check(ctx, &config) != NVDP_OK)
         NVDP_TRY(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, path));
@@ -238,7 +288,7 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
                                        size_t tokenizer_size) {
     if (tokenizer_size == config->vocab_size) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: vocab.txt: expected %zu pieces as config.json's 'vocab_size' says, "
+                      "%s: vocabulary: expected %zu pieces as config.json's 'vocab_size' says, "
                       "found %zu",
                       directory, config->vocab_size, tokenizer_size);
 }
@@ -248,16 +298,21 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
     int failed = 0;
     if (architecture != NULL)
         failed |= json_object_set_new(json, "architectures", json_pack("[s]", architecture));
-    failed |= json_object_set_new(json, "model_type", json_string("bert"));
+    enum nvdp_model_type type = config->model_type;
+    struct nvdp_bert_config written = *config;
+    written.max_position_embeddings += nvdp__first_position(config);
+    failed |= json_object_set_new(json, "model_type", json_string(nvdp_model_type_name(type)));
     for (int i = 0; i < SIZES; i++) {
-        json_t *value = json_integer((json_int_t)size_of(config, i));
-        failed |= json_object_set_new(json, sizes[i].name, value);
+        const char *name = NAME_IN(&sizes[i], type);
+        json_t *value = name != NULL ? json_integer((json_int_t)size_of(&written, i)) : NULL;
+        if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
-    failed |=
-        json_object_set_new(json, "hidden_act", json_string(activation_name[config->hidden_act]));
+    failed |= json_object_set_new(json, activation_key(type),
+                                  json_string(activation_name[config->hidden_act]));
     for (int i = 0; i < REALS; i++) {
-        json_t *value = json_real(real_of(config, i));
-        failed |= json_object_set_new(json, reals[i].name, value);
+        const char *name = NAME_IN(&reals[i], type);
+        json_t *value = name != NULL ? json_real(real_of(config, i)) : NULL;
+        if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     failed |= json_object_set_new(json, "pad_token_id", json_integer(config->pad_token_id));
     failed |= json_object_set_new(json, "position_embedding_type", json_string("absolute"));

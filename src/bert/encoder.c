@@ -1,4 +1,4 @@
-/* BERT's encoder (Devlin et al. 2019) over packed batches: where its activations lie, embeddings,
+/* BERT's encoder (Devlin et al. 2019), and its kin's, over packed batches: where its activations lie, embeddings,
  * layers, passes, and what stands on top of it. */
 #include "bert/encoder.h"
 
@@ -245,7 +245,8 @@ static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense
                                .dropout = dropout};
 }
 
-/* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])) ---- */
+/* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])), in DistilBERT without
+ * the last; RoBERTa's first place is the one behind its padding's ---- */
 
 /* Nothing is dropped before this LayerNorm, but its output is. */
 static struct nvdp__norm embedding_norm(const struct run *run) {
@@ -255,12 +256,15 @@ static struct nvdp__norm embedding_norm(const struct run *run) {
 
 static struct nvdp__embedding embedding(const struct run *run,
                                         float *of(const struct nvdp__params *, size_t)) {
+    const struct nvdp_bert_config *config = &run->bert->config;
+    bool types = config->model_type != NVDP_MODEL_DISTILBERT;
+    size_t first = nvdp__first_position(config) * config->hidden_size;
     return (struct nvdp__embedding){.ids = run->batch->ids,
                                     .positions = run->batch->positions,
                                     .types = run->batch->types,
                                     .word = of(run->params, run->bert->word),
-                                    .position = of(run->params, run->bert->position),
-                                    .type = of(run->params, run->bert->type)};
+                                    .position = of(run->params, run->bert->position) + first,
+                                    .type = types ? of(run->params, run->bert->type) : NULL};
 }
 
 static void embeddings_forward(const struct run *run) {
@@ -337,11 +341,13 @@ static enum nvdp__act activation(const struct run *run) {
                                                                 : NVDP__ACT_GELU_NEW;
 }
 
+/* DistilBERT drops nothing here. */
 static struct nvdp__norm attention_norm(const struct run *run, size_t index) {
+    bool drops = run->bert->config.model_type != NVDP_MODEL_DISTILBERT;
+    float rate = drops ? run->pass->hidden_dropout : 0;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
     return norm_of(run, &run->bert->layer[index].attention_norm, cache->attention_mean,
-                   cache->attention_rstd,
-                   dropout_at(run, run->pass->hidden_dropout, index, SITE_ATTENTION));
+                   cache->attention_rstd, dropout_at(run, rate, index, SITE_ATTENTION));
 }
 
 static struct nvdp__norm output_norm(const struct run *run, size_t index) {
@@ -456,7 +462,12 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
     if (pass->first_layer == 0) embeddings_backward(&run, d_last);
 }
 
-/* ---- pooler: tanh(W h_first + b) ---- */
+/* ---- pooler: tanh(W h_first + b); DistilBERT's ends in ReLU (pre_classifier), RoBERTa's is the
+ * dense layer of its classification head ---- */
+
+static enum nvdp__act pooler_activation(const struct nvdp__bert *bert) {
+    return bert->config.model_type == NVDP_MODEL_DISTILBERT ? NVDP__ACT_RELU : NVDP__ACT_TANH;
+}
 
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
@@ -475,7 +486,7 @@ void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__devi
     dense.f32 = true;
     nvdp__rows_gather(dev, batch->texts, dim, batch->offset, hidden, pooler->first);
     nvdp__dense_forward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), pooled);
-    nvdp__activation_forward(dev, NVDP__ACT_TANH, pooled, pooled);
+    nvdp__activation_forward(dev, pooler_activation(bert), pooled, pooled);
 }
 
 void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -486,7 +497,7 @@ void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__dev
     struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
     struct nvdp__tensor d = nvdp__f32(batch->texts, dim, d_pooled);
     dense.f32 = true;
-    nvdp__activation_backward(dev, NVDP__ACT_TANH, pooled, d, d, NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, pooler_activation(bert), pooled, d, d, NVDP__NO_TENSOR);
     nvdp__dense_backward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), d,
                          nvdp__f32(batch->texts, dim, pooler->d_first), false);
     nvdp__zero(dev, batch->tokens * dim, d_last);

@@ -1,4 +1,4 @@
-/* BERT's encoder over packed batches: declare, initialise, plan, forward, backward. */
+/* BERT's encoder, and its kin's, over packed batches: declare, initialise, plan, forward, backward. */
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
@@ -16,6 +16,22 @@
     SIZE(base, 12, 768)                                                                            \
     SIZE(large, 24, 1024)
 
+/* What one type of checkpoint calls its parts. */
+struct nvdp__names {
+    const char *type;                     /* config.json's model_type */
+    const char *encoder, *classification; /* classes of transformers: `architectures` */
+    const char *prefix;                   /* of the encoder's tensors; optional in a file */
+    const char *layers;                   /* behind the prefix, before ".N." */
+    const char *query, *key, *value, *attention_output, *attention_norm;
+    const char *intermediate, *output, *output_norm;
+    const char *pooler, *classifier; /* whole names */
+};
+const struct nvdp__names *nvdp__names(enum nvdp_model_type type);
+/* The position of a text's first token. */
+static inline size_t nvdp__first_position(const struct nvdp_bert_config *config) {
+    return config->model_type == NVDP_MODEL_ROBERTA ? (size_t)config->pad_token_id + 1 : 0;
+}
+
 /* Indices into the parameter table. */
 struct nvdp__dense {
     size_t weight, bias;
@@ -29,7 +45,7 @@ struct nvdp__bert_layer {
 /* Zeroed before it is declared; released also where declaring failed. */
 struct nvdp__bert {
     struct nvdp_bert_config config;
-    size_t word, position, type;
+    size_t word, position, type; /* DistilBERT declares no types */
     struct nvdp__dense norm;
     struct nvdp__bert_layer *layer;
     struct nvdp__dense pooler;
@@ -47,7 +63,7 @@ nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, 
 void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
                       const struct nvdp__dense *from, const struct nvdp__dense *to);
 
-/* A layer's tensors as "<prefix>.attention.self.query.weight" and so on. */
+/* A layer's tensors as "<prefix>.attention.self.query.weight" and so on, by the type's names. */
 nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
                                 const struct nvdp_bert_config *config, const char *prefix,
                                 unsigned flags, struct nvdp__params *params);
@@ -83,7 +99,7 @@ struct nvdp__bert_layer_cache {
     float *output_sum, *output_mean, *output_rstd;          /* [T,D], [T], [T] */
 };
 struct nvdp__pooler {
-    float *first, *pooled; /* [B,D] the first tokens' states; tanh(W first + b) */
+    float *first, *pooled; /* [B,D] the first tokens' states; act(W first + b) */
     float *d_first;        /* [B,D] */
 };
 struct nvdp__bert_cache {
@@ -143,7 +159,8 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last);
 
-/* pooled [B, D] = tanh(W h_first + b), h_first the last hidden state of a text's first token. */
+/* pooled [B, D] = act(W h_first + b), h_first the last hidden state of a text's first token; act is
+ * tanh, in DistilBERT's head ReLU. */
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,

@@ -1,4 +1,5 @@
-/* BERT's parameters under Hugging Face's names, their initial values, and the device they suit. */
+/* BERT's parameters, and its kin's, under Hugging Face's names, their initial values, and the device
+ * they suit. */
 #include "bert/encoder.h"
 
 #include <stdio.h>
@@ -7,6 +8,57 @@
 enum { NAME_SIZE = 120 };
 /* A layer's weight matrices are used once a pass. */
 enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
+
+const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
+    static const struct nvdp__names names[] = {
+        [NVDP_MODEL_BERT] = {.type = "bert",
+                             .encoder = "BertModel",
+                             .classification = "BertForSequenceClassification",
+                             .prefix = "bert",
+                             .layers = "encoder.layer",
+                             .query = "attention.self.query",
+                             .key = "attention.self.key",
+                             .value = "attention.self.value",
+                             .attention_output = "attention.output.dense",
+                             .attention_norm = "attention.output.LayerNorm",
+                             .intermediate = "intermediate.dense",
+                             .output = "output.dense",
+                             .output_norm = "output.LayerNorm",
+                             .pooler = "bert.pooler.dense",
+                             .classifier = "classifier"},
+        [NVDP_MODEL_DISTILBERT] = {.type = "distilbert",
+                                   .encoder = "DistilBertModel",
+                                   .classification = "DistilBertForSequenceClassification",
+                                   .prefix = "distilbert",
+                                   .layers = "transformer.layer",
+                                   .query = "attention.q_lin",
+                                   .key = "attention.k_lin",
+                                   .value = "attention.v_lin",
+                                   .attention_output = "attention.out_lin",
+                                   .attention_norm = "sa_layer_norm",
+                                   .intermediate = "ffn.lin1",
+                                   .output = "ffn.lin2",
+                                   .output_norm = "output_layer_norm",
+                                   .pooler = "pre_classifier",
+                                   .classifier = "classifier"},
+        [NVDP_MODEL_ROBERTA] = {.type = "roberta",
+                                .encoder = "RobertaModel",
+                                .classification = "RobertaForSequenceClassification",
+                                .prefix = "roberta",
+                                .layers = "encoder.layer",
+                                .query = "attention.self.query",
+                                .key = "attention.self.key",
+                                .value = "attention.self.value",
+                                .attention_output = "attention.output.dense",
+                                .attention_norm = "attention.output.LayerNorm",
+                                .intermediate = "intermediate.dense",
+                                .output = "output.dense",
+                                .output_norm = "output.LayerNorm",
+                                .pooler = "classifier.dense",
+                                .classifier = "classifier.out_proj"},
+    };
+    return &names[type];
+}
 
 static nvdp_status add(struct nvdp__params *params, const char *prefix, const char *suffix,
                        int rank, size_t rows, size_t cols, unsigned flags, size_t *index) {
@@ -44,36 +96,43 @@ nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, 
 
 static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__params *params) {
     const struct nvdp_bert_config *config = &bert->config;
+    const char *model = nvdp__names(config->model_type)->prefix;
+    char name[NAME_SIZE];
     struct {
-        const char *prefix;
+        const char *name;
         size_t rows;
         size_t *index;
     } table[] = {
-        {"bert.embeddings.word_embeddings", config->vocab_size, &bert->word},
-        {"bert.embeddings.position_embeddings", config->max_position_embeddings, &bert->position},
-        {"bert.embeddings.token_type_embeddings", config->type_vocab_size, &bert->type},
+        {"word_embeddings", config->vocab_size, &bert->word},
+        {"position_embeddings", nvdp__first_position(config) + config->max_position_embeddings,
+         &bert->position},
+        {"token_type_embeddings", config->type_vocab_size, &bert->type},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
-        NVDP_RETURN_IF_FAILED(add(params, table[i].prefix, "weight", 2, table[i].rows,
-                                  config->hidden_size, flags, table[i].index));
+        if (config->model_type == NVDP_MODEL_DISTILBERT && table[i].index == &bert->type) continue;
+        snprintf(name, sizeof name, "%s.embeddings.%s", model, table[i].name);
+        NVDP_RETURN_IF_FAILED(add(params, name, "weight", 2, table[i].rows, config->hidden_size,
+                                  flags, table[i].index));
     }
-    return nvdp__declare_norm(params, "bert.embeddings.LayerNorm", config->hidden_size, 0,
-                              &bert->norm);
+    snprintf(name, sizeof name, "%s.embeddings.LayerNorm", model);
+    return nvdp__declare_norm(params, name, config->hidden_size, 0, &bert->norm);
 }
 
 /* The weights of query, key and value end to end, then their biases: one product of 3D outputs. */
-static nvdp_status declare_attention(struct nvdp__bert_layer *layer, const char *prefix, size_t d,
+static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
+                                     const struct nvdp__names *names, const char *prefix, size_t d,
                                      unsigned flags, struct nvdp__params *params) {
     struct {
         const char *name;
         struct nvdp__dense *dense;
-    } table[] = {{"query", &layer->query}, {"key", &layer->key}, {"value", &layer->value}};
+    } table[] = {
+        {names->query, &layer->query}, {names->key, &layer->key}, {names->value, &layer->value}};
     enum { PARTS = sizeof table / sizeof table[0] };
     for (size_t i = 0; i < 2 * PARTS; i++) {
         bool weight = i < PARTS;
         char part[2 * NAME_SIZE];
-        snprintf(part, sizeof part, "%s.attention.self.%s", prefix, table[i % PARTS].name);
+        snprintf(part, sizeof part, "%s.%s", prefix, table[i % PARTS].name);
         unsigned joined = flags | (i % PARTS > 0 ? NVDP__PARAM_JOINED : 0);
         struct nvdp__dense *dense = table[i % PARTS].dense;
         NVDP_RETURN_IF_FAILED(
@@ -88,18 +147,19 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
                                 unsigned flags, struct nvdp__params *params) {
     size_t d = config->hidden_size;
     size_t wide = config->intermediate_size;
+    const struct nvdp__names *names = nvdp__names(config->model_type);
     struct {
         const char *name;
         size_t out, in; /* in 0: a LayerNorm */
         struct nvdp__dense *dense;
     } table[] = {
-        {"attention.output.dense", d, d, &layer->attention_output},
-        {"attention.output.LayerNorm", d, 0, &layer->attention_norm},
-        {"intermediate.dense", wide, d, &layer->intermediate},
-        {"output.dense", d, wide, &layer->output},
-        {"output.LayerNorm", d, 0, &layer->output_norm},
+        {names->attention_output, d, d, &layer->attention_output},
+        {names->attention_norm, d, 0, &layer->attention_norm},
+        {names->intermediate, wide, d, &layer->intermediate},
+        {names->output, d, wide, &layer->output},
+        {names->output_norm, d, 0, &layer->output_norm},
     };
-    NVDP_RETURN_IF_FAILED(declare_attention(layer, prefix, d, flags, params));
+    NVDP_RETURN_IF_FAILED(declare_attention(layer, names, prefix, d, flags, params));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char part[2 * NAME_SIZE];
         snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
@@ -113,9 +173,10 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert_layer *layer,
 }
 
 static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *params) {
+    const struct nvdp__names *names = nvdp__names(bert->config.model_type);
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         char prefix[NAME_SIZE];
-        snprintf(prefix, sizeof prefix, "bert.encoder.layer.%zu", i);
+        snprintf(prefix, sizeof prefix, "%s.%s.%zu", names->prefix, names->layers, i);
         NVDP_RETURN_IF_FAILED(
             nvdp__layer_declare(&bert->layer[i], &bert->config, prefix, 0, params));
     }
@@ -130,8 +191,9 @@ nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_c
     nvdp_status status = declare_embeddings(bert, params);
     if (status == NVDP_OK) status = declare_layers(bert, params);
     if (status == NVDP_OK && with_pooler)
-        status = nvdp__declare_dense(params, "bert.pooler.dense", config->hidden_size,
-                                     config->hidden_size, NVDP__PARAM_OPTIONAL, &bert->pooler);
+        status = nvdp__declare_dense(params, nvdp__names(config->model_type)->pooler,
+                                     config->hidden_size, config->hidden_size, NVDP__PARAM_OPTIONAL,
+                                     &bert->pooler);
     if (status != NVDP_OK) nvdp__bert_release(bert);
     return status;
 }
@@ -158,7 +220,8 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
     double sd = bert->config.initializer_range;
     nvdp__params_normal(dev, params, bert->word, sd, seed);
     nvdp__params_normal(dev, params, bert->position, sd, seed);
-    nvdp__params_normal(dev, params, bert->type, sd, seed);
+    if (bert->config.model_type != NVDP_MODEL_DISTILBERT)
+        nvdp__params_normal(dev, params, bert->type, sd, seed);
     initialise_norm(dev, params, &bert->norm);
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         const struct nvdp__bert_layer *layer = &bert->layer[i];

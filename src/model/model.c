@@ -24,8 +24,11 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
                                             &model->params, &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;
     size_t width = mechanism->width(model->bottleneck.self);
-    return nvdp__declare_dense(&model->params, "classifier", info->outputs, width,
-                               NVDP__PARAM_OPTIONAL, &model->classifier);
+    /* On a bottleneck stands a head of ours, on an encoder alone its type's. */
+    const char *name =
+        mechanism->private_ ? "classifier" : nvdp__names(info->bert.model_type)->classifier;
+    return nvdp__declare_dense(&model->params, name, info->outputs, width, NVDP__PARAM_OPTIONAL,
+                               &model->classifier);
 }
 
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,

@@ -114,6 +114,23 @@ static void tanh_slope_block(size_t n, float a, const float *y, const float *dy,
         dx[i] = dy[i] * (1.0f - y[i] * y[i]);
 }
 
+NVDP__CLONES
+static void relu_block(size_t n, float a, const float *x, const float *u, float *y) {
+    (void)a, (void)u;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] < 0 ? 0 : x[i]; /* a NaN stays */
+}
+
+/* 0 at 0, as everybody has it. */
+NVDP__CLONES
+static void relu_slope_block(size_t n, float a, const float *y, const float *dy, float *dx) {
+    (void)a;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dx[i] = y[i] > 0 ? dy[i] : 0;
+}
+
 /* In bfloat16 the slope and the value are made in one pass. */
 
 NVDP__CLONES
@@ -160,7 +177,8 @@ void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act
                               struct nvdp__tensor x, struct nvdp__tensor y) {
     static kernel *const kernels[] = {[NVDP__ACT_GELU] = gelu_block,
                                       [NVDP__ACT_GELU_NEW] = gelu_new_block,
-                                      [NVDP__ACT_TANH] = tanh_block};
+                                      [NVDP__ACT_TANH] = tanh_block,
+                                      [NVDP__ACT_RELU] = relu_block};
     size_t n = x.rows * x.cols;
     if (x.type == NVDP__F32) {
         run(dev, kernels[act], n, 0, x.data, x.data, y.data);
@@ -186,7 +204,8 @@ void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act ac
                                struct nvdp__tensor dx, struct nvdp__tensor y) {
     static kernel *const kernels[] = {[NVDP__ACT_GELU] = gelu_slope_block,
                                       [NVDP__ACT_GELU_NEW] = gelu_new_slope_block,
-                                      [NVDP__ACT_TANH] = tanh_slope_block};
+                                      [NVDP__ACT_TANH] = tanh_slope_block,
+                                      [NVDP__ACT_RELU] = relu_slope_block};
     size_t n = x.rows * x.cols;
     if (x.type == NVDP__F32) {
         run(dev, kernels[act], n, 0, x.data, dy.data, dx.data);

@@ -59,12 +59,12 @@ void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float 
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 
-enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH };
+enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH, NVDP__ACT_RELU };
 /* y = act(x), x and y of one type; y may be x.  bfloat16 (GELU forms only) is widened, computed in
  * float32 and rounded. */
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
                               struct nvdp__tensor x, struct nvdp__tensor y);
-/* dx = dy act'(x), dx may be dy; for tanh x is the output.  Unless y is none, y = act(x): computed
+/* dx = dy act'(x), dx may be dy; for tanh and ReLU x is the output.  Unless y is none, y = act(x): computed
  * again instead of kept; y may be x. */
 void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act act,
                                struct nvdp__tensor x, struct nvdp__tensor dy,
@@ -137,9 +137,9 @@ static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
 
 struct nvdp__embedding {
     const int32_t *ids, *positions, *types; /* [rows] */
-    float *word, *position, *type;          /* tables [.., dim], or their gradients */
+    float *word, *position, *type; /* tables [.., dim], or their gradients; type NULL: none */
 };
-/* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]] */
+/* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]], the last where there is a table. */
 void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
                          struct nvdp__tensor y);
 /* The tables' gradients are added to. */

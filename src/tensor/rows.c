@@ -12,16 +12,28 @@ static void embed_row(size_t dim, const float *restrict word, const float *restr
         y[i] = word[i] + position[i] + type[i];
 }
 
+NVDP__CLONES
+static void embed_row_untyped(size_t dim, const float *restrict word,
+                              const float *restrict position, float *restrict y) {
+    for (size_t i = 0; i < dim; i++)
+        y[i] = word[i] + position[i];
+}
+
 void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
                          struct nvdp__tensor y) {
     size_t dim = y.cols;
     float *to = y.data;
     int team = nvdp__team(dev, y.rows * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t r = 0; r < y.rows; r++)
-        embed_row(dim, tables->word + (size_t)tables->ids[r] * dim,
-                  tables->position + (size_t)tables->positions[r] * dim,
-                  tables->type + (size_t)tables->types[r] * dim, to + r * dim);
+    for (size_t r = 0; r < y.rows; r++) {
+        const float *word = tables->word + (size_t)tables->ids[r] * dim;
+        const float *position = tables->position + (size_t)tables->positions[r] * dim;
+        if (tables->type == NULL)
+            embed_row_untyped(dim, word, position, to + r * dim);
+        else
+            embed_row(dim, word, position, tables->type + (size_t)tables->types[r] * dim,
+                      to + r * dim);
+    }
 }
 
 /* x[index[r]] += y[r] in row order, over `count` columns of rows `stride` long. */
@@ -55,7 +67,7 @@ void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__emb
     const struct nvdp__embedding *g = gradients;
     nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
     nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->positions, dy.data, g->position);
-    nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->types, dy.data, g->type);
+    if (g->type != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->types, dy.data, g->type);
 }
 
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,

@@ -43,7 +43,10 @@ static const struct {
     const char *member;
     const char *part;
 } broken[] = {
-    {"\"model_type\": \"roberta\"", "'model_type': expected 'bert', found 'roberta'"},
+    {"\"model_type\": \"xlm-roberta\"",
+     "'model_type': expected bert, distilbert or roberta, found 'xlm-roberta'"},
+    {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
+     "'max_position_embeddings': expected over 2"},
     {"\"model_type\": 3", "'model_type'"},
     {"\"hidden_act\": \"relu\"", "'hidden_act': expected gelu or gelu_new, found 'relu'"},
     {"\"position_embedding_type\": \"relative_key\"", "found 'relative_key'"},

@@ -37,9 +37,9 @@ struct encoder *encoder_create_in(enum nvdp_precision precision,
     cr_assert_eq(nvdp__bert_declare(&encoder->bert, config, true, &encoder->params), NVDP_OK, "%s",
                  nvdp_context_error(encoder->ctx));
     if (outputs > 0)
-        cr_assert_eq(nvdp__declare_dense(&encoder->params, "classifier", outputs,
-                                         config->hidden_size, NVDP__PARAM_OPTIONAL,
-                                         &encoder->classifier),
+        cr_assert_eq(nvdp__declare_dense(
+                         &encoder->params, nvdp__names(config->model_type)->classifier, outputs,
+                         config->hidden_size, NVDP__PARAM_OPTIONAL, &encoder->classifier),
                      NVDP_OK);
     cr_assert_eq(nvdp__params_allocate(&encoder->params, training), NVDP_OK);
     cr_assert_eq(nvdp__bert_cache_create(encoder->ctx, &encoder->bert, training, keep_hidden,
