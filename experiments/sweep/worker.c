@@ -135,6 +135,9 @@ static nvdp_status drop(const struct stage *at) {
                                         "model/config.json",
                                         "model/model.safetensors",
                                         "model/vocab.txt",
+                                        "model/vocab.json",
+                                        "model/merges.txt",
+                                        "model/tokenizer.json",
                                         "model/tokenizer_config.json",
                                         "model"};
     static const size_t count[] = {[NVDP__KEEP_ALL] = 1,

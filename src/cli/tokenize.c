@@ -19,12 +19,15 @@ struct values {
 #define AT(field) NVDP_OPTION_AT(struct values, field)
 
 static const struct nvdp_option options[] = {
-    {"model", NVDP_OPTION_TEXT, "DIR", "directory with vocab.txt", AT(model), .group = "Options:"},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "directory with a vocabulary: vocab.txt, or vocab.json and merges.txt,\nor tokenizer.json",
+     AT(model), .group = "Options:"},
     {"jsonl", NVDP_OPTION_FLAG, NULL,
      "lines are objects with text, pair, max_length; print input_ids and types", AT(jsonl)},
     {"max-length", NVDP_OPTION_INTEGER, "N", "tokens a text is cut to where its line does not say",
      AT(max_length)},
-    {"special", NVDP_OPTION_FLAG, NULL, "show [CLS] and [SEP] among the pieces", AT(special)},
+    {"special", NVDP_OPTION_FLAG, NULL, "show special tokens ([CLS], <s> ...) among the pieces",
+     AT(special)},
     {0},
 };
 
@@ -79,12 +82,11 @@ static int get_text(const struct tokenize *work, const json_t *object, const cha
 
 static int get_max_length(const struct tokenize *work, const json_t *object, bool pair,
                           size_t *out) {
-    const int least = pair ? 3 : 2;
+    const int least = (int)nvdp_tokenizer_specials(work->tokenizer, pair);
     const json_t *value = json_object_get(object, "max_length");
-    *out = work->values->max_length;
-    if (value == NULL || json_is_null(value)) return CLI_SUCCESS;
-    json_int_t number = json_integer_value(value);
-    if (!json_is_integer(value) || number < least || number > MOST_TOKENS)
+    bool given = value != NULL && !json_is_null(value);
+    json_int_t number = given ? json_integer_value(value) : (json_int_t)work->values->max_length;
+    if ((given && !json_is_integer(value)) || number < least || number > MOST_TOKENS)
         return bad_line(work, "key 'max_length': expected a whole number from %d to %d", least,
                         MOST_TOKENS);
     *out = (size_t)number;

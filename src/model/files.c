@@ -7,6 +7,7 @@
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "text/task.h"
+#include "text/tokenizer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -228,14 +229,18 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
                              const char *vocabulary_from) {
     struct nvdp_context *ctx = model->ctx;
     NVDP_RETURN_IF_FAILED(nvdp__make_directory(ctx, directory));
-    NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "vocab.txt"));
+    const char *files[NVDP__TOKENIZER_FILES + 1];
+    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(ctx, vocabulary_from, files));
+    for (size_t i = 0; files[i] != NULL; i++)
+        NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, files[i]));
     NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "tokenizer_config.json"));
     json_t *extra = json_object(), *outputs = outputs_json(&model->info);
     json_object_set_new(extra, "nvdp", nvdp__model_info_json(&model->info));
     json_object_update(extra, outputs);
     json_decref(outputs);
-    nvdp_status status = nvdp__bert_config_write(ctx, directory, &model->info.bert,
-                                                 "BertForSequenceClassification", extra);
+    nvdp_status status =
+        nvdp__bert_config_write(ctx, directory, &model->info.bert,
+                                nvdp__names(model->info.bert.model_type)->classification, extra);
     json_decref(extra);
     if (status != NVDP_OK) return status;
     return nvdp__checkpoint_save(&model->dev, directory, &model->params);

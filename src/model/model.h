@@ -111,8 +111,8 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
                                 float *outputs);
 
-/* Writes DIR: config.json with the "nvdp" object, vocab.txt (copied from vocabulary_from), weights.
- */
+/* Writes DIR: config.json with the "nvdp" object, the tokenizer's files (copied from
+ * vocabulary_from), weights. */
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
                              const char *vocabulary_from);
 /* Reads DIR/config.json's "nvdp" object into info; NVDP_ERR_INPUT where there is none. Strings are

@@ -18,9 +18,17 @@ static const char cache_kind[] = "corpus";
 
 /* ---- pieces ---- */
 
+nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer) {
+    if (tokenizer->bpe == NULL) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                      "masked-language-model training: expected a WordPiece vocabulary, found "
+                      "byte-level BPE");
+}
+
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 struct nvdp__pieces *pieces) {
     nvdp_status status = NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, tokenizer));
     size_t count = nvdp_tokenizer_size(tokenizer);
     struct nvdp__pieces made = {
         .count = count,

@@ -14,6 +14,8 @@ struct nvdp__pieces {
     int32_t *ordinary;        /* [ordinary_count] ids of all but the special tokens */
     size_t ordinary_count;
 };
+/* NVDP_ERR_UNSUPPORTED for another tokenizer: whole words are told by "##". */
+nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer);
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 struct nvdp__pieces *pieces);
 void nvdp__pieces_release(struct nvdp__pieces *pieces);

@@ -166,6 +166,7 @@ static nvdp_status read_vocabulary(struct pretrainer *t, const char *path) {
 /* vocab.txt and, where there is one, tokenizer_config.json of a directory. */
 static nvdp_status copy_from(struct pretrainer *t, const char *directory) {
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
+    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(t->ctx, t->tokenizer));
     nvdp_status status = NVDP_OK;
     char *vocabulary = nvdp__model_path(t->ctx, directory, "vocab.txt");
     char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");

@@ -8,6 +8,7 @@
 #include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/share.h>
+#include <nvdp/tokenizer.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -279,11 +280,12 @@ cleanup:
     return status;
 }
 
-/* Adds what model.safetensors and vocab.txt are, where they are there. */
+/* Adds what model.safetensors and the vocabulary are, where they are there. */
 static nvdp_status describe_members(struct nvdp_context *ctx, const char *directory,
                                     json_t *object) {
     nvdp_status status = NVDP_OK;
     char fingerprint[65];
+    struct nvdp_tokenizer *tokenizer = NULL;
     json_t *weights = json_object(), *pieces = json_object();
     char *model = nvdp__join(ctx, directory, "model.safetensors");
     char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
@@ -298,8 +300,11 @@ static nvdp_status describe_members(struct nvdp_context *ctx, const char *direct
     if (nvdp__exists(vocabulary)) {
         NVDP_TRY(describe_file(ctx, vocabulary, pieces));
         json_object_set(object, "vocabulary", json_object_get(pieces, "pieces"));
+    } else if (nvdp_tokenizer_load(NULL, directory, &tokenizer) == NVDP_OK) {
+        set_count(object, "vocabulary", nvdp_tokenizer_size(tokenizer));
     }
 cleanup:
+    nvdp_tokenizer_free(tokenizer);
     free(model);
     free(vocabulary);
     json_decref(weights);
@@ -317,6 +322,8 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
                         format != NULL ? shown(format) : json_string("model directory"));
     if (format == NULL) { /* a reader's configuration is its own */
         NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
+        json_object_set_new(object, "model_type",
+                            json_string(nvdp_model_type_name(bert.model_type)));
         set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
     }
     NVDP_TRY(describe_members(ctx, path, object));

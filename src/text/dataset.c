@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum {
-    MIN_LENGTH = 3,
     MAX_LENGTH = 512,
     DEFAULT_LENGTH = 128,
     QUANTILE_BINS = 10,
@@ -152,10 +151,12 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__check_length(struct nvdp_context *ctx, size_t max_length) {
-    if (max_length >= MIN_LENGTH && max_length <= MAX_LENGTH) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %d to %d, found %zu",
-                      MIN_LENGTH, MAX_LENGTH, max_length);
+nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                               size_t max_length) {
+    size_t least = nvdp_tokenizer_specials(tokenizer, true);
+    if (max_length >= least && max_length <= MAX_LENGTH) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %zu to %d, found %zu", least,
+                      MAX_LENGTH, max_length);
 }
 
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
@@ -165,7 +166,7 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
     struct nvdp__text *texts = NULL;
-    NVDP_TRY(nvdp__check_length(ctx, max_length));
+    NVDP_TRY(nvdp__check_length(ctx, tokenizer, max_length));
     texts = nvdp__calloc(ctx, count, sizeof *texts);
     if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__dataset_create(ctx, count, false, &dataset));

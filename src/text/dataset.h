@@ -28,7 +28,8 @@ struct nvdp__text {
     size_t text_size, pair_size;
 };
 /* NVDP_ERR_ARGUMENT where it is no length that texts are cut to. */
-nvdp_status nvdp__check_length(struct nvdp_context *ctx, size_t max_length);
+nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                               size_t max_length);
 /* Tokenizes all texts into the data set, each thread a stretch of them. */
 nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                  const struct nvdp__text *texts, size_t max_length,

@@ -356,7 +356,7 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     struct nvdp__rows rows = {0};
     char *bytes = NULL, *kept = NULL;
     size_t count = 0;
-    NVDP_TRY(nvdp__check_length(ctx, config->max_length));
+    NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
     if (config->cache != NULL) {
         NVDP_TRY(cache_path(ctx, tokenizer, config, use, bytes, count, &kept));

@@ -19,9 +19,7 @@ enum {
 
 /* ---- characters ---- */
 
-/* The code point at text[0..size), size > 0, and its bytes; -1 and one byte where they are not
- * UTF-8. */
-static int32_t decode(const char *text, size_t size, size_t *bytes) {
+int32_t nvdp__decode(const char *text, size_t size, size_t *bytes) {
     /* No character is longer than 4 bytes; the bound also keeps the length within its type. */
     utf8proc_int32_t rune;
     utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text,
@@ -33,7 +31,7 @@ static int32_t decode(const char *text, size_t size, size_t *bytes) {
 bool nvdp__is_utf8(const char *text, size_t size) {
     for (size_t at = 0; at < size;) {
         size_t bytes = 1;
-        if ((unsigned char)text[at] >= 0x80 && decode(text + at, size - at, &bytes) < 0)
+        if ((unsigned char)text[at] >= 0x80 && nvdp__decode(text + at, size - at, &bytes) < 0)
             return false;
         at += bytes;
     }
@@ -85,7 +83,7 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
     size_t at = 0;
     while (at < field.size) {
         size_t bytes;
-        int32_t rune = decode(field.text + at, field.size - at, &bytes);
+        int32_t rune = nvdp__decode(field.text + at, field.size - at, &bytes);
         bool printable = rune >= 0x20 && (rune < 0x7F || rune >= 0xA0);
         if (!printable) bytes = 1;
         if (used + bytes > most) break;
@@ -319,7 +317,7 @@ static nvdp_status gather_run(struct nvdp__words *words) {
     run->count = 0;
     while (words->at < words->size) {
         size_t bytes;
-        int32_t rune = decode(words->text + words->at, words->size - words->at, &bytes);
+        int32_t rune = nvdp__decode(words->text + words->at, words->size - words->at, &bytes);
         bool alone = chinese && nvdp__is_chinese(rune);
         if (alone && run->count > 0) return NVDP_OK;
         words->at += bytes;

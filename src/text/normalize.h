@@ -25,6 +25,9 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field);
 
 #define NVDP__BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
+/* The code point at text[0..size), size > 0, and its bytes; -1 and one byte where they are not
+ * UTF-8. */
+int32_t nvdp__decode(const char *text, size_t size, size_t *bytes);
 bool nvdp__is_utf8(const char *text, size_t size);
 
 /* U+0000, U+FFFD, what is not UTF-8 (-1), controls (category Cc) and format characters (Cf) that

@@ -1,21 +1,29 @@
 #include "text/tokenizer.h"
 
-#include "base/file.h"
-#include "base/json.h"
-#include "bert/sentence.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    VOCABULARY_LIMIT = 1 << 30, /* bytes */
-    SINGLE_SPECIALS = 2,        /* [CLS] a [SEP] */
-    PAIR_SPECIALS = 3           /* [CLS] a [SEP] b [SEP] */
-};
+enum { MOST_SPECIALS = 4 }; /* <s> a </s></s> b </s> */
 
-static const char *const special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token", "cls_token",
-                                                         "sep_token", "mask_token"};
+const char *const nvdp__special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token", "cls_token",
+                                                        "sep_token", "mask_token"};
 
 /* ---- creation ---- */
+
+nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
+                                     const char *const special[NVDP__SPECIALS],
+                                     struct nvdp_tokenizer *tokenizer) {
+    for (int i = 0; i < NVDP__SPECIALS; i++) {
+        struct nvdp__field name = {special[i], strlen(special[i])};
+        size_t id = nvdp__strings_find(&tokenizer->pieces, name.text, name.size);
+        if (id == SIZE_MAX)
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT, "%s: %s: expected %s among the %zu pieces, found none", path,
+                nvdp__special_keys[i], nvdp__quote_field(name).text, tokenizer->pieces.count);
+        tokenizer->special[i] = (int32_t)id;
+    }
+    return NVDP_OK;
+}
 
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
@@ -28,82 +36,25 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
     nvdp__digest_begin(&digest);
     nvdp__digest_bytes(&digest, bytes, count);
-    for (int i = 0; i < NVDP__SPECIALS; i++) {
-        struct nvdp__field name = {special[i], strlen(special[i])};
-        size_t id = nvdp__strings_find(&tokenizer->pieces, name.text, name.size);
-        if (id == SIZE_MAX)
-            NVDP_TRY(nvdp__fail(
-                ctx, NVDP_ERR_INPUT, "%s: %s: expected %s among the %zu pieces, found none", path,
-                special_keys[i], nvdp__quote_field(name).text, tokenizer->pieces.count));
-        tokenizer->special[i] = (int32_t)id;
-        nvdp__digest_number(&digest, id);
-    }
+    NVDP_TRY(nvdp__tokenizer_specials(ctx, path, special, tokenizer));
+    for (int i = 0; i < NVDP__SPECIALS; i++)
+        nvdp__digest_number(&digest, (uint64_t)tokenizer->special[i]);
     nvdp__digest_number(&digest, normalization->lower_case);
     nvdp__digest_number(&digest, normalization->strip_accents);
     nvdp__digest_number(&digest, normalization->chinese_characters);
     nvdp__digest_end(&digest, tokenizer->digest);
     tokenizer->rules = nvdp__word_rules(normalization);
+    tokenizer->longest_word = NVDP__WORD_CHARACTERS;
     NVDP__HAND_OVER(out, tokenizer);
 cleanup:
     nvdp_tokenizer_free(tokenizer);
     return status;
 }
 
-/* A special token in tokenizer_config.json: its text, or an object that has it as "content". */
-static nvdp_status read_special(struct nvdp_context *ctx, const char *path, const json_t *config,
-                                int which, const char **name) {
-    const char *key = special_keys[which];
-    const json_t *value = json_object_get(config, key);
-    const char *text = nvdp__special_names[which];
-    if (json_is_object(value)) {
-        const json_t *content = json_object_get(value, "content");
-        if (!json_is_string(content))
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected a string as its 'content'",
-                              path, key);
-        text = json_string_value(content);
-    } else {
-        NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, config, key, text, &text));
-    }
-    *name = text;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
-                                struct nvdp_tokenizer **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__normalization rules = {true, true, true};
-    const char *special[NVDP__SPECIALS]; /* point into `config` or are the defaults */
-    memcpy(special, nvdp__special_names, sizeof special);
-    json_t *config = NULL;
-    char *bytes = NULL;
-    size_t count = 0;
-    char *vocabulary = nvdp__model_path(ctx, directory, "vocab.txt");
-    char *path = nvdp__model_path(ctx, directory, "tokenizer_config.json");
-    if (vocabulary == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (nvdp__exists(path)) {
-        NVDP_TRY(nvdp__json_read(ctx, path, &config));
-        NVDP_TRY(nvdp__json_bool(ctx, path, config, "do_lower_case", true, &rules.lower_case));
-        /* Not given (or null), accents go with capitals. */
-        NVDP_TRY(nvdp__json_bool(ctx, path, config, "strip_accents", rules.lower_case,
-                                 &rules.strip_accents));
-        NVDP_TRY(nvdp__json_bool(ctx, path, config, "tokenize_chinese_chars", true,
-                                 &rules.chinese_characters));
-        for (int i = 0; i < NVDP__SPECIALS; i++)
-            NVDP_TRY(read_special(ctx, path, config, i, &special[i]));
-    }
-    NVDP_TRY(nvdp__read_file(ctx, vocabulary, VOCABULARY_LIMIT, &bytes, &count));
-    NVDP_TRY(nvdp__tokenizer_create(ctx, vocabulary, bytes, count, special, &rules, out));
-cleanup:
-    free(bytes);
-    json_decref(config);
-    free(path);
-    free(vocabulary);
-    return status;
-}
-
 void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer) {
     if (tokenizer == NULL) return;
     nvdp__strings_release(&tokenizer->pieces);
+    nvdp__bpe_free(tokenizer->bpe);
     free(tokenizer);
 }
 
@@ -125,6 +76,10 @@ int32_t nvdp_tokenizer_find(const struct nvdp_tokenizer *tokenizer, const char *
 
 int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp_special which) {
     return (unsigned)which < NVDP__SPECIALS ? tokenizer->special[which] : -1;
+}
+
+size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair) {
+    return pair ? (tokenizer->bpe != NULL ? 4 : 3) : 2;
 }
 
 /* ---- encoding ---- */
@@ -168,6 +123,11 @@ static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
 static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
                              size_t most) {
     size_t limit = encoder->count + most;
+    if (encoder->tokenizer->bpe != NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__bpe_encode(encoder, text, size, limit));
+        if (encoder->count > limit) encoder->count = limit;
+        return NVDP_OK;
+    }
     struct nvdp__words *words = &encoder->words;
     const struct nvdp__word *word = &words->word;
     words->rules = &encoder->tokenizer->rules;
@@ -179,7 +139,7 @@ static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, si
         if (!found) break;
         NVDP_RETURN_IF_FAILED(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
         int32_t *end = encoder->ids + encoder->count;
-        if (word->characters <= NVDP__WORD_CHARACTERS) {
+        if (word->characters <= encoder->tokenizer->longest_word) {
             encoder->count += nvdp__wordpiece(encoder->tokenizer, word->bytes, word->size, end);
         } else {
             *end = encoder->tokenizer->special[NVDP_TOKEN_UNK];
@@ -207,8 +167,10 @@ static void shorten(size_t limit, size_t *a, size_t *b) {
 
 nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                          const char *pair, size_t pair_size, size_t max_length) {
-    const int32_t *special = encoder->tokenizer->special;
-    size_t limit = max_length - (pair != NULL ? PAIR_SPECIALS : SINGLE_SPECIALS);
+    const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
+    const int32_t *special = tokenizer->special;
+    size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
+    size_t limit = max_length - specials;
     /* One token too many shows that a side is too long; which ones follow does not matter. */
     size_t most = limit + 1;
     encoder->count = 0;
@@ -221,29 +183,32 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
     shorten(limit, &a, &b);
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, PAIR_SPECIALS));
-    int32_t *ids = encoder->ids;
-    encoder->first = 1 + a + 1;
-    if (pair != NULL) memmove(ids + encoder->first, ids + middle, b * sizeof *ids);
-    ids[1 + a] = special[NVDP_TOKEN_SEP];
-    encoder->count = encoder->first;
+    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, MOST_SPECIALS));
+    int32_t *ids = encoder->ids + 1 + a;
+    size_t between = pair != NULL ? specials - 2 : 1; /* [SEP]s behind the first text */
     if (pair != NULL) {
-        encoder->count += b + 1;
-        ids[encoder->count - 1] = special[NVDP_TOKEN_SEP];
+        memmove(ids + between, encoder->ids + middle, b * sizeof *ids);
+        ids[between + b] = special[NVDP_TOKEN_SEP];
     }
+    for (size_t i = 0; i < between; i++)
+        ids[i] = special[NVDP_TOKEN_SEP];
+    encoder->count = specials + a + b;
+    /* RoBERTa tells the two texts apart by their separators alone. */
+    encoder->first = tokenizer->bpe != NULL ? encoder->count : 1 + a + between;
     return NVDP_OK;
 }
 
 void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     free(encoder->ids);
     nvdp__words_release(&encoder->words);
+    nvdp__bpe_work_release(&encoder->bpe);
     *encoder = (struct nvdp__encoder){0};
 }
 
 nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const char *text,
                                   size_t text_size, const char *pair, size_t pair_size,
                                   size_t max_length, struct nvdp_tokens *tokens) {
-    size_t specials = pair != NULL ? PAIR_SPECIALS : SINGLE_SPECIALS;
+    size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     if (text == NULL || max_length < specials || max_length > PTRDIFF_MAX) return NVDP_ERR_ARGUMENT;
     nvdp_status status = NVDP_OK;
     struct nvdp__encoder encoder = {.tokenizer = tokenizer};

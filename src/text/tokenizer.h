@@ -1,22 +1,52 @@
-/* The WordPiece tokenizer's inside: encoding with memory that is kept from text to text. */
+/* The tokenizers' inside: WordPiece's and byte-level BPE's encoding, with memory that is kept from
+ * text to text. */
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
 #include "base/cache.h"
-#include "text/vocabulary.h"
+#include "text/bpe.h"
+#include <jansson.h>
 
 struct nvdp_tokenizer {
     struct nvdp__strings pieces;
+    struct nvdp__bpe *bpe; /* NULL: WordPiece */
+    /* WordPiece */
     struct nvdp__word_rules rules;
+    size_t longest_word; /* characters, NVDP__WORD_CHARACTERS at most; longer ones are unknown */
     int32_t special[NVDP__SPECIALS];
-    char digest[NVDP__DIGEST_HEX]; /* of vocabulary, special tokens, normalization */
+    char digest[NVDP__DIGEST_HEX]; /* of all that decides what a text becomes */
 };
 
-/* A tokenizer from the bytes of vocab.txt, with the given names of the special tokens. */
+/* A WordPiece tokenizer from the bytes of vocab.txt, with the given names of the special tokens. */
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out);
+/* What tokenizer_config.json calls the special tokens: "pad_token" and so on. */
+extern const char *const nvdp__special_keys[NVDP__SPECIALS];
+/* The ids of the special tokens by their names; NVDP_ERR_INPUT where one is no piece. */
+nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
+                                     const char *const special[NVDP__SPECIALS],
+                                     struct nvdp_tokenizer *tokenizer);
+
+/* ---- tokenizer_files.c ---- */
+
+enum { NVDP__TOKENIZER_FILES = 2 };
+/* The files of a folder that its tokenizer is read from, NULL behind the last: vocab.txt; or
+ * vocab.json and merges.txt; or tokenizer.json.  Beside them tokenizer_config.json may be there.
+ * NVDP_ERR_IO where there are none, naming all of them. */
+nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
+                                  const char *files[NVDP__TOKENIZER_FILES + 1]);
+/* From vocab.json's object and the bytes of merges.txt; `config` is tokenizer_config.json's, or
+ * NULL. */
+nvdp_status nvdp__tokenizer_of_vocab_json(struct nvdp_context *ctx, const char *path,
+                                          const json_t *vocab, const char *merges_path,
+                                          const char *merges, size_t count, const char *config_path,
+                                          const json_t *config, struct nvdp_tokenizer **out);
+/* From tokenizer.json's object, likewise. */
+nvdp_status nvdp__tokenizer_of_json(struct nvdp_context *ctx, const char *path, const json_t *json,
+                                    const char *config_path, const json_t *config,
+                                    struct nvdp_tokenizer **out);
 
 /* Writes the ids of word[0..size) (UTF-8, 1 to NVDP__WORD_BYTES bytes) and returns how many they
  * are, at most one a character; a single [UNK] where pieces do not cover the word. */
@@ -33,6 +63,7 @@ struct nvdp__encoder {
     size_t first;   /* tokens of type 0 */
     bool truncated; /* whether tokens were dropped */
     struct nvdp__words words;
+    struct nvdp__bpe_work bpe;
 };
 
 /* nvdp_tokenizer_encode into the encoder; the caller has checked max_length. */

@@ -59,9 +59,8 @@ static nvdp_status reserve_slots(struct nvdp__strings *strings) {
     return NVDP_OK;
 }
 
-/* The number of bytes[0..size), which is added where it is new. */
-static nvdp_status strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
-                               size_t *index) {
+nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
+                              size_t *index) {
     NVDP_RETURN_IF_FAILED(reserve_slots(strings));
     uint64_t hash = hash_bytes(bytes, size);
     struct nvdp__slot *slot = &strings->slot[find_slot(strings, hash, false, bytes, size)];
@@ -124,7 +123,7 @@ static nvdp_status add_line(struct nvdp__strings *pieces, const char *path,
     if (!nvdp__is_utf8(line.text, line.size))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path,
                           number, nvdp__quote_field(line).text);
-    NVDP_RETURN_IF_FAILED(strings_add(pieces, line.text, line.size, &index));
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(pieces, line.text, line.size, &index));
     if (index + 1 == number) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: piece %s is on line %zu already", path, number,
                       nvdp__quote_field(line).text, index + 1);
@@ -159,7 +158,7 @@ nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *
                                   uint64_t times) {
     size_t index = 0;
     counts->words.ctx = counts->ctx;
-    NVDP_RETURN_IF_FAILED(strings_add(&counts->words, word, size, &index));
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&counts->words, word, size, &index));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(counts->ctx, &counts->times, &counts->capacity, index + 1,
                                         sizeof *counts->times));
     counts->times[index] += times;
@@ -256,7 +255,7 @@ struct key {
 };
 
 static nvdp_status find_pair(struct trainer *t, struct key key, size_t *index) {
-    NVDP_RETURN_IF_FAILED(strings_add(&t->keys, (const char *)&key, sizeof key, index));
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->keys, (const char *)&key, sizeof key, index));
     if (*index < t->pairs) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->pair, &t->pair_capacity, t->pairs + 1, sizeof *t->pair));
@@ -394,7 +393,7 @@ static nvdp_status join(struct trainer *t, int32_t left, int32_t right, int32_t 
     const char *b = nvdp__string(&t->pieces, (size_t)right, &tail);
     memcpy(text + size, b + 2, tail - 2);
     size_t index = 0;
-    NVDP_RETURN_IF_FAILED(strings_add(&t->pieces, text, size + tail - 2, &index));
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, text, size + tail - 2, &index));
     *merged = (int32_t)index;
     return NVDP_OK;
 }
@@ -463,7 +462,7 @@ static nvdp_status count_characters(struct trainer *t, struct alphabet *alphabet
         for (size_t at = 0; at < size; at += character_size(word + at)) {
             size_t bytes = character_size(word + at);
             size_t index = 0;
-            NVDP_RETURN_IF_FAILED(strings_add(&alphabet->index, word + at, bytes, &index));
+            NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, word + at, bytes, &index));
             NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &alphabet->at, &alphabet->capacity,
                                                 index + 1, sizeof *alphabet->at));
             struct character *character = &alphabet->at[index];
@@ -484,8 +483,8 @@ static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) 
     size_t kept = count < t->options->alphabet ? count : t->options->alphabet;
     for (size_t i = 0; i < kept; i++) {
         size_t index = 0;
-        NVDP_RETURN_IF_FAILED(
-            strings_add(&alphabet->index, alphabet->at[i].bytes, alphabet->at[i].size, &index));
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes,
+                                                alphabet->at[i].size, &index));
     }
     return NVDP_OK;
 }
@@ -520,7 +519,7 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
     size_t index = 0;
     for (int i = 0; i < NVDP__SPECIALS; i++) {
         const char *name = nvdp__special_names[i];
-        NVDP_RETURN_IF_FAILED(strings_add(&t->pieces, name, strlen(name), &index));
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, name, strlen(name), &index));
     }
     for (size_t i = 0; i < 2 * alphabet->index.count; i++) {
         const struct character *character = &alphabet->at[i % alphabet->index.count];
@@ -528,8 +527,8 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
         char marked[2 + sizeof character->bytes] = "##";
         memcpy(marked + 2, character->bytes, sizeof character->bytes);
         if (character->form[form])
-            NVDP_RETURN_IF_FAILED(
-                strings_add(&t->pieces, marked + 2 - 2 * form, 2 * form + character->size, &index));
+            NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, marked + 2 - 2 * form,
+                                                    2 * form + character->size, &index));
     }
     if (t->pieces.count <= t->options->size) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,

@@ -15,7 +15,7 @@
 #include <nvdp/tokenizer.h>
 
 enum { NVDP__SPECIALS = NVDP_TOKEN_MASK + 1 };
-/* "[PAD]", "[UNK]", ... by enum nvdp_special. */
+/* "[PAD]", "[UNK]", ... by enum nvdp_special: WordPiece's. */
 extern const char *const nvdp__special_names[NVDP__SPECIALS];
 
 /* ---- distinct strings ---- */
@@ -42,6 +42,9 @@ struct nvdp__strings {
     struct nvdp__slot *slot;
     size_t slots;
 };
+/* The number of bytes[0..size), which is added where it is new. */
+nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
+                              size_t *index);
 /* The number of the string that is `bytes`, or with `tail` "##" and then `bytes`; `hash` is that of
  * the whole string.  SIZE_MAX where it is not there. */
 size_t nvdp__strings_lookup(const struct nvdp__strings *strings, uint64_t hash, bool tail,

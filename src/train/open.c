@@ -4,6 +4,7 @@
 #include "bert/sentence.h"
 #include "model/model.h"
 #include "text/task.h"
+#include "text/tokenizer.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -135,8 +136,10 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "max_length: expected at most the model's max_position_embeddings %zu, found %zu",
-            bert->max_position_embeddings, config->max_length);
+            "max_length: expected at most the model's max_position_embeddings %zu%s, found %zu",
+            bert->max_position_embeddings,
+            bert->model_type == NVDP_MODEL_ROBERTA ? " (config.json's without the padding's)" : "",
+            config->max_length);
     }
     if (!nvdp_method_is_private(config->method)) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
@@ -153,6 +156,13 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
                                 bool with_grad) {
     struct nvdp__model_info info = {.bert = *bert};
     NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
+    /* Byte-level BPE gives every token type 0, DistilBERT reads no types. */
+    if (t->all->task.pair && bert->type_vocab_size < 2 &&
+        bert->model_type != NVDP_MODEL_DISTILBERT && t->tokenizer != NULL &&
+        t->tokenizer->bpe == NULL)
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: pairs of texts need a model with 2 token types, found %zu",
+                          t->config.model, bert->type_vocab_size);
     info.method = t->config.method;
     info.nvib = t->config.nvib;
     info.task = t->all->task;
@@ -294,6 +304,7 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     struct nvdp_bert_config bert;
     enum nvdp_task_id id;
     const char *dev = NULL;
+    const char *files[NVDP__TOKENIZER_FILES + 1] = {0};
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
     NVDP_RETURN_IF_FAILED(nvdp__task_file(t->ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
     NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, "train.tsv"));
@@ -301,7 +312,9 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, &bert));
     NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "model.safetensors"));
-    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "vocab.txt"));
+    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(t->ctx, options->model, files));
+    for (size_t i = 0; files[i] != NULL; i++)
+        NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, files[i]));
     if (options->freeze_layers > bert.num_hidden_layers)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most the model's %zu, found %zu",

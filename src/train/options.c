@@ -51,8 +51,9 @@ static const struct nvdp_option task_options[] = {
 };
 
 static const struct nvdp_option model_options[] = {
-    {"model", NVDP_OPTION_TEXT, "DIR", "BERT to start from, a directory in Hugging Face layout",
-     NULL, AT(model), .group = "Model:"},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "BERT, DistilBERT or RoBERTa to start from, a directory in Hugging Face layout", NULL,
+     AT(model), .group = "Model:"},
     {"from-base", NVDP_OPTION_TEXT, "RUN",
      "start from a finished run of base or reg, in place of --model: from its encoder; base and "
      "reg also from its classifier, where the task is the same",

@@ -75,7 +75,7 @@ static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_co
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (pieces > bert->vocab_size)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "%s/vocab.txt: expected at most %zu pieces, found %zu", t->config.model,
+                          "%s: vocabulary: expected at most %zu pieces, found %zu", t->config.model,
                           bert->vocab_size, pieces);
     return nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all);
 }

@@ -106,6 +106,9 @@ static const char *const run_files[] = {"predictions_*.tsv",
                                         "model/config.json",
                                         "model/model.safetensors",
                                         "model/vocab.txt",
+                                        "model/vocab.json",
+                                        "model/merges.txt",
+                                        "model/tokenizer.json",
                                         "model/tokenizer_config.json",
                                         "model"};
 

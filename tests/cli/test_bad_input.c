@@ -190,7 +190,7 @@ static void append(const char *path, const void *bytes, size_t count) {
 
 Test(bad_input, vocabulary_of_another_size) {
     append(inside(program_model(), "vocab.txt"), "extra\n", 6);
-    model_refused(PARTS("vocab.txt: expected", "40 pieces", "vocab_size", "found 41"));
+    model_refused(PARTS("vocab", "expected", "40 pieces", "vocab_size", "found 41"));
 }
 
 Test(bad_input, vocabulary) {

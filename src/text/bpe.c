@@ -1,0 +1,419 @@
+#include "text/bpe.h"
+
+#include "text/tokenizer.h"
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+enum { NO_SYMBOL = -1, NO_PIECE = -1 };
+
+/* ---- words ---- */
+
+enum rune_kind { SPACE, LETTER, NUMBER, OTHER };
+
+/* The kind of the character at text[0..size), size > 0, and its bytes.  What is not UTF-8 counts as
+ * U+FFFD, which is of the last kind. */
+static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
+    int32_t rune = (unsigned char)*text;
+    *bytes = 1;
+    if (rune < 0x80) {
+        int32_t lower = rune | 0x20;
+        if (lower >= 'a' && lower <= 'z') return LETTER;
+        if (rune >= '0' && rune <= '9') return NUMBER;
+        return rune == ' ' || (rune >= '\t' && rune <= '\r') ? SPACE : OTHER;
+    }
+    rune = nvdp__decode(text, size, bytes);
+    if (rune < 0) return OTHER;
+    switch (utf8proc_category(rune)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+        return LETTER;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
+        return NUMBER;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+        return SPACE;
+    default:
+        return rune == 0x85 ? SPACE : OTHER; /* the one control beyond ASCII that is White_Space */
+    }
+}
+
+/* Bytes from `at` on that are of the kind; *last is where the last character begins. */
+static size_t run_end(const char *text, size_t size, size_t at, enum rune_kind kind, size_t *last) {
+    while (at < size) {
+        size_t bytes;
+        if (kind_at(text + at, size - at, &bytes) != kind) break;
+        *last = at;
+        at += bytes;
+    }
+    return at;
+}
+
+/* Bytes of 's|'t|'re|'ve|'m|'ll|'d at the start; 0: there is none. */
+static size_t contraction(const char *text, size_t size) {
+    static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
+    if (*text != '\'') return 0;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t length = strlen(endings[i]);
+        if (size > length && memcmp(text + 1, endings[i], length) == 0) return 1 + length;
+    }
+    return 0;
+}
+
+size_t nvdp__bpe_word(const char *text, size_t size) {
+    size_t end = contraction(text, size);
+    if (end > 0) return end;
+    size_t bytes, last = 0;
+    enum rune_kind kind = kind_at(text, size, &bytes);
+    if (kind != SPACE) return run_end(text, size, bytes, kind, &last);
+    if (*text == ' ' && size > 1) { /* one space before the word belongs to it */
+        kind = kind_at(text + 1, size - 1, &bytes);
+        if (kind != SPACE) return run_end(text, size, 1 + bytes, kind, &last);
+    }
+    /* All of the spaces at a text's end; before a word, all but the last; a single one is a word. */
+    end = run_end(text, size, 0, SPACE, &last);
+    return end == size || last == 0 ? end : last;
+}
+
+/* ---- creation ---- */
+
+/* The character that stands for a byte in files, as UTF-8; its bytes. */
+static size_t byte_name(int byte, char name[4]) {
+    int32_t rune = 0x100;
+    for (int b = 0; b <= byte; b++) {
+        bool itself = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xFF && b != 0xAD);
+        if (b < byte)
+            rune += !itself;
+        else if (itself)
+            rune = b;
+    }
+    return (size_t)utf8proc_encode_char(rune, (utf8proc_uint8_t *)name);
+}
+
+struct key {
+    int32_t left, right;
+};
+
+/* The rank of a pair; SIZE_MAX where it is not merged. */
+static size_t find_merge(const struct nvdp__bpe *bpe, int32_t left, int32_t right) {
+    const struct key key = {left, right};
+    return nvdp__strings_find(&bpe->merges, (const char *)&key, sizeof key);
+}
+
+/* A line of merges.txt, for messages. */
+struct place {
+    struct nvdp_context *ctx;
+    const char *path;
+    size_t line;
+};
+
+static nvdp_status find_piece(const struct place *place, const struct nvdp__strings *pieces,
+                              struct nvdp__field name, int32_t *id) {
+    size_t found = nvdp__strings_find(pieces, name.text, name.size);
+    if (found == SIZE_MAX)
+        return nvdp__fail(place->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected pieces of the vocabulary, found %s", place->path,
+                          place->line, nvdp__quote_field(name).text);
+    *id = (int32_t)found;
+    return NVDP_OK;
+}
+
+/* `joined` has room for the line. */
+static nvdp_status add_merge(const struct place *place, const struct nvdp__strings *pieces,
+                             struct nvdp__field line, char *joined, struct nvdp__bpe *bpe) {
+    const char *space = memchr(line.text, ' ', line.size);
+    size_t left = space != NULL ? (size_t)(space - line.text) : 0;
+    size_t right = space != NULL ? line.size - left - 1 : 0;
+    if (left == 0 || right == 0 || memchr(space + 1, ' ', right) != NULL)
+        return nvdp__fail(place->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected two pieces with a space between them, found %s",
+                          place->path, place->line, nvdp__quote_field(line).text);
+    struct key key;
+    int32_t merged = NO_PIECE;
+    size_t rank;
+    memcpy(joined, line.text, left);
+    memcpy(joined + left, space + 1, right);
+    struct nvdp__field a = {line.text, left}, b = {space + 1, right}, ab = {joined, left + right};
+    NVDP_RETURN_IF_FAILED(find_piece(place, pieces, a, &key.left));
+    NVDP_RETURN_IF_FAILED(find_piece(place, pieces, b, &key.right));
+    NVDP_RETURN_IF_FAILED(find_piece(place, pieces, ab, &merged));
+    size_t count = bpe->merges.count;
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&bpe->merges, (const char *)&key, sizeof key, &rank));
+    if (rank < count)
+        return nvdp__fail(place->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected another pair, found %s, which is merge %zu already",
+                          place->path, place->line, nvdp__quote_field(line).text, rank + 1);
+    bpe->merged[rank] = merged;
+    return NVDP_OK;
+}
+
+static nvdp_status read_merges(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
+                               const char *path, const char *bytes, size_t count,
+                               struct nvdp__bpe *bpe) {
+    static const char version[] = "#version";
+    nvdp_status status = NVDP_OK;
+    struct place place = {.ctx = ctx, .path = path};
+    size_t lines = 1;
+    for (size_t i = 0; i < count; i++)
+        lines += bytes[i] == '\n';
+    char *joined = nvdp__calloc(ctx, count + 1, 1);
+    bpe->merged = nvdp__calloc(ctx, lines, sizeof *bpe->merged);
+    NVDP_TRY(NVDP__MADE(joined, bpe->merged));
+    for (size_t at = 0; at < count;) {
+        struct nvdp__field line = {bytes + at, count - at};
+        const char *end = memchr(line.text, '\n', line.size);
+        if (end != NULL) line.size = (size_t)(end - line.text);
+        at += line.size + 1;
+        if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
+        bool head = ++place.line == 1 && line.size >= sizeof version - 1 &&
+                    memcmp(line.text, version, sizeof version - 1) == 0;
+        if (!head) NVDP_TRY(add_merge(&place, pieces, line, joined, bpe));
+    }
+cleanup:
+    free(joined);
+    return status;
+}
+
+nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
+                             const struct nvdp__strings *pieces, const char *path,
+                             const char *bytes, size_t count, struct nvdp__bpe **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__bpe *bpe = nvdp__calloc(ctx, 1, sizeof *bpe);
+    if (bpe == NULL) return NVDP_ERR_MEMORY;
+    bpe->merges.ctx = ctx;
+    for (int byte = 0; byte < NVDP__BYTE_VALUES; byte++) {
+        char name[4];
+        size_t size = byte_name(byte, name);
+        size_t id = nvdp__strings_find(pieces, name, size);
+        if (id == SIZE_MAX)
+            NVDP_TRY(
+                nvdp__fail(ctx, NVDP_ERR_INPUT,
+                           "%s: expected a piece for every byte, found none for 0x%02x: '%.*s'",
+                           vocabulary, byte, (int)size, name));
+        bpe->byte[byte] = (int32_t)id;
+    }
+    NVDP_TRY(read_merges(ctx, pieces, path, bytes, count, bpe));
+    NVDP__HAND_OVER(out, bpe);
+cleanup:
+    nvdp__bpe_free(bpe);
+    return status;
+}
+
+nvdp_status nvdp__bpe_add(struct nvdp_context *ctx, struct nvdp__bpe *bpe,
+                          const struct nvdp__strings *pieces, struct nvdp__added_token token) {
+    size_t size;
+    const char *name = nvdp__string(pieces, (size_t)token.id, &size);
+    for (size_t i = 0; i < bpe->added_count; i++) {
+        if (bpe->added[i].id == token.id) return NVDP_OK;
+    }
+    struct nvdp__added_token *added =
+        nvdp__calloc(ctx, bpe->added_count + 1, sizeof *added); /* they are few */
+    if (added == NULL) return NVDP_ERR_MEMORY;
+    if (bpe->added_count > 0) memcpy(added, bpe->added, bpe->added_count * sizeof *added);
+    added[bpe->added_count++] = token;
+    free(bpe->added);
+    bpe->added = added;
+    bpe->begins_added[(unsigned char)name[0]] = true;
+    return NVDP_OK;
+}
+
+void nvdp__bpe_free(struct nvdp__bpe *bpe) {
+    if (bpe == NULL) return;
+    nvdp__strings_release(&bpe->merges);
+    free(bpe->merged);
+    free(bpe->added);
+    free(bpe);
+}
+
+/* ---- merging ---- */
+
+struct nvdp__bpe_symbol {
+    int32_t id; /* NO_PIECE: merged into the one before */
+    int32_t before, behind;
+};
+/* A pair that was seen, which another merge may have changed since. */
+struct nvdp__bpe_candidate {
+    uint32_t rank;
+    int32_t at; /* the left symbol */
+    int32_t left, right;
+};
+
+/* The first merge first, among equal ones the first place. */
+static bool comes_before(const struct nvdp__bpe_candidate *a, const struct nvdp__bpe_candidate *b) {
+    return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
+}
+
+static void heap_push(struct nvdp__bpe_candidate *heap, size_t *heaped,
+                      struct nvdp__bpe_candidate item) {
+    size_t at = (*heaped)++;
+    while (at > 0 && comes_before(&item, &heap[(at - 1) / 2])) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = item;
+}
+
+static struct nvdp__bpe_candidate heap_pop(struct nvdp__bpe_candidate *heap, size_t *heaped) {
+    struct nvdp__bpe_candidate top = heap[0];
+    struct nvdp__bpe_candidate item = heap[--*heaped];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= *heaped) break;
+        if (child + 1 < *heaped && comes_before(&heap[child + 1], &heap[child])) child++;
+        if (!comes_before(&heap[child], &item)) break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = item;
+    return top;
+}
+
+/* The word's bytes as symbols; how many. */
+static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t size,
+                         struct nvdp__bpe_symbol *symbol) {
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t count = 0;
+    for (size_t at = 0; at < size;) {
+        size_t bytes = 1;
+        const char *from = word + at;
+        bool sound = (unsigned char)*from < 0x80 || nvdp__decode(from, size - at, &bytes) >= 0;
+        at += bytes;
+        if (!sound) {
+            from = replacement;
+            bytes = sizeof replacement - 1;
+        }
+        for (size_t i = 0; i < bytes; i++, count++)
+            symbol[count] = (struct nvdp__bpe_symbol){bpe->byte[(unsigned char)from[i]],
+                                                      (int32_t)count - 1, (int32_t)count + 1};
+    }
+    symbol[count - 1].behind = NO_SYMBOL;
+    return count;
+}
+
+static void offer(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, int32_t at,
+                  size_t *heaped) {
+    int32_t left = work->symbol[at].id;
+    int32_t right = work->symbol[work->symbol[at].behind].id;
+    size_t rank = find_merge(bpe, left, right);
+    if (rank != SIZE_MAX)
+        heap_push(work->heap, heaped,
+                  (struct nvdp__bpe_candidate){(uint32_t)rank, at, left, right});
+}
+
+/* Merges work->symbol[0..count).  Every merge removes a symbol and offers at most two pairs, so that
+ * the heap holds at most 3 a symbol in all; O(n log n). */
+static void merge(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, size_t count) {
+    struct nvdp__bpe_symbol *symbol = work->symbol;
+    size_t heaped = 0;
+    for (size_t i = 0; i + 1 < count; i++)
+        offer(bpe, work, (int32_t)i, &heaped);
+    while (heaped > 0) {
+        struct nvdp__bpe_candidate best = heap_pop(work->heap, &heaped);
+        struct nvdp__bpe_symbol *left = &symbol[best.at];
+        if (left->id != best.left || left->behind == NO_SYMBOL ||
+            symbol[left->behind].id != best.right)
+            continue;
+        struct nvdp__bpe_symbol *right = &symbol[left->behind];
+        left->id = bpe->merged[best.rank];
+        left->behind = right->behind;
+        right->id = NO_PIECE;
+        if (left->behind != NO_SYMBOL) {
+            symbol[left->behind].before = best.at;
+            offer(bpe, work, best.at, &heaped);
+        }
+        if (left->before != NO_SYMBOL) offer(bpe, work, left->before, &heaped);
+    }
+}
+
+void nvdp__bpe_work_release(struct nvdp__bpe_work *work) {
+    free(work->symbol);
+    free(work->heap);
+    *work = (struct nvdp__bpe_work){0};
+}
+
+/* ---- texts ---- */
+
+static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, size_t size) {
+    const struct nvdp__bpe *bpe = encoder->tokenizer->bpe;
+    struct nvdp__bpe_work *work = &encoder->bpe;
+    size_t most = 3 * size; /* where nothing is UTF-8 */
+    if (size > INT32_MAX / 3)
+        return nvdp__fail(encoder->ctx, NVDP_ERR_UNSUPPORTED, "a word of %zu bytes", size);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity, most,
+                                        sizeof *work->symbol));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity, 3 * most,
+                                        sizeof *work->heap));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
+                                        encoder->count + most, sizeof *encoder->ids));
+    size_t count = symbols_of(bpe, word, size, work->symbol);
+    merge(bpe, work, count);
+    for (int32_t at = 0; at != NO_SYMBOL; at = work->symbol[at].behind)
+        encoder->ids[encoder->count++] = work->symbol[at].id;
+    return NVDP_OK;
+}
+
+static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text, size_t size,
+                                size_t limit) {
+    for (size_t at = 0; at < size && encoder->count < limit;) {
+        size_t word = nvdp__bpe_word(text + at, size - at);
+        NVDP_RETURN_IF_FAILED(encode_word(encoder, text + at, word));
+        at += word;
+    }
+    return NVDP_OK;
+}
+
+/* The added token that text[at..size) begins with, the one with the longest name; NULL: none. */
+static const struct nvdp__added_token *added_at(const struct nvdp_tokenizer *tokenizer,
+                                                const char *text, size_t size, size_t *length) {
+    const struct nvdp__bpe *bpe = tokenizer->bpe;
+    const struct nvdp__added_token *found = NULL;
+    if (!bpe->begins_added[(unsigned char)*text]) return NULL;
+    *length = 0;
+    for (size_t i = 0; i < bpe->added_count; i++) {
+        size_t have;
+        const char *name = nvdp__string(&tokenizer->pieces, (size_t)bpe->added[i].id, &have);
+        if (have > size || have <= *length || memcmp(text, name, have) != 0) continue;
+        found = &bpe->added[i];
+        *length = have;
+    }
+    return found;
+}
+
+/* Where the white space that ends text[from..to) begins. */
+static size_t without_spaces(const char *text, size_t from, size_t to) {
+    size_t end = from; /* behind the last character that is none */
+    for (size_t at = from; at < to;) {
+        size_t bytes;
+        bool space = kind_at(text + at, to - at, &bytes) == SPACE;
+        at += bytes;
+        if (!space) end = at;
+    }
+    return end;
+}
+
+nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
+                             size_t limit) {
+    size_t start = 0; /* of what is not encoded yet */
+    for (size_t at = 0; at < size && encoder->count < limit; at++) {
+        size_t length, last;
+        const struct nvdp__added_token *token =
+            added_at(encoder->tokenizer, text + at, size - at, &length);
+        if (token == NULL) continue;
+        size_t end = token->left_spaces ? without_spaces(text, start, at) : at;
+        NVDP_RETURN_IF_FAILED(encode_words(encoder, text + start, end - start, limit));
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
+                                            encoder->count + 1, sizeof *encoder->ids));
+        encoder->ids[encoder->count++] = token->id;
+        start = at + length;
+        if (token->right_spaces) start = run_end(text, size, start, SPACE, &last);
+        at = start - 1;
+    }
+    return encode_words(encoder, text + start, size - start, limit);
+}

@@ -1,0 +1,105 @@
+/* Byte-level BPE from bytes.  The first byte chooses: 'j' a tokenizer.json; 'v' a vocab.json and,
+ * behind an empty line, merges.txt; otherwise merges.txt for a vocabulary of all bytes and what its
+ * lines make, behind an empty line a text and, behind a tab, its pair. */
+#include "fuzz.h"
+#include "text/tokenizer.h"
+#include <string.h>
+#include <utf8proc.h>
+
+enum { MAX_LENGTH = 64 };
+
+/* What a caller may rely on whatever the bytes are. */
+static void check(const struct nvdp_tokenizer *tokenizer, const struct nvdp_tokens *tokens) {
+    if (tokens->count < 2 || tokens->count > MAX_LENGTH) abort();
+    for (size_t i = 0; i < tokens->count; i++) {
+        if (nvdp_tokenizer_piece(tokenizer, tokens->ids[i]) == NULL) abort();
+        if (tokenizer->bpe != NULL && tokens->types[i] != 0) abort();
+    }
+    if (tokens->ids[0] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS)) abort();
+    if (tokens->ids[tokens->count - 1] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
+        abort();
+}
+
+static void encode(const struct nvdp_tokenizer *tokenizer, const char *text, size_t size) {
+    const char *tab = memchr(text, '\t', size);
+    size_t first = tab != NULL ? (size_t)(tab - text) : size;
+    struct nvdp_tokens tokens = {0};
+    if (nvdp_tokenizer_encode(tokenizer, text, first, tab != NULL ? tab + 1 : NULL,
+                              tab != NULL ? size - first - 1 : 0, MAX_LENGTH, &tokens) == NVDP_OK)
+        check(tokenizer, &tokens);
+    nvdp_tokens_release(&tokens);
+}
+
+static json_t *object_of(const char *bytes, size_t size) {
+    json_t *json = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(json)) return json;
+    json_decref(json);
+    return NULL;
+}
+
+static void add_piece(json_t *vocab, const char *name, size_t size) {
+    json_t *key = json_stringn(name, size); /* NULL where it is no text */
+    const char *text = json_string_value(key);
+    if (text != NULL && size > 0 && memchr(text, '\0', size) == NULL &&
+        json_object_get(vocab, text) == NULL)
+        json_object_set_new(vocab, text, json_integer((json_int_t)json_object_size(vocab)));
+    json_decref(key);
+}
+
+/* Special tokens, the characters that stand for bytes, and the lines without their spaces. */
+static json_t *vocabulary_of(const char *lines, size_t size) {
+    static const char *const specials[] = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
+    json_t *vocab = json_object();
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
+        add_piece(vocab, specials[i], strlen(specials[i]));
+    for (int32_t rune = '!'; rune < 0x144; rune++) {
+        char name[4];
+        if ((rune > '~' && rune < 0xA1) || rune == 0xAD) continue;
+        add_piece(vocab, name, (size_t)utf8proc_encode_char(rune, (utf8proc_uint8_t *)name));
+    }
+    char *joined = malloc(size + 1);
+    for (size_t at = 0, used = 0; joined != NULL && at <= size; at++) {
+        if (at == size || lines[at] == '\n' || lines[at] == '\r') {
+            add_piece(vocab, joined, used);
+            used = 0;
+        } else if (lines[at] != ' ') {
+            joined[used++] = lines[at];
+        }
+    }
+    free(joined);
+    return vocab;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0) return 0;
+    const char *bytes = (const char *)data + 1;
+    size--;
+    const char *end = memmem(bytes, size, "\n\n", 2);
+    size_t first = end != NULL ? (size_t)(end - bytes) + 1 : size;
+    const char *rest = end != NULL ? end + 2 : bytes + size;
+    size_t rest_size = size - (size_t)(rest - bytes);
+    const char *text = "Don't  stop \xF0\x9F\x98\x80 <mask>\xFF"; /* where the input has none */
+    size_t text_size = strlen(text);
+    struct nvdp_tokenizer *tokenizer = NULL;
+    json_t *json = NULL;
+    if (data[0] == 'j') {
+        json = object_of(bytes, size);
+        if (json != NULL) nvdp__tokenizer_of_json(NULL, "j", json, "c", NULL, &tokenizer);
+    } else {
+        bool own = data[0] == 'v';
+        json = own ? object_of(bytes, first) : vocabulary_of(bytes, first);
+        const char *merges = own ? rest : bytes;
+        size_t count = own ? rest_size : first;
+        if (json != NULL)
+            nvdp__tokenizer_of_vocab_json(NULL, "v", json, "m", merges, count, "c", NULL,
+                                          &tokenizer);
+        if (!own) {
+            text = rest;
+            text_size = rest_size;
+        }
+    }
+    if (tokenizer != NULL) encode(tokenizer, text, text_size);
+    nvdp_tokenizer_free(tokenizer);
+    json_decref(json);
+    return 0;
+}

@@ -1,0 +1,355 @@
+/* Byte-level BPE, and tokenizer.json of both kinds, against transformers' ids (golden/tokens.json);
+ * files that are refused, and how. */
+#include "base/file.h"
+#include "support.h"
+#include "text/bpe.h"
+#include "text_support.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/tokenizer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nvdp_tokenizer *load(struct nvdp_context *ctx, const char *directory) {
+    struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp_status status = nvdp_tokenizer_load(ctx, directory, &tokenizer);
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    return tokenizer;
+}
+
+/* ---- ids ---- */
+
+static void expect_ids(const struct nvdp_tokenizer *tokenizer, const json_t *entry,
+                       const char *model) {
+    struct nvdp_tokens tokens = {0};
+    const json_t *text = json_object_get(entry, "text"), *pair = json_object_get(entry, "pair");
+    const json_t *ids = json_object_get(entry, model);
+    cr_assert_eq(nvdp_tokenizer_encode(tokenizer, json_string_value(text), json_string_length(text),
+                                       json_string_value(pair), json_string_length(pair), 4096,
+                                       &tokens),
+                 NVDP_OK);
+    char *shown = json_dumps(entry, JSON_COMPACT);
+    cr_expect_eq(tokens.count, json_array_size(ids), "%s: %zu tokens: %s", model, tokens.count,
+                 shown);
+    for (size_t i = 0; i < tokens.count; i++)
+        cr_expect_eq(tokens.ids[i], json_integer_value(json_array_get(ids, i)),
+                     "%s: token %zu is %d: %s", model, i, tokens.ids[i], shown);
+    free(shown);
+    nvdp_tokens_release(&tokens);
+}
+
+/* Every text of golden/tokens.json. */
+static void expect_all_ids(const char *directory, const char *model) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = load(ctx, directory);
+    json_error_t error;
+    json_t *json = json_load_file(support_golden("tokens.json"), JSON_ALLOW_NUL, &error);
+    const json_t *texts = json_object_get(json, "texts"), *entry;
+    size_t i;
+    cr_assert_gt(json_array_size(texts), 300, "%s", error.text);
+    json_array_foreach(texts, i, entry) expect_ids(tokenizer, entry, model);
+    json_decref(json);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+/* A folder of the scratch directory with one golden file. */
+static const char *folder_with(const char *golden, const char *name) {
+    const char *folder = support_scratch_path("folder");
+    char *bytes = support_read(support_golden(golden)), *path = NULL;
+    cr_assert_gt(asprintf(&path, "%s/%s", folder, name), 0);
+    cr_assert_eq(nvdp__make_directory(NULL, folder), NVDP_OK);
+    support_write_text(path, bytes);
+    free(path);
+    free(bytes);
+    return folder;
+}
+
+Test(bpe, ids_of_vocab_json_and_merges) {
+    expect_all_ids(support_golden("roberta"), "roberta");
+}
+
+Test(bpe, ids_of_tokenizer_json) {
+    expect_all_ids(folder_with("roberta/tokenizer.json", "tokenizer.json"), "roberta");
+}
+
+Test(wordpiece, ids_of_tokenizer_json) {
+    expect_all_ids(support_golden("distilbert"), "distilbert");
+}
+
+/* The same, entry by entry, from merges as older files have them: "a b". */
+Test(bpe, merges_as_strings) {
+    const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
+    char *path = NULL;
+    json_error_t error;
+    json_t *json = json_load_file(support_golden("roberta/tokenizer.json"), 0, &error), *entry;
+    json_t *merges = json_object_get(json_object_get(json, "model"), "merges");
+    size_t i;
+    json_array_foreach(merges, i, entry) {
+        const char *left = json_string_value(json_array_get(entry, 0));
+        const char *right = json_string_value(json_array_get(entry, 1));
+        json_array_set_new(merges, i, json_sprintf("%s %s", left, right));
+    }
+    cr_assert_gt(asprintf(&path, "%s/tokenizer.json", folder), 0);
+    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    expect_all_ids(folder, "roberta");
+    json_decref(json);
+    free(path);
+}
+
+/* ---- words ---- */
+
+/* The words of a text between bars. */
+static void expect_words(const char *expected) {
+    char *text = strdup(expected), *at = text;
+    for (const char *from = expected; *from != '\0'; from++)
+        if (*from != '|') *at++ = *from;
+    *at = '\0';
+    size_t size = (size_t)(at - text);
+    const char *want = expected;
+    for (size_t start = 0; start < size;) {
+        size_t word = nvdp__bpe_word(text + start, size - start);
+        size_t length = strcspn(want, "|");
+        cr_expect_eq(word, length, "%s: %zu bytes at %zu", expected, word, start);
+        start += word;
+        want += length + (want[length] == '|');
+    }
+    free(text);
+}
+
+Test(bpe, words) {
+    expect_words("don|'t| stop|,| it|'s| we|'ll|'d");
+    expect_words("DON|'|T|'|RE"); /* small letters only */
+    expect_words("'s|'t|''|s| '|t");
+    expect_words("a|  | b|   ");
+    expect_words("a| |\t|b");
+    expect_words("\n\n|\n|x");
+    expect_words("abc|123|!?|x| 4|.| -|5");
+    expect_words("\u00E9a|\u0301|x"); /* a mark is no letter */
+    expect_words("\u00BD\u2167| \u4E2D\u6587|\u3000|x");
+    expect_words("a|\xFF\xFE|b"); /* not UTF-8: as U+FFFD */
+}
+
+Test(bpe, bytes_that_are_no_text) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    static const char *const same[][2] = {{"a\xFF"
+                                           "b",
+                                           "a\uFFFD"
+                                           "b"},
+                                          {"\xE2\x82 x", "\uFFFD\uFFFD x"},
+                                          {"\xC0\xAF", "\uFFFD\uFFFD"},
+                                          {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},
+                                          {"x\xF0\x9F\x98", "x\uFFFD\uFFFD\uFFFD"}};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        struct nvdp_tokens a = {0}, b = {0};
+        cr_assert_eq(
+            nvdp_tokenizer_encode(tokenizer, same[i][0], strlen(same[i][0]), NULL, 0, 99, &a),
+            NVDP_OK);
+        cr_assert_eq(
+            nvdp_tokenizer_encode(tokenizer, same[i][1], strlen(same[i][1]), NULL, 0, 99, &b),
+            NVDP_OK);
+        cr_assert_eq(a.count, b.count, "text %zu", i);
+        cr_assert_arr_eq(a.ids, b.ids, a.count * sizeof *a.ids);
+        nvdp_tokens_release(&a);
+        nvdp_tokens_release(&b);
+    }
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+/* O(n log n), and nothing is lost. */
+Test(bpe, long_words) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    enum { SIZE = 300000 };
+    char *text = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = "theriver"[i % 8];
+    struct nvdp_tokens tokens = {0};
+    double start = nvdp__now();
+    cr_assert_eq(nvdp_tokenizer_encode(tokenizer, text, SIZE, NULL, 0, SIZE, &tokens), NVDP_OK);
+    cr_expect_lt(nvdp__now() - start, 5, "a long word must not take the square of its length");
+    cr_assert_gt(tokens.count, 1000);
+    for (size_t i = 1, at = 0; i + 1 < tokens.count; i++) {
+        const char *piece = nvdp_tokenizer_piece(tokenizer, tokens.ids[i]);
+        cr_assert_eq(memcmp(piece, text + at, strlen(piece)), 0, "token %zu", i);
+        at += strlen(piece);
+    }
+    nvdp_tokens_release(&tokens);
+    nvdp_tokenizer_free(tokenizer);
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+Test(bpe, pairs_are_cut) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    struct nvdp_tokens tokens = {0};
+    int32_t s = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
+    int32_t e = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+    int32_t z = nvdp_tokenizer_find(tokenizer, "z"), q = nvdp_tokenizer_find(tokenizer, "q");
+    cr_assert_eq(nvdp_tokenizer_specials(tokenizer, true), 4);
+    cr_assert_eq(nvdp_tokenizer_specials(tokenizer, false), 2);
+    cr_assert_eq(nvdp_tokenizer_encode(tokenizer, "zzzz", 4, "qqqq", 4, 7, &tokens), NVDP_OK);
+    const int32_t want[] = {s, z, z, e, e, q, e};
+    cr_assert_eq(tokens.count, 7);
+    cr_assert_arr_eq(tokens.ids, want, sizeof want);
+    for (size_t i = 0; i < 7; i++)
+        cr_expect_eq(tokens.types[i], 0);
+    cr_assert_eq(nvdp_tokenizer_encode(tokenizer, "zz", 2, "", 0, 4, &tokens), NVDP_OK);
+    cr_assert_eq(tokens.count, 4);
+    cr_assert_eq(nvdp_tokenizer_encode(tokenizer, "zz", 2, "q", 1, 3, &tokens), NVDP_ERR_ARGUMENT);
+    nvdp_tokens_release(&tokens);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
+/* ---- bad files ---- */
+
+/* Golden's vocab.json with other merges, or merges.txt with another vocabulary, is refused. */
+static void refused(const char *name, const char *text, nvdp_status want, const char *part) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    char *path = NULL;
+    folder_with("roberta/vocab.json", "vocab.json");
+    const char *folder = folder_with("roberta/merges.txt", "merges.txt");
+    cr_assert_gt(asprintf(&path, "%s/%s", folder, name), 0);
+    if (text != NULL)
+        support_write_text(path, text);
+    else
+        remove(path);
+    cr_expect_eq(nvdp_tokenizer_load(ctx, folder, &tokenizer), want, "%s", part);
+    support_contains(nvdp_context_error(ctx), part);
+    cr_expect_null(tokenizer);
+    free(path);
+    nvdp_context_free(ctx);
+}
+
+Test(bpe, bad_merges) {
+    refused("merges.txt", NULL, NVDP_ERR_IO, "merges.txt");
+    refused("merges.txt", "#version: 0.2\nh e\nhe\n", NVDP_ERR_INPUT,
+            "merges.txt:3: expected two pieces with a space between them, found 'he'");
+    refused("merges.txt", "h e\r\nh e r\r\n", NVDP_ERR_INPUT, "merges.txt:2: expected two pieces");
+    refused("merges.txt", "h e\n\nh e\n", NVDP_ERR_INPUT, "merges.txt:2: expected two pieces");
+    refused("merges.txt", "h e\nh e\n", NVDP_ERR_INPUT,
+            "merges.txt:2: expected another pair, found 'h e', which is merge 1 already");
+    refused("merges.txt", "z q\n", NVDP_ERR_INPUT,
+            "merges.txt:1: expected pieces of the vocabulary, found 'zq'");
+    refused("merges.txt", "\xFF t\n", NVDP_ERR_INPUT, "merges.txt:1: expected pieces");
+}
+
+Test(bpe, bad_vocabulary) {
+    static const char specials[] =
+        "\"<s>\": 0, \"<pad>\": 1, \"</s>\": 2, \"<unk>\": 3, \"<mask>\": 4";
+    char text[512];
+    refused("vocab.json", "{\"a\": 0,\n\"b\": }", NVDP_ERR_INPUT, "vocab.json: line 2");
+    refused("vocab.json", "{}", NVDP_ERR_INPUT, "vocab.json: expected 1 to");
+    refused("vocab.json", "{\"a\": 1}", NVDP_ERR_INPUT,
+            "vocab.json: 'a': expected an integer from 0 to 0");
+    refused("vocab.json", "{\"a\": \"0\"}", NVDP_ERR_INPUT, "vocab.json: 'a': expected an integer");
+    refused("vocab.json", "{\"a\": 0, \"b\": 0}", NVDP_ERR_INPUT,
+            "expected an id of its own, found 0");
+    refused("vocab.json", "{\"a\": 0, \"a\": 1}", NVDP_ERR_INPUT, "duplicate");
+    refused("vocab.json", "{\"<s>\": 0}", NVDP_ERR_INPUT,
+            "vocab.json: pad_token: expected '<pad>'");
+    snprintf(text, sizeof text, "{%s}", specials);
+    refused("vocab.json", text, NVDP_ERR_INPUT,
+            "expected a piece for every byte, found none for 0x00");
+    refused("tokenizer_config.json", "{\"add_prefix_space\": true}", NVDP_ERR_UNSUPPORTED,
+            "tokenizer_config.json: 'add_prefix_space': expected false");
+    refused("tokenizer_config.json", "{\"mask_token\": \"<blank>\"}", NVDP_ERR_INPUT,
+            "vocab.json: mask_token: expected '<blank>'");
+}
+
+/* tokenizer.json of a golden model, one member replaced (`section`.`key`). */
+static void json_refused(const char *golden, const char *section, const char *key,
+                         const char *value, const char *part) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    char *path = NULL;
+    json_error_t error;
+    const char *folder = folder_with(golden, "tokenizer.json");
+    json_t *json = json_load_file(support_golden(golden), 0, &error);
+    json_t *to = key != NULL ? json_object_get(json, section) : json;
+    cr_assert_eq(json_object_set_new(to, key != NULL ? key : section,
+                                     json_loads(value, JSON_DECODE_ANY, &error)),
+                 0);
+    cr_assert_gt(asprintf(&path, "%s/tokenizer.json", folder), 0);
+    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    cr_expect_neq(nvdp_tokenizer_load(ctx, folder, &tokenizer), NVDP_OK, "%s", part);
+    support_contains(nvdp_context_error(ctx), part);
+    support_contains(nvdp_context_error(ctx), "tokenizer.json: ");
+    cr_expect_null(tokenizer);
+    json_decref(json);
+    free(path);
+    nvdp_context_free(ctx);
+}
+
+Test(tokenizer_json, refused) {
+    static const char bpe[] = "roberta/tokenizer.json", wordpiece[] = "distilbert/tokenizer.json";
+    json_refused(bpe, "model", "type", "\"Unigram\"",
+                 "'model.type': expected WordPiece or BPE, found Unigram");
+    json_refused(bpe, "model", NULL, "null", "'model.type': expected WordPiece or BPE, found none");
+    json_refused(bpe, "model", "vocab", "null", "'model.vocab': expected pieces");
+    json_refused(bpe, "model", "vocab", "{\"a\": 7}", "'a': expected an integer from 0 to 5");
+    json_refused(bpe, "model", "merges", "[[\"t\"]]", "'model.merges': entry 0: expected a pair");
+    json_refused(bpe, "model", "merges", "[\"h e\", \"t\"]",
+                 "'model.merges':2: expected two pieces");
+    json_refused(bpe, "model", "ignore_merges", "true",
+                 "'model.ignore_merges': expected false, found true");
+    json_refused(bpe, "model", "byte_fallback", "true", "'model.byte_fallback': expected false");
+    json_refused(bpe, "normalizer", NULL, "{\"type\": \"NFC\"}", "'normalizer': expected null");
+    json_refused(bpe, "pre_tokenizer", "type", "\"Whitespace\"",
+                 "'pre_tokenizer': expected type ByteLevel, found Whitespace");
+    json_refused(bpe, "pre_tokenizer", "add_prefix_space", "true",
+                 "'pre_tokenizer.add_prefix_space': expected false");
+    json_refused(bpe, "post_processor", NULL, "{\"type\": \"ByteLevel\"}",
+                 "'post_processor': expected type RobertaProcessing");
+    json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1, \"content\": \"<s>\"}]",
+                 "added token '<s>': expected the id that the vocabulary has, found 1");
+    json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1}]",
+                 "'added_tokens': entry 0: expected an 'id'");
+    json_refused(bpe, "added_tokens", NULL,
+                 "[{\"id\": 0, \"content\": \"<s>\", \"single_word\": true}]",
+                 "'single_word': expected false");
+    json_refused(wordpiece, "normalizer", "type", "\"NFKC\"",
+                 "'normalizer': expected type BertNormalizer, found NFKC");
+    json_refused(wordpiece, "normalizer", "clean_text", "false",
+                 "'normalizer.clean_text': expected true");
+    json_refused(wordpiece, "model", "continuing_subword_prefix", "\"@@\"",
+                 "'model.continuing_subword_prefix': expected \"##\"");
+    json_refused(wordpiece, "model", "max_input_chars_per_word", "900",
+                 "'max_input_chars_per_word'");
+    json_refused(wordpiece, "model", "vocab", "[]", "expected 1 to");
+}
+
+/* Tokens that were added behind the vocabulary are pieces, and texts may name them. */
+Test(tokenizer_json, added_tokens) {
+    struct nvdp_context *ctx = support_context();
+    char *path = NULL;
+    json_error_t error;
+    const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
+    json_t *json = json_load_file(support_golden("roberta/tokenizer.json"), 0, &error);
+    json_t *added = json_object_get(json, "added_tokens");
+    size_t count = json_object_size(json_object_get(json_object_get(json, "model"), "vocab"));
+    json_array_append_new(
+        added, json_pack("{s:i, s:s, s:b}", "id", (int)count, "content", "<e>", "rstrip", 1));
+    json_array_append_new(
+        added, json_pack("{s:i, s:s, s:b}", "id", (int)count + 1, "content", "<e>!", "lstrip", 1));
+    cr_assert_gt(asprintf(&path, "%s/tokenizer.json", folder), 0);
+    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    struct nvdp_tokenizer *tokenizer = load(ctx, folder);
+    int32_t e = (int32_t)count, z = nvdp_tokenizer_find(tokenizer, "z");
+    int32_t space = nvdp_tokenizer_find(tokenizer, "\u0120");
+    cr_assert_eq(nvdp_tokenizer_size(tokenizer), count + 2);
+    text_expect(tokenizer, "z<e> \t z", z, e, z, -1);
+    text_expect(tokenizer, "z <e>z", z, space, e, z, -1);
+    text_expect(tokenizer, "z <e>! z", z, e + 1, space, z, -1); /* the longest name */
+    text_expect(tokenizer, "<e> <e>!", e, e + 1, -1);           /* the space is taken already */
+    nvdp_tokenizer_free(tokenizer);
+    json_decref(json);
+    free(path);
+    nvdp_context_free(ctx);
+}

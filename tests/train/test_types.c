@@ -1,0 +1,109 @@
+/* Runs that start from a RoBERTa or a DistilBERT: what they save is of that type, and is read again. */
+#include "base/file.h"
+#include "support.h"
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct type {
+    const char *name;
+    const char *files[4];   /* of the tokenizer */
+    const char *tensors[3]; /* of the encoder, the head's inner and outer layer */
+};
+static const struct type types[] = {{"roberta",
+                                     {"vocab.json", "merges.txt"},
+                                     {"roberta.encoder.layer.1.attention.self.query.weight",
+                                      "classifier.dense.weight", "classifier.out_proj.weight"}},
+                                    {"distilbert",
+                                     {"tokenizer.json"},
+                                     {"distilbert.transformer.layer.1.attention.q_lin.weight",
+                                      "pre_classifier.weight", "classifier.weight"}}};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+static char *in_run(const char *run, const char *name) {
+    char *path = NULL;
+    cr_assert_gt(asprintf(&path, "%s/model/%s", run, name), 0);
+    return path;
+}
+
+/* The golden model's head has 3 outputs, the task 2: it is initialised. */
+static struct nvdp__train_options config_of(const struct task *task, const struct type *type,
+                                            enum nvdp_method method) {
+    static char model[512];
+    struct nvdp__train_options config = task_config(task, method, support_scratch_path(type->name));
+    snprintf(model, sizeof model, "%s", support_golden(type->name));
+    config.model = model;
+    config.max_length = 24;
+    config.epochs = 1;
+    config.overwrite = true;
+    return config;
+}
+
+static void check_saved(struct nvdp_context *ctx, const struct type *type, const char *run,
+                        size_t tensors) {
+    for (size_t i = 0; type->files[i] != NULL; i++) {
+        char *path = in_run(run, type->files[i]);
+        cr_expect(nvdp__exists(path), "%s", path);
+        free(path);
+    }
+    char *config = in_run(run, "config.json"), *weights = in_run(run, "model.safetensors");
+    struct nvdp_bert_config bert;
+    char *text = support_read(config), *model = in_run(run, "");
+    support_contains(text, "ForSequenceClassification");
+    cr_assert_eq(nvdp_bert_config_read(ctx, model, &bert), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_str_eq(nvdp_model_type_name(bert.model_type), type->name);
+    cr_expect_eq(bert.max_position_embeddings, 32);
+    struct nvdp_safetensors *file = NULL;
+    cr_assert_eq(nvdp_safetensors_open(ctx, weights, &file), NVDP_OK);
+    for (size_t i = 0; i < tensors; i++)
+        cr_expect_not_null(nvdp_safetensors_find(file, type->tensors[i]), "%s", type->tensors[i]);
+    nvdp_safetensors_close(file);
+    free(text);
+    free(model);
+    free(config);
+    free(weights);
+}
+
+Test(types, base_runs) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    for (size_t i = 0; i < TYPES; i++) {
+        struct nvdp__train_options config = config_of(&task, &types[i], NVDP_METHOD_BASE);
+        struct nvdp_train_result result = task_train(ctx, &config);
+        check_saved(ctx, &types[i], config.out, 3);
+        struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
+        cr_expect_eq(again.scores.mean[0], result.test.mean[0], "%s", types[i].name);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* With a bottleneck: trained, scored, its posteriors finite. */
+Test(types, private_runs) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    for (size_t i = 0; i < TYPES; i++) {
+        struct nvdp__train_options config = config_of(&task, &types[i], NVDP_METHOD_NVDP);
+        task_train(ctx, &config);
+        check_saved(ctx, &types[i], config.out, 1);
+        struct nvdp_evaluation score = task_evaluate(ctx, config.out, 2);
+        cr_expect(score.scores.mean[0] >= 0 && score.scores.mean[0] <= 1);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* RoBERTa's 34 positions hold 32 tokens. */
+Test(types, positions_of_padding_hold_no_tokens) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    config.max_length = 33;
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx),
+                     "max_position_embeddings 32 (config.json's without the padding's), found 33");
+    nvdp_context_free(ctx);
+}
