@@ -1,171 +1,210 @@
 #!/usr/bin/env bash
-# nvdp bench and PyTorch in turn on this machine: a table of ratios beside the targets.
-# usage: compare.sh [--quick] [--rounds N] [--only REGEX]
+# nvdp bench and today's peers in turn on this machine: a table of ratios to the best peer beside the targets.
+# usage: compare.sh [--quick] [--rounds N] [--only REGEX] [--json]
 #   --quick       one round of few steps: does it run, roughly how fast
-#   --rounds N    times each pair of programs takes turns (default 3)
-#   --only REGEX  rows whose name matches: base-f32 base-bf16 mini-f32 mini-bf16 mrpc-f32 mrpc-bf16 rd overhead-f32 overhead-bf16
-# Environment: NVDP (the program), PEERS (folder with bench_bert_torch.py, bench_renyi_torch.py, bert_torch.py), PYTHON (with
-# PyTorch), MRPC (GLUE's folder), VOCABULARY (a BERT directory with BERT's uncased vocab.txt), THREADS.
-# Both programs train without dropout, as the peer has none; nvdp's step also clips the gradient. A rate is of real tokens.
+#   --rounds N    times that nvdp and each peer take turns (default 3); a peer below 70 % of the best one in the first round sits
+#                 out the others
+#   --only REGEX  rows whose name matches: WORK-MODEL-TEXTS-PRECISION of train|encode, base|minilm, full|mrpc|sst2, f32|bf16|int8;
+#                 pairs; overhead-f32, overhead-bf16
+#   --json        one JSON object in place of the table
+# Environment: NVDP (the program), PEERS_VENV (what peers.sh made), GLUE (its folder), MINILM (what make encoder made: its sizes, and
+# BERT's uncased vocabulary), THREADS, DROPOUT (of both sides' training steps; default 0).
+# Rows: full are random texts of 128 tokens, 32 a step; mrpc and sst2 are the tasks' training texts, packed by nvdp in the order in
+# which training meets them, sorted by length and padded to the longest of a batch for the peers (peers.py tells their settings).
+# A rate counts real tokens. A training step of nvdp's also clips the gradient.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 NVDP=${NVDP:-build/release/nvdp}
-PEERS=${PEERS:-../shared/peers}
-PYTHON=${PYTHON:-/usr/bin/python3}
-MRPC=${MRPC:-../shared/data/glue/MRPC}
-VOCABULARY=${VOCABULARY:-../shared/data/bert/mini}
+PYTHON=${PEERS_VENV:-out/venv}/bin/python
+GLUE=${GLUE:-../shared/data/glue}
+MINILM=${MINILM:-models/minilm}
 THREADS=${THREADS:-2}
-rounds=3 steps=4 peer_steps=2 mrpc_steps=8 only=.
+DROPOUT=${DROPOUT:-0}
+rounds=3 steps=16 full_steps=4 only=. json=0
 while [ $# -gt 0 ]; do
     case $1 in
-        --quick) rounds=1 steps=2 peer_steps=1 mrpc_steps=2 ;;
+        --quick) rounds=1 steps=4 full_steps=2 ;;
         --rounds) rounds=${2:?number} && shift ;;
         --only) only=${2:?regular expression} && shift ;;
-        *) sed -n '2,9s/^# //p' "$0" >&2 && exit 2 ;;
+        --json) json=1 ;;
+        *) sed -n '2,15s/^# //p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
 
-[ -x "$NVDP" ] || { echo "compare.sh: $NVDP is missing: run make, or set NVDP" >&2 && exit 1; }
+note() { echo "compare.sh: $*" >&2; }
+[ -x "$NVDP" ] || { note "$NVDP is missing: run make, or set NVDP" && exit 1; }
+[ -x "$PYTHON" ] || { note "$PYTHON is missing: run experiments/bench/peers.sh, or set PEERS_VENV" && exit 1; }
+[ -f "$MINILM/config.json" ] || { note "$MINILM is missing: run make encoder, or set MINILM" && exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+bf16=0 && ! grep -qE 'avx512_bf16|amx_bf16' /proc/cpuinfo || bf16=1
 wanted() { [[ $1 =~ $only ]]; }
-note() { echo "compare.sh: $*" >&2; }
-torch=1
-[ -f "$PEERS/bench_bert_torch.py" ] || { torch=0 && note "no peers in $PEERS (set PEERS): nvdp's numbers alone"; }
-[ $torch = 0 ] || "$PYTHON" -c 'import torch' 2>"$work/err" || { torch=0 && note "$PYTHON has no PyTorch: nvdp's numbers alone"; }
 
-# record SERIES VALUE: one more measurement of a series.
-record() { echo "$2" >>"$work/$1"; }
-# field NAME FILE: a number of a JSON object of nvdp's.
-field() { sed -n "s/^ *\"$1\": \([0-9.eE+-]*\),\{0,1\}\$/\1/p" "$2" | head -1; }
+# record ROW PROGRAM VALUE: one more measurement.
+record() { echo "$3" >>"$work/$1.$2" && note "$1 $2 $3"; }
+# field NAME FILE: a number of a JSON object.
+field() { grep -oE "\"$1\": [0-9.eE+-]+" "$2" | head -1 | cut -d' ' -f2; }
+middle() { sort -g "$1" | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
 
-# ours SERIES WORK OPTION...: one run of nvdp bench; records tokens/s, share of peak, memory, start.
+# ours ROW OPTION...: one run of nvdp bench.
 ours() {
-    local series=$1 kind=$2 out=$work/ours.json
-    shift 2
-    if ! "$NVDP" bench "$kind" --json --quiet --threads "$THREADS" "$@" >"$out" 2>"$work/err"; then
-        note "nvdp bench $kind $*: $(head -1 "$work/err")"
-        return 1
-    fi
-    record "$series.rate" "$(field tokens_per_second "$out")"
-    record "$series.peak" "$(field fraction_of_gemm_peak "$out")"
-    record "$series.rss" "$(field peak_rss "$out")"
-    record "$series.start" "$(field start_to_first_step_seconds "$out")"
+    local row=$1 out=$work/out.json
+    shift
+    "$NVDP" bench "$@" --json --quiet --threads "$THREADS" >"$out" || return 1
+    record "$row" nvdp "$(field tokens_per_second "$out" || field pair_elements_per_second "$out")"
+    for fact in fraction_of_gemm_peak peak_rss start_to_first_step_seconds; do
+        field $fact "$out" >>"$work/$row.fact.$fact" || true
+    done
 }
 
-# peer SERIES ARCH PRECISION: bench_bert_torch.py; records training and forward tokens/s.
+# peer ROW PEER ARGUMENT...: one run of peers.py, unless the first round said that it is far behind.
 peer() {
-    [ $torch = 1 ] || return 0
-    local line
-    line=$("$PYTHON" "$PEERS/bench_bert_torch.py" 32 128 "$peer_steps" "$3" "$2")
-    record "$1-train.peer" "$(sed 's/.*train [^ ]* s\/step \([0-9]*\) tok.*/\1/' <<<"$line")"
-    record "$1-encode.peer" "$(sed 's/.*fwd [^ ]* s \([0-9]*\) tok.*/\1/' <<<"$line")"
+    local row=$1 peer=$2
+    shift 2
+    [ ! -e "$work/out.$row.$peer" ] || return 0
+    if "$PYTHON" experiments/bench/peers.py "$@" --threads "$THREADS" >"$work/out.json" 2>"$work/err"; then
+        record "$row" "peer.$peer" "$(field rate "$work/out.json")"
+    else
+        note "$row $peer: $(tail -1 "$work/err")"
+        touch "$work/out.$row.$peer"
+    fi
 }
 
-full() { # full ARCH PRECISION: random texts of 128 tokens
-    local name=$1-$2 common=(--arch "$1" --precision "$2" --method base --batch 32 --length 128 --steps "$steps")
-    for ((i = 0; i < rounds; i++)); do
-        ours "$name-train" train "${common[@]}" --dropout 0 || return 0
-        ours "$name-encode" encode "${common[@]}"
-        peer "$name" "$1" "$2"
+leave_out() { # leave_out ROW: peers far behind the best
+    local file
+    for file in "$work/$1".peer.*; do
+        [ ! -e "$file" ] || awk -v best="$(sort -g "$work/$1".peer.* | tail -1)" '{exit !($1 < .7 * best)}' "$file" || continue
+        touch "$work/out.$1.${file#"$work/$1".peer.}"
     done
 }
 
-mrpc() { # mrpc PRECISION: the task's own batches
-    [ -f "$MRPC/train.tsv" ] && [ -f "$VOCABULARY/vocab.txt" ] || { note "no $MRPC or $VOCABULARY: mrpc left out" && return 0; }
-    local name=mrpc-$1 out
-    local common=(--arch base --precision "$1" --method base --batch 32 --data "$MRPC" --task mrpc --model "$VOCABULARY"
-                  --max-length 128 --steps "$mrpc_steps")
+steps() { # steps WORK MODEL TEXTS PRECISION
+    local row=$1-$2-$3-$4 model=$MINILM peers=(torch compile) given=(--batch 32 --method base --precision "$4") sort= i p
+    wanted "$row" || return 0
+    [ "$2" = minilm ] || model=base
+    [ "$1" != train ] || given+=(--dropout "$DROPOUT")
+    case $3 in
+        full) given+=(--length 128 --steps $full_steps) && [ "$2" != minilm ] || given+=(--model "$MINILM") ;;
+        mrpc) given+=(--data "$GLUE/MRPC" --task mrpc) ;;
+        sst2) given+=(--data "$GLUE/SST-2" --task sst2) ;;
+    esac
+    [ "$2" = minilm ] || given+=(--arch base)
+    if [ "$3" != full ]; then
+        [ -f "$GLUE/MRPC/train.tsv" ] || { note "$row: no $GLUE/MRPC, left out" && return 0; }
+        given+=(--model "$MINILM" --max-length 128 --steps $steps) sort=--sort
+    fi
+    if [ "$1" = encode ]; then
+        case $4 in
+            f32) peers+=(onnxruntime openvino) ;;
+            bf16) peers+=(openvino) ;;
+            int8) peers=(onnxruntime openvino openvino-dynamic) ;;
+        esac
+        [ "$2-$3" = minilm-full ] || [ "$2" = base ] || [ "$4" = int8 ] || peers+=(sentence-transformers)
+    fi
     for ((i = 0; i < rounds; i++)); do
-        ours "$name-train" train "${common[@]}" --dropout 0 --write-batches "$work/batches.jsonl" || return 0
-        ours "$name-encode" encode "${common[@]}"
-        [ $torch = 1 ] || continue
-        out=$("$PYTHON" experiments/bench/peer_batches.py "$PEERS" "$work/batches.jsonl" base "$1" "$THREADS")
-        record "$name-train.peer" "$(sed 's/.*"train": \([0-9.e+]*\).*/\1/' <<<"$out")"
-        record "$name-encode.peer" "$(sed 's/.*"encode": \([0-9.e+]*\).*/\1/' <<<"$out")"
+        ours "$row" "$1" "${given[@]}" --write-batches "$work/batches.jsonl" || return 0
+        for p in "${peers[@]}"; do
+            peer "$row" "$p" "$1" "$p" "$4" "$model" "$work/batches.jsonl" $sort --dropout "$DROPOUT"
+        done
+        [ $i != 0 ] || leave_out "$row"
     done
 }
 
-rd() { # linear in pairs on both sides: the peer gets fewer texts
-    local texts=408 peer_texts=48 out=$work/rd.json
+pairs() { # linear in pairs on both sides: the peers get fewer texts
+    local i p
+    wanted pairs || return 0
     for ((i = 0; i < rounds; i++)); do
-        "$NVDP" bench rd --json --quiet --threads "$THREADS" --texts "$texts" --components 129 --dim 768 >"$out"
-        record rd.rate "$(field pair_elements_per_second "$out")"
-        [ $torch = 1 ] || continue
-        record rd.peer "$("$PYTHON" "$PEERS/bench_renyi_torch.py" "$peer_texts" 129 768 |
-            sed 's/.*s, \([0-9.]*\) G pair-elements.*/\1e9/')"
+        ours pairs rd --texts 408 --components 129 --dim 768
+        for p in torch compile; do
+            peer pairs "$p" pairs "$p" 32 129 768
+        done
+        [ $i != 0 ] || leave_out pairs
     done
 }
 
 overhead() { # overhead PRECISION: nvdp over base, in turn
-    local common=(--arch base --precision "$1" --batch 32 --length 128 --steps "$steps" --dropout 0)
+    local given=(--arch base --precision "$1" --batch 32 --length 128 --steps $full_steps --dropout 0) i
+    wanted "overhead-$1" || return 0
     for ((i = 0; i < rounds; i++)); do
-        ours "overhead-$1-base" train "${common[@]}" --method base || return 0
-        ours "overhead-$1-nvdp" train "${common[@]}" --method nvdp
+        ours "overhead-$1-base" train "${given[@]}" --method base
+        ours "overhead-$1-nvdp" train "${given[@]}" --method nvdp
     done
 }
 
-# best FILE, middle FILE: of a series' measurements.
-best() { sort -g "$1" | tail -1; }
-middle() { sort -g "$1" | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
-
-# row SERIES TEXT UNIT TARGET: ours, the peer's and the ratio, of medians and of the best.
-row() {
-    [ -f "$work/$1.rate" ] || return 0
-    if [ ! -f "$work/$1.peer" ]; then
-        awk -v t="$2" -v u="$3" -v a="$(middle "$work/$1.rate")" 'BEGIN {printf "%-34s %10.4g %10s  %6s  %6s  %6s  %-7s  %s\n", t, a, "-", "-", "-", "", "", u}'
-        return
-    fi
-    awk -v t="$2" -v u="$3" -v goal="$4" -v a="$(middle "$work/$1.rate")" -v b="$(middle "$work/$1.peer")" \
-        -v x="$(best "$work/$1.rate")" -v y="$(best "$work/$1.peer")" 'BEGIN {
-        verdict = goal == "" ? "" : (a / b >= goal ? "reached" : "missed")
-        printf "%-34s %10.4g %10.4g  %6.2f  %6.2f  %6s  %-7s  %s\n", t, a, b, a / b, x / y, goal, verdict, u }'
+# each WHAT: calls `WHAT ROW TARGET` for every row that was measured.
+each() {
+    local row target
+    for row in {train,encode}-{base,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs; do
+        [ -f "$work/$row.nvdp" ] || continue
+        case $row in
+            *-full-*) target= ;;
+            train-*) target=1.3 ;;
+            encode-*) target=1.2 ;;
+            pairs) target=40 ;;
+        esac
+        "$1" "$row" "$target"
+    done
 }
 
-# fact SERIES SUFFIX TEXT SCALE UNIT TARGET SENSE: one number against a bound (SENSE: least or most).
+# rates ROW: "PEER RATE" of medians, the best first.
+rates() {
+    local file
+    for file in "$work/$1".peer.*; do
+        [ ! -f "$file" ] || echo "${file#"$work/$1".peer.} $(middle "$file")"
+    done | sort -k2,2gr
+}
+
+show() {
+    rates "$1" | awk -v row="$1" -v goal="$2" -v a="$(middle "$work/$1.nvdp")" '
+        NR == 1 {best = $1; b = $2}
+        NR > 1 {others = others sprintf("%s%s %.3g", NR > 2 ? ", " : "", $1, $2)}
+        END {
+            if (NR == 0) {printf "%-26s %10.4g\n", row, a; exit}
+            verdict = goal == "" ? "" : (a / b >= goal ? "reached" : "missed")
+            printf "%-26s %10.4g %10.4g  %-21s %6.2f %6s %-7s  %s\n", row, a, b, best, a / b, goal, verdict, others
+        }'
+}
+
+show_json() {
+    rates "$1" | awk -v row="$1" -v goal="$2" -v a="$(middle "$work/$1.nvdp")" '
+        NR == 1 {best = $1; b = $2}
+        {peers = peers sprintf("%s\"%s\": %.6g", NR > 1 ? ", " : "", $1, $2)}
+        END {printf "{\"row\": \"%s\", \"nvdp\": %.6g, \"peers\": {%s}, \"best\": %s, \"ratio\": %s, \"target\": %s},\n", row, a, peers,
+                    NR ? "\"" best "\"" : "null", NR ? sprintf("%.4g", a / b) : "null", goal == "" ? "null" : goal}'
+}
+
+# fact ROW FIELD TEXT SCALE UNIT: a median of nvdp's own.
 fact() {
-    [ -f "$work/$1.$2" ] || return 0
-    awk -v v="$(middle "$work/$1.$2")" -v t="$3" -v scale="$4" -v u="$5" -v goal="$6" -v sense="$7" 'BEGIN {
-        v *= scale; ok = sense == "least" ? v >= goal : v <= goal
-        printf "%-34s %10.4g %-8s at %s %g: %s\n", t, v, u, sense, goal, (ok ? "reached" : "missed") }'
+    [ ! -s "$work/$1.fact.$2" ] || awk -v v="$(middle "$work/$1.fact.$2")" -v t="$3" -v s="$4" -v u="$5" 'BEGIN {printf "%-40s %8.4g %s\n", t, v * s, u}'
 }
 
-for precision in f32 bf16; do
-    ! wanted "base-$precision" || full base "$precision"
-    ! wanted "mini-$precision" || full mini "$precision"
-    ! wanted "mrpc-$precision" || mrpc "$precision"
-    ! wanted "overhead-$precision" || overhead "$precision"
+for precision in f32 bf16 int8; do
+    [ $precision != bf16 ] || [ $bf16 = 1 ] || continue
+    for model in base minilm; do
+        for texts in full mrpc sst2; do
+            [ $precision = int8 ] || steps train $model $texts $precision
+            steps encode $model $texts $precision
+        done
+    done
+    [ $precision = int8 ] || overhead $precision
 done
-! wanted rd || rd
+pairs
 
-echo
-echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $THREADS threads; $rounds round(s); medians, and the ratio of the best"
-printf '%-34s %10s %10s  %6s  %6s  %6s\n' "" nvdp PyTorch ratio best target
-row base-bf16-train "train base, 32 x 128, bf16" tokens/s 2.0
-row base-f32-train "train base, 32 x 128, f32" tokens/s 1.6
-row base-bf16-encode "encode base, 32 x 128, bf16" tokens/s 1.6
-row base-f32-encode "encode base, 32 x 128, f32" tokens/s ""
-row mini-bf16-train "train mini, 32 x 128, bf16" tokens/s 4
-row mini-f32-train "train mini, 32 x 128, f32" tokens/s 4
-row mini-bf16-encode "encode mini, 32 x 128, bf16" tokens/s ""
-row mini-f32-encode "encode mini, 32 x 128, f32" tokens/s ""
-row mrpc-bf16-train "train base, MRPC, bf16" tokens/s 2.5
-row mrpc-f32-train "train base, MRPC, f32" tokens/s ""
-row mrpc-bf16-encode "encode base, MRPC, bf16" tokens/s 2.5
-row mrpc-f32-encode "encode base, MRPC, f32" tokens/s ""
-row rd "all pairs, 408 (peer 48) texts" pair-elements/s 90
-echo
-fact base-bf16-train peak "train base bf16, of product peak" 100 % 55 least
-fact base-f32-train peak "train base f32, of product peak" 100 % 75 least
-fact rd rate "all pairs, 408 x 129 x 768" 1e-9 "G/s" 3 least
+machine=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
+versions=$("$PYTHON" -m pip list 2>/dev/null | awk '$1 ~ /^(torch|transformers|sentence-transformers|onnxruntime|openvino)$/ {printf "%s %s ", $1, $2}')
+if [ $json = 1 ]; then
+    printf '{"machine": "%s", "threads": %d, "rounds": %d, "dropout": %s, "versions": "%s", "rows": [\n%s\n]}\n' "$machine" "$THREADS" "$rounds" \
+        "$DROPOUT" "${versions% }" "$(each show_json | sed '$s/,$//')"
+    exit 0
+fi
+echo "$machine, $THREADS threads; medians of $rounds round(s), dropout $DROPOUT; $versions"
+printf '%-26s %10s %10s  %-21s %6s %6s\n' "tokens/s, pair-elements/s" nvdp "best peer" "" ratio target
+each show
 for precision in bf16 f32; do
-    [ -f "$work/overhead-$precision-nvdp.rate" ] || continue
-    awk -v a="$(middle "$work/overhead-$precision-base.rate")" -v b="$(middle "$work/overhead-$precision-nvdp.rate")" \
-        'BEGIN {print 100 * (a / b - 1)}' >"$work/overhead-$precision.share"
-    fact "overhead-$precision" share "nvdp over base, $precision" 1 % 12 most
-done
-for precision in bf16 f32; do
-    fact "base-$precision-train" rss "train base, peak memory, $precision" "$(awk 'BEGIN {print 2 ^ -30}')" GiB 3.5 most
-    fact "base-$precision-train" start "train base, start, $precision" 1 s 1.5 most
+    fact train-base-full-$precision fraction_of_gemm_peak "train base $precision, of product peak" 100 %
+    fact train-base-full-$precision peak_rss "train base $precision, peak memory" 9.3132e-10 GiB
+    fact train-base-full-$precision start_to_first_step_seconds "train base $precision, start" 1 s
+    [ ! -f "$work/overhead-$precision-nvdp.nvdp" ] || awk -v a="$(middle "$work/overhead-$precision-base.nvdp")" -v t="nvdp over base, $precision" \
+        -v b="$(middle "$work/overhead-$precision-nvdp.nvdp")" 'BEGIN {printf "%-40s %8.4g %%\n", t, 100 * (a / b - 1)}'
 done
