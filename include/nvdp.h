@@ -79,6 +79,7 @@
 #include <nvdp/config.h>
 #include <nvdp/context.h>
 #include <nvdp/dataset.h>
+#include <nvdp/dchi.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/method.h>
 #include <nvdp/model.h>

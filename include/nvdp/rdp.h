@@ -47,6 +47,16 @@ double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const dou
  * @return nats, >= 0 or +inf; NaN for an order <= 0, a pseudo-count <= 0 or not finite */
 double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const double *alpha_q);
 
+/** D_l between two distributions over the same n outcomes: van Erven & Harremoes 2014, Eq. 1.  With
+ * t = log p/q, 1/(l-1) log sum p exp((l-1) t); l = 1 is sum p t, infinity the largest t.  +inf where
+ * some q = 0 < p and l >= 1, and where the two have no outcome in common.  O(n).
+ * @param order l > 0
+ * @param n     outcomes
+ * @param log_p [n] log p <= 0, -inf for what cannot happen
+ * @param log_q [n] log q
+ * @return nats, >= 0 or +inf; NaN for an order <= 0 or a NaN */
+double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const double *log_q);
+
 /** D_l between the samples of two texts, summed over everything that one release shares: the
  * Dirichlet's part plus kappa times every Gaussian's (NVDP paper, Eq. 7, in its correct direction:
  * as printed the two variances inside sigma' are exchanged).  O(components x p).

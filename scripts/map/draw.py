@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 # From the top of the map to the bottom (CONTRIBUTING.md).
-LAYERS = [["train"], ["model"], ["nvib", "vib"], ["rdp", "mechanism"], ["bert", "text"], ["tensor"], ["base"]]
+LAYERS = [["train"], ["model"], ["nvib", "vib", "dchi"], ["rdp", "mechanism"], ["bert", "text"], ["tensor"], ["base"]]
 
 
 def module(path):

@@ -40,7 +40,7 @@ void support_lacks(const char *text, const char *part);
 
 /* A file of tests/golden; json_decref(). */
 json_t *support_golden_json(const char *name);
-/* A number, or "inf". */
+/* A number, also as text, or "inf". */
 double support_number(const json_t *value);
 /* An array of numbers; free(). */
 double *support_numbers(const json_t *array, size_t *count);

@@ -1,0 +1,42 @@
+/* Text privatization, internal: what the files of this module share.
+ *
+ *     vectors.c       the table, distances
+ *     distribution.c  exact distributions, divergences, the vocabulary's worst
+ */
+#ifndef NVDP_DCHI_INTERNAL_H
+#define NVDP_DCHI_INTERNAL_H
+
+#include "base/base.h"
+#include <nvdp/dchi.h>
+
+struct nvdp_vectors {
+    size_t count, dim;
+    double *rows; /* [count, dim] */
+};
+
+struct nvdp_dchi {
+    const struct nvdp_vectors *vectors;
+    enum nvdp_dchi_mechanism mechanism;
+    double eta, p;
+    unsigned char *sensitive; /* [count] may be put out; NULL: all */
+};
+
+/* Inputs whose distances are computed side by side: a row of the table is read once for all. */
+enum { NVDP__DCHI_BLOCK = 8 };
+
+/* |a_i - row_j| for n <= NVDP__DCHI_BLOCK vectors and all rows: out [n, count].  In double, each
+ * coordinate's difference squared: no cancellation. */
+void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const double *const *a,
+                             double *out);
+double nvdp__distance(size_t dim, const double *a, const double *b);
+
+/* Whether what comes out is one of the tokens, with known probabilities. */
+static inline bool nvdp__dchi_exact(const struct nvdp_dchi *dchi) {
+    return dchi->mechanism >= NVDP_DCHI_SANTEXT;
+}
+nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                             const int32_t *tokens);
+/* Distances of n <= NVDP__DCHI_BLOCK tokens [n, count] become their log probabilities. */
+void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
+
+#endif

@@ -1,0 +1,314 @@
+/* Exact distributions of santext and its like; what they tell two inputs apart by. */
+#include "base/random.h"
+#include "base/schema.h"
+#include "dchi/dchi.h"
+#include "tensor/vector.h"
+#include <nvdp/rdp.h>
+
+#include <omp.h>
+#include <stdlib.h>
+
+enum { BLOCK = NVDP__DCHI_BLOCK };
+
+nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                             enum nvdp_dchi_mechanism mechanism, double eta, double p,
+                             const unsigned char *sensitive, struct nvdp_dchi **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dchi *made = NULL;
+    const bool plus = mechanism == NVDP_DCHI_SANTEXT_PLUS;
+    if ((unsigned)mechanism > NVDP_DCHI_RANDOM)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text privatization: no mechanism %d",
+                          (int)mechanism);
+    if (mechanism != NVDP_DCHI_RANDOM && !(eta > 0 && isfinite(eta)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "text privatization: eta is %g, expected a finite number above 0", eta);
+    if (plus && !(p > 0 && p < 1))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "text privatization: p is %g, expected a number between 0 and 1", p);
+    if (plus && (sensitive == NULL ||
+                 (sensitive[0] == 0 && memcmp(sensitive, sensitive + 1, vectors->count - 1) == 0)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "text privatization: santext-plus without a sensitive token");
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->vectors = vectors;
+    made->mechanism = mechanism;
+    made->eta = eta;
+    made->p = p;
+    if (plus) {
+        NVDP_TRY(NVDP__NEW(ctx, made->sensitive, vectors->count));
+        memcpy(made->sensitive, sensitive, vectors->count);
+    }
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_dchi_free(made);
+    return status;
+}
+
+void nvdp_dchi_free(struct nvdp_dchi *dchi) {
+    if (dchi == NULL) return;
+    free(dchi->sensitive);
+    free(dchi);
+}
+
+nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                             const int32_t *tokens) {
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] < 0 || (size_t)tokens[i] >= dchi->vectors->count)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "text privatization: token %d at position %zu, expected 0 to %zu",
+                              tokens[i], i, dchi->vectors->count - 1);
+    return NVDP_OK;
+}
+
+/* ---- distributions ---- */
+
+static bool comes_out(const struct nvdp_dchi *dchi, size_t y) {
+    return dchi->sensitive == NULL || dchi->sensitive[y] != 0;
+}
+
+/* Yue et al. 2021, Eq. 1, in logarithms, from the distances d_y of x:
+ *
+ *     log P(y|x)  =  -eta/2 d_y - m - log sum_y' exp(-eta/2 d_y' - m),    m = max -eta/2 d_y'
+ *
+ * over the tokens that may come out.  The sum lies between 1 and V.  Returns m + log sum. */
+static double exponential(const struct nvdp_dchi *dchi, double *row) {
+    const size_t count = dchi->vectors->count;
+    double most = -INFINITY, sum = 0;
+    for (size_t y = 0; y < count; y++) {
+        row[y] = comes_out(dchi, y) ? -dchi->eta / 2 * row[y] : -INFINITY;
+        most = row[y] > most ? row[y] : most;
+    }
+    for (size_t y = 0; y < count; y++)
+        sum += exp(row[y] - most);
+    const double log_sum = most + log(sum);
+    for (size_t y = 0; y < count; y++)
+        row[y] -= log_sum;
+    return log_sum;
+}
+
+void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows) {
+    const size_t count = dchi->vectors->count;
+    if (dchi->mechanism == NVDP_DCHI_RANDOM) {
+        for (size_t i = 0; i < n * count; i++)
+            rows[i] = -log((double)count);
+        return;
+    }
+    const double *vector[BLOCK] = {0};
+    for (size_t i = 0; i < n; i++)
+        vector[i] = nvdp_vectors_row(dchi->vectors, (size_t)tokens[i]);
+    nvdp__vectors_distances(dchi->vectors, n, vector, rows);
+    for (size_t i = 0; i < n; i++) {
+        double *row = rows + i * count;
+        exponential(dchi, row);
+        if (comes_out(dchi, (size_t)tokens[i])) continue;
+        for (size_t y = 0; y < count; y++) /* Algorithm 2: replaced with probability p */
+            row[y] += log(dchi->p);
+        row[tokens[i]] = log1p(-dchi->p);
+    }
+}
+
+nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                        size_t n, const int32_t *tokens, double *log_p) {
+    if (!nvdp__dchi_exact(dchi))
+        return nvdp__fail(
+            ctx, NVDP_ERR_UNSUPPORTED,
+            "text privatization: probabilities of a Laplace mechanism's outputs are not "
+            "known");
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
+    const size_t blocks = nvdp__blocks(n, BLOCK);
+    const int threads = nvdp_context_threads(ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t b = 0; b < blocks; b++)
+        nvdp__dchi_rows(dchi, nvdp__block_length(n, BLOCK, b), tokens + b * BLOCK,
+                        log_p + b * BLOCK * dchi->vectors->count);
+    return NVDP_OK;
+}
+
+/* ---- divergences ---- */
+
+/* Of both rows, [2, count]. */
+static void position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
+                     int32_t b, double *rows, double *out) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    memset(out, 0, m * sizeof *out);
+    if (a == b) return;
+    if (!nvdp__dchi_exact(dchi)) {
+        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)a),
+                                  nvdp_vectors_row(vectors, (size_t)b));
+        for (size_t k = 0; k < m; k++)
+            out[k] = dchi->eta * d;
+        return;
+    }
+    nvdp__dchi_rows(dchi, 2, (const int32_t[]){a, b}, rows);
+    for (size_t k = 0; k < m; k++)
+        out[k] = nvdp_renyi_discrete(orders[k], vectors->count, rows, rows + vectors->count);
+}
+
+nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t m,
+                                 const double *orders, size_t length_a, const int32_t *a,
+                                 size_t length_b, const int32_t *b, double *out) {
+    nvdp_status status = NVDP_OK;
+    const size_t count = dchi->vectors->count, length = length_a;
+    double *part = NULL, *rows = NULL;
+    for (size_t k = 0; k < m; k++) {
+        if (!(orders[k] > 0))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "text privatization: order %g, expected one above 0", orders[k]);
+        if (!nvdp__dchi_exact(dchi) && isfinite(orders[k]))
+            return nvdp__fail(
+                ctx, NVDP_ERR_UNSUPPORTED,
+                "text privatization: of a Laplace mechanism only the divergence of order "
+                "infinity is known, asked for order %g",
+                orders[k]);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_a, a));
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_b, b));
+    if (length_a != length_b) {
+        for (size_t k = 0; k < m; k++)
+            out[k] = INFINITY;
+        return NVDP_OK;
+    }
+    const int limit = nvdp_context_threads(ctx);
+    const int threads = length < (size_t)limit ? (int)length : limit;
+    NVDP_TRY(NVDP__NEW(ctx, part, length * m));
+    NVDP_TRY(NVDP__NEW(ctx, rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0));
+    if (length > 0) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t i = 0; i < length; i++)
+            position(dchi, m, orders, a[i], b[i], rows + (size_t)omp_get_thread_num() * 2 * count,
+                     part + i * m);
+    }
+    memset(out, 0, m * sizeof *out);
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; k < m; k++)
+            out[k] += part[i * m + k];
+cleanup:
+    free(part);
+    free(rows);
+    return status;
+}
+
+/* ---- the vocabulary's worst ---- */
+
+struct best {
+    double value, distance;
+    size_t x, x2;
+};
+
+/* Of block b's inputs against all inputs: log_sum holds m + log sum of each (0 for laplace). */
+static struct best search(const struct nvdp_dchi *dchi, size_t n, const int32_t *inputs,
+                          const double *log_sum, double rate, size_t b) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    struct best best = {.value = -INFINITY};
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = b * BLOCK; i < n && i < (b + 1) * BLOCK; i++) {
+            if (i == j) continue;
+            double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)inputs[i]),
+                                      nvdp_vectors_row(vectors, (size_t)inputs[j]));
+            double value = rate * d + log_sum[j] - log_sum[i];
+            best.distance = d > best.distance ? d : best.distance;
+            if (value > best.value)
+                best = (struct best){value, best.distance, (size_t)inputs[i], (size_t)inputs[j]};
+        }
+    }
+    return best;
+}
+
+/* Twice the largest distance from the mean is at least the largest distance of two. */
+static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                  double *out) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    double *mean = NULL, most = 0;
+    size_t n = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, mean, vectors->dim));
+    for (size_t x = 0; x < vectors->count; x++) {
+        n += comes_out(dchi, x);
+        for (size_t k = 0; k < vectors->dim && comes_out(dchi, x); k++)
+            mean[k] += nvdp_vectors_row(vectors, x)[k];
+    }
+    for (size_t k = 0; k < vectors->dim; k++)
+        mean[k] /= (double)n;
+    for (size_t x = 0; x < vectors->count; x++) {
+        if (!comes_out(dchi, x)) continue;
+        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), mean);
+        most = d > most ? d : most;
+    }
+    *out = 2 * most;
+    free(mean);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
+                            uint64_t seed, struct nvdp_dchi_worst *out) {
+    nvdp_status status = NVDP_OK;
+    const size_t count = dchi->vectors->count;
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
+    const bool exact = nvdp__dchi_exact(dchi) && !random;
+    const int threads = nvdp_context_threads(ctx);
+    const size_t chunk = 16 * (size_t)threads; /* blocks between two questions whether to stop */
+    struct nvdp_dchi_worst worst = {.struct_size = sizeof worst};
+    struct best best = {.value = -INFINITY};
+    struct best *found = NULL;
+    int32_t *token = NULL;
+    double *log_sum = NULL, *rows = NULL;
+    size_t n = 0, protected = 0;
+    NVDP_TRY(NVDP__NEW(ctx, token, count));
+    for (size_t x = 0; x < count; x++)
+        if (comes_out(dchi, x)) token[protected ++] = (int32_t)x;
+    n = inputs == 0 || inputs > protected ? protected : inputs;
+    if (n < protected) {
+        const struct nvdp__noise noise = {.seed = seed};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+        for (size_t i = 0; i < n; i++) {
+            size_t j = i + (size_t)nvdp__stream_below(&stream, protected - i);
+            int32_t swap = token[i];
+            token[i] = token[j];
+            token[j] = swap;
+        }
+    }
+    const size_t blocks = nvdp__blocks(n, BLOCK);
+    NVDP_TRY(NVDP__NEW(ctx, log_sum, n));
+    NVDP_TRY(NVDP__NEW(ctx, found, blocks));
+    NVDP_TRY(NVDP__NEW(ctx, rows, exact ? (size_t)threads * BLOCK * count : 0));
+    for (size_t first = 0; first < blocks && exact; first += chunk) {
+        const size_t end = blocks - first < chunk ? blocks : first + chunk;
+        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t b = first; b < end; b++) {
+            double *row = rows + (size_t)omp_get_thread_num() * BLOCK * count;
+            const size_t length = nvdp__block_length(n, BLOCK, b);
+            nvdp__dchi_rows(dchi, length, token + b * BLOCK, row);
+            for (size_t i = 0; i < length; i++) /* log P(x|x) = -0 - log sum */
+                log_sum[b * BLOCK + i] = -row[i * count + (size_t)token[b * BLOCK + i]];
+        }
+    }
+    for (size_t first = 0; first < blocks && !random; first += chunk) {
+        const size_t end = blocks - first < chunk ? blocks : first + chunk;
+        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t b = first; b < end; b++)
+            found[b] = search(dchi, n, token, log_sum, exact ? dchi->eta / 2 : dchi->eta, b);
+    }
+    for (size_t b = 0; b < blocks && !random; b++) {
+        double distance = found[b].distance > best.distance ? found[b].distance : best.distance;
+        if (found[b].value > best.value) best = found[b];
+        best.distance = distance;
+    }
+    if (n < protected && !random) NVDP_TRY(diameter_bound(ctx, dchi, &best.distance));
+    worst.inputs = n;
+    worst.finite = best.value > 0 ? best.value : 0;
+    worst.x = best.x;
+    worst.x2 = best.x2;
+    worst.bound = random ? 0 : dchi->eta * best.distance;
+    /* A token that is left as it is with probability 1 - p comes out of no other. */
+    worst.infinite = (double)(count - protected) / (double)count;
+    worst.value = protected < count ? INFINITY : worst.finite;
+    NVDP__GIVE(out, &worst);
+cleanup:
+    free(token);
+    free(log_sum);
+    free(found);
+    free(rows);
+    return status;
+}

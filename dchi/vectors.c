@@ -1,0 +1,84 @@
+/* The table of word vectors, and distances to it. */
+#include "dchi/dchi.h"
+#include "tensor/vector.h"
+
+#include <stdlib.h>
+
+nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
+                                const double *values, struct nvdp_vectors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_vectors *made = NULL;
+    size_t size;
+    if (count < 1 || count > INT32_MAX || dim < 1 || dim > INT32_MAX ||
+        !nvdp__mul(count, dim, &size))
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "word vectors: expected 1 to %d tokens of 1 to %d dimensions, found %zu of "
+            "%zu",
+            INT32_MAX, INT32_MAX, count, dim);
+    for (size_t i = 0; i < size; i++)
+        if (!isfinite(values[i]))
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                "word vectors: token %zu, dimension %zu is %g, expected a finite number", i / dim,
+                i % dim, values[i]);
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->count = count;
+    made->dim = dim;
+    NVDP_TRY(NVDP__NEW(ctx, made->rows, size));
+    memcpy(made->rows, values, size * sizeof *values);
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_vectors_free(made);
+    return status;
+}
+
+void nvdp_vectors_free(struct nvdp_vectors *vectors) {
+    if (vectors == NULL) return;
+    free(vectors->rows);
+    free(vectors);
+}
+
+size_t nvdp_vectors_count(const struct nvdp_vectors *vectors) {
+    return vectors->count;
+}
+
+size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors) {
+    return vectors->dim;
+}
+
+const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token) {
+    return vectors->rows + token * vectors->dim;
+}
+
+/* ---- distances ---- */
+
+NVDP__INLINE double square_distance(size_t dim, const double *a, const double *b) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t k = 0; k < dim; k++)
+        sum += (a[k] - b[k]) * (a[k] - b[k]);
+    return sum;
+}
+
+NVDP__CLONES
+static void vectors_distances(size_t count, size_t dim, const double *rows, size_t n,
+                              const double *const *a, double *out) {
+    for (size_t j = 0; j < count; j++)
+        for (size_t i = 0; i < n; i++)
+            out[i * count + j] = sqrt(square_distance(dim, a[i], rows + j * dim));
+}
+
+void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const double *const *a,
+                             double *out) {
+    vectors_distances(vectors->count, vectors->dim, vectors->rows, n, a, out);
+}
+
+NVDP__CLONES
+static double vectors_distance(size_t dim, const double *a, const double *b) {
+    return sqrt(square_distance(dim, a, b));
+}
+
+double nvdp__distance(size_t dim, const double *a, const double *b) {
+    return vectors_distance(dim, a, b);
+}

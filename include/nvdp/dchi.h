@@ -1,0 +1,157 @@
+/** @file dchi.h
+ * Text privatization one token at a time: d_chi-private mechanisms over word vectors.
+ *
+ * A token x has a vector phi(x) in R^d; |.| is the Euclidean norm, logarithms are natural.  Draws of
+ * a text's positions are independent.
+ *
+ * @verbatim
+ *     laplace           phi(x) + N, density of N ~ exp(-eta |N|)      Qu et al. 2021, Eq. 3
+ *     laplace-nearest   the token nearest to that, ties: the lowest   Feyisetan et al. 2020; Qu, Eq. 4
+ *     santext           P(y|x) ~ exp(-eta/2 |phi(x) - phi(y)|)        Yue et al. 2021, Eq. 1
+ *     santext-plus      x sensitive: santext over the sensitive       Yue et al. 2021, Algorithm 2
+ *                       tokens; else x itself with probability
+ *                       1 - p, and santext over them with p
+ *     random            uniform
+ * @endverbatim
+ *
+ * The first three are eta d-private: no output tells x from x' by a log ratio above
+ * eta |phi(x) - phi(x')|.  eta is per unit of distance (SanText writes epsilon for it).  santext-plus
+ * protects the sensitive tokens alone: what it leaves as it is, is told apart with certainty.
+ *
+ * A table holds the tokens that may come in and go out: special tokens are not put into it, and
+ * tokens are numbers of its rows. */
+#ifndef NVDP_DCHI_H
+#define NVDP_DCHI_H
+
+#include <nvdp/config.h>
+#include <nvdp/export.h>
+
+NVDP_BEGIN_DECLS
+
+/** A table of word vectors, opaque and never changed. */
+struct nvdp_vectors;
+
+/** Makes a table from an array, which is copied.  O(count x dim), with 12 bytes an element.
+ * @param ctx    records messages
+ * @param count  tokens V, 1 to 2^31 - 1
+ * @param dim    d, at least 1
+ * @param values [V, d] finite
+ * @param[out] out the table; nvdp_vectors_free()
+ * @return NVDP_ERR_ARGUMENT for a size out of its range, NVDP_ERR_INPUT for a value that is not
+ *     finite, NVDP_ERR_MEMORY */
+nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
+                                const double *values, struct nvdp_vectors **out);
+/** Releases a table; mechanisms over it are released before.
+ * @param vectors NULL is allowed */
+void nvdp_vectors_free(struct nvdp_vectors *vectors);
+/** How many tokens.
+ * @param vectors table
+ * @return V */
+size_t nvdp_vectors_count(const struct nvdp_vectors *vectors);
+/** How many dimensions.
+ * @param vectors table
+ * @return d */
+size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors);
+/** A token's vector.
+ * @param vectors table
+ * @param token   below V
+ * @return [d], the table's own */
+const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token);
+
+/** The mechanisms. */
+enum nvdp_dchi_mechanism {
+    NVDP_DCHI_LAPLACE,         /**< the noised vector */
+    NVDP_DCHI_LAPLACE_NEAREST, /**< the token nearest to it */
+    NVDP_DCHI_SANTEXT,         /**< exponential mechanism over all tokens */
+    NVDP_DCHI_SANTEXT_PLUS,    /**< the same for and over the sensitive tokens */
+    NVDP_DCHI_RANDOM           /**< any token, whatever the input */
+};
+
+/** A mechanism over a table, opaque. */
+struct nvdp_dchi;
+
+/** Makes a mechanism.  O(V).
+ * @param ctx       records messages
+ * @param vectors   table, which must outlive it
+ * @param mechanism which
+ * @param eta       > 0 and finite, in nats per unit of distance: eta, or SanText's epsilon; unread by
+ *                  random
+ * @param p         of santext-plus: the probability, in (0, 1), that a token which is not sensitive is
+ *                  replaced; unread by the others
+ * @param sensitive [V] of santext-plus: not 0 where the token is sensitive, at least once; unread by
+ *                  the others
+ * @param[out] out  the mechanism; nvdp_dchi_free()
+ * @return NVDP_ERR_ARGUMENT for a value out of its range, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                             enum nvdp_dchi_mechanism mechanism, double eta, double p,
+                             const unsigned char *sensitive, struct nvdp_dchi **out);
+/** Releases a mechanism.
+ * @param dchi NULL is allowed */
+void nvdp_dchi_free(struct nvdp_dchi *dchi);
+
+/** Exact distributions of outputs, of santext, santext-plus and random.  O(n V d), on the context's
+ * threads, with the same bits on any number of them.
+ * @param ctx    records messages
+ * @param dchi   mechanism
+ * @param n      inputs
+ * @param tokens [n] below V
+ * @param log_p  [n, V] log P(y|x), -inf where y never comes out
+ * @return NVDP_ERR_UNSUPPORTED for the two others, whose distributions have no closed form,
+ *     NVDP_ERR_ARGUMENT for a token that is none, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                        size_t n, const int32_t *tokens, double *log_p);
+
+/** Renyi divergences D_l(M(a) || M(b)) between the outputs of two texts: the sums over their
+ * positions.  A text of one token makes it a token's.  Order INFINITY is the largest log ratio that
+ * any output has.  Lengths are public: texts of different length are +inf.
+ *
+ * Of laplace and laplace-nearest only order INFINITY: the sum of eta |phi(a_i) - phi(b_i)|, attained by
+ * laplace, and by post-processing a bound for laplace-nearest.  O(length x V x (d + m)).
+ * @param ctx      records messages
+ * @param dchi     mechanism
+ * @param m        orders
+ * @param orders   [m] l > 0; 1 is the Kullback-Leibler divergence
+ * @param length_a tokens of the first text
+ * @param a        [length_a] below V
+ * @param length_b tokens of the second
+ * @param b        [length_b] below V
+ * @param[out] out [m] nats, >= 0 or +inf
+ * @return NVDP_ERR_ARGUMENT for an order <= 0 or a token that is none, NVDP_ERR_UNSUPPORTED for
+ *     laplace and laplace-nearest at a finite order, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t m,
+                                 const double *orders, size_t length_a, const int32_t *a,
+                                 size_t length_b, const int32_t *b, double *out);
+
+/** The vocabulary's worst, in nats. */
+struct nvdp_dchi_worst {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double value; /**< the largest log ratio of any output between two inputs; +inf where any is */
+    double infinite; /**< share of the ordered pairs of different tokens where it is +inf, exact */
+    double finite;   /**< the largest over pairs of tokens that are protected, all but those which
+                             santext-plus may leave as they are; 0 where there is none */
+    size_t x;        /**< the first token of the pair that attains finite */
+    size_t x2;       /**< its second */
+    double bound;  /**< eta times the largest distance of two such tokens: above all their ratios */
+    size_t inputs; /**< such tokens whose ordered pairs were searched */
+};
+
+/** The largest log ratio over pairs of the vocabulary: exact, or over drawn tokens.
+ *
+ * Of santext the largest over y of log P(y|x)/P(y|x') is attained at y = x (triangle inequality):
+ *
+ *     eta/2 |phi(x) - phi(x')|  +  log C_x  -  log C_x',    1/C_x = sum_y exp(-eta/2 |phi(x) - phi(y)|);
+ *
+ * of laplace it is eta times the distance, which bounds laplace-nearest's.  O(n (V + n) d), memory
+ * O(V) a thread.  Where tokens are drawn, bound rests on twice the largest distance from the mean, and
+ * holds for all.
+ * @param ctx    records messages, is asked to cancel, lends threads: the same bits on any number
+ * @param dchi   mechanism
+ * @param inputs n: how many tokens are drawn, without replacement; 0: all
+ * @param seed   of the drawing
+ * @param[out] out the worst
+ * @return NVDP_ERR_ARGUMENT for a struct without its size, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
+                            uint64_t seed, struct nvdp_dchi_worst *out);
+
+NVDP_END_DECLS
+#endif

@@ -1,0 +1,316 @@
+/* Exact distributions and divergences against values computed elsewhere. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/dchi.h>
+#include <nvdp/rdp.h>
+#include <stdlib.h>
+
+/* Golden values have 16 digits of a double computation; 1e-9 is asked for, they agree to 1e-12. */
+static const double tolerance = 1e-12;
+
+struct golden {
+    struct nvdp_context *ctx;
+    json_t *root;
+    struct nvdp_vectors *vectors;
+    unsigned char *sensitive;
+    double *prior;
+    size_t count;
+};
+
+static struct golden open_golden(void) {
+    struct golden g = {.ctx = support_context(), .root = support_golden_json("santext.json")};
+    json_t *embedding = json_object_get(g.root, "embedding"), *value;
+    g.count = json_array_size(embedding);
+    size_t dim = json_array_size(json_array_get(embedding, 0)), index;
+    double *rows = calloc(g.count * dim, sizeof *rows);
+    for (size_t i = 0; i < g.count; i++)
+        for (size_t k = 0; k < dim; k++)
+            rows[i * dim + k] = json_number_value(json_array_get(json_array_get(embedding, i), k));
+    cr_assert_eq(nvdp_vectors_create(g.ctx, g.count, dim, rows, &g.vectors), NVDP_OK);
+    free(rows);
+    g.sensitive = calloc(g.count, 1);
+    json_array_foreach(json_object_get(g.root, "sensitive"), index, value)
+        g.sensitive[json_integer_value(value)] = 1;
+    size_t n;
+    g.prior = support_numbers(json_object_get(g.root, "prior"), &n);
+    cr_assert_eq(n, g.count);
+    return g;
+}
+
+static void close_golden(struct golden *g) {
+    nvdp_vectors_free(g->vectors);
+    free(g->sensitive);
+    free(g->prior);
+    json_decref(g->root);
+    nvdp_context_free(g->ctx);
+}
+
+static struct nvdp_dchi *made(struct golden *g, enum nvdp_dchi_mechanism mechanism, double eta) {
+    struct nvdp_dchi *dchi = NULL;
+    cr_assert_eq(nvdp_dchi_create(g->ctx, g->vectors, mechanism, eta,
+                                  json_number_value(json_object_get(g->root, "p")), g->sensitive,
+                                  &dchi),
+                 NVDP_OK, "%s", nvdp_context_error(g->ctx));
+    return dchi;
+}
+
+static void same(double got, double want, const char *what) {
+    if (isinf(want))
+        cr_expect_eq(got, want, "%s: %g", what, got);
+    else
+        cr_expect_leq(support_relative(got, want, 1e-3), tolerance, "%s: %.17g, expected %.17g",
+                      what, got, want);
+}
+
+static double number(const json_t *object, const char *key) {
+    return support_number(json_object_get(object, key));
+}
+
+static int32_t *tokens_of(const json_t *array, size_t *n) {
+    *n = json_array_size(array);
+    int32_t *tokens = calloc(*n, sizeof *tokens);
+    for (size_t i = 0; i < *n; i++)
+        tokens[i] = (int32_t)json_integer_value(json_array_get(array, i));
+    return tokens;
+}
+
+static void compare_rows(struct golden *g, const struct nvdp_dchi *dchi, json_t *rows) {
+    double *log_p = calloc(g->count, sizeof *log_p);
+    const char *key;
+    json_t *want;
+    json_object_foreach(rows, key, want) {
+        int32_t token = atoi(key);
+        cr_assert_eq(nvdp_dchi_log_probabilities(g->ctx, dchi, 1, &token, log_p), NVDP_OK);
+        double sum = 0;
+        for (size_t y = 0; y < g->count; y++) {
+            double p = support_number(json_array_get(want, y));
+            sum += exp(log_p[y]);
+            cr_expect_leq(support_relative(exp(log_p[y]), p, 1e-300), tolerance,
+                          "P(%zu|%s) = %.17g, expected %.17g", y, key, exp(log_p[y]), p);
+        }
+        cr_expect_float_eq(sum, 1, 1e-14);
+    }
+    free(log_p);
+}
+
+static void compare_divergences(struct golden *g, const struct nvdp_dchi *dchi, const json_t *item,
+                                size_t n, const int32_t *a, const int32_t *b) {
+    const char *key;
+    json_t *want;
+    double got, most = INFINITY;
+    json_object_foreach(json_object_get(item, "renyi"), key, want) {
+        double order = atof(key);
+        cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &order, n, a, n, b, &got), NVDP_OK);
+        same(got, support_number(want), key);
+    }
+    cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &most, n, a, n, b, &got), NVDP_OK);
+    same(got, number(item, "max_log_ratio"), "max_log_ratio");
+}
+
+Test(distribution, golden) {
+    struct golden g = open_golden();
+    size_t c, k, n;
+    json_t *want, *item;
+    json_array_foreach(json_object_get(g.root, "cases"), c, want) {
+        double epsilon = number(want, "epsilon");
+        struct nvdp_dchi *dchi = made(&g, NVDP_DCHI_SANTEXT, epsilon);
+        struct nvdp_dchi *plus = made(&g, NVDP_DCHI_SANTEXT_PLUS, epsilon);
+        compare_rows(&g, dchi, json_object_get(want, "rows"));
+        compare_rows(&g, plus, json_object_get(want, "plus_rows"));
+        json_array_foreach(json_object_get(want, "token_pairs"), k, item) {
+            int32_t x = (int32_t)json_integer_value(json_object_get(item, "x")),
+                    x2 = (int32_t)json_integer_value(json_object_get(item, "x2"));
+            compare_divergences(&g, dchi, item, 1, &x, &x2);
+            double most = INFINITY, got;
+            cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &most, 1, &x, 1, &x2, &got), NVDP_OK);
+            same(got, number(item, "plus_max_log_ratio"), "plus_max_log_ratio");
+        }
+        json_array_foreach(json_object_get(want, "text_pairs"), k, item) {
+            int32_t *a = tokens_of(json_object_get(item, "a"), &n);
+            int32_t *b = tokens_of(json_object_get(item, "b"), &n);
+            compare_divergences(&g, dchi, item, n, a, b);
+            free(a);
+            free(b);
+        }
+        nvdp_dchi_free(dchi);
+        nvdp_dchi_free(plus);
+    }
+    close_golden(&g);
+}
+
+/* All rows at once: what comes out unchanged, and the Bayes-optimal guess of the input. */
+Test(distribution, golden_inversion) {
+    struct golden g = open_golden();
+    size_t c, n;
+    json_t *want;
+    int32_t *all = calloc(g.count, sizeof *all);
+    double *log_p = calloc(g.count * g.count, sizeof *log_p);
+    for (size_t x = 0; x < g.count; x++)
+        all[x] = (int32_t)x;
+    json_array_foreach(json_object_get(g.root, "cases"), c, want) {
+        struct nvdp_dchi *dchi = made(&g, NVDP_DCHI_SANTEXT, number(want, "epsilon"));
+        double *same_out = support_numbers(json_object_get(want, "n_x"), &n), right = 0;
+        cr_assert_eq(nvdp_dchi_log_probabilities(g.ctx, dchi, g.count, all, log_p), NVDP_OK);
+        for (size_t y = 0; y < g.count; y++) {
+            double most = 0;
+            for (size_t x = 0; x < g.count; x++)
+                most = fmax(most, g.prior[x] * exp(log_p[x * g.count + y]));
+            right += most;
+            same(exp(log_p[y * g.count + y]), same_out[y], "n_x");
+        }
+        same(right, number(want, "bayes_inversion"), "bayes_inversion");
+        free(same_out);
+        nvdp_dchi_free(dchi);
+    }
+    free(all);
+    free(log_p);
+    close_golden(&g);
+}
+
+Test(distribution, golden_worst) {
+    struct golden g = open_golden();
+    size_t c;
+    json_t *item;
+    json_array_foreach(json_object_get(g.root, "cases"), c, item) {
+        json_t *want = json_object_get(item, "worst_log_ratio");
+        struct nvdp_dchi *dchi = made(&g, NVDP_DCHI_SANTEXT, number(item, "epsilon"));
+        struct nvdp_dchi *plus = made(&g, NVDP_DCHI_SANTEXT_PLUS, number(item, "epsilon"));
+        struct nvdp_dchi *laplace = made(&g, NVDP_DCHI_LAPLACE, number(item, "epsilon"));
+        struct nvdp_dchi_worst worst = NVDP_RESULT(struct nvdp_dchi_worst), some = worst;
+        cr_assert_eq(nvdp_dchi_worst(g.ctx, dchi, 0, 0, &worst), NVDP_OK);
+        same(worst.value, number(want, "value"), "worst");
+        same(worst.bound, number(want, "bound"), "bound");
+        cr_expect_eq(worst.x, (size_t)json_integer_value(json_object_get(want, "x")));
+        cr_expect_eq(worst.x2, (size_t)json_integer_value(json_object_get(want, "x2")));
+        cr_expect_eq(worst.infinite, 0);
+        cr_expect_eq(worst.inputs, g.count);
+
+        cr_assert_eq(nvdp_dchi_worst(g.ctx, dchi, 9, 5, &some), NVDP_OK);
+        cr_expect_eq(some.inputs, 9);
+        cr_expect(some.value <= worst.value && some.value > 0 && some.bound >= worst.bound);
+
+        /* Over the sensitive words alone, against all their pairs one by one. */
+        cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 0, 0, &some), NVDP_OK);
+        double most = 0, order = INFINITY, got, longest = 0;
+        for (int32_t x = 0; x < (int32_t)g.count; x++) {
+            for (int32_t y = 0; y < (int32_t)g.count; y++) {
+                cr_assert_eq(nvdp_dchi_divergence(g.ctx, laplace, 1, &order, 1, &x, 1, &y, &got),
+                             NVDP_OK);
+                longest = fmax(longest, got);
+                if (g.sensitive[x] == 0 || g.sensitive[y] == 0) continue;
+                cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &y, &got),
+                             NVDP_OK);
+                most = fmax(most, got);
+            }
+        }
+        same(some.finite, most, "santext-plus");
+        cr_expect_eq(some.value, INFINITY);
+        cr_expect_float_eq(some.infinite, 6.0 / 24, 1e-15);
+        cr_assert_eq(nvdp_dchi_worst(g.ctx, laplace, 0, 0, &some), NVDP_OK);
+        same(some.value, longest, "laplace");
+        cr_expect_eq(some.bound, some.value);
+        nvdp_dchi_free(dchi);
+        nvdp_dchi_free(plus);
+        nvdp_dchi_free(laplace);
+    }
+    close_golden(&g);
+}
+
+/* Distances 0, 1, 2.5 at epsilon 2 by hand: 1, e^-1, e^-2.5 over their sum. */
+Test(distribution, three_words) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = NULL;
+    struct nvdp_dchi *dchi = NULL, *random = NULL;
+    double log_p[3], got[3], sum = 1 + exp(-1) + exp(-2.5);
+    cr_assert_eq(nvdp_vectors_create(ctx, 3, 1, (double[]){0, -1, 2.5}, &vectors), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, log_p), NVDP_OK);
+    cr_expect_float_eq(exp(log_p[0]), .6896720861, 5e-11);
+    cr_expect_float_eq(log_p[1], -1 - log(sum), 1e-15);
+    cr_expect_float_eq(log_p[2], -2.5 - log(sum), 1e-15);
+    /* Texts: of one length the sum, of two lengths infinite, of one text with itself 0. */
+    const double orders[3] = {.5, 1, INFINITY};
+    cr_assert_eq(
+        nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){0, 1}, 1, (int32_t[]){0}, got),
+        NVDP_OK);
+    cr_expect(isinf(got[0]) && isinf(got[1]) && isinf(got[2]));
+    cr_assert_eq(
+        nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){2, 1}, 2, (int32_t[]){2, 1}, got),
+        NVDP_OK);
+    cr_expect(got[0] == 0 && got[1] == 0 && got[2] == 0);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random), NVDP_OK);
+    cr_assert_eq(
+        nvdp_dchi_divergence(ctx, random, 3, orders, 1, (int32_t[]){0}, 1, (int32_t[]){1}, got),
+        NVDP_OK);
+    cr_expect(got[0] == 0 && got[1] == 0 && got[2] == 0);
+    nvdp_dchi_free(random);
+    nvdp_dchi_free(dchi);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+Test(distribution, refusals) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = NULL;
+    struct nvdp_dchi *dchi = NULL;
+    double order = 2, out = -1;
+    cr_expect_eq(nvdp_vectors_create(ctx, 2, 2, (double[]){0, 1, 2, NAN}, &vectors),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "token 1, dimension 1");
+    cr_expect_eq(nvdp_vectors_create(ctx, 0, 2, NULL, &vectors), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors), NVDP_OK);
+    const double wrong[] = {0, -1, NAN, INFINITY};
+    for (size_t i = 0; i < 4; i++)
+        cr_expect_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, wrong[i], 0, NULL, &dchi),
+                     NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1, .3,
+                                  (const unsigned char[]){0, 0}, &dchi),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1, 1,
+                                  (const unsigned char[]){0, 1}, &dchi),
+                 NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 1, 0, NULL, &dchi), NVDP_OK);
+    cr_expect_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, &out),
+                 NVDP_ERR_UNSUPPORTED);
+    cr_expect_eq(
+        nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, (int32_t[]){0}, 1, (int32_t[]){1}, &out),
+        NVDP_ERR_UNSUPPORTED);
+    order = INFINITY;
+    cr_expect_eq(
+        nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, (int32_t[]){0}, 1, (int32_t[]){2}, &out),
+        NVDP_ERR_ARGUMENT);
+    order = 0;
+    cr_expect_eq(
+        nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, (int32_t[]){0}, 1, (int32_t[]){1}, &out),
+        NVDP_ERR_ARGUMENT);
+    cr_expect_eq(out, -1);
+    nvdp_dchi_free(dchi);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* Two outcomes, by hand; near order 1 both forms must meet; supports that differ. */
+Test(distribution, renyi_discrete) {
+    const double p[2] = {log(.25), log(.75)}, q[2] = {log(.5), log(.5)};
+    const double kl = .25 * log(.5) + .75 * log(1.5);
+    cr_expect_float_eq(nvdp_renyi_discrete(1, 2, p, q), kl, 1e-15);
+    cr_expect_float_eq(nvdp_renyi_discrete(2, 2, p, q), log(.0625 / .5 + .5625 / .5), 1e-15);
+    cr_expect_float_eq(nvdp_renyi_discrete(INFINITY, 2, p, q), log(1.5), 1e-15);
+    /* D' in l is below 1/2 max t^2 = .24 */
+    cr_expect_float_eq(nvdp_renyi_discrete(1 + 1e-9, 2, p, q), kl, 1e-9);
+    double low = nvdp_renyi_discrete(1 + .5 / log(2) - 1e-12, 2, p, q);
+    double high = nvdp_renyi_discrete(1 + .5 / log(2) + 1e-12, 2, p, q);
+    cr_expect_float_eq(low, high, 1e-11);
+    const double sure[2] = {0, -INFINITY}, other[2] = {-INFINITY, 0};
+    cr_expect_eq(nvdp_renyi_discrete(1, 2, q, sure), INFINITY);
+    cr_expect_eq(nvdp_renyi_discrete(2, 2, q, sure), INFINITY);
+    cr_expect_float_eq(nvdp_renyi_discrete(.5, 2, q, sure), log(2), 1e-15);
+    cr_expect_float_eq(nvdp_renyi_discrete(2, 2, sure, q), log(2), 1e-15);
+    cr_expect_eq(nvdp_renyi_discrete(.5, 2, sure, other), INFINITY);
+    cr_expect_eq(nvdp_renyi_discrete(.5, 2, sure, sure), 0);
+    cr_expect(isnan(nvdp_renyi_discrete(0, 2, p, q)));
+    /* Far tails: e^-2000 against e^-1000. */
+    const double far[2] = {-2000, 0}, near[2] = {-1000, 0};
+    cr_expect_float_eq(nvdp_renyi_discrete(3, 2, near, far), 500, 1e-9);
+}
