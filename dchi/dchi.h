@@ -1,7 +1,9 @@
 /* Text privatization, internal: what the files of this module share.
  *
  *     vectors.c       the table, distances
+ *     nearest.c       the nearest row, by float32 products and a check in double
  *     distribution.c  exact distributions, divergences, the vocabulary's worst
+ *     sample.c        draws
  */
 #ifndef NVDP_DCHI_INTERNAL_H
 #define NVDP_DCHI_INTERNAL_H
@@ -12,6 +14,17 @@
 struct nvdp_vectors {
     size_t count, dim;
     double *rows; /* [count, dim] */
+    /* What nearest.c scores by: c_j = scale (row_j - mean), scale a power of two, |c_jk| <= 2. */
+    double *mean; /* [dim] */
+    double scale;
+    float *centred; /* [count, dim] */
+    double *norm;   /* [count] |c_j| */
+};
+
+/* An alias table: entry i stands for itself below its threshold, else for another. */
+struct nvdp__alias {
+    double *threshold; /* [count] */
+    int32_t *other;
 };
 
 struct nvdp_dchi {
@@ -19,6 +32,9 @@ struct nvdp_dchi {
     enum nvdp_dchi_mechanism mechanism;
     double eta, p;
     unsigned char *sensitive; /* [count] may be put out; NULL: all */
+    struct nvdp__alias
+        *alias;  /* [count] those that were made and kept; NULL before the first draw */
+    size_t kept; /* bytes */
 };
 
 /* Inputs whose distances are computed side by side: a row of the table is read once for all. */
@@ -28,6 +44,7 @@ enum { NVDP__DCHI_BLOCK = 8 };
  * coordinate's difference squared: no cancellation. */
 void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const double *const *a,
                              double *out);
+double nvdp__square_distance(size_t dim, const double *a, const double *b);
 double nvdp__distance(size_t dim, const double *a, const double *b);
 
 /* Whether what comes out is one of the tokens, with known probabilities. */
@@ -38,5 +55,10 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
                              const int32_t *tokens);
 /* Distances of n <= NVDP__DCHI_BLOCK tokens [n, count] become their log probabilities. */
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
+
+/* What is kept of draws (sample.c) is released. */
+void nvdp__dchi_forget(struct nvdp_dchi *dchi);
+/* mean, scale, centred, norm (nearest.c); _free releases them. */
+nvdp_status nvdp__vectors_centre(struct nvdp_context *ctx, struct nvdp_vectors *vectors);
 
 #endif

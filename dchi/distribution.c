@@ -46,6 +46,7 @@ cleanup:
 
 void nvdp_dchi_free(struct nvdp_dchi *dchi) {
     if (dchi == NULL) return;
+    nvdp__dchi_forget(dchi);
     free(dchi->sensitive);
     free(dchi);
 }

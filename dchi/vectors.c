@@ -17,16 +17,17 @@ nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t d
             "%zu",
             INT32_MAX, INT32_MAX, count, dim);
     for (size_t i = 0; i < size; i++)
-        if (!isfinite(values[i]))
-            return nvdp__fail(
-                ctx, NVDP_ERR_INPUT,
-                "word vectors: token %zu, dimension %zu is %g, expected a finite number", i / dim,
-                i % dim, values[i]);
+        if (!(fabs(values[i]) <= 1e150)) /* whose square is finite */
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "word vectors: token %zu, dimension %zu is %g, expected a finite "
+                              "number of at most 1e150",
+                              i / dim, i % dim, values[i]);
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->count = count;
     made->dim = dim;
     NVDP_TRY(NVDP__NEW(ctx, made->rows, size));
     memcpy(made->rows, values, size * sizeof *values);
+    NVDP_TRY(nvdp__vectors_centre(ctx, made));
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp_vectors_free(made);
@@ -36,6 +37,9 @@ cleanup:
 void nvdp_vectors_free(struct nvdp_vectors *vectors) {
     if (vectors == NULL) return;
     free(vectors->rows);
+    free(vectors->mean);
+    free(vectors->centred);
+    free(vectors->norm);
     free(vectors);
 }
 
@@ -75,10 +79,14 @@ void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const
 }
 
 NVDP__CLONES
-static double vectors_distance(size_t dim, const double *a, const double *b) {
-    return sqrt(square_distance(dim, a, b));
+static double vectors_square(size_t dim, const double *a, const double *b) {
+    return square_distance(dim, a, b);
+}
+
+double nvdp__square_distance(size_t dim, const double *a, const double *b) {
+    return vectors_square(dim, a, b);
 }
 
 double nvdp__distance(size_t dim, const double *a, const double *b) {
-    return vectors_distance(dim, a, b);
+    return sqrt(vectors_square(dim, a, b));
 }

@@ -31,14 +31,13 @@ NVDP_BEGIN_DECLS
 /** A table of word vectors, opaque and never changed. */
 struct nvdp_vectors;
 
-/** Makes a table from an array, which is copied.  O(count x dim), with 12 bytes an element.
+/** Makes a table from an array, which is copied.  O(count x dim), 12 bytes an element.
  * @param ctx    records messages
  * @param count  tokens V, 1 to 2^31 - 1
  * @param dim    d, at least 1
- * @param values [V, d] finite
+ * @param values [V, d] finite, at most 1e150
  * @param[out] out the table; nvdp_vectors_free()
- * @return NVDP_ERR_ARGUMENT for a size out of its range, NVDP_ERR_INPUT for a value that is not
- *     finite, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for a size out of its range, NVDP_ERR_INPUT for another value, NVDP_ERR_MEMORY */
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
                                 const double *values, struct nvdp_vectors **out);
 /** Releases a table; mechanisms over it are released before.
@@ -57,6 +56,20 @@ size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors);
  * @param token   below V
  * @return [d], the table's own */
 const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token);
+
+/** The token nearest to each of n points, in the Euclidean norm; of equals the lowest.
+ *
+ * Scores |c|^2/2 - y.c come from float32 products of blocks; the tokens which their rounding error
+ * cannot rule out are compared again in double: the result is that of a search in double.
+ * O(n V d), memory 16 MiB and one row of scores at least.
+ * @param ctx     records messages, lends threads: the same result on any number
+ * @param vectors table
+ * @param n       points
+ * @param points  [n, d] finite
+ * @param nearest [n] tokens
+ * @return NVDP_ERR_ARGUMENT for a point that is not finite, NVDP_ERR_MEMORY */
+nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                 size_t n, const double *points, int32_t *nearest);
 
 /** The mechanisms. */
 enum nvdp_dchi_mechanism {
@@ -100,6 +113,66 @@ void nvdp_dchi_free(struct nvdp_dchi *dchi);
  *     NVDP_ERR_ARGUMENT for a token that is none, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                         size_t n, const int32_t *tokens, double *log_p);
+
+/** Draws a token for every token: santext, santext-plus, random, laplace-nearest.
+ *
+ * The noise of a position comes from its own stream, keyed by seed, number of the text and position:
+ * the same on any number of threads, in any batch.  A second draw of a text takes another number or
+ * seed.  Without a seed it comes from the operating system's generator, under a new key each call:
+ * what is given away is drawn so.  Uniforms have 53 bits: what is less likely than about 2^-53 may
+ * never come out, though its probability is not 0.
+ *
+ * santext keeps an alias table a token (Vose 1991), 12 V bytes, 256 MiB of them in all; those
+ * beyond are made again.  O(V d) a distinct token without one, O(1) a draw.
+ * @param ctx    records messages, lends threads
+ * @param dchi   mechanism, used by one call at a time
+ * @param texts  how many
+ * @param offset [texts + 1] where each text's tokens begin, from 0
+ * @param tokens [offset[texts]] below V
+ * @param seed   NULL: not to be repeated, the secure generator
+ * @param first  number of the first text; the others follow
+ * @param out    [offset[texts]] tokens; may be tokens
+ * @return NVDP_ERR_UNSUPPORTED for laplace, NVDP_ERR_ARGUMENT for a token that is none,
+ *     NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, size_t texts,
+                             const size_t *offset, const int32_t *tokens, const uint64_t *seed,
+                             uint64_t first, int32_t *out);
+
+/** Draws a noised vector for every token: laplace, and what laplace-nearest draws before it looks for
+ * the nearest, of the same streams.
+ *
+ *     phi(x) + r u,    r ~ Gamma(d, 1/eta),  u uniform on the sphere:  E r = d/eta.
+ *
+ * Parameters and errors are those of nvdp_dchi_sample().
+ * @param ctx    records messages, lends threads
+ * @param dchi   laplace or laplace-nearest
+ * @param texts  how many
+ * @param offset [texts + 1]
+ * @param tokens [offset[texts]]
+ * @param seed   NULL: the secure generator
+ * @param first  number of the first text
+ * @param out    [offset[texts], d]
+ * @return NVDP_ERR_UNSUPPORTED for the others, NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t texts,
+                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
+                              uint64_t first, double *out);
+
+/** The same noise on one vector a text (Qu et al. 2021, section 3.2.3): eta |s - s'|-private, and with
+ * vectors scaled to norm C at most 2 C eta-private for any two.  O(texts d).
+ * @param ctx   records messages, lends threads
+ * @param eta   > 0 and finite
+ * @param clip  C > 0; INFINITY: as they are
+ * @param texts how many
+ * @param dim   d, at least 1
+ * @param in    [texts, d] finite
+ * @param seed  NULL: the secure generator
+ * @param first number of the first text
+ * @param out   [texts, d]; may be in
+ * @return NVDP_ERR_ARGUMENT for a value out of its range, NVDP_ERR_UNSUPPORTED without a source of
+ *     randomness */
+nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double clip, size_t texts,
+                                  size_t dim, const double *in, const uint64_t *seed,
+                                  uint64_t first, double *out);
 
 /** Renyi divergences D_l(M(a) || M(b)) between the outputs of two texts: the sums over their
  * positions.  A text of one token makes it a token's.  Order INFINITY is the largest log ratio that

@@ -24,7 +24,8 @@ enum nvdp__purpose {
     NVDP__PURPOSE_WINDOW = 20, /* pretraining: where an epoch cuts its documents */
     NVDP__PURPOSE_PAIR = 21,   /* next-sentence pairs */
     NVDP__PURPOSE_MASK = 22,   /* masked positions */
-    NVDP__PURPOSE_EVAL_MASK = 23
+    NVDP__PURPOSE_EVAL_MASK = 23,
+    NVDP__PURPOSE_TOKEN = 30 /* privatized tokens; the epoch is the position */
 };
 
 /* A 256-bit release key from the operating system. */

@@ -1,0 +1,288 @@
+/* Draws: their distributions, the nearest token against a search in double, streams. */
+#include "base/random.h"
+#include "support.h"
+#include <criterion/criterion.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <nvdp/dchi.h>
+#include <stdlib.h>
+
+/* [count, dim] normals times sd. */
+static double *normals(size_t count, size_t dim, double sd, uint64_t seed) {
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    double *x = calloc(count * dim, sizeof *x);
+    nvdp__stream_normals_f64(&stream, count * dim, x);
+    for (size_t i = 0; i < count * dim; i++)
+        x[i] *= sd;
+    return x;
+}
+
+static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim,
+                                  const double *rows) {
+    struct nvdp_vectors *vectors = NULL;
+    cr_assert_eq(nvdp_vectors_create(ctx, count, dim, rows, &vectors), NVDP_OK);
+    return vectors;
+}
+
+static struct nvdp_dchi *mechanism(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   enum nvdp_dchi_mechanism which, double eta,
+                                   const unsigned char *sensitive) {
+    struct nvdp_dchi *dchi = NULL;
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, which, eta, .3, sensitive, &dchi), NVDP_OK);
+    return dchi;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* sqrt(n) sup |F_n - F| of sorted values of F; above 2.5 with probability 2 exp(-2 2.5^2) = 7e-6. */
+static double kolmogorov(size_t n, double *u) {
+    double most = 0;
+    qsort(u, n, sizeof *u, ascending);
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fmax(u[i] - (double)i / (double)n, (double)(i + 1) / (double)n - u[i]));
+    return sqrt((double)n) * most;
+}
+
+/* Radius ~ Gamma(d, 1/eta); a direction's projection t on any axis has (t+1)/2 ~ Beta((d-1)/2, same).
+ * Twelve tests: a false alarm in 10,000 seeds. */
+Test(sample, laplace_radius_and_direction) {
+    struct nvdp_context *ctx = support_context();
+    enum { DRAWS = 20000 };
+    static const size_t dims[3] = {2, 5, 48};
+    const double eta = 7;
+    const uint64_t seed = 3;
+    size_t *offset = calloc(2, sizeof *offset);
+    offset[1] = DRAWS;
+    int32_t *tokens = calloc(DRAWS, sizeof *tokens);
+    double *u = calloc(DRAWS, sizeof *u);
+    for (size_t c = 0; c < 3; c++) {
+        const size_t dim = dims[c];
+        const double a = (double)(dim - 1) / 2;
+        double *rows = normals(1, dim, 1, 1), *y = calloc(DRAWS * dim, sizeof *y);
+        double *radius = calloc(DRAWS, sizeof *radius);
+        struct nvdp_vectors *vectors = table(ctx, 1, dim, rows);
+        struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_LAPLACE, eta, NULL);
+        cr_assert_eq(nvdp_dchi_perturb(ctx, dchi, 1, offset, tokens, &seed, 0, y), NVDP_OK);
+        double mean = 0;
+        for (size_t i = 0; i < DRAWS; i++) {
+            for (size_t k = 0; k < dim; k++) {
+                y[i * dim + k] -= rows[k];
+                radius[i] += y[i * dim + k] * y[i * dim + k];
+            }
+            radius[i] = sqrt(radius[i]);
+            mean += radius[i] / DRAWS;
+            u[i] = gsl_cdf_gamma_P(radius[i], (double)dim, 1 / eta);
+        }
+        cr_expect_lt(kolmogorov(DRAWS, u), 2.5, "radius, d = %zu", dim);
+        /* E r = d/eta; five standard errors of sqrt(d)/eta/sqrt(n) */
+        cr_expect_float_eq(mean, (double)dim / eta, 5 * sqrt((double)dim) / eta / sqrt(DRAWS));
+        for (size_t axis = 0; axis < 3; axis++) { /* the first, the last, the diagonal */
+            for (size_t i = 0; i < DRAWS; i++) {
+                double t = axis == 0 ? y[i * dim] : y[i * dim + dim - 1];
+                if (axis == 2) {
+                    t = 0;
+                    for (size_t k = 0; k < dim; k++)
+                        t += y[i * dim + k] / sqrt((double)dim);
+                }
+                u[i] = gsl_cdf_beta_P((t / radius[i] + 1) / 2, a, a);
+            }
+            cr_expect_lt(kolmogorov(DRAWS, u), 2.5, "direction %zu, d = %zu", axis, dim);
+        }
+        nvdp_dchi_free(dchi);
+        nvdp_vectors_free(vectors);
+        free(rows);
+        free(y);
+        free(radius);
+    }
+    free(offset);
+    free(tokens);
+    free(u);
+    nvdp_context_free(ctx);
+}
+
+/* In double, of equals the lowest. */
+static int32_t search(size_t count, size_t dim, const double *rows, const double *y) {
+    double least = INFINITY;
+    int32_t found = 0;
+    for (size_t j = 0; j < count; j++) {
+        double square = 0;
+        for (size_t k = 0; k < dim && square < least; k++)
+            square += (y[k] - rows[j * dim + k]) * (y[k] - rows[j * dim + k]);
+        if (square < least) {
+            least = square;
+            found = (int32_t)j;
+        }
+    }
+    return found;
+}
+
+/* 20,000 perturbed vectors at every eta; words that are equal, and words 1e-9 apart, which float32
+ * cannot tell.  The table's mean is far from 0. */
+Test(sample, nearest_is_that_of_a_search_in_double) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 600, DIM = 24, DRAWS = 20000 };
+    static const double etas[6] = {50, 75, 100, 125, 150, 175};
+    double *rows = normals(COUNT, DIM, .05, 5), *y = calloc((size_t)DRAWS * DIM, sizeof *y);
+    int32_t *tokens = calloc(DRAWS, sizeof *tokens), *out = calloc(DRAWS, sizeof *out);
+    int32_t *again = calloc(DRAWS, sizeof *again);
+    for (size_t i = 0; i < (size_t)COUNT * DIM; i++)
+        rows[i] += 3;
+    memcpy(rows + 400 * DIM, rows, 50 * DIM * sizeof *rows);
+    for (size_t i = 0; i < 50 * DIM; i++)
+        rows[450 * DIM + i] = rows[50 * DIM + i] + 1e-9 * ((double)(i % 3) - 1);
+    for (size_t i = 0; i < DRAWS; i++)
+        tokens[i] = (int32_t)(i % COUNT);
+    const size_t offset[3] = {0, 12345, DRAWS};
+    const uint64_t seed = 11;
+    struct nvdp_vectors *vectors = table(ctx, COUNT, DIM, rows);
+    size_t kept[6] = {0}, wrong = 0;
+    for (size_t e = 0; e < 6; e++) {
+        struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, etas[e], NULL);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, &seed, 7, out), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_perturb(ctx, dchi, 2, offset, tokens, &seed, 7, y), NVDP_OK);
+        cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, DRAWS, y, again), NVDP_OK);
+        for (size_t i = 0; i < DRAWS; i++) {
+            wrong += out[i] != search(COUNT, DIM, rows, y + i * DIM) || again[i] != out[i];
+            kept[e] += out[i] == tokens[i];
+        }
+        nvdp_dchi_free(dchi);
+    }
+    cr_expect_eq(wrong, 0, "%zu", wrong);
+    for (size_t e = 1; e < 6; e++)
+        cr_expect_gt(kept[e], kept[e - 1]);
+    cr_expect_gt(kept[0], 0);
+    cr_expect_lt(kept[5], DRAWS);
+    /* Points far beyond float32. */
+    for (size_t k = 0; k < DIM; k++)
+        y[k] = k == 0 ? 1e60 : 0;
+    cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, 1, y, again), NVDP_OK);
+    cr_expect_eq(again[0], search(COUNT, DIM, rows, y));
+    y[3] = NAN;
+    cr_expect_eq(nvdp_vectors_nearest(ctx, vectors, 1, y, again), NVDP_ERR_ARGUMENT);
+    nvdp_vectors_free(vectors);
+    free(rows);
+    free(y);
+    free(tokens);
+    free(out);
+    free(again);
+    nvdp_context_free(ctx);
+}
+
+/* Chi-square of 60,000 draws of each of two tokens against the exact probabilities, entries that expect
+ * fewer than 5 together.  1e-6 each. */
+Test(sample, tokens_follow_their_distribution) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 40, DRAWS = 120000 };
+    double *rows = normals(COUNT, 3, 1, 8), log_p[COUNT];
+    unsigned char sensitive[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        sensitive[i] = i % 3 != 0;
+    struct nvdp_vectors *vectors = table(ctx, COUNT, 3, rows);
+    int32_t *tokens = calloc(DRAWS, sizeof *tokens), *out = calloc(DRAWS, sizeof *out);
+    for (size_t i = 0; i < DRAWS; i++)
+        tokens[i] = i % 2 == 0 ? 3 : 4;
+    const size_t offset[2] = {0, DRAWS};
+    const uint64_t seed = 21;
+    for (int which = NVDP_DCHI_SANTEXT; which <= NVDP_DCHI_RANDOM; which++) {
+        struct nvdp_dchi *dchi =
+            mechanism(ctx, vectors, (enum nvdp_dchi_mechanism)which, 4, sensitive);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, offset, tokens, &seed, 0, out), NVDP_OK);
+        for (int32_t x = 3; x <= 4; x++) {
+            double square = 0, rest = 0, rest_seen = 0;
+            size_t seen[COUNT] = {0}, cells = 0;
+            for (size_t i = 0; i < DRAWS; i++)
+                if (tokens[i] == x) seen[out[i]]++;
+            cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, &x, log_p), NVDP_OK);
+            for (size_t y = 0; y < COUNT; y++) {
+                double expected = DRAWS / 2 * exp(log_p[y]), d = (double)seen[y] - expected;
+                if (log_p[y] == -INFINITY) cr_expect_eq(seen[y], 0);
+                if (expected < 5) {
+                    rest += expected;
+                    rest_seen += (double)seen[y];
+                    continue;
+                }
+                square += d * d / expected;
+                cells++;
+            }
+            if (rest >= 5) {
+                square += (rest_seen - rest) * (rest_seen - rest) / rest;
+                cells++;
+            }
+            cr_expect_gt(gsl_cdf_chisq_Q(square, (double)cells - 1), 1e-6, "mechanism %d, token %d",
+                         which, x);
+        }
+        nvdp_dchi_free(dchi);
+    }
+    free(rows);
+    free(tokens);
+    free(out);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* Two texts at once on two threads, or one after the other on one; twice without a seed. */
+Test(sample, streams) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 50, N = 200 };
+    double *rows = normals(COUNT, 4, 1, 9);
+    struct nvdp_vectors *vectors = table(ctx, COUNT, 4, rows);
+    int32_t tokens[N], all[N], part[N];
+    for (size_t i = 0; i < N; i++)
+        tokens[i] = (int32_t)(i * 7 % COUNT);
+    const size_t offset[3] = {0, 90, N}, one[2] = {0, 90}, two[2] = {0, N - 90};
+    const uint64_t seed = 5;
+    static const enum nvdp_dchi_mechanism which[4] = {NVDP_DCHI_SANTEXT, NVDP_DCHI_SANTEXT_PLUS,
+                                                      NVDP_DCHI_RANDOM, NVDP_DCHI_LAPLACE_NEAREST};
+    unsigned char sensitive[COUNT] = {1, 1, 1, 0, 1};
+    for (size_t m = 0; m < 4; m++) {
+        struct nvdp_dchi *dchi = mechanism(ctx, vectors, which[m], 2, sensitive);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, &seed, 4, all), NVDP_OK);
+        int threads = nvdp_context_threads(ctx);
+        cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, two, tokens + 90, &seed, 5, part + 90),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, one, tokens, &seed, 4, part), NVDP_OK);
+        cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+        cr_expect_arr_eq(all, part, sizeof all);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, one, tokens, &seed, 5, part), NVDP_OK);
+        cr_expect_arr_neq(all, part, 90 * sizeof *all);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, NULL, 4, all), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, NULL, 4, part), NVDP_OK);
+        if (which[m] != NVDP_DCHI_SANTEXT_PLUS) cr_expect_arr_neq(all, part, sizeof all);
+        nvdp_dchi_free(dchi);
+    }
+    struct nvdp_dchi *laplace = mechanism(ctx, vectors, NVDP_DCHI_LAPLACE, 2, NULL);
+    cr_expect_eq(nvdp_dchi_sample(ctx, laplace, 1, one, tokens, &seed, 0, all),
+                 NVDP_ERR_UNSUPPORTED);
+    nvdp_dchi_free(laplace);
+    nvdp_vectors_free(vectors);
+    free(rows);
+    nvdp_context_free(ctx);
+}
+
+/* At a large eta what comes out is the clipped vector; below, the noise is that of the stream. */
+Test(sample, sequence) {
+    struct nvdp_context *ctx = support_context();
+    const double in[4] = {3, 4, .3, .4};
+    const uint64_t seed = 1;
+    double sharp[4], noised[4], free_of_clip[4];
+    cr_assert_eq(nvdp_sequence_laplace(ctx, 1e9, 1, 2, 2, in, &seed, 0, sharp), NVDP_OK);
+    const double want[4] = {.6, .8, .3, .4};
+    for (size_t k = 0; k < 4; k++) /* r is Gamma(2, 1e-9) */
+        cr_expect_float_eq(sharp[k], want[k], 5e-8);
+    cr_assert_eq(nvdp_sequence_laplace(ctx, 1, 1, 2, 2, in, &seed, 0, noised), NVDP_OK);
+    for (size_t k = 0; k < 4; k++)
+        cr_expect_float_eq((sharp[k] - want[k]) * 1e9, noised[k] - want[k], 1e-6);
+    cr_assert_eq(nvdp_sequence_laplace(ctx, 1, INFINITY, 2, 2, in, &seed, 0, free_of_clip),
+                 NVDP_OK);
+    for (size_t k = 0; k < 4; k++)
+        cr_expect_float_eq(free_of_clip[k] - in[k], noised[k] - want[k], 1e-14);
+    cr_expect_eq(nvdp_sequence_laplace(ctx, 1, 0, 2, 2, in, &seed, 0, noised), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_sequence_laplace(ctx, INFINITY, 1, 2, 2, in, &seed, 0, noised),
+                 NVDP_ERR_ARGUMENT);
+    nvdp_context_free(ctx);
+}
