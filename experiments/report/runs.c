@@ -39,6 +39,7 @@ static const struct place in_privacy[] = {
     {QUANTITY(NVDP__UNIT_MAX), {"rd", "per_component_dim", "max"}, -INFINITY, INFINITY, true},
     {QUANTITY(NVDP__UNIT_MEAN), {"rd", "per_component_dim", "mean"}, -INFINITY, INFINITY, true},
     {QUANTITY(NVDP__INFINITE), {"infinite_share"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__BOUND), {"bound", "sum"}, 0, INFINITY, false},
     {QUANTITY(NVDP__BDP_BEST), {"bdp", "best", "epsilon"}, -INFINITY, INFINITY, true},
     {QUANTITY(NVDP__BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
     {FIELD(how.order), {"order"}, 0, INFINITY, false},
@@ -258,15 +259,6 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
 
 static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be beyond C */
 
-/* The sequence clip's, where the means are all that depends on the text: weights would add to it. */
-static double proven(const struct nvdp__report_run *run) {
-    const json_t *least = json_object_get(run->variant, "clip-alpha-min");
-    const json_t *most = json_object_get(run->variant, "clip-alpha-max");
-    bool constant = least != NULL && most != NULL && json_equal(least, most);
-    if (!nvdp__is_gaussian(run->method) && !constant) return NAN;
-    return nvdp_renyi_sequence_bound(run->how.order, run->clip_sequence);
-}
-
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
                                  struct nvdp__report_run *run) {
     const json_t *posterior = json_object_get(root, "posterior");
@@ -276,7 +268,8 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
     run->how.same_length = strcmp(adjacency, "same-length") == 0;
     run->how.drawn = json_is_object(json_object_get(root, "sample"));
-    run->quantity[NVDP__BOUND] = proven(run);
+    double *bound = &run->quantity[NVDP__BOUND]; /* infinite where weights are shared: none */
+    if (isinf(*bound)) *bound = NAN;
     if (posterior == NULL) return NVDP_OK; /* measured by an older version */
     NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
     return read_histogram(ctx, path, posterior, run);

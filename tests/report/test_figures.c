@@ -110,12 +110,14 @@ Test(figures, bounds) {
                                                .score = .7,
                                                .rd_max = 8,
                                                .rd_mean = 2,
+                                               .bound = 19.8,
                                                .nvib = "\"clip_sequence\": 3"},
                                               {.name = "b",
                                                .method = "vib-fixed",
                                                .score = .6,
                                                .rd_max = 1,
                                                .rd_mean = .5,
+                                               .bound = 2.2,
                                                .nvib = "\"clip_sequence\": 1"}};
     for (size_t i = 0; i < 2; i++)
         made_run("bounds", &clipped[i]);

@@ -179,19 +179,25 @@ Test(groups, bounds) {
         {.name = "a",
          .method = "vtdp",
          .nvib = "\"clip_sequence\": 3, \"stdev_tau\": 1",
+         .bound = 19.8,
          .rd_max = 19.8},
-        {.name = "b", .method = "vtdp", .nvib = "\"clip_sequence\": 1", .rd_max = 2.21},
-        {.name = "c", .nvib = "\"clip_sequence\": 1", .rd_max = 2}, /* weights of the text */
-        {.name = "d",
-         .nvib = "\"clip_sequence\": 1, \"clip_alpha_min\": 1, \"clip_alpha_max\": 1",
-         .rd_max = 2},
+        {.name = "b",
+         .method = "vtdp",
+         .nvib = "\"clip_sequence\": 1",
+         .bound = 2.2,
+         .rd_max = 2.21},
+        {.name = "c",
+         .nvib = "\"clip_sequence\": 1, \"kappa\": 2",
+         .bound = INFINITY,
+         .rd_max = 2}, /* weights */
+        {.name = "d", .nvib = "\"clip_sequence\": 1", .bound = 2.2, .rd_max = 2},
         {.name = "e", .method = "vib-learned", .lambda = 1, .rd_max = 2}};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("bounds", &runs[i]);
     struct nvdp_report *report = made_report(ctx, "bounds");
     cr_assert_eq(report->runs, 5);
-    cr_expect_float_eq(report->run[0].quantity[NVDP__BOUND], 1.1 * 6 * 6 / 2, 1e-12);
+    cr_expect_float_eq(report->run[0].quantity[NVDP__BOUND], 19.8, 1e-12);
     cr_expect(isnan(report->run[1].quantity[NVDP__BOUND]));
     cr_expect(isnan(report->run[2].quantity[NVDP__BOUND]));
     cr_expect_float_eq(report->run[3].quantity[NVDP__BOUND], 2.2, 1e-12);

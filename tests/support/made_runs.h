@@ -15,6 +15,7 @@ struct made_run {
     double validation, score;
     double f1;              /* 0: the task has one metric */
     double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
+    double bound;           /* proven; INFINITY is one; 0: none */
     double share;           /* of infinite pairs */
     double bdp_best, bdp_published;
     const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
