@@ -92,17 +92,24 @@ static char *replaced(struct nvdp_context *ctx, char *text, const char *word, co
     return made;
 }
 
-/* That each run starts from the base run of its own task and seed is no difference: "bases/sst2-3"
- * becomes "bases/{task}-{seed}", as grids have it. */
+enum { DIGEST_DIGITS = 12 }; /* of a sweep's names */
+
+/* That each run starts from the base run of its own task and seed is no difference: "runs/sst2-base-s3-DIGEST"
+ * becomes "runs/{task}-base-s{seed}-*", as grids have it; the model is that run's. */
 static nvdp_status generalize_base(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "from-base"));
     char seed[24];
     if (path == NULL) return NVDP_OK;
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
-    char *text = replaced(ctx, nvdp__strdup(ctx, path), run->task, "{task}");
+    char *text = nvdp__strdup(ctx, path), *digest = text != NULL ? strrchr(text, '-') : NULL;
+    if (digest != NULL && strlen(digest) == 1 + DIGEST_DIGITS &&
+        strspn(digest + 1, "0123456789abcdef") == DIGEST_DIGITS)
+        memcpy(digest + 1, "*", 2);
+    text = replaced(ctx, text, run->task, "{task}");
     text = replaced(ctx, text, seed, "{seed}");
     if (text == NULL) return NVDP_ERR_MEMORY;
     json_object_set_new(run->variant, "from-base", json_string(text));
+    json_object_del(run->variant, "model");
     free(text);
     return NVDP_OK;
 }

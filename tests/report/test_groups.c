@@ -142,33 +142,34 @@ Test(groups, settings) {
 
 /* Runs that start from the base runs of their own tasks and seeds are one method. */
 Test(groups, bases) {
-    static const struct made_run runs[] = {{.name = "a",
-                                            .seed = 2,
-                                            .lambda = 1,
-                                            .rd_max = 1,
-                                            .options = "\"from_base\": \"b12/sst2-2\""},
-                                           {.name = "b",
-                                            .seed = 1,
-                                            .lambda = 1,
-                                            .rd_max = 1,
-                                            .options = "\"from_base\": \"b12/sst2-1\""},
-                                           {.name = "c",
-                                            .task = "rte",
-                                            .seed = 1,
-                                            .lambda = 1,
-                                            .rd_max = 1,
-                                            .options = "\"from_base\": \"b12/rte-1\""},
-                                           {.name = "d", .seed = 1, .lambda = 1, .rd_max = 1}};
+    static const struct made_run runs[] = {
+        {.name = "a",
+         .seed = 2,
+         .lambda = 1,
+         .rd_max = 1,
+         .options = "\"from_base\": \"b12/sst2-2-0123456789ab\""},
+        {.name = "b",
+         .seed = 1,
+         .lambda = 1,
+         .rd_max = 1,
+         .options = "\"from_base\": \"b12/sst2-1-ba9876543210\""},
+        {.name = "c",
+         .task = "rte",
+         .seed = 1,
+         .lambda = 1,
+         .rd_max = 1,
+         .options = "\"from_base\": \"b12/rte-1-ba9876543211\""},
+        {.name = "d", .seed = 1, .lambda = 1, .rd_max = 1}};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         made_run("bases", &runs[i]);
     struct nvdp_report *report = made_report(ctx, "bases");
     cr_assert_eq(report->families, 2);
-    cr_expect_str_eq(report->family[0].label, "nvdp (from-base b12/{task}-{seed})");
+    cr_expect_str_eq(report->family[0].label, "nvdp (from-base b12/{task}-{seed}-*)");
     cr_expect_str_eq(report->family[1].label, "nvdp (from-base none)");
     cr_expect_eq(report->groups, 3);
     cr_expect_eq(report_selected(report, report->family[0].label)->runs, 2);
-    support_contains(report->run[0].command, " --from-base b12/sst2-2");
+    support_contains(report->run[0].command, " --from-base b12/sst2-2-");
     nvdp_report_free(report);
     nvdp_context_free(ctx);
 }

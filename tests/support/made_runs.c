@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +31,17 @@ static const char *number(char text[32], double value) {
 static void write_run(const char *folder, const struct made_run *run) {
     char text[4096];
     double lambda_d = run->lambda_d > 0 ? run->lambda_d : run->lambda;
+    bool based = run->options != NULL && strstr(run->options, "from_base") != NULL;
     snprintf(text, sizeof text,
              "{\"nvdp_format\": \"run/1\", \"config\": {\"task\": \"%s\", \"data\": \"%s\", "
-             "\"model\": \"bert\", \"out\": \"runs/%s\", \"method\": \"%s\", \"lambda_g\": %.17g, "
+             "\"model\": \"%s\", \"out\": \"runs/%s\", \"method\": \"%s\", \"lambda_g\": %.17g, "
              "\"lambda_d\": %.17g, \"seed\": %u, \"nvib\": {%s}%s%s}, \"software\": {\"nvdp\": "
              "\"0.1.0\"}, \"hardware\": {\"processor\": \"Abacus <1>\"}, \"data\": "
              "{\"train_texts\": 90, \"validation_texts\": 10, \"test_texts\": 40}}",
              run->task != NULL ? run->task : "sst2", run->data != NULL ? run->data : "glue",
-             run->name, run->method != NULL ? run->method : "nvdp", run->lambda, lambda_d,
-             run->seed, run->nvib != NULL ? run->nvib : "", run->options != NULL ? ", " : "",
-             run->options != NULL ? run->options : "");
+             based ? run->name : "bert", run->name, run->method != NULL ? run->method : "nvdp",
+             run->lambda, lambda_d, run->seed, run->nvib != NULL ? run->nvib : "",
+             run->options != NULL ? ", " : "", run->options != NULL ? run->options : "");
     made_run_file(folder, run->name, "run.json", text);
 }
 
