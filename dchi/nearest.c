@@ -54,7 +54,6 @@ struct slack {
 NVDP__CLONES
 static double nearest_upper(size_t n, const float *dot, const double *norm, struct slack e) {
     double best = INFINITY;
-#pragma omp simd reduction(min : best)
     for (size_t j = 0; j < n; j++) {
         double half = norm[j] * norm[j] / 2;
         double upper = half * (1 + e.square) - (double)dot[j] + e.relative * norm[j] + e.absolute;
@@ -66,7 +65,6 @@ static double nearest_upper(size_t n, const float *dot, const double *norm, stru
 NVDP__CLONES
 static double nearest_lower(size_t n, const float *dot, const double *norm, struct slack e) {
     double best = INFINITY;
-#pragma omp simd reduction(min : best)
     for (size_t j = 0; j < n; j++) {
         double half = norm[j] * norm[j] / 2;
         double lower = half * (1 - e.square) - (double)dot[j] - e.relative * norm[j] - e.absolute;

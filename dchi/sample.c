@@ -41,7 +41,7 @@ static nvdp_status find_places(struct nvdp_context *ctx, size_t texts, const siz
 
 /* ---- Laplace noise in R^d ----
  *
- * Density ~ exp(-eta |N|) (Wu et al. 2017, as Qu et al. 2021 quote them): N = r u with u uniform on the
+ * Density ~ exp(-eta |N|) (Feyisetan et al. 2020; Qu et al. 2021, Eq. 3): N = r u with u uniform on the
  * sphere, a normal vector over its norm, and r of density r^(d-1) exp(-eta r), which is the Gamma
  * distribution of shape d and scale 1/eta: for a whole d the sum of d exponentials,
  *

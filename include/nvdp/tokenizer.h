@@ -23,15 +23,15 @@ struct nvdp_tokenizer;
 
 /** The pieces that stand for no text, by BERT's names and RoBERTa's. */
 enum nvdp_special {
-    NVDP_TOKEN_PAD, /**< "[PAD]", "<pad>": fills rows in padded formats. */
-    NVDP_TOKEN_UNK, /**< "[UNK]", "<unk>": a word that the pieces do not cover. */
-    NVDP_TOKEN_CLS, /**< "[CLS]", "<s>": before every text. */
-    NVDP_TOKEN_SEP, /**< "[SEP]", "</s>": behind every text. */
-    NVDP_TOKEN_MASK /**< "[MASK]", "<mask>": a token that is to be predicted in pretraining. */
+    NVDP_TOKEN_PAD, /**< "[PAD]", "\<pad>": fills rows in padded formats. */
+    NVDP_TOKEN_UNK, /**< "[UNK]", "\<unk>": a word that the pieces do not cover. */
+    NVDP_TOKEN_CLS, /**< "[CLS]", "\<s>": before every text. */
+    NVDP_TOKEN_SEP, /**< "[SEP]", "\</s>": behind every text. */
+    NVDP_TOKEN_MASK /**< "[MASK]", "\<mask>": a token that is to be predicted in pretraining. */
 };
 
-/** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], RoBERTa's <s> a </s> or
- * <s> a </s></s> b </s>.  Zero it before its first use; nvdp_tokens_release() frees what it holds. */
+/** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], RoBERTa's \<s> a \</s> or
+ * \<s> a \</s>\</s> b \</s>.  Zero it before its first use; nvdp_tokens_release() frees what it holds. */
 struct nvdp_tokens {
     size_t count;    /**< Tokens, special ones included. */
     size_t capacity; /**< Tokens for which there is memory. */
