@@ -129,16 +129,7 @@ cleanup:
 
 /* What the grid does not keep, and how far the run was. */
 static nvdp_status drop(const struct stage *at) {
-    static const char *const names[] = {"progress.json",
-                                        "state.ckpt",
-                                        "shared.h5",
-                                        "model/config.json",
-                                        "model/model.safetensors",
-                                        "model/vocab.txt",
-                                        "model/vocab.json",
-                                        "model/merges.txt",
-                                        "model/tokenizer.json",
-                                        "model/tokenizer_config.json",
+    static const char *const names[] = {"progress.json", "state.ckpt", "shared.h5", "model/*",
                                         "model"};
     static const size_t count[] = {[NVDP__KEEP_ALL] = 1,
                                    [NVDP__KEEP_MODEL] = 3,

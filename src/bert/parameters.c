@@ -9,21 +9,20 @@ enum { NAME_SIZE = 120 };
 /* A layer's weight matrices are used once a pass. */
 enum { LAYER_WEIGHT = NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
 
+/* RoBERTa's layers have BERT's names. */
+#define BERT_LAYERS                                                                                \
+    .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
+    .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
+    .attention_norm = "attention.output.LayerNorm", .intermediate = "intermediate.dense",          \
+    .output = "output.dense", .output_norm = "output.LayerNorm"
+
 const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
     static const struct nvdp__names names[] = {
         [NVDP_MODEL_BERT] = {.type = "bert",
                              .encoder = "BertModel",
                              .classification = "BertForSequenceClassification",
                              .prefix = "bert",
-                             .layers = "encoder.layer",
-                             .query = "attention.self.query",
-                             .key = "attention.self.key",
-                             .value = "attention.self.value",
-                             .attention_output = "attention.output.dense",
-                             .attention_norm = "attention.output.LayerNorm",
-                             .intermediate = "intermediate.dense",
-                             .output = "output.dense",
-                             .output_norm = "output.LayerNorm",
+                             BERT_LAYERS,
                              .pooler = "bert.pooler.dense",
                              .classifier = "classifier"},
         [NVDP_MODEL_DISTILBERT] = {.type = "distilbert",
@@ -45,15 +44,7 @@ const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
                                 .encoder = "RobertaModel",
                                 .classification = "RobertaForSequenceClassification",
                                 .prefix = "roberta",
-                                .layers = "encoder.layer",
-                                .query = "attention.self.query",
-                                .key = "attention.self.key",
-                                .value = "attention.self.value",
-                                .attention_output = "attention.output.dense",
-                                .attention_norm = "attention.output.LayerNorm",
-                                .intermediate = "intermediate.dense",
-                                .output = "output.dense",
-                                .output_norm = "output.LayerNorm",
+                                BERT_LAYERS,
                                 .pooler = "classifier.dense",
                                 .classifier = "classifier.out_proj"},
     };
