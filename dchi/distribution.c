@@ -137,7 +137,7 @@ static void position(const struct nvdp_dchi *dchi, size_t m, const double *order
         double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)a),
                                   nvdp_vectors_row(vectors, (size_t)b));
         for (size_t k = 0; k < m; k++)
-            out[k] = dchi->eta * d;
+            out[k] = nvdp_renyi_laplace(orders[k], vectors->dim, dchi->eta * d);
         return;
     }
     nvdp__dchi_rows(dchi, 2, (const int32_t[]){a, b}, rows);
@@ -151,17 +151,10 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
     nvdp_status status = NVDP_OK;
     const size_t count = dchi->vectors->count, length = length_a;
     double *part = NULL, *rows = NULL;
-    for (size_t k = 0; k < m; k++) {
+    for (size_t k = 0; k < m; k++)
         if (!(orders[k] > 0))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "text privatization: order %g, expected one above 0", orders[k]);
-        if (!nvdp__dchi_exact(dchi) && isfinite(orders[k]))
-            return nvdp__fail(
-                ctx, NVDP_ERR_UNSUPPORTED,
-                "text privatization: of a Laplace mechanism only the divergence of order "
-                "infinity is known, asked for order %g",
-                orders[k]);
-    }
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_a, a));
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_b, b));
     if (length_a != length_b) {
@@ -192,34 +185,46 @@ cleanup:
 /* ---- the vocabulary's worst ---- */
 
 struct best {
-    double value, distance;
+    double value, bound;
     size_t x, x2;
 };
 
-/* Of block b's inputs against all inputs: log_sum holds m + log sum of each (0 for laplace). */
-static struct best search(const struct nvdp_dchi *dchi, size_t n, const int32_t *inputs,
-                          const double *log_sum, double rate, size_t b) {
+/* What the search is over: the protected tokens first, then those which may be left as they are.  Only a
+ * protected one can be x of a finite ratio. */
+struct candidates {
+    int32_t *token;
+    double *log_sum; /* of each: that of exponential(); 0 of laplace */
+    size_t protected, all;
+    double rate;   /* of the distance */
+    double factor; /* log 1/p: what the others give to each y less */
+};
+
+/* Of block b's protected tokens against all. */
+static struct best search(const struct nvdp_dchi *dchi, const struct candidates *of, size_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    struct best best = {.value = -INFINITY};
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = b * BLOCK; i < n && i < (b + 1) * BLOCK; i++) {
+    struct best best = {.value = -INFINITY, .bound = -INFINITY};
+    for (size_t j = 0; j < of->all; j++) {
+        const double more = j < of->protected ? 0 : of->factor;
+        for (size_t i = b * BLOCK; i < of->protected && i < (b + 1) * BLOCK; i++) {
             if (i == j) continue;
-            double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)inputs[i]),
-                                      nvdp_vectors_row(vectors, (size_t)inputs[j]));
-            double value = rate * d + log_sum[j] - log_sum[i];
-            best.distance = d > best.distance ? d : best.distance;
+            double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)of->token[i]),
+                                      nvdp_vectors_row(vectors, (size_t)of->token[j]));
+            double value = of->rate * d + of->log_sum[j] - of->log_sum[i] + more;
+            double bound = dchi->eta * d + more;
+            best.bound = bound > best.bound ? bound : best.bound;
             if (value > best.value)
-                best = (struct best){value, best.distance, (size_t)inputs[i], (size_t)inputs[j]};
+                best = (struct best){value, best.bound, (size_t)of->token[i], (size_t)of->token[j]};
         }
     }
     return best;
 }
 
-/* Twice the largest distance from the mean is at least the largest distance of two. */
+/* Distances of two are at most the sum of their distances from the mean: eta times the largest of two
+ * protected tokens, and of a protected and another one with that one's factor. */
 static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                                  double *out) {
+                                  double factor, double *out) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    double *mean = NULL, most = 0;
+    double *mean = NULL, most[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
     size_t n = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, mean, vectors->dim));
     for (size_t x = 0; x < vectors->count; x++) {
@@ -230,13 +235,33 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
     for (size_t k = 0; k < vectors->dim; k++)
         mean[k] /= (double)n;
     for (size_t x = 0; x < vectors->count; x++) {
-        if (!comes_out(dchi, x)) continue;
         double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), mean);
-        most = d > most ? d : most;
+        double *of = &most[comes_out(dchi, x)];
+        *of = d > *of ? d : *of;
     }
-    *out = 2 * most;
+    *out = fmax(2 * dchi->eta * most[1], dchi->eta * (most[0] + most[1]) + factor);
     free(mean);
     return NVDP_OK;
+}
+
+/* n of token[0..all), uniformly, to its front. */
+static void draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token) {
+    for (size_t i = 0; i < n && n < all; i++) {
+        size_t j = i + (size_t)nvdp__stream_below(stream, all - i);
+        int32_t swap = token[i];
+        token[i] = token[j];
+        token[j] = swap;
+    }
+}
+
+/* log P(y|x) = -eta/2 d(x, y) - log sum at a y that comes out, of the others with log p before it: x
+ * itself where it is protected. */
+static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
+                         const double *row) {
+    const int32_t x = of->token[i], y = i < of->protected ? x : of->token[0];
+    const double d = nvdp__distance(dchi->vectors->dim, nvdp_vectors_row(dchi->vectors, (size_t)x),
+                                    nvdp_vectors_row(dchi->vectors, (size_t)y));
+    return -dchi->eta / 2 * d - row[y] - (i < of->protected ? 0 : of->factor);
 }
 
 nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
@@ -248,29 +273,28 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     const bool exact = nvdp__dchi_exact(dchi) && !random;
     const int threads = nvdp_context_threads(ctx);
     const size_t chunk = 16 * (size_t)threads; /* blocks between two questions whether to stop */
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     struct nvdp_dchi_worst worst = {.struct_size = sizeof worst};
-    struct best best = {.value = -INFINITY};
+    struct candidates of = {.rate = exact ? dchi->eta / 2 : dchi->eta,
+                            .factor = dchi->sensitive != NULL ? -log(dchi->p) : 0};
+    struct best best = {.value = -INFINITY, .bound = -INFINITY};
     struct best *found = NULL;
-    int32_t *token = NULL;
-    double *log_sum = NULL, *rows = NULL;
-    size_t n = 0, protected = 0;
-    NVDP_TRY(NVDP__NEW(ctx, token, count));
-    for (size_t x = 0; x < count; x++)
-        if (comes_out(dchi, x)) token[protected ++] = (int32_t)x;
-    n = inputs == 0 || inputs > protected ? protected : inputs;
-    if (n < protected) {
-        const struct nvdp__noise noise = {.seed = seed};
-        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
-        for (size_t i = 0; i < n; i++) {
-            size_t j = i + (size_t)nvdp__stream_below(&stream, protected - i);
-            int32_t swap = token[i];
-            token[i] = token[j];
-            token[j] = swap;
-        }
-    }
-    const size_t blocks = nvdp__blocks(n, BLOCK);
-    NVDP_TRY(NVDP__NEW(ctx, log_sum, n));
-    NVDP_TRY(NVDP__NEW(ctx, found, blocks));
+    double *rows = NULL;
+    size_t protected = 0, others = count;
+    NVDP_TRY(NVDP__NEW(ctx, of.token, count));
+    for (size_t x = 0; x < count; x++) /* the others from the back */
+        of.token[comes_out(dchi, x) ? protected ++ : --others] = (int32_t)x;
+    others = count - protected;
+    of.protected = inputs == 0 || inputs > protected ? protected : inputs;
+    const size_t some = inputs == 0 || inputs > others ? others : inputs;
+    of.all = of.protected + some;
+    draw(&stream, of.protected, protected, of.token);
+    draw(&stream, some, others, of.token + protected);
+    memmove(of.token + of.protected, of.token + protected, some * sizeof *of.token);
+    const size_t blocks = nvdp__blocks(of.all, BLOCK), searched = nvdp__blocks(of.protected, BLOCK);
+    NVDP_TRY(NVDP__NEW(ctx, of.log_sum, of.all));
+    NVDP_TRY(NVDP__NEW(ctx, found, searched));
     NVDP_TRY(NVDP__NEW(ctx, rows, exact ? (size_t)threads * BLOCK * count : 0));
     for (size_t first = 0; first < blocks && exact; first += chunk) {
         const size_t end = blocks - first < chunk ? blocks : first + chunk;
@@ -278,37 +302,37 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++) {
             double *row = rows + (size_t)omp_get_thread_num() * BLOCK * count;
-            const size_t length = nvdp__block_length(n, BLOCK, b);
-            nvdp__dchi_rows(dchi, length, token + b * BLOCK, row);
-            for (size_t i = 0; i < length; i++) /* log P(x|x) = -0 - log sum */
-                log_sum[b * BLOCK + i] = -row[i * count + (size_t)token[b * BLOCK + i]];
+            const size_t length = nvdp__block_length(of.all, BLOCK, b);
+            nvdp__dchi_rows(dchi, length, of.token + b * BLOCK, row);
+            for (size_t i = 0; i < length; i++)
+                of.log_sum[b * BLOCK + i] = log_sum_of(dchi, &of, b * BLOCK + i, row + i * count);
         }
     }
-    for (size_t first = 0; first < blocks && !random; first += chunk) {
-        const size_t end = blocks - first < chunk ? blocks : first + chunk;
+    for (size_t first = 0; first < searched && !random; first += chunk) {
+        const size_t end = searched - first < chunk ? searched : first + chunk;
         if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++)
-            found[b] = search(dchi, n, token, log_sum, exact ? dchi->eta / 2 : dchi->eta, b);
+            found[b] = search(dchi, &of, b);
     }
-    for (size_t b = 0; b < blocks && !random; b++) {
-        double distance = found[b].distance > best.distance ? found[b].distance : best.distance;
+    for (size_t b = 0; b < searched && !random; b++) {
+        double bound = fmax(found[b].bound, best.bound);
         if (found[b].value > best.value) best = found[b];
-        best.distance = distance;
+        best.bound = bound;
     }
-    if (n < protected && !random) NVDP_TRY(diameter_bound(ctx, dchi, &best.distance));
-    worst.inputs = n;
+    if (of.all < count && !random) NVDP_TRY(diameter_bound(ctx, dchi, of.factor, &best.bound));
+    worst.inputs = of.protected;
     worst.finite = best.value > 0 ? best.value : 0;
     worst.x = best.x;
     worst.x2 = best.x2;
-    worst.bound = random ? 0 : dchi->eta * best.distance;
+    worst.bound = best.bound > 0 ? best.bound : 0;
     /* A token that is left as it is with probability 1 - p comes out of no other. */
-    worst.infinite = (double)(count - protected) / (double)count;
-    worst.value = protected < count ? INFINITY : worst.finite;
+    worst.infinite = (double)others / (double)count;
+    worst.value = others > 0 && count > 1 ? INFINITY : worst.finite;
     NVDP__GIVE(out, &worst);
 cleanup:
-    free(token);
-    free(log_sum);
+    free(of.token);
+    free(of.log_sum);
     free(found);
     free(rows);
     return status;

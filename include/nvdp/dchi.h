@@ -178,8 +178,8 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
  * positions.  A text of one token makes it a token's.  Order INFINITY is the largest log ratio that
  * any output has.  Lengths are public: texts of different length are +inf.
  *
- * Of laplace and laplace-nearest only order INFINITY: the sum of eta |phi(a_i) - phi(b_i)|, attained by
- * laplace, and by post-processing a bound for laplace-nearest.  O(length x V x (d + m)).
+ * Of laplace by nvdp_renyi_laplace(), of order INFINITY the sum of eta |phi(a_i) - phi(b_i)|, which bounds
+ * every order; by post-processing all these are bounds for laplace-nearest.  O(length x V x (d + m)).
  * @param ctx      records messages
  * @param dchi     mechanism
  * @param m        orders
@@ -189,8 +189,7 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
  * @param length_b tokens of the second
  * @param b        [length_b] below V
  * @param[out] out [m] nats, >= 0 or +inf
- * @return NVDP_ERR_ARGUMENT for an order <= 0 or a token that is none, NVDP_ERR_UNSUPPORTED for
- *     laplace and laplace-nearest at a finite order, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for an order <= 0 or a token that is none, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t m,
                                  const double *orders, size_t length_a, const int32_t *a,
                                  size_t length_b, const int32_t *b, double *out);
@@ -200,12 +199,14 @@ struct nvdp_dchi_worst {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double value; /**< the largest log ratio of any output between two inputs; +inf where any is */
     double infinite; /**< share of the ordered pairs of different tokens where it is +inf, exact */
-    double finite;   /**< the largest over pairs of tokens that are protected, all but those which
-                             santext-plus may leave as they are; 0 where there is none */
-    size_t x;        /**< the first token of the pair that attains finite */
-    size_t x2;       /**< its second */
-    double bound;  /**< eta times the largest distance of two such tokens: above all their ratios */
-    size_t inputs; /**< such tokens whose ordered pairs were searched */
+    double finite;   /**< the largest finite one: x is protected, which is any token but those that
+                          santext-plus may leave as they are; 0 where there is none */
+    size_t x;        /**< the token x of log P(y|x)/P(y|x') that attains finite */
+    size_t x2;       /**< its x' */
+    double
+        bound; /**< above all finite ratios: eta times the largest distance, for a token x' that is
+                        not protected log 1/p more */
+    size_t inputs; /**< protected tokens that were searched as x */
 };
 
 /** The largest log ratio over pairs of the vocabulary: exact, or over drawn tokens.
@@ -214,12 +215,14 @@ struct nvdp_dchi_worst {
  *
  *     eta/2 |phi(x) - phi(x')|  +  log C_x  -  log C_x',    1/C_x = sum_y exp(-eta/2 |phi(x) - phi(y)|);
  *
- * of laplace it is eta times the distance, which bounds laplace-nearest's.  O(n (V + n) d), memory
- * O(V) a thread.  Where tokens are drawn, bound rests on twice the largest distance from the mean, and
- * holds for all.
+ * of santext-plus as well where x is protected, with sums over the protected y, and log 1/p more where x'
+ * is not: eta0 of its UMLDP.  Where x is not protected the ratio is +inf: nothing else puts x out.  Of
+ * laplace it is eta times the distance, which bounds laplace-nearest's.  O(n (V + n) d), memory
+ * O(V) a thread.  Where tokens are drawn, bound rests on distances from the mean, and holds for all.
  * @param ctx    records messages, is asked to cancel, lends threads: the same bits on any number
  * @param dchi   mechanism
- * @param inputs n: how many tokens are drawn, without replacement; 0: all
+ * @param inputs n: how many protected tokens are drawn, without replacement, and as many of the others;
+ *               0: all
  * @param seed   of the drawing
  * @param[out] out the worst
  * @return NVDP_ERR_ARGUMENT for a struct without its size, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */

@@ -190,22 +190,37 @@ Test(distribution, golden_worst) {
         cr_expect_eq(some.inputs, 9);
         cr_expect(some.value <= worst.value && some.value > 0 && some.bound >= worst.bound);
 
-        /* Over the sensitive words alone, against all their pairs one by one. */
+        /* Sensitive words against all others, one by one; what is left as it is is told apart. */
         cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 0, 0, &some), NVDP_OK);
-        double most = 0, order = INFINITY, got, longest = 0;
+        double most = 0, order = INFINITY, got, longest = 0, bound = 0;
+        const double eta0 = -log(json_number_value(json_object_get(g.root, "p")));
+        size_t infinite = 0;
         for (int32_t x = 0; x < (int32_t)g.count; x++) {
             for (int32_t y = 0; y < (int32_t)g.count; y++) {
+                if (x == y) continue;
                 cr_assert_eq(nvdp_dchi_divergence(g.ctx, laplace, 1, &order, 1, &x, 1, &y, &got),
                              NVDP_OK);
                 longest = fmax(longest, got);
-                if (g.sensitive[x] == 0 || g.sensitive[y] == 0) continue;
+                if (g.sensitive[x] != 0) bound = fmax(bound, got + (g.sensitive[y] ? 0 : eta0));
                 cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &y, &got),
                              NVDP_OK);
-                most = fmax(most, got);
+                infinite += isinf(got);
+                cr_expect_eq(isinf(got), g.sensitive[x] == 0);
+                if (isfinite(got)) most = fmax(most, got);
             }
         }
+        same(some.bound, bound, "bound of santext-plus");
+        cr_expect_eq((double)infinite / (double)(g.count * (g.count - 1)), some.infinite);
+        const int32_t x = (int32_t)some.x, x2 = (int32_t)some.x2;
+        cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &x2, &got), NVDP_OK);
+        cr_expect_eq(got, most);
         same(some.finite, most, "santext-plus");
         cr_expect_eq(some.value, INFINITY);
+        cr_expect_float_eq(some.infinite, 6.0 / 24, 1e-15);
+        double exact = some.finite;
+        cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 5, 3, &some), NVDP_OK);
+        cr_expect_eq(some.inputs, 5);
+        cr_expect(some.finite > 0 && some.finite <= exact && some.bound >= bound);
         cr_expect_float_eq(some.infinite, 6.0 / 24, 1e-15);
         cr_assert_eq(nvdp_dchi_worst(g.ctx, laplace, 0, 0, &some), NVDP_OK);
         same(some.value, longest, "laplace");
@@ -273,9 +288,6 @@ Test(distribution, refusals) {
     cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 1, 0, NULL, &dchi), NVDP_OK);
     cr_expect_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, &out),
                  NVDP_ERR_UNSUPPORTED);
-    cr_expect_eq(
-        nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, (int32_t[]){0}, 1, (int32_t[]){1}, &out),
-        NVDP_ERR_UNSUPPORTED);
     order = INFINITY;
     cr_expect_eq(
         nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, (int32_t[]){0}, 1, (int32_t[]){2}, &out),

@@ -1,0 +1,78 @@
+/* Laplace distributions in R^d: their divergence against closed forms, golden values and integrals. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/rdp.h>
+
+/* d = 1, Mironov 2017, Proposition 6; orders 1 and infinity in their limits. */
+Test(laplace, one_dimension) {
+    static const double orders[] = {.1, .3, .55, .9, 1.0001, 1.1, 2, 7.5, 65};
+    static const double distances[] = {1e-6, .01, .5, 3, 40, 900};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        for (size_t k = 0; k < sizeof distances / sizeof *distances; k++) {
+            /* Long double: the form as printed cancels at small distances and near order 1/2. */
+            const long double l = orders[i], s = distances[k], a = l / (2 * l - 1);
+            long double want = fabsl((l - 1) * s) < .1L
+                                   ? log1pl(a * expm1l((l - 1) * s) + (1 - a) * expm1l(-l * s))
+                                   : (l - 1) * s + logl(a + (1 - a) * expl(-(2 * l - 1) * s));
+            want /= l - 1;
+            double got = nvdp_renyi_laplace(orders[i], 1, distances[k]);
+            double tolerance = distances[k] < 1e-3 ? 1e-7 : 1e-11; /* of the form above */
+            cr_expect_leq(support_relative(got, (double)want, 0), tolerance,
+                          "order %g, %g: %.17g, expected %.17Lg", orders[i], distances[k], got,
+                          want);
+        }
+    }
+    for (size_t k = 0; k < sizeof distances / sizeof *distances; k++) {
+        double s = distances[k], kl = s < 1e-3 ? s * s / 2 - s * s * s / 6 : s + expm1(-s);
+        cr_expect_leq(support_relative(nvdp_renyi_laplace(1, 1, s), kl, 0), 1e-12);
+        cr_expect_eq(nvdp_renyi_laplace(INFINITY, 1, s), s);
+    }
+}
+
+/* The Bessel functions' form, evaluated with 50 digits (mpmath). */
+Test(laplace, golden) {
+    static const struct {
+        double order;
+        size_t dim;
+        double distance, value;
+    } golden[] = {
+        {.3, 2, 1.5, 0.14739879240630137},    {.8, 3, 20, 16.352415453139378},
+        {1, 2, 4, 2.4075426652551865},        {1, 384, 30, 1.1700922491214975},
+        {1.1, 2, .01, 2.7498964579516489e-5}, {1.1, 50, 8, 0.69861743834926249},
+        {1.1, 300, 120, 25.225931738903822},  {1.1, 384, .05, 3.580729148167483e-6},
+        {2, 5, 1, 0.19250303368755868},       {2.1, 768, 700, 411.68087984860588},
+        {3, 51, 25, 12.641396562356843},      {17, 384, 60, 37.296358032376742},
+        {65, 50, 300, 298.16100080284655},    {65, 768, 4000, 3971.4380276551734},
+    };
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        double got = nvdp_renyi_laplace(golden[i].order, golden[i].dim, golden[i].distance);
+        cr_expect_leq(support_relative(got, golden[i].value, 0), 1e-11,
+                      "order %g, d %zu, %g: %.17g, expected %.17g", golden[i].order, golden[i].dim,
+                      golden[i].distance, got, golden[i].value);
+    }
+}
+
+/* Growing in order and distance, below the largest log ratio, continuous at 1; l s^2/(2d) at first. */
+Test(laplace, shape) {
+    static const size_t dims[] = {1, 2, 3, 50, 384, 1024};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        const size_t d = dims[i];
+        double last = 0;
+        for (double order = .05; order < 5e5; order *= 1.7) {
+            double value = nvdp_renyi_laplace(order, d, 12);
+            cr_expect(value >= last * (1 - 1e-12) && value <= 12,
+                      "order %g, d %zu: %.17g after %.17g", order, d, value, last);
+            last = value;
+        }
+        cr_expect_float_eq(last, 12, 1e-3 * (double)d);
+        double near = nvdp_renyi_laplace(1 + 1e-7, d, 12), one = nvdp_renyi_laplace(1, d, 12);
+        cr_expect_leq(support_relative(near, one, 0), 1e-5);
+        cr_expect_leq(support_relative(nvdp_renyi_laplace(3, d, 1e-5), 1.5e-10 / (double)d, 0),
+                      1e-4);
+        cr_expect_eq(nvdp_renyi_laplace(3, d, 0), 0);
+        cr_expect_eq(nvdp_renyi_laplace(3, d, INFINITY), INFINITY);
+    }
+    cr_expect(isnan(nvdp_renyi_laplace(0, 3, 1)) && isnan(nvdp_renyi_laplace(2, 0, 1)) &&
+              isnan(nvdp_renyi_laplace(2, 3, -1)) && isnan(nvdp_renyi_laplace(2, 3, NAN)));
+}
