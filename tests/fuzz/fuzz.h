@@ -6,6 +6,7 @@
 #include <nvdp/context.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,6 +30,33 @@ static inline struct fuzz_file fuzz_open(const uint8_t *data, size_t size) {
 static inline void fuzz_close(struct fuzz_file *file) {
     nvdp_context_free(file->ctx);
     close(file->fd);
+}
+
+/* The input as files of a folder that exists, `names` of them up to NULL at most: a NUL stands between
+ * one and the next. */
+static inline void fuzz_write(const char *folder, const char *const *names, const uint8_t *data,
+                              size_t size) {
+    char path[256];
+    for (; *names != NULL; names++) {
+        const uint8_t *end = memchr(data, 0, size);
+        size_t count = end != NULL ? (size_t)(end - data) : size;
+        snprintf(path, sizeof path, "%s/%s", folder, *names);
+        FILE *file = fopen(path, "wbe");
+        if (file == NULL || fwrite(data, 1, count, file) != count || fclose(file) != 0) abort();
+        if (end == NULL) return;
+        data += count + 1;
+        size -= count + 1;
+    }
+}
+
+/* The files of `names` that are there, and the folder. */
+static inline void fuzz_remove(const char *folder, const char *const *names) {
+    char path[256];
+    for (; *names != NULL; names++) {
+        snprintf(path, sizeof path, "%s/%s", folder, *names);
+        (void)unlink(path);
+    }
+    if (rmdir(folder) != 0) abort();
 }
 
 /* Whatever is not read is the input's fault, and a message says which. */

@@ -3,34 +3,8 @@
 #include "experiments/report/parts.h"
 #include "fuzz.h"
 
-#include <string.h>
-
-static const char *const names[] = {"run.json", "result.json", "privacy.json", "metrics.jsonl",
-                                    "sweep.json"};
-enum { FILES = sizeof names / sizeof *names };
-
-static void write_files(const char *folder, const uint8_t *data, size_t size) {
-    char path[256];
-    for (int k = 0; k < FILES; k++) {
-        const uint8_t *end = memchr(data, 0, size);
-        size_t count = end != NULL ? (size_t)(end - data) : size;
-        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        FILE *file = fopen(path, "wbe");
-        if (file == NULL || fwrite(data, 1, count, file) != count || fclose(file) != 0) abort();
-        if (end == NULL) return;
-        data += count + 1;
-        size -= count + 1;
-    }
-}
-
-static void remove_files(const char *folder) {
-    char path[256];
-    for (int k = 0; k < FILES; k++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        (void)unlink(path);
-    }
-    if (rmdir(folder) != 0) abort();
-}
+static const char *const names[] = {"run.json",      "result.json", "privacy.json",
+                                    "metrics.jsonl", "sweep.json",  NULL};
 
 static void check(struct nvdp_context *ctx, const struct nvdp_report *report) {
     char *text = NULL;
@@ -51,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct nvdp_report *report = NULL;
     struct nvdp_report_config config = nvdp_report_config_default();
     if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    write_files(folder, data, size);
+    fuzz_write(folder, names, data, size);
     config.directory = folder;
     nvdp_status status = nvdp_report_create(ctx, &config, &report);
     if (status == NVDP_OK) {
@@ -61,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     nvdp_report_free(report);
     nvdp_context_free(ctx);
-    remove_files(folder);
+    fuzz_remove(folder, names);
     return 0;
 }

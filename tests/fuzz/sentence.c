@@ -1,0 +1,38 @@
+/* Any bytes as the files of a sentence-transformers folder, a NUL between one and the next: what is
+ * read of them is a pooling that there is, and a length. */
+#include "bert/sentence.h"
+#include "fuzz.h"
+
+#include <sys/stat.h>
+
+/* modules.json may name any folder for the pooling, "p" among them. */
+static const char *const names[] = {"modules.json",
+                                    "p/config.json",
+                                    "tokenizer_config.json",
+                                    "sentence_bert_config.json",
+                                    "config_sentence_transformers.json",
+                                    NULL};
+static const char *const none[] = {NULL};
+enum { HIDDEN_SIZE = 8 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char folder[] = "/tmp/nvdp-fuzz-sentence-XXXXXX", inner[64];
+    struct nvdp_context *ctx = NULL;
+    struct nvdp__sentence sentence;
+    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
+    snprintf(inner, sizeof inner, "%s/p", folder);
+    if (mkdir(inner, 0700) != 0) abort();
+    fuzz_write(folder, names, data, size);
+    nvdp_status status = nvdp__sentence_read(ctx, folder, true, HIDDEN_SIZE, &sentence);
+    if (status != NVDP_OK && status != NVDP_ERR_IO) /* a folder may lack what modules.json names */
+        fuzz_refused(ctx, status);
+    if (status == NVDP_OK &&
+        (sentence.pooling < NVDP__POOLING_NONE || sentence.pooling > NVDP__POOLING_MAX))
+        abort();
+    nvdp_context_free(ctx);
+    (void)unlink(strcat(inner, "/config.json"));
+    inner[strlen(inner) - strlen("/config.json")] = '\0';
+    fuzz_remove(inner, none);
+    fuzz_remove(folder, names);
+    return 0;
+}
