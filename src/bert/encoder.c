@@ -263,6 +263,7 @@ static struct nvdp__embedding embedding(const struct run *run,
                                     .positions = run->batch->positions,
                                     .types = run->batch->types,
                                     .word = of(run->params, run->bert->word),
+                                    .given = run->batch->words,
                                     .position = of(run->params, run->bert->position) + first,
                                     .type = types ? of(run->params, run->bert->type) : NULL};
 }
@@ -291,7 +292,8 @@ static void embeddings_backward(const struct run *run, float *d) {
     nvdp__dropout_apply(run->dev, &drop, dy.rows * dy.cols, d);
     nvdp__norm_backward(run->dev, &norm, state(run, run->cache->embedding_sum), dy,
                         NVDP__NO_TENSOR);
-    nvdp__grad_rows(run->params, run->batch->tokens, run->batch->ids);
+    if (run->batch->words != NULL) gradients.word = NULL;
+    if (gradients.word != NULL) nvdp__grad_rows(run->params, run->batch->tokens, run->batch->ids);
     nvdp__embed_backward(run->dev, &gradients, dy);
 }
 

@@ -119,7 +119,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
     struct nvdp_mlm_scores sum = {.struct_size = sizeof sum, .windows = e->count};
     struct nvdp__meter meter;
     double nll = 0;
-    uint64_t right = 0;
+    double right = 0;
     nvdp__meter_begin(&meter, e->ctx, "evaluate", "window", 0, e->count);
     for (size_t first = 0; first < e->count; first += e->batch) {
         size_t n = e->count - first < e->batch ? e->count - first : e->batch;
@@ -138,7 +138,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
     }
     nvdp__meter_end(&meter);
     double masked = (double)(sum.masked > 0 ? sum.masked : 1);
-    sum.accuracy = (double)right / masked;
+    sum.accuracy = right / masked;
     sum.nll = nll / masked;
     sum.perplexity = exp(sum.nll);
     *scores = sum;

@@ -135,6 +135,7 @@ nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
         .capacity = capacity,
         .row = nvdp__calloc(ctx, capacity, sizeof *masked->row),
         .label = nvdp__calloc(ctx, capacity, sizeof *masked->label),
+        .labels = 1,
     };
     return NVDP__MADE(masked->row, masked->label);
 }

@@ -55,6 +55,8 @@ struct nvdp__masked {
     size_t count, capacity;
     int32_t *row;   /* among the batch's tokens */
     int32_t *label; /* the token that stood there */
+    size_t
+        labels; /* a row, of equal weight: 1 from here, more where they are drawn (privatize.h) */
 };
 
 struct nvdp__masker {

@@ -24,7 +24,7 @@ static nvdp_status declare_heads(struct nvdp__heads *heads, const struct nvdp_be
 static void flag_next(struct nvdp__pretrain_model *model, unsigned flag) {
     const size_t tensor[] = {model->bert.pooler.weight, model->bert.pooler.bias,
                              model->heads.next.weight, model->heads.next.bias};
-    for (size_t i = 0; model->objective == NVDP__OBJECTIVE_MLM && i < 4; i++)
+    for (size_t i = 0; !nvdp__next_sentence(model->objective) && i < 4; i++)
         model->params.entry[tensor[i]].flags |= flag;
 }
 
@@ -44,6 +44,8 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
     NVDP_TRY(declare_heads(&model->heads, config, &model->params));
     flag_next(model, NVDP__PARAM_FROZEN);
+    if (nvdp__adaptive(objective)) /* one tensor to the optimiser, not rows */
+        model->params.entry[model->bert.word].flags = NVDP__PARAM_FROZEN;
     NVDP_TRY(nvdp__params_allocate(&model->params, training));
 cleanup:
     if (status != NVDP_OK) nvdp__pretrain_model_release(model);
@@ -219,8 +221,9 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
         struct nvdp__tensor normed = nvdp__f32(rows, dim, heads->normed + at * dim);
         struct nvdp__tensor logits = nvdp__f32(rows, pieces, heads->logits);
         nvdp__dense_forward(dev, &decoder, normed, logits);
-        nvdp__softmax_loss(dev, rows, pieces, heads->logits, masked->label + at, scale,
-                           model->nll + at, model->best + at);
+        nvdp__softmax_loss(dev, rows, pieces, heads->logits, masked->labels,
+                           masked->label + at * masked->labels, scale, model->nll + at,
+                           model->best + at);
         /* May write past the block's end: what lies there is set by the next block. */
         if (scale != 0)
             nvdp__dense_backward(dev, &decoder, normed, logits,
@@ -276,7 +279,7 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
         nvdp__grad_rows(&model->params, 0, NULL); /* the decoder reads every row of the table */
     }
     nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
-    if (training && model->objective == NVDP__OBJECTIVE_MLM_NSP) {
+    if (training && nvdp__next_sentence(model->objective)) {
         next_loss(model, batch, d_last, losses);
     } else if (training) {
         nvdp__zero(dev, batch->tokens * model->bert.config.hidden_size, d_last);
@@ -284,7 +287,9 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     mlm_loss(model, masked, d_last);
     for (size_t i = 0; i < masked->count; i++) {
         losses->nll += model->nll[i];
-        losses->right += model->best[i] == masked->label[i];
+        for (size_t k = 0; k < masked->labels; k++)
+            losses->right +=
+                (model->best[i] == masked->label[i * masked->labels + k]) / (double)masked->labels;
     }
     if (training)
         nvdp__bert_backward(&model->bert, dev, &model->params, batch, pass, &model->cache, d_last);

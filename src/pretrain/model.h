@@ -13,10 +13,25 @@
 #include "bert/encoder.h"
 #include "pretrain/examples.h"
 
+/* Behind each the same with next-sentence prediction: whether a second segment follows the first.
+ * Those of Qu et al. 2021, section 3.4, are of privatized input, and the word embeddings, which are
+ * the user's, stay as they are at the input and in the decoder. */
 enum nvdp__objective {
-    NVDP__OBJECTIVE_MLM,    /* masked tokens of single windows */
-    NVDP__OBJECTIVE_MLM_NSP /* and whether a second segment follows the first */
+    NVDP__OBJECTIVE_MLM, /* masked tokens of single windows */
+    NVDP__OBJECTIVE_MLM_NSP,
+    NVDP__OBJECTIVE_VANILLA, /* the privatized token */
+    NVDP__OBJECTIVE_VANILLA_NSP,
+    NVDP__OBJECTIVE_PROB, /* the distribution of privatized tokens */
+    NVDP__OBJECTIVE_PROB_NSP,
+    NVDP__OBJECTIVE_DENOISING, /* the original token */
+    NVDP__OBJECTIVE_DENOISING_NSP
 };
+static inline bool nvdp__next_sentence(enum nvdp__objective objective) {
+    return objective % 2 == 1;
+}
+static inline bool nvdp__adaptive(enum nvdp__objective objective) {
+    return objective >= NVDP__OBJECTIVE_VANILLA;
+}
 
 struct nvdp__heads {
     struct nvdp__dense transform, norm;
@@ -44,9 +59,9 @@ struct nvdp__pretrain_model {
     bool training;
 };
 
-/* Declares and allocates the parameters, for a device in the context's precision.  Under
- * NVDP__OBJECTIVE_MLM the pooler and the next-sentence head are frozen: they are written as they
- * were initialised or read. */
+/* Declares and allocates the parameters, for a device in the context's precision.  Without
+ * next-sentence prediction the pooler and its head are frozen: they are written as they were
+ * initialised or read.  Under an adaptive objective the word embeddings are. */
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
                                         enum nvdp__objective objective, bool training,
@@ -71,7 +86,7 @@ struct nvdp__pretrain_losses {
     double nll;           /* sum over masked positions, nats */
     double next;          /* mean over pairs, nats */
     double next_accuracy; /* share of the pairs that is right */
-    size_t right;         /* masked positions predicted right */
+    double right; /* masked positions predicted right; of several labels, the share that is */
 };
 /* Losses, model->nll and model->best of a batch; in a training pass also the gradients of mean nll
  * + next-sentence loss (set, not added).  The label of a pair is 0 where its second segment follows

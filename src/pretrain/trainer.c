@@ -568,7 +568,7 @@ static nvdp_status load_epoch(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     uint32_t epoch = (uint32_t)t->state.epoch;
     NVDP_RETURN_IF_FAILED(
-        c->objective == NVDP__OBJECTIVE_MLM_NSP
+        nvdp__next_sentence(c->objective)
             ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
                                      epoch));
@@ -622,7 +622,7 @@ static void count_step(struct pretrainer *t, const struct step_report *r, double
     s->seconds += seconds;
     s->sum_nll += r->losses.nll;
     s->sum_masked += (double)r->masked;
-    s->sum_right += (double)r->losses.right;
+    s->sum_right += r->losses.right;
     s->sum_next += r->losses.next;
     s->sum_next_right += r->losses.next_accuracy;
     s->sum_steps++;
@@ -639,7 +639,7 @@ static nvdp_status log_step(struct pretrainer *t, const struct step_report *r) {
                              "tokens", (json_int_t)s->tokens, "loss", s->loss, "accuracy",
                              s->accuracy, "lr", r->lr, "grad_norm", r->norm, "tokens_per_second",
                              (double)s->tokens / fmax(s->seconds, 1e-9));
-    if (t->config.objective == NVDP__OBJECTIVE_MLM_NSP) {
+    if (nvdp__next_sentence(t->config.objective)) {
         json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
         json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
     }
@@ -692,7 +692,7 @@ static void report(struct nvdp__meter *meter, struct recent *recent, uint64_t st
     double masked = fmax((double)r->masked, 1);
     recent->weight = FORGETTING * recent->weight + 1;
     recent->loss += (r->total - recent->loss) / recent->weight;
-    recent->accuracy += ((double)r->losses.right / masked - recent->accuracy) / recent->weight;
+    recent->accuracy += (r->losses.right / masked - recent->accuracy) / recent->weight;
     meter->report.accuracy = recent->accuracy;
     nvdp__meter_update(meter, step, tokens, "tok", recent->loss);
 }

@@ -95,22 +95,27 @@ static int32_t first_equal(size_t n, float value, const float *x) {
 
 /* log sum exp = shift + log(sum exp(x - shift)) with the largest logit as shift: no term overflows
  * and the sum is at least 1. */
-static void one_row(size_t classes, float *logits, int32_t label, double scale, double *nll,
-                    int32_t *best) {
+static void one_row(size_t classes, float *logits, size_t labels, const int32_t *label,
+                    double scale, double *nll, int32_t *best) {
     float shift = largest_logit(classes, logits);
-    float at_label = logits[label];
+    double at_labels = 0;
+    for (size_t k = 0; k < labels; k++)
+        at_labels += (double)logits[label[k]];
     *best = first_equal(classes, shift, logits);
     double sum = exponentials(classes, shift, logits);
-    *nll = log(sum) + ((double)shift - (double)at_label);
+    *nll = log(sum) + ((double)shift - at_labels / (double)labels);
     if (scale == 0) return;
     scale_logits(classes, (float)(scale / sum), logits);
-    logits[label] -= (float)scale;
+    for (size_t k = 0; k < labels; k++)
+        logits[label[k]] -= (float)(scale / (double)labels);
 }
 
 void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
-                        const int32_t *label, double scale, double *nll, int32_t *best) {
+                        size_t labels, const int32_t *label, double scale, double *nll,
+                        int32_t *best) {
     int team = nvdp__team(dev, rows * classes);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < rows; r++)
-        one_row(classes, logits + r * classes, label[r], scale, nll + r, best + r);
+        one_row(classes, logits + r * classes, labels, label + r * labels, scale, nll + r,
+                best + r);
 }

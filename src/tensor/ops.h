@@ -138,11 +138,13 @@ static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
 struct nvdp__embedding {
     const int32_t *ids, *positions, *types; /* [rows] */
     float *word, *position, *type; /* tables [.., dim], or their gradients; type NULL: none */
+    const float *given;            /* [rows, dim] in place of the rows of word; NULL: none */
 };
-/* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]], the last where there is a table. */
+/* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]], the last where there is a table,
+ * the first given[r] where those are given. */
 void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
                          struct nvdp__tensor y);
-/* The tables' gradients are added to. */
+/* The tables' gradients are added to; word's may be NULL: not wanted. */
 void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy);
 /* y[r] = x[index[r]], zeros where index[r] < 0 */
@@ -177,9 +179,11 @@ double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const flo
 /* Cross-entropy over many classes, the vocabulary.  For each row of logits [rows, classes]:
  * nll = -log softmax(logits)[label] in nats, and the first of the largest logits.  Then the logits
  * become scale * (softmax - one-hot label), the gradient of scale * nll; scale 0 leaves them
- * undefined.  label, nll, best [rows] are host memory, labels are below `classes`.  NaN where a
- * logit is NaN.  Rows are independent of each other and of threads. */
+ * undefined.  Of several `labels` a row, which may repeat, each has its equal share of the target:
+ * means of both over them.  label [rows, labels], nll, best [rows] are host memory, labels are below
+ * `classes`.  NaN where a logit is NaN.  Rows are independent of each other and of threads. */
 void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
-                        const int32_t *label, double scale, double *nll, int32_t *best);
+                        size_t labels, const int32_t *label, double scale, double *nll,
+                        int32_t *best);
 
 #endif

@@ -115,7 +115,9 @@ float *nvdp__value(const struct nvdp__params *params, size_t index) {
 }
 
 float *nvdp__grad(const struct nvdp__params *params, size_t index) {
-    return params->grad != NULL ? params->grad + params->entry[index].offset : NULL;
+    const struct nvdp__param *entry = &params->entry[index];
+    const bool none = params->grad == NULL || (entry->flags & NVDP__PARAM_FROZEN) != 0;
+    return none ? NULL : params->grad + entry->offset;
 }
 
 static void begin_rows(const struct nvdp__device *dev, const struct nvdp__params *params) {
@@ -137,8 +139,9 @@ void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *param
     size_t from = 0; /* [from, at): to be zeroed */
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
-        bool rows = params->use != NULL && params->use->table == i;
-        if (!rows && !(entry->flags & NVDP__PARAM_SET)) continue;
+        bool frozen = (entry->flags & NVDP__PARAM_FROZEN) != 0;
+        bool rows = !frozen && params->use != NULL && params->use->table == i;
+        if (!rows && !frozen && !(entry->flags & NVDP__PARAM_SET)) continue;
         nvdp__zero(dev, entry->offset - from, params->grad + from);
         from = entry->offset + entry->count;
         if (rows) begin_rows(dev, params);

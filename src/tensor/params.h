@@ -10,7 +10,7 @@ enum { NVDP__PARAM_RANK = 2 };
 enum nvdp__param_flags {
     NVDP__PARAM_DECAY = 1,    /* weight decay applies (not on biases and LayerNorm) */
     NVDP__PARAM_OPTIONAL = 2, /* initialised with a notice where a checkpoint lacks it */
-    NVDP__PARAM_FROZEN = 4,   /* no update */
+    NVDP__PARAM_FROZEN = 4,   /* no gradient, no moments, no update */
     NVDP__PARAM_JOINED = 8,   /* follows the tensor before it without padding */
     NVDP__PARAM_SET = 16,     /* each backward pass overwrites its gradient: never zeroed */
     NVDP__PARAM_ROWS = 32,    /* an embedding table: most rows have no gradient in a step */
@@ -60,10 +60,11 @@ nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad);
 /* SIZE_MAX where there is none. */
 size_t nvdp__params_find(const struct nvdp__params *params, const char *name);
 float *nvdp__value(const struct nvdp__params *params, size_t index);
-float *nvdp__grad(const struct nvdp__params *params, size_t index);
+float *nvdp__grad(const struct nvdp__params *params, size_t index); /* NULL: none, or frozen */
 
 /* Begins a step's gradients: zero where backward passes add, nothing done where they set
- * (NVDP__PARAM_SET), and only the rows used last where rows are tracked. */
+ * (NVDP__PARAM_SET) or where there are none (frozen), and only the rows used last where rows are
+ * tracked. */
 void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *params);
 /* Rows `index` [n] of the tracked table get a gradient in this step; index NULL: all do.  To be
  * called before the gradient is written, where nvdp__grad_begin was. */

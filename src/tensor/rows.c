@@ -26,7 +26,8 @@ void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embe
     int team = nvdp__team(dev, y.rows * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < y.rows; r++) {
-        const float *word = tables->word + (size_t)tables->ids[r] * dim;
+        const float *word = tables->given != NULL ? tables->given + r * dim
+                                                  : tables->word + (size_t)tables->ids[r] * dim;
         const float *position = tables->position + (size_t)tables->positions[r] * dim;
         if (tables->type == NULL)
             embed_row_untyped(dim, word, position, to + r * dim);
@@ -65,7 +66,7 @@ void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
 void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy) {
     const struct nvdp__embedding *g = gradients;
-    nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
+    if (g->word != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
     nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->positions, dy.data, g->position);
     if (g->type != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->types, dy.data, g->type);
 }

@@ -167,17 +167,21 @@ static double tensor_error(struct bench *b, size_t index, const float *gradient)
     return worst;
 }
 
-static void check_gradients(enum nvdp__objective objective, enum nvdp_activation act) {
-    struct bench b = open_bench(objective, act, false);
+static void check_gradients_of(struct bench b) {
     const struct nvdp__params *params = &b.model.params;
     loss_of(&b);
     float *gradient = copy_of(params->total, params->grad);
     for (size_t i = 0; i < params->count; i++) {
+        if (nvdp__adaptive(b.model.objective) && nvdp__grad(params, i) == NULL) continue;
         double error = tensor_error(&b, i, gradient + params->entry[i].offset);
         cr_expect_leq(error, 2e-3, "%s: error %g", params->entry[i].name, error);
     }
     free(gradient);
     close_bench(&b);
+}
+
+static void check_gradients(enum nvdp__objective objective, enum nvdp_activation act) {
+    check_gradients_of(open_bench(objective, act, false));
 }
 
 Test(heads, gradients_of_both_losses) {
@@ -188,11 +192,117 @@ Test(heads, gradients_of_the_masked_loss_with_gelu_new) {
     check_gradients(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU_NEW);
 }
 
+/* ---- privatized input: several labels a row, vectors in place of words, a frozen table ---- */
+
+enum { LABELS = 4 };
+
+/* Labels of a row: three different ones, one of them twice. */
+static struct bench open_soft(bool plain) {
+    struct bench b = open_bench(NVDP__OBJECTIVE_PROB_NSP, NVDP_ACTIVATION_GELU, plain);
+    free(b.masked.label);
+    b.masked.label = malloc((size_t)MASKED * LABELS * sizeof *b.masked.label);
+    b.masked.labels = LABELS;
+    for (size_t i = 0; i < (size_t)MASKED * LABELS; i++)
+        b.masked.label[i] =
+            (int32_t)((i / LABELS * 5 + (i % LABELS == 3 ? 0 : i % LABELS) * 7) % PIECES);
+    return b;
+}
+
+/* Vectors that are no word's, for every token. */
+static float *give_words(struct bench *b) {
+    size_t n = b->batch->tokens * b->model.bert.config.hidden_size;
+    float *words = malloc(n * sizeof *words);
+    const struct nvdp__noise noise = {.seed = 8};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+    nvdp__stream_normals(&stream, n, words);
+    b->batch->words = words;
+    return words;
+}
+
+Test(heads, gradients_of_soft_targets) {
+    check_gradients_of(open_soft(false));
+}
+
+Test(heads, gradients_above_given_vectors) {
+    struct bench b = open_bench(NVDP__OBJECTIVE_DENOISING, NVDP_ACTIVATION_GELU, false);
+    float *words = give_words(&b);
+    check_gradients_of(b);
+    free(words);
+}
+
+/* The cross-entropy with the empirical distribution of the labels is the mean over them. */
+Test(heads, soft_targets_are_means) {
+    struct bench b = open_soft(false);
+    double soft[MASKED], mean[MASKED] = {0}, share = 0;
+    struct nvdp__pretrain_losses losses;
+    loss_of(&b);
+    memcpy(soft, b.model.nll, sizeof soft);
+    cr_assert_eq(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses),
+                 NVDP_OK);
+    const double right = losses.right;
+    int32_t *labels = b.masked.label;
+    b.masked.label = malloc(MASKED * sizeof *labels);
+    b.masked.labels = 1;
+    for (size_t k = 0; k < LABELS; k++) {
+        for (size_t i = 0; i < MASKED; i++)
+            b.masked.label[i] = labels[i * LABELS + k];
+        cr_assert_eq(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses),
+                     NVDP_OK);
+        share += losses.right / LABELS;
+        for (size_t i = 0; i < MASKED; i++)
+            mean[i] += b.model.nll[i] / LABELS;
+    }
+    for (size_t i = 0; i < MASKED; i++) /* the same logits, sums in double */
+        cr_expect_float_eq(soft[i], mean[i], 1e-12);
+    cr_expect_float_eq(right, share, 1e-12);
+    free(labels);
+    close_bench(&b);
+}
+
+/* The gradient of a frozen table is never formed: what lies in its place stays, and everything else
+ * is what it is with a table that is trained, bit for bit.  Vectors equal to the words' give the same
+ * bits as the words. */
+Test(heads, a_frozen_table_has_no_gradient) {
+    struct bench trained = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
+    struct bench frozen = open_bench(NVDP__OBJECTIVE_DENOISING_NSP, NVDP_ACTIVATION_GELU, false);
+    const struct nvdp__params *params = &frozen.model.params;
+    const size_t word = frozen.model.bert.word, dim = frozen.model.bert.config.hidden_size;
+    const struct nvdp__param *table = &params->entry[word];
+    cr_expect_null(nvdp__grad(params, word));
+    cr_expect_null(params->use);
+    cr_expect_eq(nvdp__params_trainable(params),
+                 nvdp__params_trainable(&trained.model.params) - table->count);
+    for (size_t i = 0; i < table->count; i++)
+        params->grad[table->offset + i] = NAN;
+    float *words = malloc(frozen.batch->tokens * dim * sizeof *words);
+    for (size_t r = 0; r < frozen.batch->tokens; r++)
+        memcpy(words + r * dim, nvdp__value(params, word) + (size_t)frozen.batch->ids[r] * dim,
+               dim * sizeof *words);
+    for (int given = 0; given < 2; given++) {
+        frozen.batch->words = given ? words : NULL;
+        cr_expect_eq(loss_of(&frozen), loss_of(&trained));
+        for (size_t i = 0; i < params->count; i++) {
+            const struct nvdp__param *entry = &params->entry[i];
+            for (size_t k = 0; k < entry->count; k++) {
+                float got = params->grad[entry->offset + k];
+                if (i == word)
+                    cr_assert(isnan(got));
+                else
+                    cr_assert_eq(got, trained.model.params.grad[entry->offset + k], "%s",
+                                 entry->name);
+            }
+        }
+    }
+    words[dim] += 1;
+    cr_expect_neq(loss_of(&frozen), loss_of(&trained));
+    free(words);
+    close_bench(&trained);
+    close_bench(&frozen);
+}
+
 /* ---- against the plain kernels, which sum in double ---- */
 
-Test(heads, agree_with_the_plain_kernels) {
-    struct bench fast = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
-    struct bench plain = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, true);
+static void agree(struct bench fast, struct bench plain) {
     size_t total = fast.model.params.total;
     cr_expect_float_eq(loss_of(&fast), loss_of(&plain), 1e-5);
     for (size_t i = 0; i < MASKED; i++) {
@@ -207,6 +317,19 @@ Test(heads, agree_with_the_plain_kernels) {
     free(want);
     close_bench(&fast);
     close_bench(&plain);
+}
+
+Test(heads, agree_with_the_plain_kernels) {
+    agree(open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false),
+          open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, true));
+}
+
+Test(heads, agree_with_the_plain_kernels_on_privatized_input) {
+    struct bench fast = open_soft(false), plain = open_soft(true);
+    float *words[2] = {give_words(&fast), give_words(&plain)};
+    agree(fast, plain);
+    free(words[0]);
+    free(words[1]);
 }
 
 /* bfloat16 operands round by 2^-9 of a value: gradients within 3e-2 of their norm. */

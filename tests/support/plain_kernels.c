@@ -110,16 +110,24 @@ void plain_attend_backward(const struct nvdp__device *dev, const struct nvdp__at
 
 void plain_embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
                          struct nvdp__tensor y) {
+    const size_t dim = y.cols;
+    float *to = y.data;
     (void)dev;
-    ref32_embed_forward(y.rows, y.cols, tables->ids, tables->positions, tables->types, tables->word,
-                        tables->position, tables->type, y.data);
+    ref32_embed_forward(y.rows, dim, tables->ids, tables->positions, tables->types, tables->word,
+                        tables->position, tables->type, to);
+    for (size_t i = 0; tables->given != NULL && i < y.rows * dim; i++)
+        to[i] = tables->given[i] +
+                tables->position[(size_t)tables->positions[i / dim] * dim + i % dim] +
+                tables->type[(size_t)tables->types[i / dim] * dim + i % dim];
 }
 
 void plain_embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy) {
+    const struct nvdp__embedding *g = gradients;
     (void)dev;
-    ref32_embed_backward(dy.rows, dy.cols, gradients->ids, gradients->positions, gradients->types,
-                         dy.data, gradients->word, gradients->position, gradients->type);
+    if (g->word != NULL) ref32_rows_scatter_add(dy.rows, dy.cols, g->ids, dy.data, g->word);
+    ref32_rows_scatter_add(dy.rows, dy.cols, g->positions, dy.data, g->position);
+    ref32_rows_scatter_add(dy.rows, dy.cols, g->types, dy.data, g->type);
 }
 
 void plain_rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
@@ -129,10 +137,10 @@ void plain_rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
 }
 
 /* In double throughout. */
-static void one_row_reference(size_t classes, float *logits, int32_t label, double scale,
-                              double *nll, int32_t *best) {
+static void one_row_reference(size_t classes, float *logits, size_t labels, const int32_t *label,
+                              double scale, double *nll, int32_t *best) {
     double shift = -INFINITY;
-    double sum = 0;
+    double sum = 0, target = 0;
     *best = 0;
     for (size_t i = 0; i < classes; i++) {
         if (!((double)logits[i] > shift)) continue;
@@ -141,18 +149,24 @@ static void one_row_reference(size_t classes, float *logits, int32_t label, doub
     }
     for (size_t i = 0; i < classes; i++)
         sum += exp((double)logits[i] - shift);
-    *nll = log(sum) + (shift - (double)logits[label]);
+    for (size_t k = 0; k < labels; k++)
+        target += (double)logits[label[k]] / (double)labels;
+    *nll = log(sum) + (shift - target);
     for (size_t i = 0; i < classes; i++) {
         double share = exp((double)logits[i] - shift) / sum;
-        logits[i] = (float)(scale * (share - (i == (size_t)label ? 1 : 0)));
+        for (size_t k = 0; k < labels; k++)
+            share -= (i == (size_t)label[k] ? 1 : 0) / (double)labels;
+        logits[i] = (float)(scale * share);
     }
 }
 
 void plain_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
-                        const int32_t *label, double scale, double *nll, int32_t *best) {
+                        size_t labels, const int32_t *label, double scale, double *nll,
+                        int32_t *best) {
     (void)dev;
     for (size_t r = 0; r < rows; r++)
-        one_row_reference(classes, logits + r * classes, label[r], scale, nll + r, best + r);
+        one_row_reference(classes, logits + r * classes, labels, label + r * labels, scale, nll + r,
+                          best + r);
 }
 
 void support_adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,

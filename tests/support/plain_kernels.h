@@ -34,7 +34,8 @@ void plain_embed_backward(const struct nvdp__device *dev, const struct nvdp__emb
 void plain_rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x);
 void plain_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
-                        const int32_t *label, double scale, double *nll, int32_t *best);
+                        size_t labels, const int32_t *label, double scale, double *nll,
+                        int32_t *best);
 
 /* ---- over the library's own operations ---- */
 

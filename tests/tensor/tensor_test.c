@@ -288,9 +288,10 @@ void op_attention_backward(const struct nvdp__device *dev, enum nvdp__type type,
 }
 
 void op_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
-                     const int32_t *label, double scale, double *nll, int32_t *best) {
+                     size_t labels, const int32_t *label, double scale, double *nll,
+                     int32_t *best) {
     (test_is_plain(dev) ? plain_softmax_loss : nvdp__softmax_loss)(dev, rows, classes, logits,
-                                                                   label, scale, nll, best);
+                                                                   labels, label, scale, nll, best);
 }
 
 void op_adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,

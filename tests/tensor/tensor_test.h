@@ -93,7 +93,7 @@ void op_attention_backward(const struct nvdp__device *dev, enum nvdp__type type,
                            const struct ref_attention *att, const struct test_attention_data *x,
                            float *scratch);
 void op_softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
-                     const int32_t *label, double scale, double *nll, int32_t *best);
+                     size_t labels, const int32_t *label, double scale, double *nll, int32_t *best);
 /* One step over n elements, as one run of spans. */
 void op_adamw_step(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t n,
                    const float *g, const float *anchor, float *m, float *v, float *x);

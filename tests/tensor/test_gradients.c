@@ -4,7 +4,7 @@
 #include "tensor_test.h"
 
 enum { ROWS = 7, DIM = 5 };
-enum { BEFORE, TABLE, ADDED, SET_ONE, SET_TWO, AFTER, TENSORS };
+enum { BEFORE, TABLE, ADDED, SET_ONE, SET_TWO, STILL, AFTER, TENSORS };
 
 /* A table between tensors of all kinds, none of whole cache lines. */
 static void declare(struct nvdp__params *params, struct nvdp_context *ctx) {
@@ -15,9 +15,10 @@ static void declare(struct nvdp__params *params, struct nvdp_context *ctx) {
     } table[TENSORS] = {
         [BEFORE] = {"before", 3, 3, 0},
         [TABLE] = {"table", ROWS, DIM, NVDP__PARAM_ROWS | NVDP__PARAM_DECAY},
-        [ADDED] = {"added", 1, 17, NVDP__PARAM_FROZEN},
+        [ADDED] = {"added", 1, 17, 0},
         [SET_ONE] = {"set one", 3, 7, NVDP__PARAM_SET},
         [SET_TWO] = {"set two", 3, 7, NVDP__PARAM_SET | NVDP__PARAM_JOINED},
+        [STILL] = {"still", 2, 9, NVDP__PARAM_FROZEN},
         [AFTER] = {"after", 2, 2, 0},
     };
     nvdp__params_init(params, ctx);
@@ -82,6 +83,9 @@ Test(gradients, begin_as_zero_except_where_they_are_set) {
             expect_all(&params, zeroed[i], 0);
         expect_all(&params, SET_ONE, 3);
         expect_all(&params, SET_TWO, 3);
+        cr_expect_null(nvdp__grad(&params, STILL));
+        for (size_t i = 0; i < 2 * 9; i++) /* nobody touches a frozen tensor's */
+            cr_expect_eq(params.grad[params.entry[STILL].offset + i], 3);
         /* Padding counts in nothing, but stays finite. */
         for (size_t i = 0; i < params.total; i++)
             cr_assert(params.grad[i] == 0 || params.grad[i] == 3);

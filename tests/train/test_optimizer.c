@@ -109,7 +109,7 @@ static void backward(struct trainee *t, int step, bool all) {
     nvdp__grad_begin(&t->dev, &t->params);
     for (size_t tensor = 0; tensor < TENSORS; tensor++)
         for (size_t i = 0; tensor != TABLE && i < t->params.entry[tensor].count; i++) {
-            float *to = nvdp__grad(&t->params, tensor) + i;
+            float *to = t->params.grad + t->params.entry[tensor].offset + i;
             *to = (t->params.entry[tensor].flags & NVDP__PARAM_SET ? 0 : *to) +
                   gradient_at(step, tensor, i);
         }
@@ -121,7 +121,7 @@ static void backward(struct trainee *t, int step, bool all) {
     if (step == 1) index[count++] = 5;
     bool every = step == 6 && all;
     nvdp__grad_rows(&t->params, every ? 0 : count, every ? NULL : index);
-    float *table = nvdp__grad(&t->params, TABLE);
+    float *table = t->params.grad + t->params.entry[TABLE].offset;
     for (size_t i = 0; i < (size_t)ROWS * DIM; i++)
         table[i] += row_gradient(step, i, all);
 }
