@@ -4,6 +4,9 @@
  *     nearest.c       the nearest row, by float32 products and a check in double
  *     distribution.c  exact distributions, divergences, the vocabulary's worst
  *     sample.c        draws
+ *     options.c       the rows of a mechanism's options                    (options.h)
+ *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
+ *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
  */
 #ifndef NVDP_DCHI_INTERNAL_H
 #define NVDP_DCHI_INTERNAL_H
@@ -36,6 +39,10 @@ struct nvdp_dchi {
         *alias;  /* [count] those that were made and kept; NULL before the first draw */
     size_t kept; /* bytes */
 };
+
+/* The table of rows [count, dim], count and dim at least 1, which become its own, on error too. */
+nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t dim, double *rows,
+                                struct nvdp_vectors **out);
 
 /* Inputs whose distances are computed side by side: a row of the table is read once for all. */
 enum { NVDP__DCHI_BLOCK = 8 };

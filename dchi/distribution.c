@@ -54,7 +54,8 @@ void nvdp_dchi_free(struct nvdp_dchi *dchi) {
 nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                              const int32_t *tokens) {
     for (size_t i = 0; i < n; i++)
-        if (tokens[i] < 0 || (size_t)tokens[i] >= dchi->vectors->count)
+        if (tokens[i] != NVDP_DCHI_UNKNOWN &&
+            (tokens[i] < 0 || (size_t)tokens[i] >= dchi->vectors->count))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "text privatization: token %d at position %zu, expected 0 to %zu",
                               tokens[i], i, dchi->vectors->count - 1);
@@ -89,17 +90,18 @@ static double exponential(const struct nvdp_dchi *dchi, double *row) {
 
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows) {
     const size_t count = dchi->vectors->count;
-    if (dchi->mechanism == NVDP_DCHI_RANDOM) {
-        for (size_t i = 0; i < n * count; i++)
-            rows[i] = -log((double)count);
-        return;
-    }
+    const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
     const double *vector[BLOCK] = {0};
     for (size_t i = 0; i < n; i++)
-        vector[i] = nvdp_vectors_row(dchi->vectors, (size_t)tokens[i]);
-    nvdp__vectors_distances(dchi->vectors, n, vector, rows);
+        vector[i] = nvdp_vectors_row(dchi->vectors, tokens[i] < 0 ? 0 : (size_t)tokens[i]);
+    if (!random) nvdp__vectors_distances(dchi->vectors, n, vector, rows);
     for (size_t i = 0; i < n; i++) {
         double *row = rows + i * count;
+        if (random || tokens[i] < 0) {
+            for (size_t y = 0; y < count; y++)
+                row[y] = -log((double)count);
+            continue;
+        }
         exponential(dchi, row);
         if (comes_out(dchi, (size_t)tokens[i])) continue;
         for (size_t y = 0; y < count; y++) /* Algorithm 2: replaced with probability p */
@@ -127,6 +129,20 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
 
 /* ---- divergences ---- */
 
+/* A mixture over all tokens' noised vectors against one: at most the farthest one's (van Erven & Harremoes
+ * 2014, Theorem 13: Renyi divergences are jointly quasi-convex). */
+static double from_unknown(const struct nvdp_dchi *dchi, int32_t token) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    double most = 0;
+    if (dchi->mechanism != NVDP_DCHI_LAPLACE) return INFINITY;
+    for (size_t y = 0; y < vectors->count; y++) {
+        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)token),
+                                  nvdp_vectors_row(vectors, y));
+        most = d > most ? d : most;
+    }
+    return most;
+}
+
 /* Of both rows, [2, count]. */
 static void position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
                      int32_t b, double *rows, double *out) {
@@ -134,8 +150,10 @@ static void position(const struct nvdp_dchi *dchi, size_t m, const double *order
     memset(out, 0, m * sizeof *out);
     if (a == b) return;
     if (!nvdp__dchi_exact(dchi)) {
-        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)a),
-                                  nvdp_vectors_row(vectors, (size_t)b));
+        double d = a < 0 || b < 0
+                       ? from_unknown(dchi, a < 0 ? b : a)
+                       : nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)a),
+                                        nvdp_vectors_row(vectors, (size_t)b));
         for (size_t k = 0; k < m; k++)
             out[k] = nvdp_renyi_laplace(orders[k], vectors->dim, dchi->eta * d);
         return;

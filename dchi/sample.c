@@ -65,6 +65,10 @@ static void add_noise(struct nvdp__stream *stream, double eta, size_t dim, const
         out[k] = x[k] + scale * noise[k];
 }
 
+static int32_t any_token(const struct nvdp_dchi *dchi, struct nvdp__stream *stream) {
+    return (int32_t)nvdp__stream_below(stream, dchi->vectors->count);
+}
+
 /* Tokens [0, n) of `place`; scratch [threads, dim]. */
 static void perturb(const struct nvdp_dchi *dchi, const struct source *source, int threads,
                     size_t n, const struct place *place, const int32_t *tokens, double *scratch,
@@ -74,7 +78,8 @@ static void perturb(const struct nvdp_dchi *dchi, const struct source *source, i
     for (size_t i = 0; i < n; i++) {
         struct nvdp__stream stream = nvdp__stream_open(&source->noise, NVDP__PURPOSE_TOKEN,
                                                        place[i].position, place[i].text);
-        add_noise(&stream, dchi->eta, dim, nvdp_vectors_row(dchi->vectors, (size_t)tokens[i]),
+        const int32_t x = tokens[i] < 0 ? any_token(dchi, &stream) : tokens[i];
+        add_noise(&stream, dchi->eta, dim, nvdp_vectors_row(dchi->vectors, (size_t)x),
                   scratch + (size_t)omp_get_thread_num() * dim, out + i * dim);
     }
 }
@@ -209,6 +214,7 @@ static nvdp_status make_lists(struct nvdp_context *ctx, size_t count, size_t n,
     for (size_t x = 0; x < count; x++)
         lists->head[x] = -1;
     for (size_t i = 0; i < n; i++) {
+        if (tokens[i] < 0) continue;
         if (lists->head[tokens[i]] < 0) lists->distinct[lists->n++] = tokens[i];
         lists->next[i] = lists->head[tokens[i]];
         lists->head[tokens[i]] = (int64_t)i;
@@ -326,6 +332,12 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
     NVDP_TRY((nvdp__dchi_exact(dchi)
                   ? sample_exact(ctx, dchi, &source, n, place, tokens, drawn)
                   : sample_nearest(ctx, dchi, &source, n, place, tokens, drawn)));
+    for (size_t i = 0; i < n; i++) {
+        if (tokens[i] >= 0) continue;
+        struct nvdp__stream stream =
+            nvdp__stream_open(&source.noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
+        drawn[i] = any_token(dchi, &stream);
+    }
     memcpy(out, drawn, n * sizeof *out);
 cleanup:
     nvdp__release_key_wipe(&source.key);

@@ -4,10 +4,31 @@
 
 #include <stdlib.h>
 
-nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
-                                const double *values, struct nvdp_vectors **out) {
+nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t dim, double *rows,
+                                struct nvdp_vectors **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_vectors *made = NULL;
+    for (size_t i = 0; i < count * dim; i++)
+        if (!(fabs(rows[i]) <= 1e150)) /* whose square is finite */
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "word vectors: token %zu, dimension %zu is %g, expected a finite "
+                                "number of at most 1e150",
+                                i / dim, i % dim, rows[i]));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->count = count;
+    made->dim = dim;
+    NVDP__HAND_OVER(&made->rows, rows);
+    NVDP_TRY(nvdp__vectors_centre(ctx, made));
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    free(rows);
+    nvdp_vectors_free(made);
+    return status;
+}
+
+nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
+                                const double *values, struct nvdp_vectors **out) {
+    double *rows = NULL;
     size_t size;
     if (count < 1 || count > INT32_MAX || dim < 1 || dim > INT32_MAX ||
         !nvdp__mul(count, dim, &size))
@@ -16,22 +37,9 @@ nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t d
             "word vectors: expected 1 to %d tokens of 1 to %d dimensions, found %zu of "
             "%zu",
             INT32_MAX, INT32_MAX, count, dim);
-    for (size_t i = 0; i < size; i++)
-        if (!(fabs(values[i]) <= 1e150)) /* whose square is finite */
-            return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "word vectors: token %zu, dimension %zu is %g, expected a finite "
-                              "number of at most 1e150",
-                              i / dim, i % dim, values[i]);
-    NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->count = count;
-    made->dim = dim;
-    NVDP_TRY(NVDP__NEW(ctx, made->rows, size));
-    memcpy(made->rows, values, size * sizeof *values);
-    NVDP_TRY(nvdp__vectors_centre(ctx, made));
-    NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_vectors_free(made);
-    return status;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, rows, size));
+    memcpy(rows, values, size * sizeof *values);
+    return nvdp__vectors_adopt(ctx, count, dim, rows, out);
 }
 
 void nvdp_vectors_free(struct nvdp_vectors *vectors) {

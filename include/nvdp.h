@@ -89,6 +89,7 @@
 #include <nvdp/privacy.h>
 #include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>
+#include <nvdp/sanitize.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>
 #include <nvdp/tokenizer.h>

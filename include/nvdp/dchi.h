@@ -83,6 +83,10 @@ enum nvdp_dchi_mechanism {
 /** A mechanism over a table, opaque. */
 struct nvdp_dchi;
 
+/** In the place of a token: a word that is not in the table.  What comes out for it is a uniform draw
+ * from the table, and of laplace such a token's noised vector; it says nothing of the word. */
+enum { NVDP_DCHI_UNKNOWN = -1 };
+
 /** Makes a mechanism.  O(V).
  * @param ctx       records messages
  * @param vectors   table, which must outlive it
@@ -107,7 +111,7 @@ void nvdp_dchi_free(struct nvdp_dchi *dchi);
  * @param ctx    records messages
  * @param dchi   mechanism
  * @param n      inputs
- * @param tokens [n] below V
+ * @param tokens [n] below V, or NVDP_DCHI_UNKNOWN
  * @param log_p  [n, V] log P(y|x), -inf where y never comes out
  * @return NVDP_ERR_UNSUPPORTED for the two others, whose distributions have no closed form,
  *     NVDP_ERR_ARGUMENT for a token that is none, NVDP_ERR_MEMORY */
@@ -128,7 +132,7 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
  * @param dchi   mechanism, used by one call at a time
  * @param texts  how many
  * @param offset [texts + 1] where each text's tokens begin, from 0
- * @param tokens [offset[texts]] below V
+ * @param tokens [offset[texts]] below V, or NVDP_DCHI_UNKNOWN
  * @param seed   NULL: not to be repeated, the secure generator
  * @param first  number of the first text; the others follow
  * @param out    [offset[texts]] tokens; may be tokens
@@ -179,15 +183,18 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
  * any output has.  Lengths are public: texts of different length are +inf.
  *
  * Of laplace by nvdp_renyi_laplace(), of order INFINITY the sum of eta |phi(a_i) - phi(b_i)|, which bounds
- * every order; by post-processing all these are bounds for laplace-nearest.  O(length x V x (d + m)).
+ * every order; by post-processing all these are bounds for laplace-nearest.  A noised uniform draw, which
+ * laplace makes of an unknown token, counts with the largest distance from the other to any token, which
+ * bounds it (Renyi divergences are quasi-convex); laplace-nearest does not noise its uniform draw: +inf.
+ * O(length x V x (d + m)).
  * @param ctx      records messages
  * @param dchi     mechanism
  * @param m        orders
  * @param orders   [m] l > 0; 1 is the Kullback-Leibler divergence
  * @param length_a tokens of the first text
- * @param a        [length_a] below V
+ * @param a        [length_a] below V, or NVDP_DCHI_UNKNOWN
  * @param length_b tokens of the second
- * @param b        [length_b] below V
+ * @param b        [length_b] below V, or NVDP_DCHI_UNKNOWN
  * @param[out] out [m] nats, >= 0 or +inf
  * @return NVDP_ERR_ARGUMENT for an order <= 0 or a token that is none, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t m,

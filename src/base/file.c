@@ -374,3 +374,64 @@ nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes
     input->used += *count;
     return NVDP_OK;
 }
+
+/* --- lines --- */
+
+static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+
+nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path,
+                             struct nvdp__lines *lines) {
+    *lines = (struct nvdp__lines){.ctx = ctx, .path = path};
+    return nvdp__input_open(ctx, path, &lines->input);
+}
+
+static nvdp_status read_more(struct nvdp__lines *lines) {
+    size_t left = lines->have - lines->used, count = 0;
+    if (left > NVDP__LONGEST_LINE)
+        return nvdp__fail(lines->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected lines of at most %d bytes, found a longer one",
+                          lines->path, lines->line + 1, NVDP__LONGEST_LINE);
+    if (lines->used > 0) memmove(lines->buffer, lines->buffer + lines->used, left);
+    lines->used = 0;
+    lines->have = left;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(lines->ctx, &lines->buffer, &lines->capacity, left + READ_BYTES, 1));
+    NVDP_RETURN_IF_FAILED(nvdp__input_read(lines->input, READ_BYTES, lines->buffer + left, &count));
+    lines->have += count;
+    lines->read += count;
+    lines->ended = count == 0;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found) {
+    size_t searched = 0;
+    const char *end = NULL;
+    for (;;) {
+        size_t left = lines->have - lines->used;
+        if (left > searched)
+            end = memchr(lines->buffer + lines->used + searched, '\n', left - searched);
+        if (end != NULL || lines->ended) break;
+        searched = left;
+        NVDP_RETURN_IF_FAILED(read_more(lines));
+    }
+    const char *text = lines->buffer + lines->used;
+    size_t left = lines->have - lines->used;
+    size_t size = end != NULL ? (size_t)(end - text) : left;
+    *found = end != NULL || left > 0;
+    lines->used += end != NULL ? size + 1 : size;
+    lines->line += *found;
+    if (size > 0 && text[size - 1] == '\r') size--;
+    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
+    if (lines->line == 1 && size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
+        text += mark;
+        size -= mark;
+    }
+    *line = (struct nvdp__line){text, size};
+    return NVDP_OK;
+}
+
+void nvdp__lines_close(struct nvdp__lines *lines) {
+    nvdp__input_close(lines->input);
+    free(lines->buffer);
+    *lines = (struct nvdp__lines){0};
+}

@@ -51,4 +51,26 @@ void nvdp__input_close(struct nvdp__input *input);
 /* Up to `size` bytes; *count is 0 at the end only.  A damaged or cut xz file is NVDP_ERR_INPUT. */
 nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes, size_t *count);
 
+/* The lines of such a file.  Zero it, open it, close it. */
+struct nvdp__lines {
+    struct nvdp_context *ctx;
+    const char *path; /* the caller's, for messages */
+    struct nvdp__input *input;
+    char *buffer; /* [have] bytes of the file, `used` of them passed on */
+    size_t capacity, have, used;
+    bool ended;    /* nothing is left to read */
+    size_t line;   /* the present line, from 1; 0 before the first */
+    uint64_t read; /* bytes so far */
+};
+struct nvdp__line {
+    const char *text; /* valid until the next call */
+    size_t size;
+};
+enum { NVDP__LONGEST_LINE = 1 << 26 };
+nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path, struct nvdp__lines *lines);
+/* The next line without its LF or CRLF, the first without a byte-order mark; *found false at the
+ * end.  A line over the limit is NVDP_ERR_INPUT. */
+nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found);
+void nvdp__lines_close(struct nvdp__lines *lines);
+
 #endif

@@ -5,24 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_SIZE = 1 << 18, LONGEST_LINE = 1 << 26 };
-
 static const char DOCUMENT_BEGINS[] = "<doc ";
 static const char DOCUMENT_ENDS[] = "</doc>";
 
 struct nvdp__plain_text {
     struct nvdp_context *ctx;
     const char *const *path;
-    size_t files, file; /* `file` is open or the next to be */
-    struct nvdp__input *input;
-    char *buffer; /* [have] bytes of the file, `used` of them passed on */
-    size_t capacity, have, used;
-    uint64_t bytes;
-    struct progress { /* in the file */
-        bool ended;   /* nothing is left to read */
-        bool in_doc;  /* between <doc> and </doc> */
-        bool begins;  /* the next line of text begins a document */
-        size_t line, text_lines, bad_lines, first_bad;
+    size_t files, file;       /* `file` is open or the next to be */
+    struct nvdp__lines lines; /* of `file`, where that is open */
+    uint64_t bytes;           /* of the files before */
+    struct progress {         /* in the file */
+        bool in_doc;          /* between <doc> and </doc> */
+        bool begins;          /* the next line of text begins a document */
+        size_t text_lines, bad_lines, first_bad;
     } in;
 };
 
@@ -39,26 +34,24 @@ nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *p
 
 void nvdp__plain_text_close(struct nvdp__plain_text *plain) {
     if (plain == NULL) return;
-    nvdp__input_close(plain->input);
-    free(plain->buffer);
+    nvdp__lines_close(&plain->lines);
     free(plain);
 }
 
 uint64_t nvdp__plain_text_bytes(const struct nvdp__plain_text *plain) {
-    return plain->bytes;
+    return plain->bytes + plain->lines.read;
 }
 
 static nvdp_status begin_file(struct nvdp__plain_text *plain) {
-    NVDP_RETURN_IF_FAILED(nvdp__input_open(plain->ctx, plain->path[plain->file], &plain->input));
-    plain->have = plain->used = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
     plain->in = (struct progress){.begins = true};
     return NVDP_OK;
 }
 
 static nvdp_status end_file(struct nvdp__plain_text *plain) {
     const char *path = plain->path[plain->file];
-    nvdp__input_close(plain->input);
-    plain->input = NULL;
+    plain->bytes += plain->lines.read;
+    nvdp__lines_close(&plain->lines);
     plain->file++;
     if (plain->in.text_lines == 0)
         return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
@@ -67,54 +60,6 @@ static nvdp_status end_file(struct nvdp__plain_text *plain) {
         nvdp__log(plain->ctx, NVDP_LOG_NOTICE,
                   "%s:%zu: bytes that are not UTF-8 are dropped, here and on %zu more lines", path,
                   plain->in.first_bad, plain->in.bad_lines - 1);
-    return NVDP_OK;
-}
-
-static nvdp_status read_more(struct nvdp__plain_text *plain) {
-    size_t left = plain->have - plain->used;
-    if (left > LONGEST_LINE)
-        return nvdp__fail(plain->ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected lines of at most %d bytes, found a longer one",
-                          plain->path[plain->file], plain->in.line + 1, LONGEST_LINE);
-    if (plain->used > 0) memmove(plain->buffer, plain->buffer + plain->used, left);
-    plain->used = 0;
-    plain->have = left;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(plain->ctx, &plain->buffer, &plain->capacity, left + READ_SIZE, 1));
-    size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__input_read(plain->input, READ_SIZE, plain->buffer + left, &count));
-    plain->have += count;
-    plain->bytes += count;
-    plain->in.ended = count == 0;
-    return NVDP_OK;
-}
-
-/* The file's next line, without its end; *found false at the end of the file. */
-static nvdp_status next_raw(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
-                            bool *found) {
-    size_t searched = 0;
-    const char *end = NULL;
-    for (;;) {
-        size_t left = plain->have - plain->used;
-        if (left > searched)
-            end = memchr(plain->buffer + plain->used + searched, '\n', left - searched);
-        if (end != NULL || plain->in.ended) break;
-        searched = left;
-        NVDP_RETURN_IF_FAILED(read_more(plain));
-    }
-    const char *text = plain->buffer + plain->used;
-    size_t left = plain->have - plain->used;
-    size_t size = end != NULL ? (size_t)(end - text) : left;
-    *found = end != NULL || left > 0;
-    plain->used += end != NULL ? size + 1 : size;
-    plain->in.line += *found;
-    if (size > 0 && text[size - 1] == '\r') size--;
-    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
-    if (plain->in.line == 1 && size >= mark && memcmp(text, NVDP__BYTE_ORDER_MARK, mark) == 0) {
-        text += mark;
-        size -= mark;
-    }
-    *line = (struct nvdp__plain_line){.text = text, .size = size};
     return NVDP_OK;
 }
 
@@ -142,8 +87,10 @@ static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_l
 nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
                                   bool *found) {
     while (plain->file < plain->files) {
-        if (plain->input == NULL) NVDP_RETURN_IF_FAILED(begin_file(plain));
-        NVDP_RETURN_IF_FAILED(next_raw(plain, line, found));
+        struct nvdp__line raw;
+        if (plain->lines.input == NULL) NVDP_RETURN_IF_FAILED(begin_file(plain));
+        NVDP_RETURN_IF_FAILED(nvdp__lines_next(&plain->lines, &raw, found));
+        *line = (struct nvdp__plain_line){.text = raw.text, .size = raw.size};
         if (!*found) {
             NVDP_RETURN_IF_FAILED(end_file(plain));
             continue;
@@ -151,7 +98,7 @@ nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__p
         if (is_border(plain, line)) continue;
         plain->in.text_lines++;
         if (!nvdp__is_utf8(line->text, line->size) && plain->in.bad_lines++ == 0)
-            plain->in.first_bad = plain->in.line;
+            plain->in.first_bad = plain->lines.line;
         line->begins = plain->in.begins;
         plain->in.begins = false;
         return NVDP_OK;

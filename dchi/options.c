@@ -1,0 +1,115 @@
+/* The options of text privatization (docs/text-privatization.md). */
+#include "dchi/options.h"
+
+#include <float.h>
+#include <math.h>
+
+const char *const nvdp__token_mechanism_names[] = {
+    [NVDP__TOKENS_AS_THEY_ARE] = "none",
+    [NVDP__TOKENS_LAPLACE] = "laplace",
+    [NVDP__TOKENS_LAPLACE_NEAREST] = "laplace-nearest",
+    [NVDP__TOKENS_SANTEXT] = "santext",
+    [NVDP__TOKENS_SANTEXT_PLUS] = "santext-plus",
+    [NVDP__TOKENS_RANDOM] = "random",
+    NULL,
+};
+static const char *const oov_names[] = {
+    [NVDP__OOV_UNIFORM] = "uniform", [NVDP__OOV_DROP] = "drop", NULL};
+
+#define AT(member) NVDP_OPTION_AT(struct nvdp__sanitizer_options, member)
+
+const struct nvdp_option nvdp__sanitizer_rows[] = {
+    {"eta", NVDP_OPTION_REAL, "E",
+     "noise: nats per unit of distance between word vectors; smaller is more private", "0", AT(eta),
+     .unit = "nats per unit of distance", .max = DBL_MAX,
+     .group = "Text privatization:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"epsilon", NVDP_OPTION_REAL, "E", "the same under SanText's name",
+     .unit = "nats per unit of distance", .max = DBL_MAX, .traits = NVDP_TRAIT_NO_DEFAULT,
+     .sets = (const char *const[]){"eta", NULL}},
+    {"p", NVDP_OPTION_REAL, "P",
+     "santext-plus: probability that a token which is not sensitive is replaced", "0.3", AT(p),
+     .min = 1e-9, .max = 1 - 1e-9},
+    {"sensitive", NVDP_OPTION_REAL, "W",
+     "santext-plus: share of the vocabulary, the rarest tokens, that is sensitive", "0.9",
+     AT(sensitive), .min = 1e-9, .max = 1},
+    {"sensitive-from", NVDP_OPTION_TEXT, "FILE",
+     "santext-plus: public text, a text a line, that tells which tokens are rare", NULL,
+     AT(sensitive_from)},
+    {"sensitive-from-data", NVDP_OPTION_FLAG, NULL,
+     "santext-plus: the private texts tell it, as published: not private", NULL,
+     AT(sensitive_from_data)},
+    {"sensitive-list", NVDP_OPTION_TEXT, "FILE",
+     "santext-plus: the sensitive tokens themselves, one a line", NULL, AT(sensitive_list)},
+    {0},
+};
+
+const struct nvdp_option nvdp__sanitizer_table_rows[] = {
+    {"vectors", NVDP_OPTION_TEXT, "FILE",
+     "word vectors, `word v1 ... vn` a line, plain or xz: tokens are words; else --model's pieces",
+     NULL, AT(vectors)},
+    {"oov", NVDP_OPTION_CHOICE, "O",
+     "a word without a vector becomes a uniform draw (uniform) or nothing (drop)", "uniform",
+     AT(oov), .choices = oov_names},
+    {0},
+};
+
+nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
+                                  const struct nvdp__sanitizer_options *options) {
+    const enum nvdp__token_mechanism mechanism = options->mechanism;
+    const int sources = (options->sensitive_from != NULL) + options->sensitive_from_data +
+                        (options->sensitive_list != NULL);
+    if (mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK;
+    if (mechanism != NVDP__TOKENS_RANDOM && !(options->eta > 0 && isfinite(options->eta)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "eta: expected a finite number above 0 for %s, found %g",
+                          nvdp__token_mechanism_names[mechanism], options->eta);
+    if (mechanism != NVDP__TOKENS_SANTEXT_PLUS && sources > 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "mechanism: expected santext-plus with sensitive tokens, found %s",
+                          nvdp__token_mechanism_names[mechanism]);
+    if (mechanism == NVDP__TOKENS_SANTEXT_PLUS && sources != 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "sensitive_from: santext-plus expects one of sensitive-from FILE (a "
+                          "public text), sensitive-list FILE and sensitive-from-data (which is "
+                          "not private), found %d",
+                          sources);
+    return NVDP_OK;
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__sanitizer_config *config = values;
+    if (config->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "mechanism: expected laplace, laplace-nearest, santext, santext-plus or "
+                          "random, found none");
+    if ((config->model == NULL) == (config->sanitizer.vectors == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "model or vectors: expected one of the two, found %s",
+                          config->model == NULL ? "neither" : "both");
+    return nvdp__sanitizer_check(ctx, &config->sanitizer);
+}
+
+#define HERE(member) NVDP_OPTION_AT(struct nvdp__sanitizer_config, member)
+
+static const struct nvdp_option own_rows[] = {
+    {"model", NVDP_OPTION_TEXT, "DIR", "an encoder, whose word embeddings are the vectors", NULL,
+     HERE(model), .group = "Text privatization:"},
+    {"mechanism", NVDP_OPTION_CHOICE, "M",
+     "laplace, laplace-nearest, santext, santext-plus, random", NULL, HERE(sanitizer.mechanism),
+     .choices = nvdp__token_mechanism_names, .traits = NVDP_TRAIT_NO_DEFAULT},
+    {0},
+};
+static const struct nvdp__section sections[] = {
+    {own_rows, 0, NULL},
+    {nvdp__sanitizer_rows, offsetof(struct nvdp__sanitizer_config, sanitizer), NULL},
+    {nvdp__sanitizer_table_rows, offsetof(struct nvdp__sanitizer_config, sanitizer), NULL},
+};
+const struct nvdp__schema nvdp__sanitizer_schema = {.kind = "sanitizer",
+                                                    .size = sizeof(struct nvdp__sanitizer_config),
+                                                    .section = sections,
+                                                    .sections = sizeof sections / sizeof *sections,
+                                                    .check = check};
+
+nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__sanitizer_schema, out);
+}

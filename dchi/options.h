@@ -1,0 +1,58 @@
+/* The options of text privatization: rows for every kind of work that draws tokens. */
+#ifndef NVDP_DCHI_OPTIONS_H
+#define NVDP_DCHI_OPTIONS_H
+
+#include "base/schema.h"
+#include <nvdp/sanitize.h>
+
+/* As options name them: enum nvdp_dchi_mechanism comes behind "none". */
+enum nvdp__token_mechanism {
+    NVDP__TOKENS_AS_THEY_ARE,
+    NVDP__TOKENS_LAPLACE,
+    NVDP__TOKENS_LAPLACE_NEAREST,
+    NVDP__TOKENS_SANTEXT,
+    NVDP__TOKENS_SANTEXT_PLUS,
+    NVDP__TOKENS_RANDOM
+};
+extern const char *const nvdp__token_mechanism_names[];
+static inline enum nvdp_dchi_mechanism nvdp__dchi_of(enum nvdp__token_mechanism mechanism) {
+    return (enum nvdp_dchi_mechanism)(mechanism - 1);
+}
+
+/* What is done with a word that has no vector. */
+enum nvdp__oov {
+    NVDP__OOV_UNIFORM, /* a uniform draw stands for it */
+    NVDP__OOV_DROP     /* it is left out */
+};
+
+struct nvdp__sanitizer_options {
+    enum nvdp__token_mechanism
+        mechanism; /* its row is the user's: --mechanism, --token-noise ... */
+    double eta;    /* per unit of distance */
+    /* santext-plus */
+    double p;
+    double sensitive;           /* w: share of the vocabulary that is sensitive */
+    const char *sensitive_from; /* corpus whose counts say which */
+    bool sensitive_from_data;   /* the counts of the texts themselves do */
+    const char *sensitive_list; /* or a list of them, a word a line */
+    /* nvdp__sanitizer_table_rows */
+    const char *vectors; /* file of word vectors; NULL: the encoder's table */
+    enum nvdp__oov oov;
+};
+
+/* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from,
+ * sensitive-from-data, sensitive-list. */
+extern const struct nvdp_option nvdp__sanitizer_rows[];
+/* vectors, oov: for work on words as well as on WordPieces. */
+extern const struct nvdp_option nvdp__sanitizer_table_rows[];
+/* What no range can say; a mechanism "none" is passed. */
+nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
+                                  const struct nvdp__sanitizer_options *options);
+/* The options of nvdp_sanitizer_create(), and their struct. */
+struct nvdp__sanitizer_config {
+    const char *model;
+    struct nvdp__sanitizer_options sanitizer;
+};
+extern const struct nvdp__schema nvdp__sanitizer_schema;
+
+#endif

@@ -1,0 +1,528 @@
+/* Sanitizers: a table, what its rows stand for, the mechanism over it. */
+#include "dchi/sanitizer.h"
+
+#include "base/file.h"
+#include "bert/checkpoint.h"
+#include "bert/encoder.h"
+#include "bert/sentence.h"
+#include <stdlib.h>
+
+struct nvdp_sanitizer {
+    struct nvdp__sanitizer_options options; /* without its texts */
+    struct nvdp_vectors *vectors;
+    struct nvdp_dchi *dchi; /* NULL: V_S is still to be chosen */
+    unsigned char *sensitive;
+    size_t sensitives;
+    uint64_t *times; /* [V] counts that V_S is chosen by; NULL: none */
+    size_t equal;
+    int32_t equal_pair[2];
+    /* words of a file: row = number */
+    struct nvdp__strings words;
+    struct nvdp__word_rules rules;
+    /* or WordPieces */
+    const struct nvdp_tokenizer *tokenizer;
+    struct nvdp_tokenizer *own; /* tokenizer, where it is the sanitizer's */
+    int32_t *row, *piece;       /* [pieces] and [V]: each the other's inverse, -1: none */
+};
+
+void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer) {
+    if (sanitizer == NULL) return;
+    nvdp_dchi_free(sanitizer->dchi);
+    nvdp_vectors_free(sanitizer->vectors);
+    nvdp__strings_release(&sanitizer->words);
+    nvdp_tokenizer_free(sanitizer->own);
+    free(sanitizer->sensitive);
+    free(sanitizer->times);
+    free(sanitizer->row);
+    free(sanitizer->piece);
+    free(sanitizer);
+}
+
+/* ---- what it is ---- */
+
+nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
+                                    struct nvdp_sanitizer_info *out) {
+    const struct nvdp__sanitizer_options *options = &sanitizer->options;
+    const enum nvdp_dchi_mechanism mechanism = nvdp__dchi_of(options->mechanism);
+    const bool plus = mechanism == NVDP_DCHI_SANTEXT_PLUS;
+    const struct nvdp_sanitizer_info info = {
+        .struct_size = sizeof info,
+        .mechanism = mechanism,
+        .eta = options->eta,
+        .p = options->p,
+        .tokens = nvdp_vectors_count(sanitizer->vectors),
+        .dim = nvdp_vectors_dim(sanitizer->vectors),
+        .sensitive = plus ? sanitizer->sensitives : nvdp_vectors_count(sanitizer->vectors),
+        .equal = sanitizer->equal,
+        .equal_a = sanitizer->equal_pair[0],
+        .equal_b = sanitizer->equal_pair[1],
+        .pieces = sanitizer->tokenizer != NULL,
+        .drops = options->oov == NVDP__OOV_DROP,
+        .counting = sanitizer->dchi == NULL,
+    };
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(NULL, out));
+    NVDP__GIVE(out, &info);
+    return NVDP_OK;
+}
+
+const struct nvdp_vectors *nvdp_sanitizer_vectors(const struct nvdp_sanitizer *sanitizer) {
+    return sanitizer->vectors;
+}
+
+struct nvdp_dchi *nvdp_sanitizer_dchi(const struct nvdp_sanitizer *sanitizer) {
+    return sanitizer->dchi;
+}
+
+const unsigned char *nvdp_sanitizer_sensitive(const struct nvdp_sanitizer *sanitizer) {
+    return sanitizer->sensitive;
+}
+
+/* ---- words and pieces ---- */
+
+static bool is_token(const struct nvdp_sanitizer *sanitizer, int32_t token) {
+    return token >= 0 && (size_t)token < nvdp_vectors_count(sanitizer->vectors);
+}
+
+const char *nvdp_sanitizer_word(const struct nvdp_sanitizer *sanitizer, int32_t token) {
+    size_t size;
+    if (token == NVDP_DCHI_UNKNOWN) return "[UNK]";
+    if (!is_token(sanitizer, token)) return NULL;
+    return sanitizer->tokenizer != NULL
+               ? nvdp_tokenizer_piece(sanitizer->tokenizer, sanitizer->piece[token])
+               : nvdp__string(&sanitizer->words, (size_t)token, &size);
+}
+
+static int32_t find_word(const struct nvdp_sanitizer *sanitizer, const char *word, size_t size) {
+    size_t index = nvdp__strings_find(&sanitizer->words, word, size);
+    return index == SIZE_MAX ? NVDP_DCHI_UNKNOWN : (int32_t)index;
+}
+
+int32_t nvdp_sanitizer_token(const struct nvdp_sanitizer *sanitizer, int32_t id) {
+    return sanitizer->tokenizer != NULL && id >= 0 &&
+                   (size_t)id < nvdp_tokenizer_size(sanitizer->tokenizer)
+               ? sanitizer->row[id]
+               : NVDP_DCHI_UNKNOWN;
+}
+
+int32_t nvdp_sanitizer_piece(const struct nvdp_sanitizer *sanitizer, int32_t token) {
+    return sanitizer->tokenizer != NULL && is_token(sanitizer, token) ? sanitizer->piece[token]
+                                                                      : -1;
+}
+
+int32_t nvdp_sanitizer_find(const struct nvdp_sanitizer *sanitizer, const char *word) {
+    return sanitizer->tokenizer != NULL
+               ? nvdp_sanitizer_token(sanitizer, nvdp_tokenizer_find(sanitizer->tokenizer, word))
+               : find_word(sanitizer, word, strlen(word));
+}
+
+/* ---- texts ---- */
+
+void nvdp_token_list_release(struct nvdp_token_list *list) {
+    free(list->token);
+    *list = (struct nvdp_token_list){0};
+}
+
+static nvdp_status push(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                        int32_t token, struct nvdp_token_list *list) {
+    list->unknown += token == NVDP_DCHI_UNKNOWN;
+    if (token == NVDP_DCHI_UNKNOWN && sanitizer->options.oov == NVDP__OOV_DROP) return NVDP_OK;
+    if (list->count == list->capacity)
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &list->token, &list->capacity, list->count + 1,
+                                            sizeof *list->token));
+    list->token[list->count++] = token;
+    return NVDP_OK;
+}
+
+static nvdp_status read_pieces(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                               const char *text, size_t size, struct nvdp_token_list *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__encoder encoder = {.tokenizer = sanitizer->tokenizer, .ctx = ctx};
+    NVDP_TRY(nvdp__encode(&encoder, text, size, NULL, 0, PTRDIFF_MAX));
+    for (size_t i = 1; i + 1 < encoder.count; i++)
+        NVDP_TRY(push(ctx, sanitizer, sanitizer->row[encoder.ids[i]], out));
+cleanup:
+    nvdp__encoder_release(&encoder);
+    return status;
+}
+
+static nvdp_status read_words(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                              const char *text, size_t size, struct nvdp_token_list *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__words words = {.rules = &sanitizer->rules, .ctx = ctx};
+    nvdp__words_begin(&words, text, size);
+    for (bool found = true;;) {
+        NVDP_TRY(nvdp__words_next(&words, &found));
+        if (!found) break;
+        NVDP_TRY(push(ctx, sanitizer,
+                      words.word.characters > NVDP__WORD_CHARACTERS
+                          ? NVDP_DCHI_UNKNOWN
+                          : find_word(sanitizer, words.word.bytes, words.word.size),
+                      out));
+    }
+cleanup:
+    nvdp__words_release(&words);
+    return status;
+}
+
+nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
+                                    const struct nvdp_sanitizer *sanitizer, const char *text,
+                                    size_t size, struct nvdp_token_list *out) {
+    out->count = out->unknown = 0;
+    return sanitizer->tokenizer != NULL ? read_pieces(ctx, sanitizer, text, size, out)
+                                        : read_words(ctx, sanitizer, text, size, out);
+}
+
+nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                                size_t n, const int32_t *token, char **out) {
+    size_t bytes = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_token(sanitizer, token[i]))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "text of tokens: token %d at position %zu, expected 0 to %zu",
+                              token[i], i, nvdp_vectors_count(sanitizer->vectors) - 1);
+        bytes += strlen(nvdp_sanitizer_word(sanitizer, token[i])) + 1;
+    }
+    char *text = nvdp__calloc(ctx, bytes, 1), *at = text;
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        const char *word = nvdp_sanitizer_word(sanitizer, token[i]);
+        const bool tail =
+            sanitizer->tokenizer != NULL && strncmp(word, "##", 2) == 0 && word[2] != 0;
+        if (tail) word += 2;
+        if (i > 0 && !tail) *at++ = ' ';
+        at = stpcpy(at, word);
+    }
+    *out = text;
+    return NVDP_OK;
+}
+
+/* ---- which tokens are sensitive ---- */
+
+void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token) {
+    for (size_t i = 0; i < n && sanitizer->times != NULL; i++)
+        if (is_token(sanitizer, token[i])) sanitizer->times[token[i]]++;
+}
+
+struct counted {
+    uint64_t times;
+    size_t token;
+};
+
+static int rarer(const void *left, const void *right) {
+    const struct counted *a = left, *b = right;
+    if (a->times != b->times) return a->times < b->times ? -1 : 1;
+    return (a->token > b->token) - (a->token < b->token);
+}
+
+/* Yue et al. 2021, section 4.2: the share w of the vocabulary with the lowest counts. */
+static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    const size_t count = nvdp_vectors_count(sanitizer->vectors);
+    /* w V as it is meant: .29 x 100 is below 29 in binary */
+    const double share = sanitizer->options.sensitive * (double)count * (1 + 1e-12);
+    const size_t most = share < (double)count ? (size_t)share : count;
+    struct counted *order = NULL;
+    if (most < 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "sensitive: %g of %zu tokens is none, expected at least one",
+                          sanitizer->options.sensitive, count);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));
+    for (size_t x = 0; x < count; x++)
+        order[x] = (struct counted){sanitizer->times[x], x};
+    qsort(order, count, sizeof *order, rarer);
+    memset(sanitizer->sensitive, 0, count);
+    for (size_t i = 0; i < most; i++)
+        sanitizer->sensitive[order[i].token] = 1;
+    free(order);
+    return NVDP_OK;
+}
+
+static nvdp_status make_mechanism(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    const struct nvdp__sanitizer_options *options = &sanitizer->options;
+    const size_t count = nvdp_vectors_count(sanitizer->vectors);
+    sanitizer->sensitives = 0;
+    for (size_t x = 0; x < count && sanitizer->sensitive != NULL; x++)
+        sanitizer->sensitives += sanitizer->sensitive[x];
+    return nvdp_dchi_create(ctx, sanitizer->vectors, nvdp__dchi_of(options->mechanism),
+                            options->eta, options->p, sanitizer->sensitive, &sanitizer->dchi);
+}
+
+nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    if (sanitizer->dchi != NULL) return NVDP_OK;
+    if (sanitizer->sensitive == NULL)
+        NVDP_RETURN_IF_FAILED(
+            NVDP__NEW(ctx, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors)));
+    NVDP_RETURN_IF_FAILED(choose_rare(ctx, sanitizer));
+    return make_mechanism(ctx, sanitizer);
+}
+
+static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
+                                const char *path) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    struct nvdp_token_list list = {0};
+    size_t known = 0;
+    bool found;
+    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
+    for (;;) {
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        if (!found) break;
+        if (lines.line % 1024 == 0 && nvdp_context_cancelled(ctx))
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(nvdp_sanitizer_tokenize(ctx, sanitizer, line.text, line.size, &list));
+        nvdp_sanitizer_count(sanitizer, list.count, list.token);
+        for (size_t i = 0; i < list.count && known == 0; i++)
+            known += list.token[i] >= 0;
+    }
+    if (known == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected a text with words of the vocabulary, found none", path));
+    NVDP_TRY(nvdp_sanitizer_choose(ctx, sanitizer));
+cleanup:
+    nvdp__lines_close(&lines);
+    nvdp_token_list_release(&list);
+    return status;
+}
+
+static struct nvdp__field trimmed(struct nvdp__line line) {
+    static const char blanks[] = " \t";
+    struct nvdp__field field = {line.text, line.size};
+    for (; field.size > 0 && strchr(blanks, field.text[0]) != NULL; field.size--)
+        field.text++;
+    while (field.size > 0 && strchr(blanks, field.text[field.size - 1]) != NULL)
+        field.size--;
+    return field;
+}
+
+static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
+                             const char *path) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    char *word = NULL;
+    size_t capacity = 0;
+    bool found;
+    NVDP_TRY(NVDP__NEW(ctx, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors)));
+    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
+    for (;;) {
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        if (!found) break;
+        const struct nvdp__field field = trimmed(line);
+        if (field.size == 0) continue;
+        NVDP_TRY(nvdp__reserve(ctx, &word, &capacity, field.size + 1, 1));
+        memcpy(word, field.text, field.size);
+        word[field.size] = '\0';
+        const int32_t token = nvdp_sanitizer_find(sanitizer, word);
+        if (token < 0)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "%s:%zu: sensitive token %s: expected one of the vocabulary's %zu",
+                                path, lines.line, nvdp__quote_field(field).text,
+                                nvdp_vectors_count(sanitizer->vectors)));
+        sanitizer->sensitive[token] = 1;
+        sanitizer->sensitives++;
+    }
+    if (sanitizer->sensitives == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a token a line, found none", path));
+    NVDP_TRY(make_mechanism(ctx, sanitizer));
+cleanup:
+    nvdp__lines_close(&lines);
+    free(word);
+    return status;
+}
+
+/* ---- tables ---- */
+
+/* Rows in an order that puts equal ones side by side. */
+struct hashed {
+    uint64_t hash;
+    const double *row;
+    size_t dim, token;
+};
+
+static int compare_vectors(const struct hashed *a, const struct hashed *b) {
+    if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+    for (size_t k = 0; k < a->dim; k++)
+        if (a->row[k] != b->row[k]) return a->row[k] < b->row[k] ? -1 : 1;
+    return 0;
+}
+
+static int compare_rows(const void *left, const void *right) {
+    const struct hashed *a = left, *b = right;
+    const int order = compare_vectors(a, b);
+    return order != 0 ? order : (a->token > b->token) - (a->token < b->token);
+}
+
+static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
+    const struct nvdp_vectors *vectors = sanitizer->vectors;
+    const size_t count = nvdp_vectors_count(vectors), dim = nvdp_vectors_dim(vectors);
+    struct hashed *order = NULL;
+    sanitizer->equal_pair[0] = sanitizer->equal_pair[1] = -1;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));
+    for (size_t x = 0; x < count; x++) {
+        order[x] = (struct hashed){NVDP__HASH_EMPTY, nvdp_vectors_row(vectors, x), dim, x};
+        for (size_t k = 0; k < dim; k++) {
+            const double value = order[x].row[k] + 0.0; /* -0 is 0 */
+            uint64_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            order[x].hash = (order[x].hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
+            order[x].hash ^= order[x].hash >> 29;
+        }
+    }
+    qsort(order, count, sizeof *order, compare_rows);
+    for (size_t i = 0; i < count; i++) {
+        const bool after = i > 0 && compare_vectors(&order[i - 1], &order[i]) == 0;
+        const bool before = i + 1 < count && compare_vectors(&order[i], &order[i + 1]) == 0;
+        if (before && sanitizer->equal == 0) {
+            sanitizer->equal_pair[0] = (int32_t)order[i].token;
+            sanitizer->equal_pair[1] = (int32_t)order[i + 1].token;
+        }
+        sanitizer->equal += after || before;
+    }
+    free(order);
+    if (sanitizer->equal > 0)
+        nvdp__log(
+            ctx, NVDP_LOG_NOTICE,
+            "word vectors: %zu of %zu tokens have another's vector, such as '%s' and '%s': no "
+            "output tells these apart",
+            sanitizer->equal, count, nvdp_sanitizer_word(sanitizer, sanitizer->equal_pair[0]),
+            nvdp_sanitizer_word(sanitizer, sanitizer->equal_pair[1]));
+    return NVDP_OK;
+}
+
+/* All but the mechanism is there. */
+static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
+                          const struct nvdp__sanitizer_options *options) {
+    const bool plus = options->mechanism == NVDP__TOKENS_SANTEXT_PLUS;
+    sanitizer->options = *options;
+    sanitizer->options.sensitive_from = sanitizer->options.sensitive_list = NULL;
+    sanitizer->options.vectors = NULL;
+    NVDP_RETURN_IF_FAILED(find_equal(ctx, sanitizer));
+    if (!plus) return make_mechanism(ctx, sanitizer);
+    if (options->sensitive_list != NULL) return read_list(ctx, sanitizer, options->sensitive_list);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
+    return options->sensitive_from_data ? NVDP_OK
+                                        : count_corpus(ctx, sanitizer, options->sensitive_from);
+}
+
+static bool is_regular(const struct nvdp_tokenizer *tokenizer, int32_t id) {
+    const char *piece = nvdp_tokenizer_piece(tokenizer, id);
+    for (enum nvdp_special s = NVDP_TOKEN_PAD; s <= NVDP_TOKEN_MASK; s++)
+        if (id == nvdp_tokenizer_special(tokenizer, s)) return false;
+    return strncmp(piece, "[unused", 7) != 0 || piece[strlen(piece) - 1] != ']';
+}
+
+static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitizer_options *options,
+                            const struct nvdp_tokenizer *tokenizer, size_t dim, const float *table,
+                            struct nvdp_sanitizer *made) {
+    nvdp_status status = NVDP_OK;
+    const size_t pieces = nvdp_tokenizer_size(tokenizer);
+    size_t count = 0;
+    double *rows = NULL;
+    made->tokenizer = tokenizer;
+    if (tokenizer->bpe != NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                            "text privatization: expected an encoder with WordPieces, found "
+                            "byte-level BPE"));
+    NVDP_TRY(NVDP__NEW(ctx, made->row, pieces));
+    NVDP_TRY(NVDP__NEW(ctx, made->piece, pieces));
+    for (size_t id = 0; id < pieces; id++) {
+        const bool regular = is_regular(tokenizer, (int32_t)id);
+        made->row[id] = regular ? (int32_t)count : NVDP_DCHI_UNKNOWN;
+        if (regular) made->piece[count++] = (int32_t)id;
+    }
+    if (count == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "vocabulary: expected a regular token, found %zu that are special or "
+                            "unused",
+                            pieces));
+    NVDP_TRY(NVDP__NEW(ctx, rows, count * dim));
+    for (size_t x = 0; x < count; x++)
+        for (size_t k = 0; k < dim; k++)
+            rows[x * dim + k] = (double)table[(size_t)made->piece[x] * dim + k];
+    double *given = rows;
+    rows = NULL;
+    NVDP_TRY(nvdp__vectors_adopt(ctx, count, dim, given, &made->vectors));
+    NVDP_TRY(finish(ctx, made, options));
+cleanup:
+    free(rows);
+    return status;
+}
+
+nvdp_status nvdp__sanitizer_of_table(struct nvdp_context *ctx,
+                                     const struct nvdp__sanitizer_options *options,
+                                     const struct nvdp_tokenizer *tokenizer, size_t dim,
+                                     const float *table, struct nvdp_sanitizer **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_sanitizer *made = NULL;
+    NVDP_TRY(nvdp__sanitizer_check(ctx, options));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    NVDP_TRY(of_table(ctx, options, tokenizer, dim, table, made));
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_sanitizer_free(made);
+    return status;
+}
+
+static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitizer_options *options,
+                            const char *directory, struct nvdp_sanitizer *made) {
+    nvdp_status status = NVDP_OK;
+    static const char suffix[] = "embeddings.word_embeddings.weight";
+    struct nvdp_bert_config config;
+    struct nvdp_safetensors *file = NULL;
+    float *table = NULL;
+    char *path = nvdp__model_path(ctx, directory, "model.safetensors"), name[96];
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp_bert_config_read(ctx, directory, &config));
+    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
+    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
+    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
+    snprintf(name, sizeof name, "%s.%s", nvdp__names(config.model_type)->prefix, suffix);
+    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    if (info == NULL) info = nvdp_safetensors_find(file, suffix);
+    if (info == NULL)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected, not found", path, name));
+    if (info->rank != 2 || info->shape[0] != config.vocab_size ||
+        info->shape[1] != config.hidden_size)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: tensor '%s': expected %zu x %zu numbers, found %zu of rank %d",
+                            path, name, config.vocab_size, config.hidden_size, info->count,
+                            info->rank));
+    NVDP_TRY(NVDP__NEW(ctx, table, info->count));
+    nvdp_safetensors_read_f32(info, table);
+    status = of_table(ctx, options, made->own, config.hidden_size, table, made);
+    if (status == NVDP_ERR_INPUT && made->vectors == NULL)
+        nvdp__fail_prefix(ctx, status, directory);
+cleanup:
+    nvdp_safetensors_close(file);
+    free(table);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
+                                   const struct nvdp__sanitizer_options *options, const char *model,
+                                   struct nvdp_sanitizer **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_sanitizer *made = NULL;
+    NVDP_TRY(nvdp__sanitizer_check(ctx, options));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true});
+    if (options->vectors != NULL) {
+        NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &made->vectors));
+        NVDP_TRY(finish(ctx, made, options));
+    } else {
+        NVDP_TRY(of_model(ctx, options, model, made));
+    }
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_sanitizer_free(made);
+    return status;
+}
+
+nvdp_status nvdp_sanitizer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_sanitizer **out) {
+    struct nvdp__sanitizer_config values;
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__sanitizer_schema, &values));
+    return nvdp__sanitizer_create(ctx, &values.sanitizer, values.model, out);
+}
