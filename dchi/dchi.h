@@ -3,6 +3,7 @@
  *     vectors.c       the table, distances
  *     nearest.c       the nearest row, by float32 products and a check in double
  *     distribution.c  exact distributions, divergences, the vocabulary's worst
+ *     loss.c          delta and epsilon of text pairs
  *     sample.c        draws
  *     options.c       the rows of a mechanism's options                    (options.h)
  *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
@@ -62,6 +63,11 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
                              const int32_t *tokens);
 /* Distances of n <= NVDP__DCHI_BLOCK tokens [n, count] become their log probabilities. */
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
+
+/* nvdp_dchi_epsilon of texts of one length, at most `precision` of it wide. */
+nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
+                               double precision, size_t length, const int32_t *a, const int32_t *b,
+                               struct nvdp_interval *out);
 
 /* What is kept of draws (sample.c) is released. */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);

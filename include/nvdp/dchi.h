@@ -25,6 +25,7 @@
 
 #include <nvdp/config.h>
 #include <nvdp/export.h>
+#include <nvdp/rdp.h>
 
 NVDP_BEGIN_DECLS
 
@@ -200,6 +201,44 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
 nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t m,
                                  const double *orders, size_t length_a, const int32_t *a,
                                  size_t length_b, const int32_t *b, double *out);
+
+/** The least epsilon at which the outputs of text a are (epsilon, delta)-indistinguishable from those of
+ * text b: P_a(S) <= e^epsilon P_b(S) + delta for every set S of outputs.  With the privacy loss
+ * L = log P_a(y)/P_b(y), y ~ P_a, the sum over positions of independent losses,
+ *
+ *     delta(epsilon) = E (1 - e^(epsilon - L))_+.
+ *
+ * The loss of a position is known: a sum over V outputs, or one integral for laplace (rdp/loss.c).  They are
+ * added on a grid, rounded down, and up for the other end: what is looked for is between low and high, whose
+ * distance is a thousandth of it (1e-4 where it is small; more than that where the grid would need 2^22
+ * points).  Of laplace-nearest high is the bound that laplace gives, and low is 0.
+ * O(length (V d + G log G)), G points.
+ * @param ctx      records messages, lends threads
+ * @param dchi     mechanism
+ * @param delta    in (0, 1)
+ * @param length_a tokens of the first text
+ * @param a        [length_a] below V
+ * @param length_b tokens of the second; another length: +inf
+ * @param b        [length_b] below V
+ * @param[out] out nats; +inf where something of a probability above delta tells them apart for certain
+ * @return NVDP_ERR_ARGUMENT for a delta out of its range or a token that is none, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
+                              size_t length_a, const int32_t *a, size_t length_b, const int32_t *b,
+                              struct nvdp_interval *out);
+
+/** The same the other way round: delta(epsilon).
+ * @param ctx      records messages, lends threads
+ * @param dchi     mechanism
+ * @param epsilon  >= 0, finite
+ * @param length_a tokens of the first text
+ * @param a        [length_a] below V
+ * @param length_b tokens of the second; another length: 1
+ * @param b        [length_b] below V
+ * @param[out] out what delta lies in
+ * @return NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double epsilon,
+                            size_t length_a, const int32_t *a, size_t length_b, const int32_t *b,
+                            struct nvdp_interval *out);
 
 /** The vocabulary's worst, in nats. */
 struct nvdp_dchi_worst {

@@ -1,0 +1,162 @@
+/* What an output tells two texts apart by: delta of epsilon, and epsilon of delta. */
+#include "rdp/loss.h"
+#include "dchi/dchi.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+/* Tilts are tried from .01 on, five a decade; the grid has at most so many points. */
+enum { TILTS = 25, MOST_POINTS = 1 << 22 };
+static const double least_tilt = 0.01;
+
+/* The positions at which two texts of one length differ. */
+struct pair {
+    const struct nvdp_dchi *dchi;
+    const int32_t *a, *b;
+    size_t n, *position;
+    double *rows;  /* [threads, 2, V] */
+    double *means; /* [n, TILTS] M(k) of each */
+    double *range; /* [n] no loss is further from another */
+};
+
+static double distance(const struct pair *of, size_t i) {
+    const struct nvdp_vectors *vectors = of->dchi->vectors;
+    return of->dchi->eta *
+           nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)of->a[of->position[i]]),
+                          nvdp_vectors_row(vectors, (size_t)of->b[of->position[i]]));
+}
+
+/* Both rows of position i; NULL of laplace. */
+static double *rows_of(const struct pair *of, size_t i) {
+    if (!nvdp__dchi_exact(of->dchi)) return NULL;
+    double *rows = of->rows + (size_t)omp_get_thread_num() * 2 * of->dchi->vectors->count;
+    const size_t at = of->position[i];
+    nvdp__dchi_rows(of->dchi, 2, (const int32_t[]){of->a[at], of->b[at]}, rows);
+    return rows;
+}
+
+static double tilt(int t) {
+    return least_tilt * pow(10, t / 5.0);
+}
+
+static void means(const struct pair *of, size_t i) {
+    const size_t count = of->dchi->vectors->count, dim = of->dchi->vectors->dim;
+    const double *rows = rows_of(of, i), s = distance(of, i);
+    of->range[i] = 2 * s - (of->dchi->sensitive != NULL ? log(of->dchi->p) : 0);
+    for (int t = 0; t < TILTS; t++)
+        of->means[i * TILTS + (size_t)t] =
+            rows != NULL ? nvdp__loss_log_mean(count, rows, rows + count, tilt(t))
+                         : tilt(t) * nvdp_renyi_laplace(1 + tilt(t), dim, s);
+}
+
+/* Either epsilon at a delta, or delta at an epsilon (delta is NaN). */
+static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
+                           double epsilon, double precision, size_t length, const int32_t *a,
+                           const int32_t *b, struct nvdp_interval *out) {
+    nvdp_status status = NVDP_OK;
+    const size_t count = dchi->vectors->count, dim = dchi->vectors->dim;
+    struct pair of = {.dchi = dchi, .a = a, .b = b};
+    struct nvdp__loss_part *part = NULL;
+    struct nvdp__loss loss = {0};
+    nvdp_status failed = NVDP_OK;
+    int best = 0;
+    double least = INFINITY, range = 0;
+    NVDP_TRY(NVDP__NEW(ctx, of.position, length));
+    for (size_t i = 0; i < length; i++)
+        if (a[i] != b[i]) of.position[of.n++] = i;
+    const int limit = nvdp_context_threads(ctx);
+    const int threads = of.n < (size_t)limit ? (int)(of.n > 0 ? of.n : 1) : limit;
+    NVDP_TRY(NVDP__NEW(ctx, of.rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0));
+    NVDP_TRY(NVDP__NEW(ctx, of.means, of.n * TILTS));
+    NVDP_TRY(NVDP__NEW(ctx, of.range, of.n));
+    NVDP_TRY(NVDP__NEW(ctx, part, of.n));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < of.n; i++)
+        means(&of, i);
+    for (size_t i = 0; i < of.n; i++)
+        range += of.range[i];
+    for (int t = 0; t < TILTS; t++) {
+        const double k = tilt(t);
+        double sum = 0;
+        for (size_t i = 0; i < of.n; i++)
+            sum += of.means[i * TILTS + (size_t)t];
+        /* Canonne, Kamath & Steinke 2020, Proposition 12, in either direction: where it is best. */
+        const double gain = k * log(k / (k + 1)) - log1p(k);
+        const double bound =
+            isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
+        if (bound < least) {
+            least = bound;
+            best = t;
+        }
+    }
+    const double size = isnan(delta) ? epsilon : least;
+    const double step = fmax(precision * fmax(size, 0.1) / (double)(of.n > 0 ? of.n : 1),
+                             range / (double)MOST_POINTS);
+    const double cut = 1e-7 / (double)(of.n > 0 ? of.n : 1);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < of.n; i++) {
+        const double *rows = rows_of(&of, i);
+        nvdp_status made = rows != NULL ? nvdp__loss_discrete(ctx, count, rows, rows + count,
+                                                              tilt(best), step, cut, &part[i])
+                                        : nvdp__loss_laplace(ctx, dim, distance(&of, i), tilt(best),
+                                                             step, cut, &part[i]);
+        if (made != NVDP_OK) {
+#pragma omp critical
+            failed = made;
+        }
+    }
+    NVDP_TRY(failed);
+    NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, tilt(best), step, &loss));
+    *out = isnan(delta) ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
+    if (dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST) out->low = 0;
+cleanup:
+    for (size_t i = 0; i < of.n && part != NULL; i++)
+        free(part[i].mass);
+    free(part);
+    nvdp__loss_free(&loss);
+    free(of.position);
+    free(of.rows);
+    free(of.means);
+    free(of.range);
+    return status;
+}
+
+nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
+                               double precision, size_t length, const int32_t *a, const int32_t *b,
+                               struct nvdp_interval *out) {
+    return between(ctx, dchi, delta, NAN, precision, length, a, b, out);
+}
+
+static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                               size_t length_a, const int32_t *a, size_t length_b,
+                               const int32_t *b) {
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_a, a));
+    return nvdp__dchi_check(ctx, dchi, length_b, b);
+}
+
+static const double precise = 1e-3;
+
+nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
+                              size_t length_a, const int32_t *a, size_t length_b, const int32_t *b,
+                              struct nvdp_interval *out) {
+    if (!(delta > 0 && delta < 1))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "text privatization: delta %g, expected one between 0 and 1", delta);
+    NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
+    if (length_a == length_b) return between(ctx, dchi, delta, NAN, precise, length_a, a, b, out);
+    *out = (struct nvdp_interval){INFINITY, INFINITY};
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double epsilon,
+                            size_t length_a, const int32_t *a, size_t length_b, const int32_t *b,
+                            struct nvdp_interval *out) {
+    if (!(epsilon >= 0 && isfinite(epsilon)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "text privatization: epsilon %g, expected a finite one of at least 0",
+                          epsilon);
+    NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
+    if (length_a == length_b) return between(ctx, dchi, NAN, epsilon, precise, length_a, a, b, out);
+    *out = (struct nvdp_interval){1, 1};
+    return NVDP_OK;
+}

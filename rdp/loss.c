@@ -1,0 +1,325 @@
+/* Sums of independent privacy losses on a grid; delta of epsilon, and epsilon of delta. */
+#include "rdp/loss.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parts ---- */
+
+/* mass[0..n), times e^scale the tilted one at the grid's points, becomes 1 in sum; either end is cut. */
+static void finish(struct nvdp__loss_part *part, double scale, double cut) {
+    double sum = 0, low = 0, high = 0;
+    size_t begin = 0, end = part->n;
+    for (size_t i = 0; i < part->n; i++)
+        sum += part->mass[i];
+    for (size_t i = 0; i < part->n; i++)
+        part->mass[i] /= sum;
+    part->log_mean = scale + log(sum);
+    while (begin + 1 < end && low + part->mass[begin] <= cut)
+        low += part->mass[begin++];
+    while (begin + 1 < end && high + part->mass[end - 1] <= cut)
+        high += part->mass[--end];
+    memmove(part->mass, part->mass + begin, (end - begin) * sizeof *part->mass);
+    part->first += (int64_t)begin;
+    part->n = end - begin;
+    part->cut = low + high;
+}
+
+double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, double k) {
+    double top = -INFINITY, sum = 0;
+    for (size_t y = 0; y < n; y++)
+        if (log_p[y] > -INFINITY && log_q[y] > -INFINITY)
+            top = fmax(top, log_p[y] + k * (log_p[y] - log_q[y]));
+    if (top == -INFINITY) return top;
+    for (size_t y = 0; y < n; y++)
+        if (log_p[y] > -INFINITY && log_q[y] > -INFINITY)
+            sum += exp(log_p[y] + k * (log_p[y] - log_q[y]) - top);
+    return top + log(sum);
+}
+
+nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double *log_p,
+                                const double *log_q, double k, double step, double cut,
+                                struct nvdp__loss_part *out) {
+    double low = INFINITY, high = -INFINITY, infinite = 0;
+    struct nvdp__loss_part part = {0};
+    for (size_t y = 0; y < n; y++) {
+        if (log_p[y] == -INFINITY) continue;
+        if (log_q[y] == -INFINITY) {
+            infinite += exp(log_p[y]);
+            continue;
+        }
+        low = fmin(low, log_p[y] - log_q[y]);
+        high = fmax(high, log_p[y] - log_q[y]);
+    }
+    part.log_finite = low <= high ? log1p(-fmin(infinite, 1)) : -INFINITY;
+    if (low <= high && !(low == 0 && high == 0)) {
+        part.first = (int64_t)floor(low / step);
+        part.n = (size_t)((int64_t)floor(high / step) - part.first) + 1;
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
+        const double top = nvdp__loss_log_mean(n, log_p, log_q, k);
+        for (size_t y = 0; y < n; y++) {
+            if (log_p[y] == -INFINITY || log_q[y] == -INFINITY) continue;
+            const double place = floor((log_p[y] - log_q[y]) / step);
+            part.mass[(int64_t)place - part.first] += exp(log_p[y] + k * place * step - top);
+        }
+        finish(&part, top, cut);
+    }
+    *out = part;
+    return NVDP_OK;
+}
+
+/* Cell i of a part. */
+static double cell(const struct nvdp__loss_part *part, size_t i, double step) {
+    return (double)(part->first + (int64_t)i) * step;
+}
+
+/* d = 1: L = s with probability 1/2, -s with e^-s / 2, and the density e^(-(s - L)/2) / 4 between; all
+ * times e^(-k s). */
+static void line(double s, double k, double step, struct nvdp__loss_part *part) {
+    for (size_t i = 0; i < part->n; i++) {
+        const double from = fmax(cell(part, i, step), -s), to = fmin(cell(part, i + 1, step), s);
+        double mass = to > from ? -exp((to - s) / 2) * expm1((from - to) / 2) / 2 : 0;
+        mass += i == 0 ? exp(-s) / 2 : 0;
+        mass += i + 1 == part->n ? 0.5 : 0;
+        part->mass[i] = mass * exp(k * (cell(part, i, step) - s));
+    }
+}
+
+/* log density of the angle, tilted, up to a constant: L = -s cos(angle), and from xi's integral in laplace.c,
+ *
+ *     e^(-w cos) sin^(d-2) [ (d-1)/z K_{n+1}(z)/K_n(z) + sin^2 ],    w = (2k+1) z. */
+struct angles {
+    double w, power, constant;
+};
+static double log_density(const struct angles *of, double angle) {
+    const double half = cos(angle / 2), sine = sin(angle);
+    const double root = of->power > 0 ? of->power * log(sine) : 0;
+    return -2 * of->w * half * half + root + log(of->constant + sine * sine);
+}
+
+static double angle_of(double loss, double s) {
+    return acos(fmin(fmax(-loss / s, -1), 1));
+}
+
+/* d >= 2: Gauss-Legendre's three points, in panels of a quarter of the narrowest scale at most.  Returns the
+ * mass with each loss tilted where it is, not where its cell begins. */
+static double sphere(size_t dim, double s, double k, double step, struct nvdp__loss_part *part) {
+    static const double at[3] = {-0.7745966692414834, 0, 0.7745966692414834}; /* sqrt(3/5) */
+    const double z = s / 2, d = (double)dim, far = 60;
+    const struct angles of = {(2 * k + 1) * z, d - 2, (d - 1) / z * nvdp__laplace_k_ratio(dim, z)};
+    const double scale = 0.25 / sqrt(of.w + d);
+    double most = -INFINITY, all = 0;
+    for (size_t i = 0; i <= part->n; i++) {
+        const double end = angle_of(cell(part, i, step), s);
+        if (end > 0 && end < M_PI) most = fmax(most, log_density(&of, end));
+    }
+    if (most == -INFINITY) most = log_density(&of, M_PI / 2);
+    for (size_t i = 0; i < part->n; i++) {
+        const double from = angle_of(cell(part, i, step), s);
+        const double to = angle_of(cell(part, i + 1, step), s);
+        const double panels = ceil((to - from) / scale), half = (to - from) / panels / 2;
+        if (!(half > 0) ||
+            (panels == 1 && fmax(log_density(&of, from), log_density(&of, to)) < most - far))
+            continue;
+        for (double j = 0; j < panels; j++) {
+            for (int g = 0; g < 3; g++) {
+                const double angle = from + (2 * j + 1 + at[g]) * half;
+                const double mass = half * (g == 1 ? 8 : 5) * exp(log_density(&of, angle) - most);
+                all += mass;
+                part->mass[i] += mass * exp(k * (cell(part, i, step) + s * cos(angle)));
+            }
+        }
+    }
+    return all;
+}
+
+nvdp_status nvdp__loss_laplace(struct nvdp_context *ctx, size_t dim, double s, double k,
+                               double step, double cut, struct nvdp__loss_part *out) {
+    struct nvdp__loss_part part = {0};
+    if (s > 0) {
+        part.first = (int64_t)floor(-s / step);
+        part.n = (size_t)((int64_t)floor(s / step) - part.first) + 1;
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
+        double scale = k * s;
+        if (dim == 1)
+            line(s, k, step, &part);
+        else
+            scale = k * nvdp_renyi_laplace(1 + k, dim, s) - log(sphere(dim, s, k, step, &part));
+        finish(&part, scale, cut);
+    }
+    *out = part;
+    return NVDP_OK;
+}
+
+/* ---- the sum ---- */
+
+/* Discrete Fourier transform (Cooley & Tukey 1965) of re + i im, n a power of 2; root: [n/2] cosines, then
+ * [n/2] sines of -2 pi j/n, each by itself: no recurrence adds up its rounding.  im and re exchanged: n
+ * times the inverse, exchanged. */
+static void transform(size_t n, const double *root, double *re, double *im) {
+    for (size_t i = 0, j = 0; i < n; i++) { /* j: i with its bits reversed */
+        if (i < j) {
+            double swap[2] = {re[i], im[i]};
+            re[i] = re[j];
+            im[i] = im[j];
+            re[j] = swap[0];
+            im[j] = swap[1];
+        }
+        size_t bit = n / 2;
+        for (; bit > 0 && (j & bit) != 0; bit /= 2)
+            j ^= bit;
+        j ^= bit;
+    }
+    for (size_t half = 1; half < n; half *= 2) {
+        const size_t stride = n / 2 / half;
+        for (size_t from = 0; from < n; from += 2 * half) {
+            for (size_t j = 0; j < half; j++) {
+                const size_t x = from + j, y = x + half;
+                const double c = root[j * stride], s = root[n / 2 + j * stride];
+                const double up = c * re[y] - s * im[y], down = c * im[y] + s * re[y];
+                re[y] = re[x] - up;
+                im[y] = im[x] - down;
+                re[x] += up;
+                im[x] += down;
+            }
+        }
+    }
+}
+
+/* Transforms A, B of two real sequences from that of the first plus i times the second, Z, with
+ * Y_j = conj Z_{n-j}:    A B = (Z^2 - Y^2) / 4i.    sum *= A B. */
+static void multiply(size_t n, const double *re, const double *im, double *sum_re, double *sum_im) {
+    for (size_t j = 0; j < n; j++) {
+        const size_t k = (n - j) & (n - 1);
+        const double square_re = re[j] * re[j] - im[j] * im[j] - re[k] * re[k] + im[k] * im[k];
+        const double square_im = 2 * (re[j] * im[j] + re[k] * im[k]);
+        const double x = square_im / 4, y = -square_re / 4, old = sum_re[j];
+        sum_re[j] = old * x - sum_im[j] * y;
+        sum_im[j] = old * y + sum_im[j] * x;
+    }
+}
+
+/* mass of every part in turn: two of them make one transform, and the last of an odd number is with 1. */
+static void add(size_t n, const double *root, const struct nvdp__loss_part *a,
+                const struct nvdp__loss_part *b, double *work, double *sum) {
+    memset(work, 0, 2 * n * sizeof *work);
+    memcpy(work, a->mass, a->n * sizeof *work);
+    if (b != NULL)
+        memcpy(work + n, b->mass, b->n * sizeof *work);
+    else
+        work[n] = 1;
+    transform(n, root, work, work + n);
+    multiply(n, work, work + n, sum, sum + n);
+}
+
+nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,
+                           const struct nvdp__loss_part *part, double k, double step,
+                           struct nvdp__loss *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__loss made = {.k = k, .step = step, .n = 1};
+    double *sum = NULL, *work = NULL, *root = NULL;
+    const struct nvdp__loss_part *waiting = NULL;
+    size_t size = 1, used = 0;
+    for (size_t i = 0; i < parts; i++) {
+        made.log_mean += part[i].log_mean;
+        made.log_finite += part[i].log_finite;
+        if (part[i].n == 0) continue;
+        made.first += part[i].first;
+        made.n += part[i].n - 1;
+        made.slack += part[i].cut;
+        used++;
+    }
+    made.width = (double)used * step;
+    while (size < made.n)
+        size *= 2;
+    NVDP_TRY(NVDP__NEW(ctx, sum, 2 * size));
+    NVDP_TRY(NVDP__NEW(ctx, work, 2 * size));
+    NVDP_TRY(NVDP__NEW(ctx, root, size));
+    NVDP_TRY(NVDP__NEW(ctx, made.above, made.n));
+    NVDP_TRY(NVDP__NEW(ctx, made.weighted, made.n));
+    for (size_t j = 0; j < size / 2; j++) {
+        root[j] = cos(2 * M_PI * (double)j / (double)size);
+        root[size / 2 + j] = -sin(2 * M_PI * (double)j / (double)size);
+    }
+    for (size_t j = 0; j < size; j++)
+        sum[j] = 1;
+    for (size_t i = 0; i < parts; i++) {
+        if (part[i].n == 0) continue;
+        if (waiting != NULL) add(size, root, waiting, &part[i], work, sum);
+        waiting = waiting == NULL ? &part[i] : NULL;
+    }
+    if (waiting != NULL) add(size, root, waiting, NULL, work, sum);
+    transform(size, root, sum + size, sum); /* the inverse's real part stays in front */
+    /* A transform's error is 8 u log2(size) of its norm (Higham 2002, Theorem 24.2); no factor is above 1, and
+     * a sum at most sqrt(size) norms. */
+    made.slack += 8 * 0x1p-53 * log2((double)size + 1) * (double)(used + 1) * sqrt((double)size);
+    double above = 0, weighted = 0;
+    for (size_t i = made.n; i-- > 0;) {
+        const double mass = fmax(sum[i] / (double)size, 0);
+        above = made.above[i] = mass + exp(-k * step) * above;
+        weighted = made.weighted[i] = mass + exp(-(k + 1) * step) * weighted;
+    }
+    *out = made;
+    made.above = made.weighted = NULL;
+cleanup:
+    nvdp__loss_free(&made);
+    free(sum);
+    free(work);
+    free(root);
+    return status;
+}
+
+void nvdp__loss_free(struct nvdp__loss *loss) {
+    free(loss->above);
+    free(loss->weighted);
+}
+
+/* sum over grid points above eps of p (1 - e^(eps - L)). */
+static double beyond(const struct nvdp__loss *loss, double epsilon) {
+    const int64_t place = (int64_t)floor(epsilon / loss->step) + 1 - loss->first;
+    if (place >= (int64_t)loss->n) return 0;
+    const size_t i = place < 0 ? 0 : (size_t)place;
+    const double at = (double)(loss->first + (int64_t)i) * loss->step;
+    const double rest = loss->above[i] - exp(epsilon - at) * loss->weighted[i];
+    return rest > 0 ? fmin(exp(loss->log_mean - loss->k * at + log(rest)), 1) : 0;
+}
+
+static double unsure(const struct nvdp__loss *loss, double epsilon) {
+    return loss->slack * exp(loss->log_mean - loss->k * epsilon);
+}
+
+static double lower(const struct nvdp__loss *loss, double epsilon) {
+    return -expm1(loss->log_finite) + fmax(beyond(loss, epsilon) - unsure(loss, epsilon), 0);
+}
+
+static double upper(const struct nvdp__loss *loss, double epsilon) {
+    const double up = epsilon - loss->width;
+    return fmin(-expm1(loss->log_finite) + beyond(loss, up) + unsure(loss, up), 1);
+}
+
+struct nvdp_interval nvdp__loss_delta(const struct nvdp__loss *loss, double epsilon) {
+    return (struct nvdp_interval){lower(loss, epsilon), upper(loss, epsilon)};
+}
+
+struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double delta) {
+    const double rest = delta + expm1(loss->log_finite);
+    if (!(rest > 0)) return (struct nvdp_interval){INFINITY, INFINITY};
+    /* Markov: P(L > eps) <= e^(M - k eps). */
+    const double most = (loss->log_mean + log1p(loss->slack) - log(rest)) / loss->k;
+    struct nvdp_interval made = {0, fmax(most, 0) + loss->width + 1e-9};
+    double low = 0, high;
+    if (upper(loss, 0) <= delta) return (struct nvdp_interval){0, 0};
+    for (int i = 0; i < 100 && made.high - low > 1e-15 * made.high; i++) {
+        const double middle = low + (made.high - low) / 2;
+        *(upper(loss, middle) <= delta ? &made.high : &low) = middle;
+    }
+    /* Far below, where `unsure` is all, lower() says nothing. */
+    low = fmax(made.high - 2 * loss->width, 0);
+    high = made.high;
+    for (int i = 0; i < 100 && lower(loss, low) > delta && high - low > 1e-15 * high; i++) {
+        const double middle = low + (high - low) / 2;
+        *(lower(loss, middle) <= delta ? &high : &low) = middle;
+    }
+    made.low = lower(loss, low) > delta ? low : 0;
+    return made;
+}

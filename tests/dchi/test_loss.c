@@ -1,0 +1,219 @@
+/* delta of epsilon and epsilon of delta: against enumeration, a closed form, and draws of the mechanism. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/dchi.h>
+#include <stdlib.h>
+
+static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim) {
+    double *rows = calloc(count * dim, sizeof *rows);
+    for (size_t i = 0; i < count * dim; i++)
+        rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
+    struct nvdp_vectors *vectors = NULL;
+    cr_assert_eq(nvdp_vectors_create(ctx, count, dim, rows, &vectors), NVDP_OK);
+    free(rows);
+    return vectors;
+}
+
+/* delta(eps) of three positions, output by output. */
+static double enumerated(size_t count, const double *p, const double *q, double epsilon) {
+    double delta = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++)
+            for (size_t k = 0; k < count; k++) {
+                double log_p = p[i] + p[count + j] + p[2 * count + k];
+                double log_q = q[i] + q[count + j] + q[2 * count + k];
+                delta += fmax(exp(log_p) - exp(epsilon + log_q), 0);
+            }
+    return delta;
+}
+
+/* Twelve words, three positions: 1,728 outputs.  The grid's ends must hold the value between them. */
+Test(loss, enumeration) {
+    enum { WORDS = 12 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = table(ctx, WORDS, 3);
+    unsigned char sensitive[WORDS] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    const int32_t a[3] = {0, 5, 3}, b[3] = {7, 2, 9}, left[3] = {9, 5, 3};
+    for (int c = 0; c < 4; c++) {
+        const double eta = c % 2 == 0 ? 0.8 : 6;
+        struct nvdp_dchi *dchi = NULL;
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors,
+                                      c < 2 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta, .3,
+                                      sensitive, &dchi),
+                     NVDP_OK);
+        double p[3 * WORDS], q[3 * WORDS];
+        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q), NVDP_OK);
+        for (double epsilon = 0; epsilon < 12; epsilon += 1.3) {
+            struct nvdp_interval got;
+            cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, 3, a, 3, b, &got), NVDP_OK);
+            double want = enumerated(WORDS, p, q, epsilon);
+            cr_expect(got.low <= want * (1 + 1e-9) && want <= got.high * (1 + 1e-9) + 1e-300,
+                      "case %d, epsilon %g: %.12g in [%.12g, %.12g]", c, epsilon, want, got.low,
+                      got.high);
+            cr_expect_leq(got.high - got.low,
+                          2e-3 * fmax(epsilon, .1) * fmax(want, 1e-12) + 1e-4 * (want > .1));
+        }
+        static const double deltas[3] = {.1, 1e-3, 1e-5};
+        for (int d = 0; d < 3; d++) {
+            struct nvdp_interval got;
+            cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, deltas[d], 3, a, 3, b, &got), NVDP_OK);
+            cr_expect(enumerated(WORDS, p, q, got.high) <= deltas[d] * (1 + 1e-9));
+            cr_expect(got.low == 0 ||
+                      enumerated(WORDS, p, q, got.low - 1e-9) >= deltas[d] * (1 - 1e-9));
+            cr_expect(got.high - got.low <= 2e-3 * fmax(got.high, .1), "[%g, %g]", got.low,
+                      got.high);
+        }
+        struct nvdp_interval got;
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 3, left, 3, b, &got), NVDP_OK);
+        cr_expect_eq(isinf(got.low), c >= 2); /* left as it is with probability .7 */
+        if (c >= 2) {
+            cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 50, 3, left, 3, b, &got), NVDP_OK);
+            cr_expect_float_eq(got.low, .7, 1e-12);
+            cr_expect_float_eq(got.high, .7, 1e-6);
+        }
+        nvdp_dchi_free(dchi);
+    }
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* d = 1, one position: delta(eps) = 1 - e^((eps - s)/2) for eps <= s (Balle & Wang 2018, Theorem 3). */
+Test(loss, laplace_on_a_line) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = NULL;
+    struct nvdp_dchi *dchi = NULL;
+    struct nvdp_interval got;
+    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 2.5}, &vectors), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 2, 0, NULL, &dchi), NVDP_OK);
+    const int32_t x[1] = {0}, x2[1] = {1};
+    for (double epsilon = 0; epsilon < 5; epsilon += .7) {
+        double want = -expm1((epsilon - 5) / 2);
+        cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, 1, x, 1, x2, &got), NVDP_OK);
+        cr_expect(got.low <= want && want <= got.high && got.high - got.low < 5e-3,
+                  "epsilon %g: %g in [%g, %g]", epsilon, want, got.low, got.high);
+    }
+    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, x, 1, x2, &got), NVDP_OK);
+    double want = 5 + 2 * log1p(-1e-5);
+    cr_expect(got.low <= want && want <= got.high && got.high - got.low < 6e-3, "[%.9g, %.9g]",
+              got.low, got.high);
+    nvdp_dchi_free(dchi);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* The mechanism's own draws: L = eta (|y - phi(x')| - |y - phi(x)|), summed over positions, gives delta(eps),
+ * D_1, D_1.5 and D_2 within five standard errors, which a seed in 100,000 misses in some of the 18. */
+Test(loss, laplace_drawn) {
+    enum { DRAWS = 100000, LENGTH = 3 };
+    struct nvdp_context *ctx = support_context();
+    static const size_t dims[3] = {2, 3, 30};
+    const uint64_t seed = 11;
+    size_t *offset = calloc(DRAWS + 1, sizeof *offset);
+    int32_t *tokens = calloc(DRAWS * LENGTH, sizeof *tokens);
+    double *loss = calloc(DRAWS, sizeof *loss);
+    const int32_t a[LENGTH] = {0, 1, 2}, b[LENGTH] = {3, 1, 4};
+    for (size_t i = 0; i < DRAWS * LENGTH; i++) {
+        offset[i / LENGTH + 1] = (i / LENGTH + 1) * LENGTH;
+        tokens[i] = a[i % LENGTH];
+    }
+    for (size_t c = 0; c < 3; c++) {
+        const size_t dim = dims[c];
+        const double eta = .2 * sqrt((double)dim);
+        struct nvdp_vectors *vectors = table(ctx, 5, dim);
+        struct nvdp_dchi *dchi = NULL, *nearest = NULL;
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi),
+                     NVDP_OK);
+        cr_assert_eq(
+            nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, 0, NULL, &nearest),
+            NVDP_OK);
+        double *y = calloc(DRAWS * LENGTH * dim, sizeof *y);
+        cr_assert_eq(nvdp_dchi_perturb(ctx, dchi, DRAWS, offset, tokens, &seed, 0, y), NVDP_OK);
+        for (size_t t = 0; t < DRAWS; t++) {
+            loss[t] = 0;
+            for (size_t i = 0; i < LENGTH; i++) {
+                const double *from = nvdp_vectors_row(vectors, (size_t)a[i]);
+                const double *to = nvdp_vectors_row(vectors, (size_t)b[i]);
+                double square = 0, other = 0;
+                for (size_t k = 0; k < dim; k++) {
+                    const double v = y[(t * LENGTH + i) * dim + k];
+                    square += (v - from[k]) * (v - from[k]);
+                    other += (v - to[k]) * (v - to[k]);
+                }
+                loss[t] += eta * (sqrt(other) - sqrt(square));
+            }
+        }
+        static const double orders[4] = {1, 1.5, 2, INFINITY};
+        double divergence[4], bound[4];
+        cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 4, orders, LENGTH, a, LENGTH, b, divergence),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_divergence(ctx, nearest, 4, orders, LENGTH, a, LENGTH, b, bound),
+                     NVDP_OK);
+        for (int what = 0; what < 6; what++) {
+            const double epsilon = what == 3 ? 0 : what == 4 ? .5 : 2;
+            double sum = 0, square = 0;
+            for (size_t t = 0; t < DRAWS; t++) {
+                double value = what == 0  ? loss[t]
+                               : what < 3 ? exp((orders[what] - 1) * loss[t])
+                                          : fmax(-expm1(epsilon - loss[t]), 0);
+                sum += value / DRAWS;
+                square += value * value / DRAWS;
+            }
+            const double error = 5 * sqrt((square - sum * sum) / DRAWS);
+            struct nvdp_interval want;
+            want.low = want.high =
+                what == 0 ? divergence[0] : exp((orders[what] - 1) * divergence[what]);
+            if (what >= 3)
+                cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, LENGTH, a, LENGTH, b, &want),
+                             NVDP_OK);
+            cr_expect(want.low - error <= sum && sum <= want.high + error,
+                      "d %zu, %d: %g +- %g, expected %g to %g", dim, what, sum, error, want.low,
+                      want.high);
+            cr_expect(error < .1 * sum + 2e-3, "%g of %g", error, sum);
+        }
+        for (int k = 0; k < 4; k++)
+            cr_expect(bound[k] == divergence[k] && divergence[k] <= divergence[3]);
+        struct nvdp_interval here, there;
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &here), NVDP_OK);
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, nearest, 1e-5, LENGTH, a, LENGTH, b, &there), NVDP_OK);
+        cr_expect(there.low == 0 && there.high == here.high && here.high <= divergence[3] * 1.002);
+        free(y);
+        nvdp_dchi_free(dchi);
+        nvdp_dchi_free(nearest);
+        nvdp_vectors_free(vectors);
+    }
+    free(offset);
+    free(tokens);
+    free(loss);
+    nvdp_context_free(ctx);
+}
+
+Test(loss, edges) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = table(ctx, 6, 4);
+    struct nvdp_dchi *dchi = NULL, *random = NULL;
+    struct nvdp_interval got = {-1, -1};
+    const int32_t a[2] = {0, 1}, b[2] = {2, 3}, wrong[1] = {6};
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 3, 0, NULL, &dchi), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random), NVDP_OK);
+    static const double bad[4] = {0, 1, -1, NAN};
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(nvdp_dchi_epsilon(ctx, dchi, bad[i], 2, a, 2, b, &got), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_dchi_delta(ctx, dchi, -1, 2, a, 2, b, &got), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_dchi_delta(ctx, dchi, INFINITY, 2, a, 2, b, &got), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_dchi_delta(ctx, dchi, 1, 1, wrong, 2, b, &got), NVDP_ERR_ARGUMENT);
+    cr_expect(got.low == -1 && got.high == -1);
+    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, a, 1, b, &got), NVDP_OK);
+    cr_expect(isinf(got.low) && isinf(got.high));
+    cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 4, 2, a, 1, b, &got), NVDP_OK);
+    cr_expect(got.low == 1 && got.high == 1);
+    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, a, 2, a, &got), NVDP_OK);
+    cr_expect(got.low == 0 && got.high == 0);
+    cr_assert_eq(nvdp_dchi_epsilon(ctx, random, 1e-5, 2, a, 2, b, &got), NVDP_OK);
+    cr_expect(got.low == 0 && got.high == 0);
+    nvdp_dchi_free(dchi);
+    nvdp_dchi_free(random);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
