@@ -64,6 +64,11 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
 /* Distances of n <= NVDP__DCHI_BLOCK tokens [n, count] become their log probabilities. */
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
 
+/* eta times the distance between the inputs of a Laplace mechanism.  An unknown token stands for a mixture
+ * over all tokens' noised vectors: against one it is at most as far as the farthest of them (van Erven &
+ * Harremoes 2014, Theorem 13: Renyi divergences are jointly quasi-convex; delta(eps) is jointly convex).
+ * laplace-nearest does not noise it: +inf. */
+double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b);
 /* nvdp_dchi_epsilon of texts of one length, at most `precision` of it wide. */
 nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                                double precision, size_t length, const int32_t *a, const int32_t *b,

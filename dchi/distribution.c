@@ -129,18 +129,19 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
 
 /* ---- divergences ---- */
 
-/* A mixture over all tokens' noised vectors against one: at most the farthest one's (van Erven & Harremoes
- * 2014, Theorem 13: Renyi divergences are jointly quasi-convex). */
-static double from_unknown(const struct nvdp_dchi *dchi, int32_t token) {
+double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     double most = 0;
+    if (a == b) return 0;
+    const double *from = nvdp_vectors_row(vectors, (size_t)(a < 0 ? b : a));
+    if (a >= 0 && b >= 0)
+        return dchi->eta * nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, (size_t)b));
     if (dchi->mechanism != NVDP_DCHI_LAPLACE) return INFINITY;
     for (size_t y = 0; y < vectors->count; y++) {
-        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)token),
-                                  nvdp_vectors_row(vectors, y));
+        double d = nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, y));
         most = d > most ? d : most;
     }
-    return most;
+    return dchi->eta * most;
 }
 
 /* Of both rows, [2, count]. */
@@ -150,12 +151,9 @@ static void position(const struct nvdp_dchi *dchi, size_t m, const double *order
     memset(out, 0, m * sizeof *out);
     if (a == b) return;
     if (!nvdp__dchi_exact(dchi)) {
-        double d = a < 0 || b < 0
-                       ? from_unknown(dchi, a < 0 ? b : a)
-                       : nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)a),
-                                        nvdp_vectors_row(vectors, (size_t)b));
+        const double distance = nvdp__dchi_distance(dchi, a, b);
         for (size_t k = 0; k < m; k++)
-            out[k] = nvdp_renyi_laplace(orders[k], vectors->dim, dchi->eta * d);
+            out[k] = nvdp_renyi_laplace(orders[k], vectors->dim, distance);
         return;
     }
     nvdp__dchi_rows(dchi, 2, (const int32_t[]){a, b}, rows);

@@ -20,10 +20,7 @@ struct pair {
 };
 
 static double distance(const struct pair *of, size_t i) {
-    const struct nvdp_vectors *vectors = of->dchi->vectors;
-    return of->dchi->eta *
-           nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)of->a[of->position[i]]),
-                          nvdp_vectors_row(vectors, (size_t)of->b[of->position[i]]));
+    return nvdp__dchi_distance(of->dchi, of->a[of->position[i]], of->b[of->position[i]]);
 }
 
 /* Both rows of position i; NULL of laplace. */
@@ -41,8 +38,15 @@ static double tilt(int t) {
 
 static void means(const struct pair *of, size_t i) {
     const size_t count = of->dchi->vectors->count, dim = of->dchi->vectors->dim;
-    const double *rows = rows_of(of, i), s = distance(of, i);
-    of->range[i] = 2 * s - (of->dchi->sensitive != NULL ? log(of->dchi->p) : 0);
+    const double *rows = rows_of(of, i), s = rows == NULL ? distance(of, i) : 0;
+    double low = -s, high = s;
+    for (size_t y = 0; y < count && rows != NULL; y++) {
+        const double t = rows[y] - rows[count + y];
+        if (!isfinite(t)) continue;
+        low = fmin(low, t);
+        high = fmax(high, t);
+    }
+    of->range[i] = high - low;
     for (int t = 0; t < TILTS; t++)
         of->means[i * TILTS + (size_t)t] =
             rows != NULL ? nvdp__loss_log_mean(count, rows, rows + count, tilt(t))
@@ -75,6 +79,13 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
         means(&of, i);
     for (size_t i = 0; i < of.n; i++)
         range += of.range[i];
+    if (isinf(range)) {
+        *out = isnan(delta) ? (struct nvdp_interval){0, 1} : (struct nvdp_interval){0, INFINITY};
+        goto cleanup;
+    }
+    bool bound = dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST;
+    for (size_t i = 0; i < of.n; i++)
+        bound |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
     for (int t = 0; t < TILTS; t++) {
         const double k = tilt(t);
         double sum = 0;
@@ -108,7 +119,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     NVDP_TRY(failed);
     NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, tilt(best), step, &loss));
     *out = isnan(delta) ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
-    if (dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST) out->low = 0;
+    if (bound) out->low = 0;
 cleanup:
     for (size_t i = 0; i < of.n && part != NULL; i++)
         free(part[i].mass);

@@ -211,15 +211,16 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
  * The loss of a position is known: a sum over V outputs, or one integral for laplace (rdp/loss.c).  They are
  * added on a grid, rounded down, and up for the other end: what is looked for is between low and high, whose
  * distance is a thousandth of it (1e-4 where it is small; more than that where the grid would need 2^22
- * points).  Of laplace-nearest high is the bound that laplace gives, and low is 0.
+ * points).  Of laplace-nearest high is the bound that laplace gives, and low is 0; so it is with an unknown
+ * token of laplace, which is bounded as by nvdp_dchi_divergence().
  * O(length (V d + G log G)), G points.
  * @param ctx      records messages, lends threads
  * @param dchi     mechanism
  * @param delta    in (0, 1)
  * @param length_a tokens of the first text
- * @param a        [length_a] below V
+ * @param a        [length_a] below V, or NVDP_DCHI_UNKNOWN
  * @param length_b tokens of the second; another length: +inf
- * @param b        [length_b] below V
+ * @param b        [length_b] below V, or NVDP_DCHI_UNKNOWN
  * @param[out] out nats; +inf where something of a probability above delta tells them apart for certain
  * @return NVDP_ERR_ARGUMENT for a delta out of its range or a token that is none, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
@@ -231,9 +232,9 @@ nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *
  * @param dchi     mechanism
  * @param epsilon  >= 0, finite
  * @param length_a tokens of the first text
- * @param a        [length_a] below V
+ * @param a        [length_a] below V, or NVDP_DCHI_UNKNOWN
  * @param length_b tokens of the second; another length: 1
- * @param b        [length_b] below V
+ * @param b        [length_b] below V, or NVDP_DCHI_UNKNOWN
  * @param[out] out what delta lies in
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double epsilon,

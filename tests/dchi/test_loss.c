@@ -212,8 +212,32 @@ Test(loss, edges) {
     cr_expect(got.low == 0 && got.high == 0);
     cr_assert_eq(nvdp_dchi_epsilon(ctx, random, 1e-5, 2, a, 2, b, &got), NVDP_OK);
     cr_expect(got.low == 0 && got.high == 0);
-    nvdp_dchi_free(dchi);
     nvdp_dchi_free(random);
+
+    /* A word that is not in the table: a uniform draw; of laplace no further than the farthest token. */
+    const int32_t unknown[2] = {NVDP_DCHI_UNKNOWN, 1};
+    double p[6], q[6], want = 0;
+    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, unknown, p), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, a, q), NVDP_OK);
+    for (size_t y = 0; y < 6; y++)
+        want += fmax(exp(p[y]) - exp(1 + q[y]), 0);
+    cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 1, 2, unknown, 2, a, &got), NVDP_OK);
+    cr_expect(got.low <= want && want <= got.high && got.high < 1.01 * want);
+    nvdp_dchi_free(dchi);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 3, 0, NULL, &dchi), NVDP_OK);
+    struct nvdp_interval most = {0, 0};
+    for (int32_t y = 0; y < 6; y++) {
+        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, &y, 1, a, &got), NVDP_OK);
+        if (got.high > most.high) most = got;
+    }
+    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got), NVDP_OK);
+    cr_expect(got.low == 0 && got.high == most.high && got.high > 0);
+    nvdp_dchi_free(dchi);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 3, 0, NULL, &dchi),
+                 NVDP_OK);
+    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got), NVDP_OK);
+    cr_expect(got.low == 0 && isinf(got.high));
+    nvdp_dchi_free(dchi);
     nvdp_vectors_free(vectors);
     nvdp_context_free(ctx);
 }
