@@ -12,7 +12,7 @@
 #ifndef NVDP_DCHI_INTERNAL_H
 #define NVDP_DCHI_INTERNAL_H
 
-#include "base/base.h"
+#include "tensor/bf16.h"
 #include <nvdp/dchi.h>
 
 struct nvdp_vectors {
@@ -25,10 +25,11 @@ struct nvdp_vectors {
     double *norm;   /* [count] |c_j| */
 };
 
-/* An alias table: entry i stands for itself below its threshold, else for another. */
-struct nvdp__alias {
-    double *threshold; /* [count] */
-    int32_t *other;
+/* What a token's outputs are proposed by (sample.c). */
+struct nvdp__proposal {
+    nvdp__bf16 *weight; /* [count] at least those of what is drawn */
+    double *sum;        /* [blocks + 1] of the weights before each block */
+    double shift;       /* distance whose weight is 1 */
 };
 
 struct nvdp_dchi {
@@ -36,9 +37,9 @@ struct nvdp_dchi {
     enum nvdp_dchi_mechanism mechanism;
     double eta, p;
     unsigned char *sensitive; /* [count] may be put out; NULL: all */
-    struct nvdp__alias
-        *alias;  /* [count] those that were made and kept; NULL before the first draw */
-    size_t kept; /* bytes */
+    struct nvdp__proposal
+        *kept; /* [count] those that were made and kept; NULL before the first draw */
+    size_t kept_bytes;
 };
 
 /* The table of rows [count, dim], count and dim at least 1, which become its own, on error too. */
@@ -58,6 +59,9 @@ double nvdp__distance(size_t dim, const double *a, const double *b);
 /* Whether what comes out is one of the tokens, with known probabilities. */
 static inline bool nvdp__dchi_exact(const struct nvdp_dchi *dchi) {
     return dchi->mechanism >= NVDP_DCHI_SANTEXT;
+}
+static inline bool nvdp__comes_out(const struct nvdp_dchi *dchi, size_t y) {
+    return dchi->sensitive == NULL || dchi->sensitive[y] != 0;
 }
 nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                              const int32_t *tokens);

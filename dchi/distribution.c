@@ -64,10 +64,6 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
 
 /* ---- distributions ---- */
 
-static bool comes_out(const struct nvdp_dchi *dchi, size_t y) {
-    return dchi->sensitive == NULL || dchi->sensitive[y] != 0;
-}
-
 /* Yue et al. 2021, Eq. 1, in logarithms, from the distances d_y of x:
  *
  *     log P(y|x)  =  -eta/2 d_y - m - log sum_y' exp(-eta/2 d_y' - m),    m = max -eta/2 d_y'
@@ -77,7 +73,7 @@ static double exponential(const struct nvdp_dchi *dchi, double *row) {
     const size_t count = dchi->vectors->count;
     double most = -INFINITY, sum = 0;
     for (size_t y = 0; y < count; y++) {
-        row[y] = comes_out(dchi, y) ? -dchi->eta / 2 * row[y] : -INFINITY;
+        row[y] = nvdp__comes_out(dchi, y) ? -dchi->eta / 2 * row[y] : -INFINITY;
         most = row[y] > most ? row[y] : most;
     }
     for (size_t y = 0; y < count; y++)
@@ -103,7 +99,7 @@ void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *toke
             continue;
         }
         exponential(dchi, row);
-        if (comes_out(dchi, (size_t)tokens[i])) continue;
+        if (nvdp__comes_out(dchi, (size_t)tokens[i])) continue;
         for (size_t y = 0; y < count; y++) /* Algorithm 2: replaced with probability p */
             row[y] += log(dchi->p);
         row[tokens[i]] = log1p(-dchi->p);
@@ -244,15 +240,15 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
     size_t n = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, mean, vectors->dim));
     for (size_t x = 0; x < vectors->count; x++) {
-        n += comes_out(dchi, x);
-        for (size_t k = 0; k < vectors->dim && comes_out(dchi, x); k++)
+        n += nvdp__comes_out(dchi, x);
+        for (size_t k = 0; k < vectors->dim && nvdp__comes_out(dchi, x); k++)
             mean[k] += nvdp_vectors_row(vectors, x)[k];
     }
     for (size_t k = 0; k < vectors->dim; k++)
         mean[k] /= (double)n;
     for (size_t x = 0; x < vectors->count; x++) {
         double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), mean);
-        double *of = &most[comes_out(dchi, x)];
+        double *of = &most[nvdp__comes_out(dchi, x)];
         *of = d > *of ? d : *of;
     }
     *out = fmax(2 * dchi->eta * most[1], dchi->eta * (most[0] + most[1]) + factor);
@@ -300,7 +296,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     size_t protected = 0, others = count;
     NVDP_TRY(NVDP__NEW(ctx, of.token, count));
     for (size_t x = 0; x < count; x++) /* the others from the back */
-        of.token[comes_out(dchi, x) ? protected ++ : --others] = (int32_t)x;
+        of.token[nvdp__comes_out(dchi, x) ? protected ++ : --others] = (int32_t)x;
     others = count - protected;
     of.protected = inputs == 0 || inputs > protected ? protected : inputs;
     const size_t some = inputs == 0 || inputs > others ? others : inputs;

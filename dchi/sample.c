@@ -1,6 +1,7 @@
-/* Draws: Laplace noise in R^d, tokens by alias tables. */
+/* Draws: Laplace noise in R^d, tokens by proposals. */
 #include "base/random.h"
 #include "dchi/dchi.h"
+#include "tensor/ops.h"
 #include "tensor/vector.h"
 
 #include <omp.h>
@@ -146,57 +147,139 @@ cleanup:
     return status;
 }
 
-/* ---- tokens ---- */
+/* ---- tokens ----
+ *
+ * P(y|x) is proportional to w_y = exp(-eta/2 d_y).  Proposals are drawn with weights that are cheaper to
+ * come by and never lower, v_y >= w_y, and y is kept with probability w_y / v_y, of its exact distance:
+ * what is kept has the probabilities P(y|x) (von Neumann 1951).
+ *
+ *     v_y  =  exp(-eta/2 l_y),    l_y <= d_y,
+ *     l_y  =  (sqrt(max(0, (|z|^2 + |c_y|^2) (1 - b) - 2 z.c_y)) (1 - 2^-20)) / s
+ *
+ * with z, c_y and s as in nearest.c and z.c_y a float32 product, which is off by at most
+ * (d + 8) 2^-24 |z| |c_y| <= (d + 8) 2^-25 (|z|^2 + |c_y|^2); b = 1.01 (d + 24) 2^-24 has room for that
+ * twice and for the roundings of the sum, 2^-20 for those of root, difference and factor behind it.
+ * Weights are rounded up to bfloat16, half a per cent too large at most, so that 99 proposals of 100
+ * are kept as a rule; where the table is so uneven that they are not, what is drawn is still P, and
+ * after PROPOSALS in vain the row is computed in double.
+ *
+ * Products are such that no row depends on those beside it: what is drawn does not depend on the batch. */
+enum { SPAN = 64, PROPOSALS = 1000, MADE = 192 };
 
-/* Vose 1991: q_y = V P(y).  An entry below 1 is filled up by one above, which keeps the rest.  What
- * rounding leaves below 1 at the end is filled up by the likeliest, so that what has probability 0
- * never comes out.  row: log P, overwritten by q; stack [V]. */
-static void make_alias(size_t count, double *row, int32_t *stack, struct nvdp__alias *alias) {
-    size_t small = 0, large = count, likeliest = 0;
-    for (size_t y = 0; y < count; y++) {
-        likeliest = row[y] > row[likeliest] ? y : likeliest;
-        row[y] = exp(row[y]) * (double)count;
+NVDP__CLONES
+static float nearest_bound(size_t n, float own, float keep, const double *norm,
+                           const unsigned char *comes_out, float *row) {
+    float least = INFINITY;
+    for (size_t y = 0; y < n; y++) {
+        float both = own + (float)(norm[y] * norm[y]);
+        float square = both * keep - 2 * row[y];
+        row[y] = sqrtf(square > 0 ? square : 0) * (1 - 0x1p-20F);
     }
-    for (size_t y = 0; y < count; y++) { /* the small from the front, the large from the back */
-        alias->other[y] = (int32_t)likeliest;
-        if (row[y] < 1)
-            stack[small++] = (int32_t)y;
-        else
-            stack[--large] = (int32_t)y;
+    for (size_t y = 0; comes_out != NULL && y < n; y++)
+        row[y] = comes_out[y] ? row[y] : INFINITY;
+    for (size_t y = 0; y < n; y++)
+        least = row[y] < least ? row[y] : least;
+    return least;
+}
+
+NVDP__CLONES
+static void weigh(size_t n, float slope, float shift, const float *row, nvdp__bf16 *weight) {
+    for (size_t y = 0; y < n; y++) { /* the exponential is 2e-7 off at most */
+        float w = row[y] < INFINITY ? nvdp__fast_exp(slope * (shift - row[y])) * (1 + 0x1p-20F) : 0;
+        weight[y] = (nvdp__bf16)((nvdp__float_bits(w) + 0xffff) >> 16);
     }
-    while (small > 0 && large < count) {
-        int32_t low = stack[--small], high = stack[large];
-        alias->threshold[low] = row[low];
-        alias->other[low] = high;
-        row[high] = (row[high] + row[low]) - 1;
-        if (row[high] >= 1) continue;
-        large++;
-        stack[small++] = high;
+}
+
+static double weight_of(nvdp__bf16 weight) {
+    return (double)nvdp__bfloat16_to_float(weight);
+}
+
+/* From row, the products of x's vector with all, which it overwrites. */
+static void make_proposal(const struct nvdp_dchi *dchi, int32_t x, float *row,
+                          struct nvdp__proposal *made) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    const size_t count = vectors->count;
+    const double norm = vectors->norm[x], bound = 1.01 * ((double)vectors->dim + 24) * 0x1p-24;
+    const bool own = nvdp__comes_out(dchi, (size_t)x);
+    float shift = nearest_bound(count, (float)(norm * norm), (float)fmax(1 - bound, 0),
+                                vectors->norm, dchi->sensitive, row);
+    if (own) row[x] = shift = 0;
+    weigh(count, (float)fmin(dchi->eta / 2 / vectors->scale, 1e30), shift, row, made->weight);
+    made->shift = (double)shift / vectors->scale;
+    for (size_t y = 0, b = 0; y < count; y += SPAN, b++) {
+        double sum = 0;
+        for (size_t i = y; i < count && i < y + SPAN; i++)
+            sum += weight_of(made->weight[i]);
+        made->sum[b + 1] = made->sum[b] + sum;
     }
-    while (small > 0) {
-        int32_t low = stack[--small];
-        alias->threshold[low] = row[low];
+}
+
+/* The token below whose weights' sum a uniform share of all ends. */
+static size_t propose(const struct nvdp__proposal *from, size_t count, double uniform) {
+    size_t low = 0, high = nvdp__blocks(count, SPAN), found = 0;
+    double left = uniform * from->sum[high];
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        *(from->sum[middle] <= left ? &low : &high) = middle;
     }
-    while (large < count)
-        alias->threshold[stack[large++]] = 1;
+    left -= from->sum[low];
+    for (size_t y = low * SPAN; y < count && y < (low + 1) * SPAN; y++) {
+        if (from->weight[y] == 0) continue;
+        found = y; /* the last, where rounding leaves a rest */
+        if (left < weight_of(from->weight[y])) break;
+        left -= weight_of(from->weight[y]);
+    }
+    return found;
+}
+
+/* Among what may come out, from the row in double; row [count] is scratch. */
+static int32_t draw_exactly(const struct nvdp_dchi *dchi, int32_t x, struct nvdp__stream *stream,
+                            double *row) {
+    const size_t count = dchi->vectors->count;
+    double left = nvdp__stream_uniform(stream) * (nvdp__comes_out(dchi, (size_t)x) ? 1 : dchi->p);
+    size_t found = 0;
+    nvdp__dchi_rows(dchi, 1, &x, row);
+    for (size_t y = 0; y < count && left >= 0; y++) {
+        if (!nvdp__comes_out(dchi, y) || exp(row[y]) <= 0) continue;
+        left -= exp(row[y]);
+        found = y; /* the last, where rounding leaves a rest */
+    }
+    return (int32_t)found;
+}
+
+static int32_t draw(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp__proposal *from,
+                    struct nvdp__stream *stream, double *row) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    const double *own = nvdp_vectors_row(vectors, (size_t)x);
+    if (!nvdp__comes_out(dchi, (size_t)x) && nvdp__stream_uniform(stream) >= dchi->p) return x;
+    for (size_t i = 0; i < PROPOSALS; i++) {
+        const size_t y = propose(from, vectors->count, nvdp__stream_uniform(stream));
+        const double d = nvdp__distance(vectors->dim, own, nvdp_vectors_row(vectors, y));
+        if (nvdp__stream_uniform(stream) * weight_of(from->weight[y]) <=
+            exp(dchi->eta / 2 * (from->shift - d)))
+            return (int32_t)y;
+    }
+    return draw_exactly(dchi, x, stream, row);
 }
 
 void nvdp__dchi_forget(struct nvdp_dchi *dchi) {
-    for (size_t x = 0; dchi->alias != NULL && x < dchi->vectors->count; x++) {
-        free(dchi->alias[x].threshold);
-        free(dchi->alias[x].other);
-    }
-    free(dchi->alias);
+    for (size_t x = 0; dchi->kept != NULL && x < dchi->vectors->count; x++)
+        free(dchi->kept[x].sum); /* and the weights, behind it */
+    free(dchi->kept);
 }
 
-/* Room for x's table if it has none yet. */
-static nvdp_status make_room(struct nvdp_context *ctx, struct nvdp_dchi *dchi, int32_t x) {
-    struct nvdp__alias *alias = &dchi->alias[x];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, alias->threshold, dchi->vectors->count));
-    if (NVDP__NEW(ctx, alias->other, dchi->vectors->count) == NVDP_OK) return NVDP_OK;
-    free(alias->threshold);
-    alias->threshold = NULL;
-    return NVDP_ERR_MEMORY;
+/* A copy, where there is room for it. */
+static void keep(struct nvdp_dchi *dchi, const struct nvdp__proposal *made,
+                 struct nvdp__proposal *kept) {
+    const size_t count = dchi->vectors->count, sums = nvdp__blocks(count, SPAN) + 1;
+    const size_t bytes = count * sizeof *made->weight + sums * sizeof *made->sum;
+    if (dchi->kept_bytes + bytes > KEPT_BYTES) return;
+    double *memory = malloc(bytes);
+    if (memory == NULL) return; /* it is made again */
+    dchi->kept_bytes += bytes;
+    *kept = (struct nvdp__proposal){(nvdp__bf16 *)(void *)(memory + sums), memory, made->shift};
+    memcpy(kept->weight, made->weight, count * sizeof *kept->weight);
+    memcpy(kept->sum, made->sum, sums * sizeof *kept->sum);
 }
 
 /* Positions of one token are a list: head[x], then next[i], from the last to the first; -1 ends. */
@@ -226,70 +309,65 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
                                 const struct source *source, size_t n, const struct place *place,
                                 const int32_t *tokens, int32_t *out) {
     nvdp_status status = NVDP_OK;
-    const size_t count = dchi->vectors->count, bytes = count * (sizeof(double) + sizeof(int32_t));
-    const int threads = nvdp_context_threads(ctx);
-    const size_t chunk = 4 * (size_t)threads;
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    const size_t count = vectors->count, dim = vectors->dim, sums = nvdp__blocks(count, SPAN) + 1;
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
     struct lists lists = {0};
-    double *rows = NULL;
-    int32_t *stacks = NULL;
-    bool *fresh = NULL;
+    float *z = NULL, *dot = NULL;
+    nvdp__bf16 *weights = NULL;
+    double *sum = NULL, *rows = NULL;
     NVDP_TRY(make_lists(ctx, count, n, tokens, &lists));
-    NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * count));
-    NVDP_TRY(NVDP__NEW(ctx, stacks, (size_t)threads * count));
-    NVDP_TRY(NVDP__NEW(ctx, fresh, chunk));
-    if (dchi->alias == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->alias, count));
-    for (size_t first = 0; first < lists.n; first += chunk) {
-        const size_t now = lists.n - first < chunk ? lists.n - first : chunk;
-        for (size_t d = 0; d < now; d++) {
-            const int32_t x = lists.distinct[first + d];
-            fresh[d] = dchi->alias[x].threshold == NULL;
-            if (fresh[d] && make_room(ctx, dchi, x) != NVDP_OK) {
-                for (size_t e = 0; e <= d; e++) /* tables without contents */
-                    if (fresh[e]) {
-                        struct nvdp__alias *empty = &dchi->alias[lists.distinct[first + e]];
-                        free(empty->threshold);
-                        free(empty->other);
-                        *empty = (struct nvdp__alias){0};
-                    }
-                NVDP_TRY(NVDP_ERR_MEMORY);
+    const size_t most = lists.n < MADE ? lists.n : MADE;
+    NVDP_TRY(NVDP__NEW(ctx, z, most * dim));
+    NVDP_TRY(NVDP__NEW(ctx, dot, most * count));
+    NVDP_TRY(NVDP__NEW(ctx, weights, most * count));
+    NVDP_TRY(NVDP__NEW(ctx, sum, most * sums));
+    NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)dev.threads * count));
+    NVDP_TRY(nvdp__rowwise_create(&dev, dim, &dev.rowwise));
+    if (dchi->kept == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->kept, count));
+    for (size_t first = 0, now; first < lists.n; first += now) {
+        struct nvdp__proposal made[MADE] = {0};
+        size_t fresh = 0;
+        for (now = 0; first + now < lists.n && now < MADE; now++) {
+            const int32_t x = lists.distinct[first + now];
+            if (dchi->kept[x].weight != NULL) {
+                made[now] = dchi->kept[x];
+                continue;
             }
+            memcpy(z + fresh * dim, vectors->centred + (size_t)x * dim, dim * sizeof *z);
+            made[now] = (struct nvdp__proposal){weights + fresh * count, sum + fresh * sums, 0};
+            fresh++;
         }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        const struct nvdp__linear all = {
+            .rows = fresh, .in = dim, .out = count, .w = vectors->centred};
+        nvdp__dense_forward(&dev, &all, nvdp__f32(fresh, dim, z), nvdp__f32(fresh, count, dot));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(dev.threads)
         for (size_t d = 0; d < now; d++) {
             const int32_t x = lists.distinct[first + d];
-            const size_t thread = (size_t)omp_get_thread_num();
-            const struct nvdp__alias *alias = &dchi->alias[x];
-            if (fresh[d]) {
-                nvdp__dchi_rows(dchi, 1, &x, rows + thread * count);
-                make_alias(count, rows + thread * count, stacks + thread * count, &dchi->alias[x]);
-            }
+            double *row = rows + (size_t)omp_get_thread_num() * count;
+            if (made[d].weight != dchi->kept[x].weight)
+                make_proposal(dchi, x, dot + (size_t)(made[d].weight - weights), &made[d]);
             for (int64_t i = lists.head[x]; i >= 0; i = lists.next[i]) {
                 struct nvdp__stream stream = nvdp__stream_open(&source->noise, NVDP__PURPOSE_TOKEN,
                                                                place[i].position, place[i].text);
-                const size_t y = (size_t)nvdp__stream_below(&stream, count);
-                out[i] = nvdp__stream_uniform(&stream) < alias->threshold[y] ? (int32_t)y
-                                                                             : alias->other[y];
+                out[i] = draw(dchi, x, &made[d], &stream, row);
             }
         }
         for (size_t d = 0; d < now; d++) {
-            if (!fresh[d]) continue;
-            struct nvdp__alias *made = &dchi->alias[lists.distinct[first + d]];
-            if (dchi->kept + bytes <= KEPT_BYTES) {
-                dchi->kept += bytes;
-                continue;
-            }
-            free(made->threshold);
-            free(made->other);
-            *made = (struct nvdp__alias){0};
+            struct nvdp__proposal *kept = &dchi->kept[lists.distinct[first + d]];
+            if (kept->weight == NULL) keep(dchi, &made[d], kept);
         }
     }
 cleanup:
+    nvdp__rowwise_free(dev.rowwise);
     free(lists.head);
     free(lists.next);
     free(lists.distinct);
+    free(z);
+    free(dot);
+    free(weights);
+    free(sum);
     free(rows);
-    free(stacks);
-    free(fresh);
     return status;
 }
 
@@ -329,11 +407,13 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
     NVDP_TRY(find_places(ctx, texts, offset, first, &place));
     NVDP_TRY(NVDP__NEW(ctx, drawn, n));
     NVDP_TRY(open_source(ctx, seed, &source));
-    NVDP_TRY((nvdp__dchi_exact(dchi)
-                  ? sample_exact(ctx, dchi, &source, n, place, tokens, drawn)
-                  : sample_nearest(ctx, dchi, &source, n, place, tokens, drawn)));
+    const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
+    if (!random && nvdp__dchi_exact(dchi))
+        NVDP_TRY(sample_exact(ctx, dchi, &source, n, place, tokens, drawn));
+    else if (!random)
+        NVDP_TRY(sample_nearest(ctx, dchi, &source, n, place, tokens, drawn));
     for (size_t i = 0; i < n; i++) {
-        if (tokens[i] >= 0) continue;
+        if (!random && tokens[i] >= 0) continue;
         struct nvdp__stream stream =
             nvdp__stream_open(&source.noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
         drawn[i] = any_token(dchi, &stream);

@@ -127,8 +127,9 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
  * what is given away is drawn so.  Uniforms have 53 bits: what is less likely than about 2^-53 may
  * never come out, though its probability is not 0.
  *
- * santext keeps an alias table a token (Vose 1991), 12 V bytes, 256 MiB of them in all; those
- * beyond are made again.  O(V d) a distinct token without one, O(1) a draw.
+ * santext proposes outputs by weights from float32 distances and keeps or rejects them by their exact
+ * probabilities.  A token's weights are kept, 2 V bytes, 256 MiB of them in all; those beyond are made
+ * again.  O(V d) a distinct token without them, O(d + log V) a draw.
  * @param ctx    records messages, lends threads
  * @param dchi   mechanism, used by one call at a time
  * @param texts  how many

@@ -224,6 +224,91 @@ Test(sample, tokens_follow_their_distribution) {
     nvdp_context_free(ctx);
 }
 
+/* Clusters far apart, whose tokens float32 cannot tell: proposals are poor, and what comes out has the
+ * exact probabilities all the same.  Chi-square of 40,000 draws, 1e-6. */
+Test(sample, poor_proposals_change_nothing) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 24, DRAWS = 40000 };
+    double *rows = normals(COUNT, 4, 1e-5, 3), log_p[COUNT], square = 0;
+    unsigned char sensitive[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        rows[4 * i] += i % 2 == 0 ? 50 : -50;
+        sensitive[i] = i >= 4;
+    }
+    struct nvdp_vectors *vectors = table(ctx, COUNT, 4, rows);
+    int32_t *tokens = calloc(DRAWS, sizeof *tokens), *out = calloc(DRAWS, sizeof *out);
+    for (size_t i = 0; i < DRAWS; i++)
+        tokens[i] = 2;
+    const size_t offset[2] = {0, DRAWS}, one[2] = {0, 100};
+    const uint64_t seed = 2;
+    struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT, 1e5, NULL);
+    cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, offset, tokens, &seed, 0, out), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens, log_p), NVDP_OK);
+    for (size_t y = 0; y < COUNT; y++) {
+        double seen = 0, expected = DRAWS * exp(log_p[y]);
+        for (size_t i = 0; i < DRAWS; i++)
+            seen += (size_t)out[i] == y;
+        if (y % 2 == 1) cr_expect_eq(seen, 0);
+        if (y % 2 == 0) square += (seen - expected) * (seen - expected) / expected;
+    }
+    cr_expect_gt(gsl_cdf_chisq_Q(square, COUNT / 2 - 1), 1e-6);
+    nvdp_dchi_free(dchi);
+    /* Eta so large that the nearest always comes out: no proposal is kept, the row is computed. */
+    dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1e15, sensitive);
+    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens, log_p), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, one, tokens, &seed, 0, out), NVDP_OK);
+    size_t kept = 0;
+    for (size_t i = 0; i < 100; i++) {
+        kept += out[i] == tokens[i];
+        cr_expect_geq(log_p[out[i]], log(.3) - 1e-9);
+    }
+    cr_expect(kept > 40 && kept < 95); /* .7 +- 5.4 standard deviations */
+    nvdp_dchi_free(dchi);
+    nvdp_vectors_free(vectors);
+    free(rows);
+    free(tokens);
+    free(out);
+    nvdp_context_free(ctx);
+}
+
+/* A table whose proposals are not all kept in the 256 MiB for them: tokens beyond are proposed anew, and
+ * draws are the same alone, among others, and in any order. */
+Test(sample, what_is_kept_changes_nothing) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 12001, DIM = 4, N = 12001 }; /* 288 MB of weights */
+    double *rows = normals(COUNT, DIM, 1, 4);
+    int32_t *tokens = calloc(N, sizeof *tokens), *all = calloc(N, sizeof *all);
+    size_t *offset = calloc(N + 1, sizeof *offset);
+    for (size_t i = 0; i < N; i++) {
+        tokens[i] = (int32_t)(i * 4099 % COUNT);
+        offset[i + 1] = i + 1;
+    }
+    const uint64_t seed = 6;
+    struct nvdp_vectors *vectors = table(ctx, COUNT, DIM, rows);
+    struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
+    struct nvdp_dchi *other = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
+    cr_assert_eq(nvdp_dchi_sample(ctx, dchi, N, offset, tokens, &seed, 0, all), NVDP_OK);
+    for (size_t i = 0; i < 1500; i += 7) {
+        int32_t again;
+        cr_assert_eq(nvdp_dchi_sample(ctx, other, 1, offset, tokens + i, &seed, i, &again),
+                     NVDP_OK);
+        cr_assert_eq(again, all[i]);
+    }
+    for (size_t i = N - 40; i < N; i++) { /* not kept by the first */
+        int32_t again;
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, offset, tokens + i, &seed, i, &again), NVDP_OK);
+        cr_assert_eq(again, all[i]);
+    }
+    nvdp_dchi_free(dchi);
+    nvdp_dchi_free(other);
+    nvdp_vectors_free(vectors);
+    free(rows);
+    free(tokens);
+    free(all);
+    free(offset);
+    nvdp_context_free(ctx);
+}
+
 /* Two texts at once on two threads, or one after the other on one; twice without a seed. */
 Test(sample, streams) {
     struct nvdp_context *ctx = support_context();
