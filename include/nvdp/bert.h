@@ -24,12 +24,15 @@ enum nvdp_activation {
 enum nvdp_model_type {
     NVDP_MODEL_BERT,       /**< "bert". */
     NVDP_MODEL_DISTILBERT, /**< "distilbert": no token types; its head's inner layer ends in ReLU. */
-    NVDP_MODEL_ROBERTA     /**< "roberta": positions are counted from pad_token_id + 1. */
+    NVDP_MODEL_ROBERTA,    /**< "roberta": positions are counted from pad_token_id + 1. */
+    NVDP_MODEL_BILSTM /**< "bilstm": layers of an LSTM in both directions over word embeddings that
+                                are never trained; a model of this library's, unknown to transformers. */
 };
 
 /** The members of config.json, under BERT's names. */
 struct nvdp_bert_config {
-    size_t hidden_size;                  /**< D, numbers per token's state; 1 to 65536. */
+    size_t hidden_size;                  /**< D, numbers per token's state; 1 to 65536.  Of a BiLSTM
+                                              half of them are each direction's. */
     size_t num_hidden_layers;            /**< Layers; 1 to 1024. */
     size_t num_attention_heads;          /**< Heads per layer; a divisor of hidden_size. */
     size_t intermediate_size;            /**< Width of the inner layers; 1 to 1048576. */
@@ -44,6 +47,7 @@ struct nvdp_bert_config {
     double initializer_range;            /**< Standard deviation of initial weights; 0 to 10. */
     int64_t pad_token_id;                /**< The piece that padding is; 0 to vocab_size - 1. */
     enum nvdp_model_type model_type;     /**< BERT's, or one of its kin. */
+    size_t embedding_size; /**< Of a BiLSTM: numbers per word embedding; 1 to 65536. */
 };
 
 /**
@@ -78,7 +82,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
  * A type's name.
  *
  * @param type one of enum nvdp_model_type.
- * @return config.json's "model_type": "bert", "distilbert", "roberta".
+ * @return config.json's "model_type": "bert", "distilbert", "roberta", "bilstm".
  */
 const char *nvdp_model_type_name(enum nvdp_model_type type);
 

@@ -26,7 +26,7 @@ struct list {
 
 /* A name without the encoder's prefix. */
 static const char *bare_name(const char *name) {
-    for (int type = NVDP_MODEL_BERT; type <= NVDP_MODEL_ROBERTA; type++) {
+    for (int type = NVDP_MODEL_BERT; type <= NVDP_MODEL_BILSTM; type++) {
         const char *prefix = nvdp__names((enum nvdp_model_type)type)->prefix;
         size_t length = strlen(prefix);
         if (strncmp(name, prefix, length) == 0 && name[length] == '.') return name + length + 1;
@@ -114,7 +114,7 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
 }
 
 /* The file's tensor for a declared name: as it is, without the encoder's prefix, with the older
- * names. */
+ * names.  A BiLSTM's word embeddings may be those of any type. */
 static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, const char *name) {
     const char *const spelling[] = {name, bare_name(name)};
     for (int i = 0; i < 2; i++) {
@@ -122,6 +122,15 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
         char older[NAME_SIZE];
         if (found == NULL && older_name(spelling[i], older))
             found = nvdp_safetensors_find(file, older);
+        if (found != NULL) return found;
+    }
+    const char *bilstm = nvdp__names(NVDP_MODEL_BILSTM)->prefix;
+    if (strncmp(name, bilstm, strlen(bilstm)) != 0) return NULL;
+    for (int type = NVDP_MODEL_BERT; type < NVDP_MODEL_BILSTM; type++) {
+        char other[NAME_SIZE];
+        snprintf(other, sizeof other, "%s.%s", nvdp__names((enum nvdp_model_type)type)->prefix,
+                 bare_name(name));
+        const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, other);
         if (found != NULL) return found;
     }
     return NULL;

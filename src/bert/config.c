@@ -12,43 +12,54 @@
 
 /* ---- the numbers: their names and ranges ---- */
 
+enum { TYPES = NVDP_MODEL_BILSTM + 1 };
+/* A member's name in the config.json of each type; NULL: it has none. */
+#define NAMES(bert, distilbert, bilstm)                                                            \
+    {                                                                                              \
+        [NVDP_MODEL_BERT] = (bert), [NVDP_MODEL_DISTILBERT] = (distilbert),                        \
+        [NVDP_MODEL_ROBERTA] = (bert), [NVDP_MODEL_BILSTM] = (bilstm)                              \
+    }
+
 static const struct size_field {
-    const char *name;
-    const char *distilbert; /* its name there; NULL: there is none */
-    size_t at;              /* offset of the size_t in struct nvdp_bert_config */
+    const char *name; /* here */
+    const char *name_in[TYPES];
+    size_t at; /* offset of the size_t in struct nvdp_bert_config */
     bool required;
     int64_t max; /* at least 1; small enough that no product of sizes overflows */
 } sizes[] = {
-#define SIZE(name, distilbert, required, max)                                                      \
-    { #name, distilbert, offsetof(struct nvdp_bert_config, name), required, max }
-    SIZE(hidden_size, "dim", true, 1 << 16),
-    SIZE(num_hidden_layers, "n_layers", true, 1 << 10),
-    SIZE(num_attention_heads, "n_heads", true, 1 << 16),
-    SIZE(intermediate_size, "hidden_dim", true, 1 << 20),
-    SIZE(vocab_size, "vocab_size", true, 1 << 24),
-    SIZE(max_position_embeddings, "max_position_embeddings", false, 1 << 20),
-    SIZE(type_vocab_size, NULL, false, 1 << 10),
+#define SIZE(member, names, required, max)                                                         \
+    { #member, names, offsetof(struct nvdp_bert_config, member), required, max }
+    SIZE(hidden_size, NAMES("hidden_size", "dim", "hidden_size"), true, 1 << 16),
+    SIZE(num_hidden_layers, NAMES("num_hidden_layers", "n_layers", "num_hidden_layers"), true,
+         1 << 10),
+    SIZE(num_attention_heads, NAMES("num_attention_heads", "n_heads", NULL), true, 1 << 16),
+    SIZE(intermediate_size, NAMES("intermediate_size", "hidden_dim", NULL), true, 1 << 20),
+    SIZE(vocab_size, NAMES("vocab_size", "vocab_size", "vocab_size"), true, 1 << 24),
+    SIZE(max_position_embeddings,
+         NAMES("max_position_embeddings", "max_position_embeddings", "max_position_embeddings"),
+         false, 1 << 20),
+    SIZE(type_vocab_size, NAMES("type_vocab_size", NULL, NULL), false, 1 << 10),
+    SIZE(embedding_size, NAMES(NULL, NULL, "embedding_size"), true, 1 << 16),
 #undef SIZE
 };
 
 static const struct real_field {
     const char *name;
-    const char *distilbert; /* as above */
-    size_t at;              /* offset of the double */
+    const char *name_in[TYPES];
+    size_t at; /* offset of the double */
     double min, max;
 } reals[] = {
-#define REAL(name, distilbert, min, max)                                                           \
-    { #name, distilbert, offsetof(struct nvdp_bert_config, name), min, max }
-    REAL(layer_norm_eps, NULL, 1e-30, 1),
-    REAL(hidden_dropout_prob, "dropout", 0, 0.99),
-    REAL(attention_probs_dropout_prob, "attention_dropout", 0, 0.99),
-    REAL(initializer_range, "initializer_range", 0, 10),
+#define REAL(member, names, min, max)                                                              \
+    { #member, names, offsetof(struct nvdp_bert_config, member), min, max }
+    REAL(layer_norm_eps, NAMES("layer_norm_eps", NULL, NULL), 1e-30, 1),
+    REAL(hidden_dropout_prob, NAMES("hidden_dropout_prob", "dropout", "hidden_dropout_prob"), 0,
+         0.99),
+    REAL(attention_probs_dropout_prob,
+         NAMES("attention_probs_dropout_prob", "attention_dropout", NULL), 0, 0.99),
+    REAL(initializer_range, NAMES("initializer_range", "initializer_range", NULL), 0, 10),
 #undef REAL
 };
 enum { SIZES = sizeof sizes / sizeof sizes[0], REALS = sizeof reals / sizeof reals[0] };
-
-/* A member's name in a type's config.json. */
-#define NAME_IN(field, type) ((type) == NVDP_MODEL_DISTILBERT ? (field)->distilbert : (field)->name)
 
 static size_t size_of(const struct nvdp_bert_config *config, int field) {
     return *(const size_t *)(const void *)((const char *)config + sizes[field].at);
@@ -104,6 +115,9 @@ nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
 static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
     for (int i = 0; i < SIZES; i++) {
         size_t value = size_of(config, i);
+        bool unread = sizes[i].at == offsetof(struct nvdp_bert_config, embedding_size) &&
+                      config->model_type != NVDP_MODEL_BILSTM;
+        if (unread) continue;
         if (value < 1 || value > (size_t)sizes[i].max)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected 1 to %lld, found %zu",
                               sizes[i].name, (long long)sizes[i].max, value);
@@ -121,7 +135,8 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp_ber
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
                                    const struct nvdp_bert_config *config) {
     NVDP_RETURN_IF_FAILED(check_numbers(ctx, config));
-    if (config->hidden_size % config->num_attention_heads != 0)
+    bool lstm = config->model_type == NVDP_MODEL_BILSTM;
+    if (!lstm && config->hidden_size % config->num_attention_heads != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "'num_attention_heads': expected a divisor of 'hidden_size' %zu, found "
                           "%zu",
@@ -131,17 +146,33 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "'hidden_act': expected gelu or gelu_new, found number %d",
                           (int)config->hidden_act);
-    if ((int)config->model_type < 0 || config->model_type > NVDP_MODEL_ROBERTA)
+    if ((int)config->model_type < 0 || (int)config->model_type >= TYPES)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "'model_type': expected bert, distilbert, roberta or bilstm, found number "
+            "%d",
+            (int)config->model_type);
+    if (lstm && config->hidden_size % 2 != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "'model_type': expected bert, distilbert or roberta, found number %d",
-                          (int)config->model_type);
+                          "'hidden_size': expected an even number, for two directions, found %zu",
+                          config->hidden_size);
     if (config->pad_token_id < 0 || config->pad_token_id >= (int64_t)config->vocab_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'pad_token_id': expected 0 to %zu, found %lld",
                           config->vocab_size - 1, (long long)config->pad_token_id);
     return NVDP_OK;
 }
 
+static size_t bilstm_parameter_count(const struct nvdp_bert_config *config) {
+    size_t d = config->hidden_size, units = d / 2, count = 0;
+    for (size_t i = 0; i < config->num_hidden_layers; i++) {
+        size_t in = i == 0 ? config->embedding_size : d;
+        count += 2 * 4 * units * (in + units + 1);
+    }
+    return config->vocab_size * config->embedding_size + count;
+}
+
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
+    if (config->model_type == NVDP_MODEL_BILSTM) return bilstm_parameter_count(config);
     size_t d = config->hidden_size;
     size_t wide = config->intermediate_size;
     size_t rows = config->vocab_size + nvdp__first_position(config) +
@@ -184,14 +215,15 @@ static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const j
                              struct nvdp_bert_config *config) {
     const char *found;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "model_type", "bert", &found));
-    for (int type = NVDP_MODEL_BERT; type <= NVDP_MODEL_ROBERTA; type++) {
+    for (int type = 0; type < TYPES; type++) {
         if (strcmp(found, nvdp__names((enum nvdp_model_type)type)->type) != 0) continue;
         config->model_type = (enum nvdp_model_type)type;
         if (type == NVDP_MODEL_ROBERTA) config->pad_token_id = 1;
         return NVDP_OK;
     }
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: 'model_type': expected bert, distilbert or roberta, found '%.100s'",
+                      "%s: 'model_type': expected bert, distilbert, roberta or bilstm, found "
+                      "'%.100s'",
                       path, found);
 }
 
@@ -210,6 +242,7 @@ static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, c
                                    struct nvdp_bert_config *config) {
     const char *key = activation_key(config->model_type);
     const char *name;
+    if (config->model_type == NVDP_MODEL_BILSTM) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, "gelu", &name));
     for (int act = NVDP_ACTIVATION_GELU; act <= NVDP_ACTIVATION_GELU_NEW; act++) {
         if (strcmp(name, activation_name[act]) != 0) continue;
@@ -224,7 +257,7 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
                                 struct nvdp_bert_config *config) {
     for (int i = 0; i < SIZES; i++) {
         const struct size_field *field = &sizes[i];
-        const char *name = NAME_IN(field, config->model_type);
+        const char *name = field->name_in[config->model_type];
         int64_t value;
         if (name == NULL) continue;
         if (field->required) {
@@ -238,7 +271,7 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
     }
     for (int i = 0; i < REALS; i++) {
         const struct real_field *field = &reals[i];
-        const char *name = NAME_IN(field, config->model_type);
+        const char *name = field->name_in[config->model_type];
         double *value = (double *)(void *)((char *)config + field->at);
         if (name == NULL) continue;
         NVDP_RETURN_IF_FAILED(
@@ -303,19 +336,21 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
     written.max_position_embeddings += nvdp__first_position(config);
     failed |= json_object_set_new(json, "model_type", json_string(nvdp_model_type_name(type)));
     for (int i = 0; i < SIZES; i++) {
-        const char *name = NAME_IN(&sizes[i], type);
+        const char *name = sizes[i].name_in[type];
         json_t *value = name != NULL ? json_integer((json_int_t)size_of(&written, i)) : NULL;
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
-    failed |= json_object_set_new(json, activation_key(type),
-                                  json_string(activation_name[config->hidden_act]));
+    if (type != NVDP_MODEL_BILSTM)
+        failed |= json_object_set_new(json, activation_key(type),
+                                      json_string(activation_name[config->hidden_act]));
     for (int i = 0; i < REALS; i++) {
-        const char *name = NAME_IN(&reals[i], type);
+        const char *name = reals[i].name_in[type];
         json_t *value = name != NULL ? json_real(real_of(config, i)) : NULL;
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     failed |= json_object_set_new(json, "pad_token_id", json_integer(config->pad_token_id));
-    failed |= json_object_set_new(json, "position_embedding_type", json_string("absolute"));
+    if (type != NVDP_MODEL_BILSTM)
+        failed |= json_object_set_new(json, "position_embedding_type", json_string("absolute"));
     failed |= json_object_set_new(json, "torch_dtype", json_string("float32"));
     return failed;
 }

@@ -1,6 +1,7 @@
 /* BERT's encoder (Devlin et al. 2019), and its kin's, over packed batches: where its activations lie, embeddings,
  * layers, passes, and what stands on top of it. */
 #include "bert/encoder.h"
+#include "bert/bilstm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,9 +24,12 @@ nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp_
     made.hidden = nvdp__calloc(ctx, layers + 1, sizeof *made.hidden);
     made.states = nvdp__calloc(ctx, layers + 1, sizeof *made.states);
     made.layer = nvdp__calloc(ctx, layers, sizeof *made.layer);
-    if (made.hidden == NULL || made.states == NULL || made.layer == NULL) {
+    nvdp_status status = NVDP__MADE(made.hidden, made.states, made.layer);
+    if (status == NVDP_OK && bert->lstm != NULL)
+        status = nvdp__bilstm_cache_create(ctx, bert, &made.lstm);
+    if (status != NVDP_OK) {
         nvdp__bert_cache_release(&made);
-        return NVDP_ERR_MEMORY;
+        return status;
     }
     *cache = made;
     return NVDP_OK;
@@ -35,6 +39,7 @@ void nvdp__bert_cache_release(struct nvdp__bert_cache *cache) {
     free(cache->hidden);
     free(cache->states);
     free(cache->layer);
+    free(cache->lstm);
     *cache = (struct nvdp__bert_cache){0};
 }
 
@@ -162,6 +167,11 @@ void nvdp__bert_plan(const struct nvdp__bert *bert, const struct nvdp__device *d
                      size_t max_tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                      struct nvdp__bert_cache *cache) {
     const struct nvdp_bert_config *config = &bert->config;
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_plan(bert, max_tokens, max_texts, longest, arena, cache);
+        if (bert->has_pooler) nvdp__bilstm_pooler_plan(bert, max_texts, arena, &cache->pooler);
+        return;
+    }
     struct plan plan = {dev,
                         arena,
                         nvdp__padded_rows(dev, max_tokens),
@@ -436,6 +446,10 @@ void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     const struct run run = {bert, dev, params, batch, pass, cache};
     size_t first = pass->first_layer;
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_forward(bert, dev, params, batch, pass, cache);
+        return;
+    }
     if (first == 0)
         embeddings_forward(&run);
     else
@@ -459,6 +473,10 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last) {
     const struct run run = {bert, dev, params, batch, pass, cache};
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_backward(bert, dev, params, batch, cache, d_last);
+        return;
+    }
     for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;)
         layer_backward(&run, i, d_last);
     if (pass->first_layer == 0) embeddings_backward(&run, d_last);
@@ -474,6 +492,10 @@ static enum nvdp__act pooler_activation(const struct nvdp__bert *bert) {
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
     size_t floats = max_texts * bert->config.hidden_size;
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_pooler_plan(bert, max_texts, arena, pooler);
+        return;
+    }
     pooler->first = nvdp__arena_take(arena, floats);
     pooler->pooled = nvdp__arena_take(arena, floats);
     if (training) pooler->d_first = nvdp__arena_take(arena, floats);
@@ -483,6 +505,10 @@ void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__devi
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
                           const float *hidden, const struct nvdp__pooler *pooler) {
     size_t dim = bert->config.hidden_size;
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_pooler_forward(bert, dev, batch, hidden, pooler);
+        return;
+    }
     struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
     struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
     dense.f32 = true;
@@ -495,6 +521,10 @@ void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__dev
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
     size_t dim = bert->config.hidden_size;
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_pooler_backward(bert, dev, batch, pooler, d_pooled, d_last);
+        return;
+    }
     struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
     struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
     struct nvdp__tensor d = nvdp__f32(batch->texts, dim, d_pooled);

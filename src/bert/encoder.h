@@ -42,12 +42,17 @@ struct nvdp__bert_layer {
     struct nvdp__dense query, key, value;
     struct nvdp__dense attention_output, attention_norm, intermediate, output, output_norm;
 };
+/* Of a BiLSTM: the tensors of the forward and of the backward direction (bilstm.c). */
+struct nvdp__lstm_layer {
+    size_t input[2], recurrent[2], bias[2]; /* [4H, inputs], [4H, H], [4H] */
+};
 /* Zeroed before it is declared; released also where declaring failed. */
 struct nvdp__bert {
     struct nvdp_bert_config config;
     size_t word, position, type; /* DistilBERT declares no types */
     struct nvdp__dense norm;
     struct nvdp__bert_layer *layer;
+    struct nvdp__lstm_layer *lstm; /* in place of layers, positions, types, norm and pooler */
     struct nvdp__dense pooler;
     bool has_pooler;
 };
@@ -101,6 +106,7 @@ struct nvdp__bert_layer_cache {
 struct nvdp__pooler {
     float *first, *pooled; /* [B,D] the first tokens' states; act(W first + b) */
     float *d_first;        /* [B,D] */
+    int32_t *ends;         /* [2B] a BiLSTM's, which has these two alone */
 };
 struct nvdp__bert_cache {
     bool training;
@@ -117,6 +123,8 @@ struct nvdp__bert_cache {
     float **hidden;              /* [T,D] */
     struct nvdp__tensor *states; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
+    struct nvdp__bilstm_cache
+        *lstm;      /* of a BiLSTM, of whose hidden states there is only the last */
     float *scratch; /* attention */
     /* backward */
     struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I], [T,3D], [T,D] */
@@ -160,7 +168,8 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
                          float *d_last);
 
 /* pooled [B, D] = act(W h_first + b), h_first the last hidden state of a text's first token; act is
- * tanh, in DistilBERT's head ReLU. */
+ * tanh, in DistilBERT's head ReLU.  A BiLSTM's: the last token's forward state and the first token's
+ * backward state. */
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,

@@ -1,5 +1,6 @@
 /* BERT's parameters, and its kin's, under Hugging Face's names, their initial values, and the device
  * they suit. */
+#include "bert/bilstm.h"
 #include "bert/encoder.h"
 
 #include <stdio.h>
@@ -47,6 +48,11 @@ const struct nvdp__names *nvdp__names(enum nvdp_model_type type) {
                                 BERT_LAYERS,
                                 .pooler = "classifier.dense",
                                 .classifier = "classifier.out_proj"},
+        [NVDP_MODEL_BILSTM] = {.type = "bilstm",
+                               .encoder = "BiLSTM",
+                               .classification = "BiLSTMForSequenceClassification",
+                               .prefix = "bilstm",
+                               .classifier = "classifier"},
     };
     return &names[type];
 }
@@ -178,6 +184,11 @@ nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_c
                                bool with_pooler, struct nvdp__params *params) {
     NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
     *bert = (struct nvdp__bert){.config = *config, .has_pooler = with_pooler};
+    if (config->model_type == NVDP_MODEL_BILSTM) {
+        nvdp_status declared = nvdp__bilstm_declare(bert, params);
+        if (declared != NVDP_OK) nvdp__bert_release(bert);
+        return declared;
+    }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, config->num_hidden_layers));
     nvdp_status status = declare_embeddings(bert, params);
     if (status == NVDP_OK) status = declare_layers(bert, params);
@@ -191,6 +202,7 @@ nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_c
 
 void nvdp__bert_release(struct nvdp__bert *bert) {
     free(bert->layer);
+    free(bert->lstm);
     *bert = (struct nvdp__bert){0};
 }
 
@@ -210,6 +222,10 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
                            struct nvdp__params *params, uint64_t seed) {
     double sd = bert->config.initializer_range;
     nvdp__params_normal(dev, params, bert->word, sd, seed);
+    if (bert->lstm != NULL) {
+        nvdp__bilstm_initialise(bert, dev, params, seed);
+        return;
+    }
     nvdp__params_normal(dev, params, bert->position, sd, seed);
     if (bert->config.model_type != NVDP_MODEL_DISTILBERT)
         nvdp__params_normal(dev, params, bert->type, sd, seed);
@@ -230,7 +246,9 @@ void nvdp__bert_initialise(const struct nvdp__bert *bert, const struct nvdp__dev
 
 void nvdp__bert_initialise_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed) {
-    if (bert->has_pooler)
+    if (bert->lstm != NULL)
+        nvdp__bilstm_initialise(bert, dev, params, seed);
+    else if (bert->has_pooler)
         initialise_dense(dev, params, &bert->pooler, bert->config.initializer_range, seed);
 }
 
@@ -238,9 +256,12 @@ nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_c
                               struct nvdp__device *dev) {
     size_t head = config->hidden_size / config->num_attention_heads;
     NVDP_RETURN_IF_FAILED(nvdp__device_create(ctx, dev));
-    if (dev->bf16 == NULL || nvdp__attention_fits_bf16(head)) return NVDP_OK;
+    bool lstm = config->model_type == NVDP_MODEL_BILSTM;
+    if (dev->bf16 == NULL || (!lstm && nvdp__attention_fits_bf16(head))) return NVDP_OK;
     nvdp__device_without_bf16(dev);
-    if (dev->int8 == NULL)
+    if (lstm)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: a BiLSTM is computed in f32");
+    else if (dev->int8 == NULL)
         nvdp__log(ctx, NVDP_LOG_NOTICE,
                   "precision bf16: expected heads of a multiple of 32 dimensions, found %zu; "
                   "computing in f32",

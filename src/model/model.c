@@ -62,6 +62,9 @@ cleanup:
 /* The encoder's tensors are declared from the embeddings upwards, its pooler last. */
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     size_t all = model->info.bert.num_hidden_layers;
+    if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
+        return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
+                          "freeze_layers: expected 0 with a BiLSTM, found %zu", layers);
     if (layers < 1 || layers > all)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
                           "freeze_layers: expected 1 to the model's %zu, found %zu", all, layers);

@@ -375,6 +375,10 @@ static nvdp_status load_model(struct encode *encode) {
     char *weights = nvdp__model_path(encode->ctx, directory, "model.safetensors");
     if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
+    if (encode->config.model_type == NVDP_MODEL_BILSTM && encode->options->all_layers)
+        NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_UNSUPPORTED,
+                            "%s: option --all-layers: a BiLSTM gives its last states alone",
+                            config));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(refuse_private(encode, config));
     NVDP_TRY(look_for_heads(encode, weights));

@@ -166,6 +166,46 @@ void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t d
                          const int32_t *offset, const float *weight, const float *x,
                          const float *dy, float *dx, float *dweight);
 
+/* ---- LSTM layers in both directions over packed texts (lstm.c) ---- */
+
+/* The rows of a batch position by position, texts sorted by length, longest first (equals in their
+ * order): the rows of a position are those of the first texts, and no padding is computed. */
+struct nvdp__steps {
+    size_t texts, rows;
+    size_t count;   /* positions: tokens of the longest text */
+    int32_t *first; /* [count+1] position t's rows are first[t]..first[t+1] */
+    int32_t *row;   /* [rows] the batch's row */
+    int32_t *place; /* [rows] the reverse: of the batch's rows */
+    int32_t
+        *before[2]; /* [rows] of out as [2 rows, H]: the step before in each direction; -1: none */
+    int32_t *next;  /* [count+1] scratch */
+};
+/* The tables lie in the arena. */
+void nvdp__steps_plan(struct nvdp__arena *arena, size_t max_rows, size_t longest,
+                      struct nvdp__steps *steps);
+/* offset [texts+1]; a text has one token at least. */
+void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *steps);
+
+/* Rows as steps tell; a row holds the forward direction's numbers, then the backward direction's. */
+struct nvdp__lstm {
+    const struct nvdp__steps *steps;
+    size_t units;      /* H of a direction */
+    const float *u[2]; /* [4H, H] gates i, f, g, o of the forward and of the backward direction */
+    float *gates;      /* [rows, 8H] W x + b becomes the gates */
+    float *cell;       /* [rows, 2H] c */
+    float *out;        /* [rows, 2H] h */
+    float *scratch;    /* nvdp__lstm_scratch floats */
+};
+size_t nvdp__lstm_scratch(size_t units, size_t max_texts);
+/* Texts are independent of each other: the same bits in any batch, on any number of threads. */
+void nvdp__lstm_forward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm);
+/* d_out [rows, 2H]; the gates become the gradients of W x + b + U h. */
+void nvdp__lstm_backward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
+                         const float *d_out);
+/* du [4H, H] set, of one direction, after that; `earlier` [rows, H] is scratch. */
+void nvdp__lstm_backward_weight(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
+                                size_t direction, float *earlier, float *du);
+
 /* ---- losses (loss.c) ---- */
 
 /* Mean over rows of -log softmax(logits)[label]; label holds class indices.  dlogits (NULL: skip)

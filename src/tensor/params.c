@@ -166,12 +166,17 @@ void nvdp__grad_rows(const struct nvdp__params *params, size_t n, const int32_t 
     }
 }
 
+void nvdp__params_fill_part(const struct nvdp__device *dev, struct nvdp__params *params,
+                            size_t index, size_t first, size_t n, float value) {
+    (void)dev;
+    float *x = nvdp__value(params, index) + first;
+    for (size_t i = 0; i < n; i++)
+        x[i] = value;
+}
+
 void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
                        float value) {
-    (void)dev;
-    float *x = nvdp__value(params, index);
-    for (size_t i = 0; i < params->entry[index].count; i++)
-        x[i] = value;
+    nvdp__params_fill_part(dev, params, index, 0, params->entry[index].count, value);
 }
 
 /* FNV-1a, 64 bits. */

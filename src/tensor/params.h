@@ -73,6 +73,9 @@ void nvdp__grad_rows(const struct nvdp__params *params, size_t n, const int32_t 
 /* Initial values. */
 void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
                        float value);
+/* Elements [first, first + n) of it. */
+void nvdp__params_fill_part(const struct nvdp__device *dev, struct nvdp__params *params,
+                            size_t index, size_t first, size_t n, float value);
 /* Normal(0, sd), a stream of its own a tensor, keyed by (seed, name): independent of the other
  * tensors. */
 void nvdp__params_normal(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,

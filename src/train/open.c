@@ -1,5 +1,6 @@
 /* Opening a run: data sets, splits, model, memory; frozen layers and who gives their states. */
 #include "base/file.h"
+#include "bert/bilstm.h"
 #include "bert/checkpoint.h"
 #include "bert/sentence.h"
 #include "model/model.h"
@@ -182,11 +183,29 @@ void nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     t->steps = t->epoch_steps * t->config.epochs;
 }
 
+/* The model's configuration, or that of what stands in its encoder's place. */
+static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
+    const struct nvdp__train_options *options = &t->config;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, bert));
+    if (bert->model_type == NVDP_MODEL_BILSTM) {
+        if (options->encoder == NVDP__ENCODER_BILSTM &&
+            2 * options->lstm_hidden == bert->hidden_size)
+            return NVDP_OK;
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: a BiLSTM of %zu units a direction: expected --encoder bilstm "
+                          "--lstm-hidden %zu",
+                          options->model, bert->hidden_size / 2, bert->hidden_size / 2);
+    }
+    if (options->encoder == NVDP__ENCODER_BILSTM)
+        *bert = nvdp__bilstm_config(bert, options->lstm_hidden);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
     NVDP_RETURN_IF_FAILED(load_data(t));
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, t->config.model, &bert));
+    NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
     NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &bert,
                                                      nvdp_tokenizer_size(t->tokenizer)));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
@@ -310,7 +329,7 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, "train.tsv"));
     NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, dev));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, &bert));
+    NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
     NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "model.safetensors"));
     NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(t->ctx, options->model, files));
     for (size_t i = 0; files[i] != NULL; i++)

@@ -17,6 +17,8 @@ static const char *const schedules[] = {[NVDP__KL_CONSTANT] = "constant",
                                         [NVDP__KL_WARMUP] = "warmup",
                                         [NVDP__KL_DECAY] = "decay",
                                         NULL};
+static const char *const encoders[] = {
+    [NVDP__ENCODER_BERT] = "bert", [NVDP__ENCODER_BILSTM] = "bilstm", NULL};
 static const char *const anchors[] = {
     [NVDP__DECAY_TO_ZERO] = "zero", [NVDP__DECAY_TO_PRETRAINED] = "pretrained", NULL};
 
@@ -64,6 +66,13 @@ static const struct nvdp_option model_options[] = {
      NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names},
+    {"encoder", NVDP_OPTION_CHOICE, "E",
+     "bert: the model's own; bilstm: two layers of an LSTM in both directions over the model's "
+     "word "
+     "embeddings, which stay as they are; implies method base, lr 1e-3, 3 epochs, dropout 0.1",
+     "bert", AT(encoder), .choices = encoders},
+    {"lstm-hidden", NVDP_OPTION_INTEGER, "N", "bilstm: units a layer and direction", "256",
+     AT(lstm_hidden), .unit = "units", .min = 1, .max = 1 << 14},
     {"dropout", NVDP_OPTION_REAL, "X",
      "hidden and attention dropout; negative: the checkpoint's; reg implies 0.1", "0", AT(dropout),
      .max = 0.99, .traits = NVDP_TRAIT_NEGATIVE},
@@ -173,6 +182,11 @@ static const struct nvdp__implied implied[] = {
     {"method", "reg", "classifier-dropout", "0.1"},
     {"method", "reg", "weight-decay", "0.01"},
     {"method", "reg", "decay-to", "pretrained"},
+    {"encoder", "bilstm", "method", "base"},
+    {"encoder", "bilstm", "lr", "0.001"},
+    {"encoder", "bilstm", "epochs", "3"},
+    {"encoder", "bilstm", "dropout", "0.1"},
+    {"encoder", "bilstm", "classifier-dropout", "0.1"},
     {"regularizer", "kl", "kl-schedule", "warmup"},
     {"regularizer", "kl", "kl-delay", "0.2"},
     {"regularizer", "kl", "kl-ramp", "0.5"},
@@ -190,6 +204,15 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (options->model == NULL && options->from_base == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
+    if (options->encoder == NVDP__ENCODER_BILSTM && nvdp_method_is_private(options->method))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --encoder bilstm: expected method base or reg, found %s",
+                          nvdp_method_name(options->method));
+    if (options->encoder == NVDP__ENCODER_BILSTM && options->freeze_layers > 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --encoder bilstm: expected freeze-layers 0 (its word embeddings "
+                          "are never trained), found %zu",
+                          options->freeze_layers);
     if (strcmp(options->task, "tsv") != 0) return NVDP_OK;
     if (options->columns.text_column == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --text-column is needed for --task tsv");

@@ -22,6 +22,12 @@ enum nvdp__decay_to {
                                  the classifier */
 };
 
+/* What reads the texts. */
+enum nvdp__encoder_kind {
+    NVDP__ENCODER_BERT,  /* the model's own, BERT's or its kin's */
+    NVDP__ENCODER_BILSTM /* an LSTM in both directions over the model's word embeddings */
+};
+
 /* AdamW and its schedule.  Decay is apart from the gradient: a step at rate lr moves the weights w
  * of matrices and embeddings, not biases and LayerNorm, by -lr weight_decay (w - w0).  That is a
  * step down the penalty lambda |w - w0|^2 with lambda = weight_decay / 2, for each weight alike: in
@@ -55,6 +61,8 @@ struct nvdp__train_options {
     const char *data, *model, *out;
     const char *from_base; /* run of base or reg to start from; NULL: `model` */
     struct nvdp_task_options columns;
+    enum nvdp__encoder_kind encoder;
+    size_t lstm_hidden; /* units a direction */
     enum nvdp_method method;
     struct nvdp__nvib_config nvib; /* length 0: max_length */
     double lambda_g, lambda_d;

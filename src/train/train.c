@@ -27,7 +27,8 @@ static const struct nvdp__state_member members[] = {
 /* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
 static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
     *hex = "";
-    return t->config.freeze_layers > 0 ? nvdp__prefix_digest(t->model, hex) : NVDP_OK;
+    return nvdp__params_frozen(&t->model->params) > 0 ? nvdp__prefix_digest(t->model, hex)
+                                                      : NVDP_OK;
 }
 
 static nvdp_status save_state(struct nvdp__trainer *t) {
@@ -70,7 +71,7 @@ static nvdp_status load_state(struct nvdp__trainer *t, bool *found) {
     if (path == NULL) return NVDP_ERR_MEMORY;
     *found = nvdp__exists(path);
     if (!*found) goto cleanup;
-    if (t->config.freeze_layers > 0)
+    if (nvdp__params_frozen(&model->params) > 0)
         NVDP_TRY(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params, true,
                                          model->params.value));
     NVDP_TRY(nvdp__state_file_read(path, &model->params, &t->optimizer, &object));

@@ -44,7 +44,7 @@ static const struct {
     const char *part;
 } broken[] = {
     {"\"model_type\": \"xlm-roberta\"",
-     "'model_type': expected bert, distilbert or roberta, found 'xlm-roberta'"},
+     "'model_type': expected bert, distilbert, roberta or bilstm, found 'xlm-roberta'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
      "'max_position_embeddings': expected over 2"},
     {"\"model_type\": 3", "'model_type'"},

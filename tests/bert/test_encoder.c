@@ -9,8 +9,8 @@
 enum { TEXTS = 5, LONGEST = 13 };
 static const size_t lengths[TEXTS] = {4, 13, 1, 7, 2};
 
-static struct encoder *make(bool training, bool keep_hidden, struct nvdp__batch **batch) {
-    struct nvdp_bert_config config = encoder_config();
+static struct encoder *make_of(struct nvdp_bert_config config, bool training, bool keep_hidden,
+                               struct nvdp__batch **batch) {
     struct encoder *encoder = encoder_create(&config, 3, training, keep_hidden);
     encoder_randomise(encoder, 0.3, 2);
     encoder_plan(encoder, TEXTS, LONGEST);
@@ -18,11 +18,15 @@ static struct encoder *make(bool training, bool keep_hidden, struct nvdp__batch 
     return encoder;
 }
 
+static struct encoder *make(bool training, bool keep_hidden, struct nvdp__batch **batch) {
+    return make_of(encoder_config(), training, keep_hidden, batch);
+}
+
 /* A text's hidden states are its own: other texts of the batch, and its place, change nothing.
  * Products of other shapes may add in another order, hence not bitwise. */
-Test(encoder, a_text_alone_and_in_a_batch) {
+static void alone_and_in_a_batch(struct nvdp_bert_config config) {
     struct nvdp__batch *batch;
-    struct encoder *encoder = make(false, false, &batch);
+    struct encoder *encoder = make_of(config, false, false, &batch);
     size_t dim = encoder->bert.config.hidden_size;
     encoder_forward(encoder, batch);
     float *all = encoder_last(encoder, batch);
@@ -39,6 +43,11 @@ Test(encoder, a_text_alone_and_in_a_batch) {
     free(all);
     nvdp__batch_free(batch);
     encoder_free(encoder);
+}
+
+Test(encoder, a_text_alone_and_in_a_batch) {
+    alone_and_in_a_batch(encoder_config());
+    alone_and_in_a_batch(encoder_bilstm());
 }
 
 Test(encoder, inference_equals_training_bitwise) {
@@ -73,12 +82,12 @@ Test(encoder, inference_equals_training_bitwise) {
 
 /* Gradients under several numbers of threads; sums of products are the BLAS's, whose split of a
  * large product may depend on threads, hence a tolerance of a few roundings. */
-Test(encoder, threads) {
+static void threads_agree(struct nvdp_bert_config config) {
     float *want = NULL;
     double want_loss = 0;
     for (int threads = 1; threads <= 4; threads++) {
         struct nvdp__batch *batch;
-        struct encoder *encoder = make(true, false, &batch);
+        struct encoder *encoder = make_of(config, true, false, &batch);
         cr_assert_eq(nvdp_context_set_threads(encoder->ctx, threads), NVDP_OK);
         encoder->dev = nvdp__device_cpu(encoder->ctx);
         encoder_plan(encoder, TEXTS, LONGEST);
@@ -99,6 +108,11 @@ Test(encoder, threads) {
         encoder_free(encoder);
     }
     free(want);
+}
+
+Test(encoder, threads) {
+    threads_agree(encoder_config());
+    threads_agree(encoder_bilstm());
 }
 
 /* The plain kernels and the fast ones compute the same. */
@@ -150,14 +164,49 @@ Test(encoder, dropout_follows_seed_step_and_training) {
 }
 
 /* The trap set before the passes is still set after them. */
-Test(encoder, passes_allocate_nothing) {
+static void allocates_nothing(struct nvdp_bert_config config) {
     struct nvdp__batch *batch;
-    struct encoder *encoder = make(true, false, &batch);
+    struct encoder *encoder = make_of(config, true, false, &batch);
     encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.1F};
     nvdp__fail_allocation(encoder->ctx, 1);
     cr_expect(isfinite(encoder_backward(encoder, batch)));
     cr_expect_null(nvdp__calloc(encoder->ctx, 1, 1));
     nvdp__batch_free(batch);
+    encoder_free(encoder);
+}
+
+Test(encoder, passes_allocate_nothing) {
+    allocates_nothing(encoder_config());
+    allocates_nothing(encoder_bilstm());
+}
+
+/* torch.nn.LSTM's names; a forget gate begins open. */
+Test(encoder, parameters_of_a_bilstm) {
+    struct nvdp_bert_config config = encoder_bilstm();
+    struct encoder *encoder = encoder_create(&config, 0, true, false);
+    struct nvdp__params *params = &encoder->params;
+    size_t table = config.vocab_size * config.embedding_size;
+    cr_expect_eq(nvdp_bert_parameter_count(&config), nvdp__params_trainable(params) + table);
+    cr_expect_eq(nvdp__params_frozen(params), params->entry[1].offset);
+    nvdp__bert_initialise(&encoder->bert, &encoder->dev, params, 3);
+    static const struct {
+        const char *name;
+        size_t rows, cols;
+    } expected[] = {{"bilstm.embeddings.word_embeddings.weight", 31, 11},
+                    {"bilstm.lstm.weight_ih_l0", 20, 11},
+                    {"bilstm.lstm.weight_ih_l0_reverse", 20, 11},
+                    {"bilstm.lstm.weight_hh_l0", 20, 5},
+                    {"bilstm.lstm.weight_hh_l0_reverse", 20, 5},
+                    {"bilstm.lstm.bias_ih_l0", 20, 1},
+                    {"bilstm.lstm.bias_ih_l0_reverse", 20, 1},
+                    {"bilstm.lstm.weight_ih_l1", 20, 10}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        cr_expect_str_eq(params->entry[i].name, expected[i].name);
+        cr_expect_eq(params->entry[i].shape[0], expected[i].rows);
+        cr_expect_eq(params->entry[i].shape[1], expected[i].cols);
+    }
+    for (size_t j = 0; j < 20; j++)
+        cr_expect_eq(nvdp__value(params, 6)[j], j / 5 == 1 ? 1 : 0);
     encoder_free(encoder);
 }
 
@@ -188,9 +237,8 @@ Test(encoder, parameters_names_flags_and_initial_values) {
     encoder_free(encoder);
 }
 
-Test(encoder, out_of_memory) {
+static void runs_out_of_memory(struct nvdp_bert_config config) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = encoder_config();
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 1000);
@@ -208,6 +256,11 @@ Test(encoder, out_of_memory) {
         nvdp__params_release(&params);
     }
     nvdp_context_free(ctx);
+}
+
+Test(encoder, out_of_memory) {
+    runs_out_of_memory(encoder_config());
+    runs_out_of_memory(encoder_bilstm());
 }
 
 Test(encoder, impossible_configurations_are_refused) {

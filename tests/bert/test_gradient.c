@@ -84,6 +84,7 @@ static void check_all(const struct nvdp_bert_config *config, const struct nvdp__
     encoder_backward(encoder, batch);
     double worst = 0;
     for (size_t i = 0; i < encoder->params.count; i++) {
+        if (encoder->params.entry[i].flags & NVDP__PARAM_FROZEN) continue;
         double error = check_tensor(encoder, batch, i);
         cr_expect_leq(error, 2e-3, "%s: error %g", encoder->params.entry[i].name, error);
         worst = fmax(worst, error);
@@ -105,6 +106,32 @@ Test(gradient, gelu_without_dropout) {
     struct nvdp_bert_config config = encoder_config();
     struct nvdp__pass pass = {.training = true};
     check_all(&config, &pass);
+}
+
+Test(gradient, bilstm_with_dropout) {
+    struct nvdp_bert_config config = encoder_bilstm();
+    struct nvdp__pass pass = {.training = true, .hidden_dropout = 0.2F, .seed = 3, .step = 4};
+    check_all(&config, &pass);
+}
+
+/* Whatever stands where the gradient of its table would, stays. */
+Test(gradient, of_a_frozen_table_is_never_formed) {
+    struct nvdp_bert_config config = encoder_bilstm();
+    struct encoder *encoder = encoder_create(&config, 3, true, false);
+    size_t lengths[] = {5, 7};
+    struct nvdp__batch *batch = encoder_batch(encoder, 2, lengths, 1);
+    size_t table = encoder->bert.word, n = encoder->params.entry[table].count;
+    encoder_randomise(encoder, 0.3, 7);
+    encoder_plan(encoder, 2, 7);
+    float *grad = encoder->params.grad + encoder->params.entry[table].offset;
+    cr_assert_null(nvdp__grad(&encoder->params, table));
+    for (size_t i = 0; i < n; i++)
+        grad[i] = 3;
+    encoder_add_backward(encoder, batch);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(grad[i], 3);
+    nvdp__batch_free(batch);
+    encoder_free(encoder);
 }
 
 /* Over two passes the gradients of layers' matrices are set, all others add up. */

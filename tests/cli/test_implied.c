@@ -46,6 +46,16 @@ Test(implied, by_reg_in_a_file_too) {
     numbers(args, 0, 0.1, 0, "pretrained");
 }
 
+Test(implied, by_a_bilstm) {
+    json_t *root, *config = resolved("--encoder bilstm", &root);
+    cr_expect_str_eq(json_string_value(json_object_get(config, "method")), "base");
+    cr_expect_eq(json_number_value(json_object_get(config, "lr")), 1e-3);
+    cr_expect_eq(json_number_value(json_object_get(config, "epochs")), 3);
+    cr_expect_eq(json_number_value(json_object_get(config, "lstm_hidden")), 256);
+    json_decref(root);
+    numbers("--encoder bilstm", 0.1, 0.1, 0.01, "zero");
+}
+
 static void schedule(const char *args, const char *name, double delay, double ramp) {
     json_t *root, *config = resolved(args, &root);
     cr_expect_str_eq(json_string_value(json_object_get(config, "kl_schedule")), name, "%s", args);

@@ -1,5 +1,6 @@
 #include "encoder.h"
 
+#include "bert/bilstm.h"
 #include "flat_operations.h"
 #include "plain_encoder.h"
 #include "support.h"
@@ -16,6 +17,14 @@ struct nvdp_bert_config encoder_config(void) {
     config.vocab_size = 31;
     config.max_position_embeddings = 17;
     config.type_vocab_size = 2;
+    return config;
+}
+
+struct nvdp_bert_config encoder_bilstm(void) {
+    struct nvdp_bert_config config = encoder_config();
+    config.hidden_size = 11;
+    config = nvdp__bilstm_config(&config, 5);
+    config.max_position_embeddings = 17;
     return config;
 }
 

@@ -21,6 +21,8 @@ struct encoder {
 
 /* A small network; every size differs from the others. */
 struct nvdp_bert_config encoder_config(void);
+/* A BiLSTM likewise. */
+struct nvdp_bert_config encoder_bilstm(void);
 /* Declared and allocated with gradients where training; values zero. */
 struct encoder *encoder_create_in(enum nvdp_precision precision,
                                   const struct nvdp_bert_config *config, size_t outputs,

@@ -1,0 +1,256 @@
+/* A bidirectional LSTM in BERT's place (Hochreiter & Schmidhuber 1997; on privatized text: Feyisetan et
+ * al. 2020, Qu et al. 2021): word embeddings that are never trained, dropout, layers of both directions.
+ *
+ * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o; of its two biases, which it adds,
+ * there is the first. */
+#include "bert/bilstm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAME_SIZE = 120, DIRECTIONS = 2, GATES = 4 };
+enum { WEIGHT = NVDP__PARAM_OPTIONAL | NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
+
+static const struct nvdp_bert_config *config_of(const struct nvdp__bert *bert) {
+    return &bert->config;
+}
+
+/* Of one direction: H. */
+static size_t units_of(const struct nvdp__bert *bert) {
+    return config_of(bert)->hidden_size / DIRECTIONS;
+}
+
+static size_t inputs_of(const struct nvdp__bert *bert, size_t layer) {
+    return layer == 0 ? config_of(bert)->embedding_size : config_of(bert)->hidden_size;
+}
+
+struct nvdp_bert_config nvdp__bilstm_config(const struct nvdp_bert_config *from, size_t units) {
+    enum { LAYERS = 2, LONGEST = 1 << 20 }; /* no position has a vector */
+    struct nvdp_bert_config config = *from;
+    config.model_type = NVDP_MODEL_BILSTM;
+    config.embedding_size = from->hidden_size;
+    config.hidden_size = DIRECTIONS * units;
+    config.num_hidden_layers = LAYERS;
+    config.max_position_embeddings = LONGEST;
+    config.type_vocab_size = 2; /* both read alike */
+    return config;
+}
+
+/* ---- parameters ---- */
+
+/* Of both directions, the second behind the first. */
+static nvdp_status add(struct nvdp__params *params, const char *what, size_t layer, int rank,
+                       size_t rows, size_t cols, unsigned flags, bool joined,
+                       size_t index[DIRECTIONS]) {
+    for (size_t d = 0; d < DIRECTIONS; d++) {
+        char name[NAME_SIZE];
+        unsigned after = d > 0 && joined ? NVDP__PARAM_JOINED : 0;
+        snprintf(name, sizeof name, "%s.lstm.%s_l%zu%s", nvdp__names(NVDP_MODEL_BILSTM)->prefix,
+                 what, layer, d > 0 ? "_reverse" : "");
+        NVDP_RETURN_IF_FAILED(
+            nvdp__params_add(params, name, rank, rows, cols, flags | after, &index[d]));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__bilstm_declare(struct nvdp__bert *bert, struct nvdp__params *params) {
+    const struct nvdp_bert_config *config = config_of(bert);
+    size_t units = units_of(bert), wide = GATES * units;
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s.embeddings.word_embeddings.weight",
+             nvdp__names(NVDP_MODEL_BILSTM)->prefix);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->lstm, config->num_hidden_layers));
+    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, name, 2, config->vocab_size,
+                                           config->embedding_size, NVDP__PARAM_FROZEN,
+                                           &bert->word));
+    for (size_t i = 0; i < config->num_hidden_layers; i++) {
+        struct nvdp__lstm_layer *layer = &bert->lstm[i];
+        NVDP_RETURN_IF_FAILED(
+            add(params, "weight_ih", i, 2, wide, inputs_of(bert, i), WEIGHT, true, layer->input));
+        NVDP_RETURN_IF_FAILED(
+            add(params, "weight_hh", i, 2, wide, units, WEIGHT, false, layer->recurrent));
+        NVDP_RETURN_IF_FAILED(
+            add(params, "bias_ih", i, 1, wide, 1, NVDP__PARAM_OPTIONAL, true, layer->bias));
+    }
+    return NVDP_OK;
+}
+
+/* The variance of torch.nn.LSTM's uniform(-1/sqrt(H), 1/sqrt(H)).  A forget gate begins open (Gers et
+ * al. 2000; Jozefowicz et al. 2015): bias 1. */
+void nvdp__bilstm_initialise(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                             struct nvdp__params *params, uint64_t seed) {
+    size_t units = units_of(bert);
+    double sd = 1 / sqrt(3 * (double)units);
+    for (size_t i = 0; i < config_of(bert)->num_hidden_layers; i++)
+        for (size_t d = 0; d < DIRECTIONS; d++) {
+            const struct nvdp__lstm_layer *layer = &bert->lstm[i];
+            nvdp__params_normal(dev, params, layer->input[d], sd, seed);
+            nvdp__params_normal(dev, params, layer->recurrent[d], sd, seed);
+            nvdp__params_fill(dev, params, layer->bias[d], 0);
+            nvdp__params_fill_part(dev, params, layer->bias[d], units, units, 1);
+        }
+}
+
+/* ---- plan: training keeps gates, cells and states of each layer ---- */
+
+struct nvdp__bilstm_cache {
+    struct nvdp__steps steps;
+    int32_t *ids;             /* [T] as steps order them, like all that follows */
+    float *embedded;          /* [T, E] */
+    float *scratch, *earlier; /* the kernels'; [T, H] */
+    float *d_out;             /* [T, 2H] */
+    struct {
+        float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
+    } layer[];
+};
+
+nvdp_status nvdp__bilstm_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
+                                      struct nvdp__bilstm_cache **out) {
+    size_t layers = config_of(bert)->num_hidden_layers;
+    struct nvdp__bilstm_cache *made =
+        nvdp__calloc(ctx, 1, sizeof *made + layers * sizeof made->layer[0]);
+    if (made == NULL) return NVDP_ERR_MEMORY;
+    *out = made;
+    return NVDP_OK;
+}
+
+void nvdp__bilstm_plan(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
+                       size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
+    struct nvdp__bilstm_cache *lstm = cache->lstm;
+    size_t wide = config_of(bert)->hidden_size, layers = config_of(bert)->num_hidden_layers;
+    nvdp__steps_plan(arena, max_tokens, longest, &lstm->steps);
+    lstm->ids = (int32_t *)(void *)nvdp__arena_take(arena, max_tokens);
+    lstm->embedded = nvdp__arena_take(arena, max_tokens * config_of(bert)->embedding_size);
+    lstm->scratch = nvdp__arena_take(arena, nvdp__lstm_scratch(wide / DIRECTIONS, max_texts));
+    for (size_t i = 0; i < layers; i++) {
+        bool own = cache->training || i == 0;
+        lstm->layer[i].gates =
+            own ? nvdp__arena_take(arena, max_tokens * GATES * wide) : lstm->layer[0].gates;
+        lstm->layer[i].cell =
+            own ? nvdp__arena_take(arena, max_tokens * wide) : lstm->layer[0].cell;
+        lstm->layer[i].out = nvdp__arena_take(arena, max_tokens * wide);
+    }
+    cache->hidden[layers] = nvdp__arena_take(arena, max_tokens * wide);
+    if (!cache->training) return;
+    lstm->earlier = nvdp__arena_take(arena, max_tokens * wide / DIRECTIONS);
+    lstm->d_out = nvdp__arena_take(arena, max_tokens * wide);
+}
+
+/* ---- passes ---- */
+
+/* W of both directions as one layer; float32 on every device, as the recurrence is. */
+static struct nvdp__linear input_of(const struct nvdp__bert *bert,
+                                    const struct nvdp__params *params, size_t layer, size_t rows) {
+    const struct nvdp__lstm_layer *at = &bert->lstm[layer];
+    struct nvdp__linear linear =
+        nvdp__dense_linear(params, &(struct nvdp__dense){at->input[0], at->bias[0]}, rows);
+    linear.out *= DIRECTIONS;
+    linear.f32 = true;
+    return linear;
+}
+
+static struct nvdp__lstm lstm_of(const struct nvdp__bert *bert, const struct nvdp__params *params,
+                                 const struct nvdp__bilstm_cache *cache, size_t layer) {
+    const size_t *recurrent = bert->lstm[layer].recurrent;
+    return (struct nvdp__lstm){
+        .steps = &cache->steps,
+        .units = units_of(bert),
+        .u = {nvdp__value(params, recurrent[0]), nvdp__value(params, recurrent[1])},
+        .gates = cache->layer[layer].gates,
+        .cell = cache->layer[layer].cell,
+        .out = cache->layer[layer].out,
+        .scratch = cache->scratch};
+}
+
+static struct nvdp__tensor input_to(const struct nvdp__bert *bert,
+                                    const struct nvdp__bilstm_cache *cache, size_t layer) {
+    return nvdp__f32(cache->steps.rows, inputs_of(bert, layer),
+                     layer == 0 ? cache->embedded : cache->layer[layer - 1].out);
+}
+
+static struct nvdp__tensor gates_of(const struct nvdp__bert *bert,
+                                    const struct nvdp__bilstm_cache *cache, size_t layer) {
+    return nvdp__f32(cache->steps.rows, GATES * config_of(bert)->hidden_size,
+                     cache->layer[layer].gates);
+}
+
+void nvdp__bilstm_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+    struct nvdp__bilstm_cache *lstm = cache->lstm;
+    struct nvdp__dropout drop = {
+        .rate = pass->training ? pass->hidden_dropout : 0, .seed = pass->seed, .step = pass->step};
+    size_t layers = config_of(bert)->num_hidden_layers, wide = config_of(bert)->hidden_size;
+    size_t in = config_of(bert)->embedding_size;
+    nvdp__steps_fill(batch->texts, batch->offset, &lstm->steps);
+    for (size_t r = 0; r < batch->tokens; r++)
+        lstm->ids[r] = batch->ids[lstm->steps.row[r]];
+    if (batch->words != NULL)
+        nvdp__rows_gather(dev, batch->tokens, in, lstm->steps.row, batch->words, lstm->embedded);
+    else
+        nvdp__rows_gather(dev, batch->tokens, in, lstm->ids, nvdp__value(params, bert->word),
+                          lstm->embedded);
+    nvdp__dropout_apply(dev, &drop, batch->tokens * in, lstm->embedded);
+    for (size_t i = 0; i < layers; i++) {
+        struct nvdp__linear input = input_of(bert, params, i, batch->tokens);
+        struct nvdp__lstm layer = lstm_of(bert, params, lstm, i);
+        nvdp__dense_forward(dev, &input, input_to(bert, lstm, i), gates_of(bert, lstm, i));
+        nvdp__lstm_forward(dev, &layer);
+    }
+    nvdp__rows_gather(dev, batch->tokens, wide, lstm->steps.place, lstm->layer[layers - 1].out,
+                      cache->hidden[layers]);
+}
+
+void nvdp__bilstm_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           struct nvdp__bert_cache *cache, const float *d_last) {
+    const struct nvdp__bilstm_cache *lstm = cache->lstm;
+    size_t wide = config_of(bert)->hidden_size;
+    nvdp__rows_gather(dev, batch->tokens, wide, lstm->steps.row, d_last, lstm->d_out);
+    for (size_t i = config_of(bert)->num_hidden_layers; i-- > 0;) {
+        struct nvdp__linear input = input_of(bert, params, i, batch->tokens);
+        struct nvdp__lstm layer = lstm_of(bert, params, lstm, i);
+        nvdp__lstm_backward(dev, &layer, lstm->d_out);
+        for (size_t d = 0; d < DIRECTIONS; d++)
+            nvdp__lstm_backward_weight(dev, &layer, d, lstm->earlier,
+                                       nvdp__grad(params, bert->lstm[i].recurrent[d]));
+        struct nvdp__tensor below =
+            i > 0 ? nvdp__f32(batch->tokens, wide, lstm->d_out) : NVDP__NO_TENSOR;
+        nvdp__dense_backward(dev, &input, input_to(bert, lstm, i), gates_of(bert, lstm, i), below,
+                             false);
+    }
+}
+
+/* ---- what stands on top: the last token's forward state and the first token's backward state ---- */
+
+/* Rows of hidden as [2T, H]. */
+static const int32_t *ends_of(const struct nvdp__batch *batch, const struct nvdp__pooler *pooler) {
+    for (size_t b = 0; b < batch->texts; b++) {
+        pooler->ends[DIRECTIONS * b] = DIRECTIONS * (batch->offset[b + 1] - 1);
+        pooler->ends[DIRECTIONS * b + 1] = DIRECTIONS * batch->offset[b] + 1;
+    }
+    return pooler->ends;
+}
+
+void nvdp__bilstm_pooler_plan(const struct nvdp__bert *bert, size_t max_texts,
+                              struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
+    pooler->ends = (int32_t *)(void *)nvdp__arena_take(arena, DIRECTIONS * max_texts);
+    pooler->pooled = nvdp__arena_take(arena, max_texts * config_of(bert)->hidden_size);
+}
+
+void nvdp__bilstm_pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                 const struct nvdp__batch *batch, const float *hidden,
+                                 const struct nvdp__pooler *pooler) {
+    nvdp__rows_gather(dev, DIRECTIONS * batch->texts, units_of(bert), ends_of(batch, pooler),
+                      hidden, pooler->pooled);
+}
+
+void nvdp__bilstm_pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                                  const struct nvdp__batch *batch,
+                                  const struct nvdp__pooler *pooler, const float *d_pooled,
+                                  float *d_last) {
+    nvdp__zero(dev, batch->tokens * config_of(bert)->hidden_size, d_last);
+    nvdp__rows_scatter_add(dev, DIRECTIONS * batch->texts, units_of(bert), ends_of(batch, pooler),
+                           d_pooled, d_last);
+}

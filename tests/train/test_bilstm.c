@@ -1,0 +1,112 @@
+/* Runs of a BiLSTM over a model's word embeddings. */
+#include "support.h"
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/safetensors.h>
+#include <stdlib.h>
+
+static struct nvdp__train_options config_of(const struct task *task, const char *out) {
+    struct nvdp__train_options config =
+        task_config(task, NVDP_METHOD_BASE, support_scratch_path(out));
+    config.encoder = NVDP__ENCODER_BILSTM;
+    config.lstm_hidden = 9;
+    return config;
+}
+
+static double *values(struct nvdp_context *ctx, const char *directory, const char *name,
+                      size_t *count) {
+    char path[1200];
+    struct nvdp_safetensors *file = NULL;
+    snprintf(path, sizeof path, "%s/model.safetensors", directory);
+    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK);
+    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    cr_assert_not_null(info, "%s", name);
+    double *read = malloc(info->count * sizeof *read);
+    nvdp_safetensors_read_f64(info, read);
+    *count = info->count;
+    nvdp_safetensors_close(file);
+    return read;
+}
+
+/* The label is decided by one word; the word embeddings are the checkpoint's to the end. */
+Test(bilstm, learns_over_embeddings_that_stay) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, "run");
+    config.adamw.lr = 0.03; /* random embeddings are small numbers */
+    config.epochs = 20;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    cr_expect_gt(result.test.mean[0], 0.9);
+    struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
+    cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+    char model[1100];
+    size_t before, after;
+    snprintf(model, sizeof model, "%s/model", config.out);
+    double *a = values(ctx, task.model, "bert.embeddings.word_embeddings.weight", &before);
+    double *b = values(ctx, model, "bilstm.embeddings.word_embeddings.weight", &after);
+    cr_assert_eq(before, after);
+    cr_expect_arr_eq(a, b, before * sizeof *a);
+    free(a);
+    free(b);
+    struct nvdp_bert_config bert;
+    cr_assert_eq(nvdp_bert_config_read(ctx, model, &bert), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(bert.model_type, NVDP_MODEL_BILSTM);
+    cr_expect_eq(bert.hidden_size, 18);
+    cr_expect_eq(bert.embedding_size, 16);
+    nvdp_context_free(ctx);
+}
+
+Test(bilstm, resumes_exactly) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, "unused");
+    config.dropout = 0.2;
+    config.classifier_dropout = 0.1;
+    task_resumes_exactly(ctx, config);
+    nvdp_context_free(ctx);
+}
+
+/* A trained BiLSTM is trained further as what it is, and from the embeddings of any type. */
+Test(bilstm, starts_from_its_own_and_from_other_types) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, "first");
+    struct nvdp_train_result result, first = task_train(ctx, &config);
+    char run[1024];
+    snprintf(run, sizeof run, "%s", config.out);
+    config = config_of(&task, "second");
+    config.model = NULL;
+    config.from_base = run;
+    config.adamw.lr = 0;
+    config.epochs = 1;
+    cr_expect_eq(task_train(ctx, &config).test.mean[0], first.test.mean[0], "weights as they were");
+    config.lstm_hidden = 8;
+    config.overwrite = true;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected --encoder bilstm --lstm-hidden 9");
+    static const char *const types[] = {"roberta", "distilbert"};
+    for (size_t i = 0; i < 2; i++) {
+        config = config_of(&task, types[i]);
+        config.model = support_golden(types[i]);
+        config.max_length = 24;
+        config.epochs = 1;
+        task_train(ctx, &config);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(bilstm, what_does_not_go_with_it_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp_train_result result;
+    struct nvdp__train_options config = config_of(&task, "run");
+    config.method = NVDP_METHOD_NVDP;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected method base or reg, found nvdp");
+    config.method = NVDP_METHOD_BASE;
+    config.freeze_layers = 1;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected freeze-layers 0");
+    nvdp_context_free(ctx);
+}
