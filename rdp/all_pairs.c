@@ -32,7 +32,9 @@ static double begin(const struct nvdp__pairs *pairs, const struct nvdp__pass *pa
     *wanted = false;
     if (i == j) return 0;
     if (!nvdp__adjacent(set, pass->adjacency, i, j)) return NAN;
-    if (pass->settled != NULL && pass->settled[i] && pass->settled[j]) return kept;
+    if (pass->settled != NULL && pass->settled[i] && pass->settled[j] &&
+        pass->releases * kept + pass->more >= pass->epsilon[i * set->texts + j])
+        return kept;
     if (pass->keep_infinite && isinf(kept)) return kept;
     double start = nvdp__unmatched(pairs, i, j);
     if (isinf(start) || nvdp__weights_outside(&pairs->weights, pass->order, i, j)) return INFINITY;
@@ -222,6 +224,16 @@ static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pas
             }
         }
     }
+}
+
+size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
+                              const double *matrix, double *values,
+                              struct nvdp_divergence_summary *out, size_t *infinite) {
+    size_t n = collect(set, adjacency, NVDP__SUM, matrix, values, out, infinite), place = 0;
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++)
+        out->quantile[level] =
+            nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
+    return n;
 }
 
 nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,

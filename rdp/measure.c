@@ -84,7 +84,8 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
  *   can beat what it has.  epsilon(k) >= log M_k / k + log(1/(delta - spent)) / k, and log M_k / k
  *   does not decrease in k (a power mean of divergences that do not decrease in their order), so
  *   at every k' up to the last K: epsilon(k') >= log M_k / k + log(1/(delta - spent)) / K.
- *   A pair of two settled texts is not computed again.
+ *   A pair of two settled texts is not computed again, where the same holds of its epsilon: at a
+ *   larger order it is at least T D_l and the least that an order to come adds.
  *
  * Where pairs are drawn (max_pairs), Bayesian DP is that of as many drawn texts as have so many
  * pairs among themselves: a population drawn from the given one. */
@@ -111,6 +112,7 @@ struct measure {
     double *symmetric;               /* [threads, N] one text's divergences */
     struct nvdp_bdp_cost *published; /* [N] */
     struct nvdp_bdp_cost *best;      /* [N]; epsilon +inf until one is finite */
+    double *epsilon;                 /* [N, N] the least of the orders so far */
     bool *settled;                   /* [N] */
     bool sampled;                    /* `set` is drawn: no summary of its pairs */
 };
@@ -172,6 +174,9 @@ static nvdp_status allocate(struct measure *work) {
     size_t texts = work->set->texts;
     size_t threads = (size_t)nvdp_context_threads(work->ctx);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->matrix, texts * texts));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->epsilon, texts * texts));
+    for (size_t i = 0; i < texts * texts; i++)
+        work->epsilon[i] = INFINITY;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->symmetric, threads * texts));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->published, texts));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->best, texts));
@@ -182,6 +187,7 @@ static void release(struct measure *work) {
     nvdp__pairs_free(work->pairs);
     free(work->steps);
     free(work->matrix);
+    free(work->epsilon);
     free(work->symmetric);
     free(work->published);
     free(work->best);
@@ -213,6 +219,17 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
     return nvdp__bdp_cost(bdp, moment, bdp->releases * moment, m, symmetric);
 }
 
+/* Text i's epsilons: what its divergences of this order say. */
+static void convert(const struct measure *work, const struct step *step, size_t i) {
+    const size_t texts = work->set->texts;
+    const double more = nvdp__epsilon_more(step->order, work->options->bdp.delta);
+    for (size_t j = 0; j < texts; j++) {
+        const double epsilon = work->options->bdp.releases * work->matrix[i * texts + j] + more;
+        double *least = &work->epsilon[i * texts + j];
+        *least = fmin(*least, fmax(epsilon, 0));
+    }
+}
+
 /* Takes the cost of an unsettled text into `best`. */
 static void improve(struct measure *work, size_t i, const struct nvdp_bdp_cost *cost) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
@@ -231,6 +248,7 @@ static void account(struct measure *work, const struct step *step) {
         const size_t mine = (size_t)omp_get_thread_num();
 #pragma omp for schedule(dynamic, 8)
         for (size_t i = 0; i < texts; i++) {
+            convert(work, step, i);
             bool open = step->best && !work->settled[i];
             if (!open && !step->published) continue;
             struct nvdp_bdp_cost cost =
@@ -241,23 +259,19 @@ static void account(struct measure *work, const struct step *step) {
     }
 }
 
-static bool all_settled(const struct measure *work) {
-    for (size_t i = 0; i < work->set->texts; i++) {
-        if (!work->settled[i]) return false;
-    }
-    return true;
-}
-
-static nvdp_status run_step(struct measure *work, const struct step *step, bool first,
+static nvdp_status run_step(struct measure *work, const struct step *step,
                             struct nvdp_privacy_report *report) {
     const struct nvdp__pairs_options *config = &work->options->pairs;
-    bool everything = step->summary || step->published;
-    if (!everything && all_settled(work)) return NVDP_OK;
     struct nvdp__pass pass = {.order = step->order,
                               .adjacency = config->adjacency,
                               .arithmetic = config->arithmetic,
-                              .keep_infinite = !first,
-                              .settled = everything ? NULL : work->settled};
+                              .keep_infinite = step > work->steps,
+                              .settled = step->summary || step->published ? NULL : work->settled,
+                              .epsilon = work->epsilon,
+                              .releases = work->options->bdp.releases,
+                              .more = INFINITY};
+    for (const struct step *later = step; later < work->steps + work->step_count; later++)
+        pass.more = fmin(pass.more, nvdp__epsilon_more(later->order, work->options->bdp.delta));
     NVDP_RETURN_IF_FAILED(nvdp__pairs_pass(work->pairs, &pass, work->matrix));
     if (step->summary) {
         NVDP_RETURN_IF_FAILED(
@@ -288,6 +302,15 @@ static struct nvdp_bdp_column column(const struct measure *work,
     return made;
 }
 
+/* Of the least epsilons; the matrix is at hand for their order. */
+static void summarize_epsilon(const struct measure *work, struct nvdp_epsilon_summary *out) {
+    const struct nvdp__bdp_options *bdp = &work->options->bdp;
+    *out = (struct nvdp_epsilon_summary){
+        .delta = bdp->delta, .releases = bdp->releases, .texts = work->set->texts};
+    out->pairs = nvdp__matrix_summarize(work->set, work->options->pairs.adjacency, work->epsilon,
+                                        work->matrix, &out->sum, &out->infinite);
+}
+
 static void describe(const struct measure *work, struct nvdp_privacy_report *report) {
     const struct nvdp_posteriors *set = work->set;
     report->bdp_delta = work->options->bdp.delta;
@@ -295,6 +318,7 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->bdp_releases = work->options->bdp.releases;
     report->published = column(work, work->published);
     report->best = column(work, work->best);
+    summarize_epsilon(work, &report->epsilon);
     report->dim = set->dim;
     report->kappa = set->kappa;
     report->policy = set->policy;
@@ -315,7 +339,7 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
     NVDP_RETURN_IF_FAILED(allocate(work));
     NVDP_RETURN_IF_FAILED(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
     for (size_t k = 0; k < work->step_count; k++) {
-        NVDP_RETURN_IF_FAILED(run_step(work, &work->steps[k], k == 0, report));
+        NVDP_RETURN_IF_FAILED(run_step(work, &work->steps[k], report));
     }
     describe(work, report);
     return NVDP_OK;
@@ -345,6 +369,8 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     NVDP_TRY(run(work, report));
     report->published.worst_text = index[report->published.worst_text];
     report->best.worst_text = index[report->best.worst_text];
+    report->epsilon.sum.max_p = index[report->epsilon.sum.max_p];
+    report->epsilon.sum.max_q = index[report->epsilon.sum.max_q];
 cleanup:
     nvdp_posteriors_free(part);
     free(index);

@@ -117,6 +117,11 @@ double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, si
 struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
                                                  enum nvdp__unit unit);
 
+/* Statistics of the adjacent pairs of a matrix; values[pairs] is overwritten.  Their number. */
+size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
+                              const double *matrix, double *values,
+                              struct nvdp_divergence_summary *out, size_t *infinite);
+
 /* Between two rounds of work: NVDP_ERR_CANCELLED, and the end of the meter, where that is wished. */
 nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all, const char *what);
 
@@ -154,7 +159,11 @@ struct nvdp__pass {
     /* The matrix holds a pass at a smaller order: what is +inf there stays so (a divergence does
      * not decrease in its order). */
     bool keep_infinite;
-    const bool *settled; /* [N] or NULL: pairs of two settled texts are left as they are */
+    /* [N] or NULL: pairs of two settled texts are left as they are, where no larger order can lower
+     * their epsilon either: releases x what the matrix holds + more is at least that. */
+    const bool *settled;
+    const double *epsilon; /* [N, N] */
+    double releases, more;
 };
 /* Fills matrix[i * N + j] = D(i || j); 0 on the diagonal, NaN where two texts are not adjacent.
  * Every entry is computed by itself in a fixed order: the same bits on any number of threads. */
@@ -235,6 +244,8 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
 /* From X_j = scale x[j] >= 0, at a valid configuration; m >= 2. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *config, double moment,
                                     double scale, size_t m, const double *x);
+/* What nvdp_renyi_epsilon adds to a divergence. */
+double nvdp__epsilon_more(double order, double delta);
 /* [calls cost - log(delta - (1 - (1-gamma)^calls))] / moment */
 double nvdp__bdp_epsilon(const struct nvdp__bdp_options *config, double moment, int calls,
                          double cost);

@@ -40,14 +40,35 @@ static json_t *pack_interval(const void *from) {
     return json_pack("[o,o]", number(interval->low), number(interval->high));
 }
 
+/* Takes `into` over: its members come first; NULL: none. */
+static json_t *pack_into(json_t *into, const struct nvdp_divergence_summary *from,
+                         const char *note) {
+    json_t *summary = json_pack(
+        "{s:[I,I], s:o, s:o, s:o, s:o, s:o, s:s*}", "argmax", (json_int_t)from->max_p,
+        (json_int_t)from->max_q, "max", number(from->max), "mean", number(from->mean), "max_finite",
+        number(from->max_finite), "mean_finite", number(from->mean_finite), "quantiles",
+        by_level(NVDP_PAIR_QUANTILES, nvdp_pair_quantile_level, from->quantile,
+                 sizeof from->quantile[0], pack_number),
+        "note", note);
+    if (into == NULL || summary == NULL || json_object_update(into, summary) != 0) {
+        json_decref(into);
+        return summary;
+    }
+    json_decref(summary);
+    return into;
+}
+
 static json_t *pack_summary(const struct nvdp_divergence_summary *from, const char *note) {
-    return json_pack("{s:[I,I], s:o, s:o, s:o, s:o, s:o, s:s*}", "argmax", (json_int_t)from->max_p,
-                     (json_int_t)from->max_q, "max", number(from->max), "mean", number(from->mean),
-                     "max_finite", number(from->max_finite), "mean_finite",
-                     number(from->mean_finite), "quantiles",
-                     by_level(NVDP_PAIR_QUANTILES, nvdp_pair_quantile_level, from->quantile,
-                              sizeof from->quantile[0], pack_number),
-                     "note", note);
+    return pack_into(NULL, from, note);
+}
+
+static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
+    if (from->texts == 0) return json_null();
+    return pack_into(
+        json_pack("{s:o, s:s, s:i, s:I, s:I, s:I}", "delta", number(from->delta), "from", "renyi",
+                  "releases", from->releases, "texts", (json_int_t)from->texts, "pairs",
+                  (json_int_t)from->pairs, "infinite", (json_int_t)from->infinite),
+        &from->sum, "the least that the divergences' orders give, a bound of the exact value");
 }
 
 static json_t *pack_column(const struct nvdp_bdp_column *from) {
@@ -128,7 +149,7 @@ static json_t *pack_report(const struct nvdp_privacy_report *report) {
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:{s:o, s:o, s:o}, s:o, s:o}",
+        " s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -143,7 +164,8 @@ static json_t *pack_report(const struct nvdp_privacy_report *report) {
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
-        "bdp", pack_bayesian(report), "posterior", pack_posterior(&report->posterior));
+        "epsilon", pack_epsilon(&report->epsilon), "bdp", pack_bayesian(report), "posterior",
+        pack_posterior(&report->posterior));
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
@@ -281,6 +303,16 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     fputs(" (not a privacy statement).\n", to);
 }
 
+static void print_levels(FILE *to) {
+    fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
+    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
+        char name[CELL];
+        snprintf(name, sizeof name, "%g %%", 100 * nvdp_pair_quantile_level[level]);
+        fprintf(to, " %12s", name);
+    }
+    fputc('\n', to);
+}
+
 static void print_divergences(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     int releases = report->bdp_releases;
@@ -294,13 +326,7 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
             pairs->pairs, same ? " of the same length" : "");
     fprintf(to, "  Arithmetic %s.\n",
             exact ? "exact: within 1e-12" : "fast: within 1e-6, max within 1e-12");
-    fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
-    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
-        char name[CELL];
-        snprintf(name, sizeof name, "%g %%", 100 * nvdp_pair_quantile_level[level]);
-        fprintf(to, " %12s", name);
-    }
-    fputc('\n', to);
+    print_levels(to);
     print_row(to, "sum", &pairs->sum, note);
     print_row(to, "per component", &pairs->per_component, "");
     print_row(to, "per component, dim", &pairs->per_component_dim,
@@ -314,6 +340,17 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
             "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
             "measured.\n\n",
             pairs->sum.max_p, pairs->sum.max_q);
+}
+
+static void print_epsilon(const struct nvdp_epsilon_summary *from, FILE *to) {
+    if (from->texts == 0) return;
+    fprintf(to,
+            "Epsilon at delta %g of the same pairs, %d release%s of a text, converted from their "
+            "divergences of all orders: a bound\n",
+            from->delta, from->releases, from->releases == 1 ? "" : "s");
+    print_levels(to);
+    print_row(to, "epsilon", &from->sum, "");
+    fputc('\n', to);
 }
 
 static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
@@ -377,6 +414,7 @@ void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *t
     const struct nvdp_privacy_report from = whole(report);
     print_head(&from, to);
     print_divergences(&from, to);
+    print_epsilon(&from.epsilon, to);
     print_bayesian(&from, to);
     print_posterior(&from.posterior, to);
 }

@@ -94,6 +94,29 @@ struct nvdp_bdp_column {
     size_t infinite_texts;      /**< texts whose epsilon is +inf */
 };
 
+/** The epsilon of (epsilon, delta)-indistinguishability that Renyi divergences of one order give
+ * (Canonne, Kamath & Steinke 2020, Proposition 12):
+ *
+ *     D + log((l-1)/l) - log(delta l) / (l-1),    at least 0.
+ *
+ * The least over orders is a bound, often a few nats above the exact value.
+ * @param order      l > 1
+ * @param divergence D_l >= 0 or +inf, of all that is shared
+ * @param delta      in (0, 1)
+ * @return nats; NaN for another order, divergence or delta */
+double nvdp_renyi_epsilon(double order, double divergence, double delta);
+
+/** Epsilon at a delta, of pairs: from their divergences of all orders that Bayesian DP looks at
+ * (moments, published-moment), the least that nvdp_renyi_epsilon() gives. */
+struct nvdp_epsilon_summary {
+    double delta;    /**< that of the options */
+    int releases;    /**< of which this is: divergences times so many */
+    size_t texts;    /**< fewer than all where pairs were drawn: drawn as well */
+    size_t pairs;    /**< ordered pairs of these that are adjacent */
+    size_t infinite; /**< those without a finite divergence of any of the orders */
+    struct nvdp_divergence_summary sum; /**< of the pairs' epsilons, in nats */
+};
+
 /** How many quantiles a spread has. */
 #define NVDP_SPREAD_QUANTILES 5
 /** Their levels: .05 .25 .5 .75 .95 */
@@ -164,10 +187,11 @@ struct nvdp_privacy_report {
     double bound; /**< with a sequence clip: what no two texts, seen or not, exceed at this order
                        (nvdp_renyi_sequence_bound()); +inf where weights are shared, which it leaves
                        out */
+    struct nvdp_epsilon_summary epsilon; /**< epsilon at bdp_delta, converted */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order
- * k+1 of the moments.  With max-pairs Bayesian DP is that of drawn texts, as many as have so
+ * k+1 of the moments; memory 3 N^2 doubles.  With max-pairs Bayesian DP is that of drawn texts, as many as have so
  * many pairs among themselves.
  * @param ctx        records messages, reports progress, is asked to cancel
  * @param posteriors 2 or more texts; checked

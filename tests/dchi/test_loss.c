@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/dchi.h>
+#include <nvdp/privacy.h>
 #include <stdlib.h>
 
 static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim) {
@@ -175,9 +176,18 @@ Test(loss, laplace_drawn) {
         for (int k = 0; k < 4; k++)
             cr_expect(bound[k] == divergence[k] && divergence[k] <= divergence[3]);
         struct nvdp_interval here, there;
+        double converted = divergence[3];
+        for (double order = 1.05; order < 100; order *= 1.1) {
+            double d;
+            cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 1, &order, LENGTH, a, LENGTH, b, &d),
+                         NVDP_OK);
+            converted = fmin(converted, nvdp_renyi_epsilon(order, d, 1e-5));
+        }
         cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &here), NVDP_OK);
         cr_assert_eq(nvdp_dchi_epsilon(ctx, nearest, 1e-5, LENGTH, a, LENGTH, b, &there), NVDP_OK);
         cr_expect(there.low == 0 && there.high == here.high && here.high <= divergence[3] * 1.002);
+        cr_expect(here.low <= converted && converted < 2 * here.high, "%g, %g", here.high,
+                  converted);
         free(y);
         nvdp_dchi_free(dchi);
         nvdp_dchi_free(nearest);

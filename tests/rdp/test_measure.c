@@ -57,6 +57,40 @@ static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors 
     cr_expect_float_eq(got->floor, log(1e5) / got->worst.moment, 1e-12);
 }
 
+/* Every pair's least over the orders, by the plain divergences. */
+static void check_epsilon(const struct nvdp_posteriors *set,
+                          const struct nvdp__privacy_options *config, size_t count,
+                          const double *moments, const struct nvdp_epsilon_summary *got) {
+    double tolerance = config->pairs.arithmetic == NVDP_PAIRS_EXACT ? 1e-12 : 1e-6;
+    const double delta = config->bdp.delta;
+    const int releases = config->bdp.releases;
+    double most = -INFINITY, sum = 0;
+    size_t infinite = 0, pairs = 0;
+    for (size_t i = 0; i < set->texts; i++) {
+        for (size_t j = 0; j < set->texts; j++) {
+            if (j == i) continue;
+            const double published = config->bdp.published_moment + 1;
+            double least = nvdp_renyi_epsilon(
+                published, releases * nvdp_renyi_texts(published, set, i, j), delta);
+            for (size_t k = 0; k < count; k++) {
+                double d = releases * nvdp_renyi_texts(moments[k] + 1, set, i, j);
+                least = fmin(least, nvdp_renyi_epsilon(moments[k] + 1, d, delta));
+            }
+            most = fmax(most, least);
+            infinite += isinf(least) ? 1 : 0;
+            sum += isinf(least) ? 0 : least;
+            pairs++;
+        }
+    }
+    cr_expect_leq(support_relative(got->sum.max, most, 0), tolerance);
+    cr_expect_leq(support_relative(got->sum.mean_finite, sum / (double)(pairs - infinite), 0),
+                  tolerance);
+    cr_expect(got->infinite == infinite && got->pairs == pairs && got->texts == set->texts);
+    cr_expect(got->delta == delta && got->releases == releases);
+    cr_expect_eq(isinf(got->sum.mean), infinite > 0);
+    cr_expect(got->sum.quantile[0] <= got->sum.quantile[4] && got->sum.quantile[4] <= most);
+}
+
 static const double moments[] = {0.05, 0.1, 0.25, 0.5, 1,  1.1, 1.5, 2,  3,
                                  4,    6,   8,    12,  16, 24,  32,  48, 64};
 enum { MOMENTS = sizeof moments / sizeof *moments };
@@ -80,6 +114,7 @@ static void compare_in(const struct made_texts *made, size_t count,
                  nvdp_context_error(ctx));
     check_column(ctx, set, &config, count, moments, &report.best);
     check_column(ctx, set, &config, 1, &config.bdp.published_moment, &report.published);
+    check_epsilon(set, &config, count, moments, &report.epsilon);
     struct nvdp_pairs_summary alone = NVDP_RESULT(struct nvdp_pairs_summary);
     double *again = calloc(made->texts * made->texts, sizeof *again);
     cr_assert_eq(nvdp__renyi_pairs(ctx, set, &config, again, &alone), NVDP_OK);
@@ -99,6 +134,24 @@ static void compare_in(const struct made_texts *made, size_t count,
 static void compare(const struct made_texts *made, size_t count) {
     compare_in(made, count, NVDP_PAIRS_EXACT);
     compare_in(made, count, NVDP_PAIRS_FAST);
+}
+
+/* By hand; for the Gaussian mechanism, D_l = l r, the least over l is near r + 2 sqrt(r log 1/delta), and
+ * below it (Bun & Steinke 2016, Proposition 1.3). */
+Test(measure, epsilon_of_divergences) {
+    cr_expect_float_eq(nvdp_renyi_epsilon(2, 1, 1e-5), 1 - log(2) - log(2e-5), 1e-14);
+    cr_expect_eq(nvdp_renyi_epsilon(3, 0, .5), 0);
+    cr_expect_eq(nvdp_renyi_epsilon(3, INFINITY, .5), INFINITY);
+    cr_expect_eq(nvdp_renyi_epsilon(INFINITY, 4, .5), 4);
+    cr_expect(isnan(nvdp_renyi_epsilon(1, 1, .5)) && isnan(nvdp_renyi_epsilon(2, -1, .5)) &&
+              isnan(nvdp_renyi_epsilon(2, 1, 0)) && isnan(nvdp_renyi_epsilon(2, 1, 1)));
+    for (double r = .01; r < 200; r *= 3) {
+        const double known = r + 2 * sqrt(r * log(1e5));
+        double least = INFINITY;
+        for (double order = 1.001; order < 1e4; order *= 1.001)
+            least = fmin(least, nvdp_renyi_epsilon(order, order * r, 1e-5));
+        cr_expect(least < known && least > .6 * known, "r %g: %g, %g", r, least, known);
+    }
 }
 
 Test(measure, finite_texts) {
