@@ -5,6 +5,7 @@
  *     distribution.c  exact distributions, divergences, the vocabulary's worst
  *     loss.c          delta and epsilon of text pairs
  *     sample.c        draws
+ *     geometry.c      distances within a table, plausible deniability
  *     options.c       the rows of a mechanism's options                    (options.h)
  *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
  *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
@@ -78,6 +79,9 @@ nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi 
                                double precision, size_t length, const int32_t *a, const int32_t *b,
                                struct nvdp_interval *out);
 
+/* n of token[0..all), uniformly without replacement, to its front. */
+struct nvdp__stream;
+void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token);
 /* What is kept of draws (sample.c) is released. */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);
 /* mean, scale, centred, norm (nearest.c); _free releases them. */

@@ -256,8 +256,7 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
     return NVDP_OK;
 }
 
-/* n of token[0..all), uniformly, to its front. */
-static void draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token) {
+void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token) {
     for (size_t i = 0; i < n && n < all; i++) {
         size_t j = i + (size_t)nvdp__stream_below(stream, all - i);
         int32_t swap = token[i];
@@ -301,8 +300,8 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     of.protected = inputs == 0 || inputs > protected ? protected : inputs;
     const size_t some = inputs == 0 || inputs > others ? others : inputs;
     of.all = of.protected + some;
-    draw(&stream, of.protected, protected, of.token);
-    draw(&stream, some, others, of.token + protected);
+    nvdp__dchi_draw(&stream, of.protected, protected, of.token);
+    nvdp__dchi_draw(&stream, some, others, of.token + protected);
     memmove(of.token + of.protected, of.token + protected, some * sizeof *of.token);
     const size_t blocks = nvdp__blocks(of.all, BLOCK), searched = nvdp__blocks(of.protected, BLOCK);
     NVDP_TRY(NVDP__NEW(ctx, of.log_sum, of.all));

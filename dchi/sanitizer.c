@@ -196,6 +196,90 @@ nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sani
     return NVDP_OK;
 }
 
+/* ---- batches ---- */
+
+nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_batch *batch,
+                                 struct nvdp__field text) {
+    const size_t need = batch->texts + 1;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &batch->text, &batch->text_capacity, need, sizeof *batch->text));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &batch->list, &batch->capacity, need, sizeof *batch->list));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &batch->out, &batch->out_capacity, need, sizeof *batch->out));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &batch->offset, &batch->offset_capacity, need + 1,
+                                        sizeof *batch->offset));
+    batch->text[batch->texts++] = text;
+    return NVDP_OK;
+}
+
+/* The first failure of threads that work without a context. */
+static nvdp_status recorded(struct nvdp_context *ctx, nvdp_status status) {
+    return status == NVDP_OK ? NVDP_OK : nvdp__fail(ctx, status, "out of memory");
+}
+
+nvdp_status nvdp__text_batch_tokenize(struct nvdp_context *ctx,
+                                      const struct nvdp_sanitizer *sanitizer,
+                                      struct nvdp__text_batch *batch) {
+    nvdp_status status = NVDP_OK;
+    const int threads = nvdp_context_threads(ctx);
+#pragma omp parallel for schedule(dynamic, 64) num_threads(threads) reduction(max : status)
+    for (size_t i = 0; i < batch->texts; i++) {
+        nvdp_status own = nvdp_sanitizer_tokenize(NULL, sanitizer, batch->text[i].text,
+                                                  batch->text[i].size, &batch->list[i]);
+        status = own > status ? own : status;
+    }
+    NVDP_RETURN_IF_FAILED(recorded(ctx, status));
+    for (size_t i = 0; i < batch->texts; i++)
+        batch->offset[i + 1] = batch->offset[i] + batch->list[i].count;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &batch->token, &batch->token_capacity,
+                                        batch->offset[batch->texts], sizeof *batch->token));
+    for (size_t i = 0; i < batch->texts; i++)
+        if (batch->list[i].count > 0)
+            memcpy(batch->token + batch->offset[i], batch->list[i].token,
+                   batch->list[i].count * sizeof *batch->token);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__text_batch_draw(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                                  struct nvdp__text_batch *batch, const uint64_t *seed,
+                                  uint64_t first) {
+    nvdp_status status = NVDP_OK;
+    const int threads = nvdp_context_threads(ctx);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &batch->drawn, &batch->drawn_capacity,
+                                        batch->offset[batch->texts], sizeof *batch->drawn));
+    NVDP_RETURN_IF_FAILED(nvdp_dchi_sample(ctx, sanitizer->dchi, batch->texts, batch->offset,
+                                           batch->token, seed, first, batch->drawn));
+#pragma omp parallel for schedule(dynamic, 64) num_threads(threads) reduction(max : status)
+    for (size_t i = 0; i < batch->texts; i++) {
+        nvdp_status own = nvdp_sanitizer_text(NULL, sanitizer, batch->list[i].count,
+                                              batch->drawn + batch->offset[i], &batch->out[i]);
+        status = own > status ? own : status;
+    }
+    return recorded(ctx, status);
+}
+
+void nvdp__text_batch_clear(struct nvdp__text_batch *batch) {
+    for (size_t i = 0; i < batch->texts; i++) {
+        free(batch->out[i]);
+        batch->out[i] = NULL;
+    }
+    batch->texts = 0;
+}
+
+void nvdp__text_batch_release(struct nvdp__text_batch *batch) {
+    nvdp__text_batch_clear(batch);
+    for (size_t i = 0; i < batch->capacity; i++)
+        nvdp_token_list_release(&batch->list[i]);
+    free(batch->text);
+    free(batch->list);
+    free(batch->out);
+    free(batch->offset);
+    free(batch->token);
+    free(batch->drawn);
+    *batch = (struct nvdp__text_batch){0};
+}
+
 /* ---- which tokens are sensitive ---- */
 
 void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token) {

@@ -17,6 +17,30 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
                                    const struct nvdp__sanitizer_options *options, const char *model,
                                    struct nvdp_sanitizer **out);
 
+/* Texts that are sanitized together; what it holds is kept from batch to batch.  Zero it, release it. */
+struct nvdp__text_batch {
+    size_t texts, capacity;
+    struct nvdp__field *text;     /* [texts] in */
+    struct nvdp_token_list *list; /* [capacity] their tokens */
+    size_t *offset;               /* [texts + 1] */
+    int32_t *token, *drawn;       /* [offset[texts]] in and out */
+    char **out;                   /* [capacity] texts out */
+    size_t offset_capacity, text_capacity, out_capacity, token_capacity, drawn_capacity;
+};
+/* Adds a text, whose bytes must stay in place. */
+nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_batch *batch,
+                                 struct nvdp__field text);
+/* list, offset, token: of all texts, on the context's threads. */
+nvdp_status nvdp__text_batch_tokenize(struct nvdp_context *ctx,
+                                      const struct nvdp_sanitizer *sanitizer,
+                                      struct nvdp__text_batch *batch);
+/* drawn and out, with the streams of nvdp_dchi_sample() from text `first` on. */
+nvdp_status nvdp__text_batch_draw(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                                  struct nvdp__text_batch *batch, const uint64_t *seed,
+                                  uint64_t first);
+void nvdp__text_batch_clear(struct nvdp__text_batch *batch); /* for the next texts */
+void nvdp__text_batch_release(struct nvdp__text_batch *batch);
+
 /* Reads a file of word vectors; `words`, zeroed, gets the words by rows.  word_vectors.c. */
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__strings *words, struct nvdp_vectors **out);

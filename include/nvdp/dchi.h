@@ -277,5 +277,43 @@ struct nvdp_dchi_worst {
 nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
                             uint64_t seed, struct nvdp_dchi_worst *out);
 
+/** How far apart a table's vectors are. */
+struct nvdp_geometry {
+    size_t struct_size;    /**< NVDP_RESULT() sets it */
+    size_t tokens;         /**< that were measured, against all */
+    double nearest_median; /**< median distance to the nearest other token */
+    double pair_median;    /**< median distance of two of the tokens */
+    double pair_max;       /**< the largest distance of one of the tokens from any */
+    double
+        diameter_bound; /**< no two of all tokens are further apart: twice the largest distance from the
+                                mean, or pair_max where all were measured */
+};
+
+/** Measures a table.  O(n V d).
+ * @param ctx     records messages, lends threads: the same bits on any number
+ * @param vectors table
+ * @param tokens  n: how many are drawn, without replacement; 0: all
+ * @param seed    of the drawing
+ * @param[out] out the distances
+ * @return NVDP_ERR_ARGUMENT for a struct without its size, NVDP_ERR_MEMORY */
+nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                  size_t tokens, uint64_t seed, struct nvdp_geometry *out);
+
+/** Plausible deniability of tokens (Feyisetan et al. 2020; Yue et al. 2021, section 5.4): N_w, how often a
+ * token comes out as itself, and S_w, how many different ones come out in so many draws.  Of laplace those
+ * of the token nearest to what comes out.  N_w is exact where the distribution is known.
+ * @param ctx      records messages, is asked to cancel, lends threads
+ * @param dchi     mechanism
+ * @param n        tokens
+ * @param tokens   [n] below V, or NVDP_DCHI_UNKNOWN
+ * @param draws    of each
+ * @param seed     of the draws
+ * @param same     [n] N_w in [0, 1]
+ * @param distinct [n] S_w, at most draws
+ * @return NVDP_ERR_ARGUMENT for a token that is none, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                                  const int32_t *tokens, size_t draws, uint64_t seed, double *same,
+                                  double *distinct);
+
 NVDP_END_DECLS
 #endif

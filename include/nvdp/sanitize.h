@@ -24,6 +24,7 @@
 
 #include <nvdp/dchi.h>
 #include <nvdp/tokenizer.h>
+#include <stdio.h>
 
 NVDP_BEGIN_DECLS
 
@@ -163,6 +164,65 @@ void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int3
  * @param sanitizer sanitizer
  * @return NVDP_ERR_ARGUMENT where the share w leaves no sensitive token; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer);
+
+/* ---- files ---- */
+
+/** Sizes of what nvdp_sanitize() tells. */
+enum {
+    NVDP_SANITIZE_EXAMPLES = 5,       /**< texts, at most */
+    NVDP_SANITIZE_EXAMPLE_SIZE = 256, /**< bytes of each, its NUL included; longer ones are cut */
+    NVDP_SANITIZE_STATEMENT_SIZE = 4096, /**< bytes of the statement, its NUL included */
+};
+
+/** What became of texts. */
+struct nvdp_sanitize_result {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    uint64_t texts;     /**< texts; a pair is two */
+    uint64_t tokens;    /**< tokens that were put out */
+    double changed;     /**< share of them that are not what was there */
+    double oov;         /**< share of the words that have no vector */
+    size_t measured;    /**< tokens drawn from the texts of which n_w and s_w are means */
+    size_t draws;       /**< of each */
+    double n_w;         /**< probability of a token to come out as itself */
+    double s_w;         /**< number of different tokens in so many draws */
+    double epsilon; /**< of local differential privacy for one token, at most: eta times the bound
+                             on distances; +inf of santext-plus */
+    struct nvdp_geometry geometry;                /**< distances in the table */
+    struct nvdp_sanitizer_info sanitizer;         /**< table and mechanism */
+    char statement[NVDP_SANITIZE_STATEMENT_SIZE]; /**< what may be said, in plain English */
+    size_t examples; /**< texts below.  They are private: not for files that are given away */
+    char before[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE]; /**< as they were */
+    char after[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE];  /**< as they came out */
+};
+
+/** The options of nvdp_sanitize(): task and data, or text; text-column, text-pair-column, label-column; out,
+ * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create(); seed,
+ * release, insecure-seed; measure-tokens, draws.
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Privatizes a task's files, or a text, token by token.
+ *
+ * Of a task every split that is there is written again to the folder `out`, in its own columns: texts
+ * privatized; columns that say a text again (named after it, as MNLI's sentence1_parse) empty; labels,
+ * ids and all others as they are.  With `text`, a text a line becomes a text a line in the file `out`, or
+ * in the stream.  Beside them statement.txt and privacy.json (docs/formats.md).  One pass, two with
+ * sensitive-from-data; memory for some thousand rows.  Files appear when all are complete.
+ *
+ * Draws are nvdp_dchi_sample()'s, of `seed`, or with `release` of the operating system's generator.
+ * @param ctx    progress and the wish to stop pass through its callbacks; a warning where more than half
+ *               of the words have no vector
+ * @param config of nvdp_sanitize_config_create()
+ * @param to     where lines go without `out`; NULL: standard output
+ * @param[out] out what became of the texts; untouched on error; NULL: not wanted
+ * @return NVDP_ERR_ARGUMENT for options out of range or that exclude each other, and an existing
+ *         output without "overwrite"; NVDP_ERR_INPUT, naming file and line, for a row of another number
+ *         of columns, a missing column, and what nvdp_sanitizer_create() refuses; NVDP_ERR_IO;
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
+                          struct nvdp_sanitize_result *out);
 
 NVDP_END_DECLS
 #endif

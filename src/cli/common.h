@@ -146,12 +146,16 @@ json_t *cli_scores_json(const struct nvdp_scores *scores);
 void cli_scores_print(const struct nvdp_scores *scores);
 /* A name padded to the column in which all tables' values stand. */
 void cli_row(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_row_to(FILE *to, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Text broken into lines at its blanks. */
+void cli_print_wrapped(FILE *to, const char *text);
 /* Writes text and a line end beside `path`, then renames it into place. */
 int cli_write_text(struct cli *cli, const char *path, const char *text);
 
 extern const struct cli_command cli_command_pretrain, cli_command_train, cli_command_eval,
-    cli_command_predict, cli_command_privacy, cli_command_export, cli_command_reuse,
-    cli_command_sweep, cli_command_encode, cli_command_tokenize, cli_command_info,
-    cli_command_bench, cli_command_report;
+    cli_command_predict, cli_command_privacy, cli_command_sanitize, cli_command_export,
+    cli_command_reuse, cli_command_sweep, cli_command_encode, cli_command_tokenize,
+    cli_command_info, cli_command_bench, cli_command_report;
 
 #endif

@@ -2,7 +2,6 @@
 #include "common.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int print_json(struct cli *cli, const struct nvdp_export_result *result) {
     json_t *privacy = json_null();
@@ -21,24 +20,6 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
                   (json_int_t)result->bytes, "statement", result->statement, "privacy", privacy));
 }
 
-/* Text broken into lines at its blanks. */
-static void print_wrapped(const char *text) {
-    enum { WIDTH = 78 };
-    size_t column = 0;
-    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
-        size_t length = strcspn(word, " ");
-        if (column > 0) {
-            bool fits = column + 1 + length <= WIDTH;
-            putchar(fits ? ' ' : '\n');
-            column = fits ? column + 1 : 0;
-        }
-        printf("%.*s", (int)length, word);
-        column += length;
-        word += length;
-    }
-    putchar('\n');
-}
-
 static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {
     const char *model = nvdp_config_get(config, "model-out");
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
@@ -47,7 +28,7 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
             result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
     putchar('\n');
-    print_wrapped(result->statement);
+    cli_print_wrapped(stdout, result->statement);
     if (result->measured) {
         putchar('\n');
         nvdp_privacy_report_print(&result->privacy, stdout);

@@ -42,13 +42,24 @@ json_t *cli_scores_json(const struct nvdp_scores *scores) {
     return metrics;
 }
 
+static void print_row(FILE *to, const char *name, const char *format, va_list args) {
+    fprintf(to, "%-*s", COLUMN, name);
+    vfprintf(to, format, args);
+    putc('\n', to);
+}
+
 void cli_row(const char *name, const char *format, ...) {
-    printf("%-*s", COLUMN, name);
     va_list args;
     va_start(args, format);
-    vprintf(format, args);
+    print_row(stdout, name, format, args);
     va_end(args);
-    putchar('\n');
+}
+
+void cli_row_to(FILE *to, const char *name, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    print_row(to, name, format, args);
+    va_end(args);
 }
 
 void cli_scores_print(const struct nvdp_scores *scores) {
@@ -297,4 +308,21 @@ void cli_sweep_show(struct cli *cli, const struct nvdp_sweep_state *state) {
         describe_job(&state->job[k], line);
         fprintf(stderr, "%s: %s\n", cli->name, line);
     }
+}
+
+void cli_print_wrapped(FILE *to, const char *text) {
+    enum { WIDTH = 78 };
+    size_t column = 0;
+    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " ");
+        if (column > 0) {
+            bool fits = column + 1 + length <= WIDTH;
+            putc(fits ? ' ' : '\n', to);
+            column = fits ? column + 1 : 0;
+        }
+        fprintf(to, "%.*s", (int)length, word);
+        column += length;
+        word += length;
+    }
+    putc('\n', to);
 }

@@ -203,6 +203,14 @@ nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name) {
                       tsv->path, tsv->line, name, list.text);
 }
 
+bool nvdp__tsv_bare_cola(const struct nvdp__tsv *tsv, const struct nvdp__layout *layout) {
+    if (layout->task.id != NVDP_TASK_COLA || tsv->fields != NVDP__COLA_COLUMNS) return false;
+    for (size_t i = 0; i < tsv->fields; i++) {
+        if (nvdp__field_is(tsv->field[i], layout->text)) return false;
+    }
+    return true;
+}
+
 bool nvdp__field_number(struct nvdp__field field, double *number) {
     char text[NUMBER_SIZE];
     if (field.size == 0 || field.size >= sizeof text) return false;
@@ -256,7 +264,7 @@ nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *c
 
 /* ---- rows ---- */
 
-enum { COLA_COLUMNS = 4, COLA_LABEL = 1, COLA_SENTENCE = 3, KNOWN_LABELS = 256 };
+enum { KNOWN_LABELS = 256 };
 static const size_t NO_COLUMN = SIZE_MAX;
 
 /* One file's reading. */
@@ -288,16 +296,6 @@ static nvdp_status find_column(struct reader *reader, const char *name, bool req
     return NVDP_OK;
 }
 
-/* CoLA's train and dev files have no header: source, label, the author's star, sentence. */
-static bool is_bare_cola(const struct reader *reader) {
-    const struct nvdp__tsv *tsv = &reader->tsv;
-    if (reader->layout.task.id != NVDP_TASK_COLA || tsv->fields != COLA_COLUMNS) return false;
-    for (size_t i = 0; i < tsv->fields; i++) {
-        if (nvdp__field_is(tsv->field[i], reader->layout.text)) return false;
-    }
-    return true;
-}
-
 static nvdp_status read_header(struct reader *reader) {
     struct nvdp__tsv *tsv = &reader->tsv;
     if (!nvdp__tsv_more(tsv))
@@ -305,10 +303,10 @@ static nvdp_status read_header(struct reader *reader) {
                           tsv->path);
     NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
     reader->columns = tsv->fields;
-    reader->pending = is_bare_cola(reader);
+    reader->pending = nvdp__tsv_bare_cola(tsv, &reader->layout);
     if (reader->pending) {
-        reader->text = COLA_SENTENCE;
-        reader->label = COLA_LABEL;
+        reader->text = NVDP__COLA_SENTENCE;
+        reader->label = NVDP__COLA_LABEL;
         reader->pair = NO_COLUMN;
         reader->id = NO_COLUMN;
         return NVDP_OK;

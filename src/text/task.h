@@ -54,6 +54,11 @@ nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size
 /* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'". */
 nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name);
 
+/* CoLA's train and dev files have no header: source, label, the author's star, sentence.  Whether the
+ * present line is such a row. */
+enum { NVDP__COLA_COLUMNS = 4, NVDP__COLA_LABEL = 1, NVDP__COLA_SENTENCE = 3 };
+bool nvdp__tsv_bare_cola(const struct nvdp__tsv *tsv, const struct nvdp__layout *layout);
+
 bool nvdp__field_is(struct nvdp__field field, const char *text);
 /* The whole field as a finite decimal number, whatever the locale. */
 bool nvdp__field_number(struct nvdp__field field, double *number);

@@ -1,0 +1,81 @@
+/* nvdp sanitize: texts privatized token by token. */
+#include "common.h"
+
+#include <stdio.h>
+
+static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result) {
+    json_t *examples = json_array();
+    for (size_t i = 0; i < result->examples; i++)
+        json_array_append_new(examples, json_pack("{s:s, s:s}", "before", result->before[i],
+                                                  "after", result->after[i]));
+    return cli_print_json(
+        cli,
+        json_pack("{s:s?, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:s, s:o}", "out",
+                  nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts, "tokens",
+                  (json_int_t)result->tokens, "changed", result->changed, "oov", result->oov, "n_w",
+                  result->n_w, "s_w", result->s_w, "measured_tokens", (json_int_t)result->measured,
+                  "draws", (json_int_t)result->draws, "ldp_epsilon", cli_number(result->epsilon),
+                  "statement", result->statement, "examples", examples));
+}
+
+static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
+    const struct nvdp_sanitizer_info *info = &result->sanitizer;
+    if (out != NULL) cli_row_to(to, "output", "%s", out);
+    cli_row_to(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
+               (unsigned long long)result->tokens);
+    cli_row_to(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
+               info->pieces ? "WordPieces" : "words", info->dim);
+    if (info->sensitive < info->tokens)
+        cli_row_to(to, "sensitive", "%zu of them; the others may stay as they are",
+                   info->sensitive);
+    cli_row_to(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
+    cli_row_to(to, "no vector", "%.2f%% of the words", 100 * result->oov);
+    if (result->measured > 0)
+        cli_row_to(to, "deniability", "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)",
+                   result->n_w, result->s_w, result->draws, result->measured);
+    cli_row_to(to, "distances", "nearest %.4g, two tokens %.4g (medians), at most %.4g",
+               result->geometry.nearest_median, result->geometry.pair_median,
+               result->geometry.diameter_bound);
+    cli_row_to(to, "LDP epsilon", "%.4g a token at most", result->epsilon);
+    for (size_t i = 0; i < result->examples; i++)
+        fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
+    fprintf(to, "\n");
+    cli_print_wrapped(to, result->statement);
+}
+
+static int run(struct cli *cli) {
+    struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
+    CLI_TRY(cli_begin(cli, NULL));
+    const bool task = nvdp_config_get(cli->config, "task") != NULL;
+    const char *out = nvdp_config_get(cli->config, "out");
+    if (nvdp_config_get(cli->config, "text") == NULL && !task) {
+        if (nvdp_config_get(cli->config, "data") != NULL)
+            return cli_usage(cli, "option --task is needed with --data");
+        CLI_DO(cli, nvdp_config_set(cli->config, "text", "/dev/stdin"));
+    }
+    if (cli->json && out == NULL)
+        return cli_usage(cli, "--json needs --out: without it the texts go to standard output");
+    CLI_DO(cli, nvdp_sanitize(cli->ctx, cli->config, stdout, &result));
+    if (cli->json) return print_json(cli, &result);
+    cli_meter_clear(&cli->meter);
+    if (out != NULL || !cli->quiet) print(&result, out, out != NULL ? stdout : stderr);
+    return CLI_SUCCESS;
+}
+
+const struct cli_command cli_command_sanitize = {
+    .name = "sanitize",
+    .summary = "privatize texts token by token: SanText and d_chi mechanisms",
+    .description =
+        "Writes a task's files, or a text a line, again with every token of their texts drawn by a "
+        "mechanism of text privatization; labels and other columns stay as they are. Without "
+        "--task and "
+        "--text it reads standard input. Says what that protects, and what it does not: "
+        "docs/text-privatization.md.",
+    .examples = "Examples:\n"
+                "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
+                "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
+                "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
+                "    --model bert-base-uncased --release --out mail-private.txt\n",
+    .create = nvdp_sanitize_config_create,
+    .run = run,
+};

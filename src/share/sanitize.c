@@ -1,0 +1,642 @@
+/* Texts privatized token by token: a task's files again in their own layout, or the lines of a text.
+ *
+ * A file is read line by line; some thousand rows at a time become tokens, are drawn, and written beside
+ * the file's final name.  Files appear when all are complete. */
+#include "share/sanitize.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/outdir.h"
+#include "text/task.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { SPLITS = NVDP_SPLIT_TEST_MISMATCHED + 1, CHUNK_ROWS = 4096, CHUNK_BYTES = 1 << 19 };
+
+struct options {
+    const char *task, *data; /* or */
+    const char *text;
+    struct nvdp_task_options columns;
+    const char *out, *model;
+    struct nvdp__sanitizer_options sanitizer;
+    uint64_t seed, insecure_seed;
+    bool release, overwrite;
+    size_t measure_tokens, draws;
+    bool insecure, seeded; /* options of these names were given */
+};
+
+/* --- what is asked for --- */
+
+#define AT(member) NVDP_OPTION_AT(struct options, member)
+
+static const struct nvdp_option text_rows[] = {
+    {"task", NVDP_OPTION_TEXT, "TASK",
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (files of your own)", NULL, AT(task),
+     .group = "Texts:"},
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder; all of its splits are written again",
+     NULL, AT(data)},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
+     AT(columns.text_column)},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
+     AT(columns.text_pair_column)},
+    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column, which is kept",
+     NULL, AT(columns.label_column)},
+    {"text", NVDP_OPTION_TEXT, "FILE", "a text a line instead of a task", NULL, AT(text)},
+    {"out", NVDP_OPTION_TEXT, "DIR",
+     "folder to write; with --text a file, without it the lines go to standard output", NULL,
+     AT(out), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
+     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {0},
+};
+
+static const struct nvdp_option mechanism_rows[] = {
+    {"mechanism", NVDP_OPTION_CHOICE, "M", "laplace-nearest, santext, santext-plus, random", NULL,
+     AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names,
+     .group = "Text privatization:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "encoder whose word embeddings are the vectors, and whose WordPieces the tokens", NULL,
+     AT(model)},
+    {0},
+};
+
+static const struct nvdp_option noise_rows[] = {
+    {"seed", NVDP_OPTION_SEED, "N", "of the draws, for experiments", "1", AT(seed),
+     .group = "Randomness and measurement:"},
+    {"release", NVDP_OPTION_FLAG, NULL,
+     "for giving away: draws from the operating system, never the same twice", NULL, AT(release)},
+    {"insecure-seed", NVDP_OPTION_SEED, "N",
+     "a release's noise from a seed instead: for tests only, the statement says so", "1",
+     AT(insecure_seed), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"measure-tokens", NVDP_OPTION_INTEGER, "N",
+     "tokens of the texts, drawn by their frequency, whose N_w and S_w are measured", "100",
+     AT(measure_tokens), .max = 1 << 20},
+    {"draws", NVDP_OPTION_INTEGER, "N", "draws of each", "200", AT(draws), .min = 1,
+     .max = 1 << 24},
+    {0},
+};
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct options *options = values;
+    const enum nvdp__token_mechanism mechanism = options->sanitizer.mechanism;
+    if (mechanism == NVDP__TOKENS_AS_THEY_ARE)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "mechanism: expected laplace-nearest, santext, santext-plus or random, found "
+            "none");
+    if (mechanism == NVDP__TOKENS_LAPLACE)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "mechanism: laplace gives vectors, not words; expected laplace-nearest for "
+            "texts");
+    if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
+                          options->model == NULL ? "neither" : "both");
+    if ((options->task == NULL) == (options->text == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task or text: expected one, found %s",
+                          options->task == NULL ? "neither" : "both");
+    if (options->task != NULL && (options->data == NULL || options->out == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a folder with the task's files, found none",
+                          options->data == NULL ? "data" : "out");
+    return nvdp__sanitizer_check(ctx, &options->sanitizer);
+}
+
+static const struct nvdp__section sections[] = {
+    {text_rows, 0, NULL},
+    {mechanism_rows, 0, NULL},
+    {nvdp__sanitizer_table_rows, offsetof(struct options, sanitizer), NULL},
+    {nvdp__sanitizer_rows, offsetof(struct options, sanitizer), NULL},
+    {noise_rows, 0, NULL},
+};
+static const struct nvdp__schema schema = {.kind = "sanitize",
+                                           .size = sizeof(struct options),
+                                           .section = sections,
+                                           .sections = sizeof sections / sizeof *sections,
+                                           .check = check};
+
+nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &schema, out);
+}
+
+/* --- the work --- */
+
+/* One file: a split of the task, or lines. */
+struct part {
+    char *path;       /* it is read from */
+    const char *name; /* of a split */
+    size_t columns;   /* of the header; 0: a line is a text */
+    size_t text[2];   /* columns with texts */
+    size_t texts;     /* of a row: 1 or 2 */
+    bool *made;       /* [columns] made of a text's column: left empty */
+    struct nvdp__output output;
+};
+
+struct sanitize {
+    struct nvdp_context *ctx;
+    const struct options *options;
+    struct nvdp_sanitizer *sanitizer;
+    struct nvdp__layout layout;
+    struct part part[SPLITS];
+    size_t parts;
+    FILE *to;              /* for lines without `out` */
+    const uint64_t *noise; /* seed of the draws; NULL: the operating system */
+    struct nvdp__sanitized done;
+    struct nvdp_sanitize_result result;
+    struct nvdp__meter meter;
+    uint64_t bytes; /* read of the files before */
+    /* one chunk */
+    struct chunk {
+        char *bytes; /* its lines, end to end */
+        size_t used, capacity;
+        size_t *end; /* [rows] */
+        size_t rows, end_capacity;
+        size_t line;  /* of the first */
+        uint64_t row; /* of the file */
+    } chunk;
+    struct nvdp__tsv tsv;
+    struct nvdp__text_batch batch;
+    char *text; /* what it becomes */
+    size_t size, text_capacity;
+};
+
+/* --- columns --- */
+
+static void point_at(struct sanitize *work, const struct part *part, const char *line, size_t size,
+                     size_t number) {
+    work->tsv.ctx = work->ctx;
+    work->tsv.path = part->path;
+    work->tsv.at = line;
+    work->tsv.end = line + size;
+    work->tsv.line = number - 1;
+}
+
+/* A column whose name is a text's and more, such as MNLI's sentence1_parse, says the text again. */
+static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field name,
+                       const char *text) {
+    const size_t size = text == NULL ? 0 : strlen(text);
+    if ((layout->label != NULL && nvdp__field_is(name, layout->label)) ||
+        (layout->id != NULL && nvdp__field_is(name, layout->id)))
+        return false;
+    return size > 0 && name.size > size && memcmp(name.text, text, size) == 0 &&
+           name.text[size] == '_';
+}
+
+static json_t *name_list(const struct sanitize *work, const struct part *part, int which) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < part->columns && list != NULL; i++) {
+        const bool text = i == part->text[0] || (part->texts > 1 && i == part->text[1]);
+        const int is = text ? 0 : part->made[i] ? 1 : 2;
+        const struct nvdp__field name = work->tsv.field[i];
+        if (is == which) json_array_append_new(list, json_stringn(name.text, name.size));
+    }
+    return list;
+}
+
+/* From the file's first line; *pending: which is a row already. */
+static nvdp_status read_header(struct sanitize *work, struct part *part, bool *pending) {
+    const struct nvdp__layout *layout = &work->layout;
+    struct nvdp__tsv *tsv = &work->tsv;
+    const char *const names[2] = {layout->text, layout->pair};
+    part->columns = tsv->fields;
+    part->texts = layout->pair != NULL ? 2 : 1;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, part->made, part->columns));
+    *pending = nvdp__tsv_bare_cola(tsv, layout);
+    if (*pending) {
+        part->text[0] = NVDP__COLA_SENTENCE;
+        return json_object_set_new(work->done.files, part->name,
+                                   json_pack("{s:[i]}", "privatized", NVDP__COLA_SENTENCE)) == 0
+                   ? NVDP_OK
+                   : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+    }
+    for (size_t i = 0; i < part->texts; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__tsv_column(tsv, names[i], &part->text[i]));
+        if (part->text[i] == tsv->fields) return nvdp__tsv_missing(tsv, names[i]);
+    }
+    for (size_t i = 0; i < part->columns; i++)
+        part->made[i] = is_made_of(layout, tsv->field[i], names[0]) ||
+                        is_made_of(layout, tsv->field[i], names[1]);
+    json_t *told = json_pack("{s:o, s:o, s:o}", "privatized", name_list(work, part, 0), "emptied",
+                             name_list(work, part, 1), "kept", name_list(work, part, 2));
+    return json_object_set_new(work->done.files, part->name, told) == 0
+               ? NVDP_OK
+               : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+/* --- a chunk of rows --- */
+
+static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(work->ctx, &work->text, &work->text_capacity, work->size + count, 1));
+    if (count > 0) memcpy(work->text + work->size, bytes, count);
+    work->size += count;
+    return NVDP_OK;
+}
+
+static nvdp_status next_row(struct sanitize *work, const struct part *part, size_t i) {
+    const struct chunk *chunk = &work->chunk;
+    const size_t start = i > 0 ? chunk->end[i - 1] : 0;
+    point_at(work, part, chunk->bytes + start, chunk->end[i] - start, chunk->line + i);
+    NVDP_RETURN_IF_FAILED(nvdp__tsv_next(&work->tsv));
+    if (work->tsv.fields == part->columns) return NVDP_OK;
+    const bool quoted = memchr(chunk->bytes + start, '"', chunk->end[i] - start) != NULL;
+    return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s",
+                      part->path, work->tsv.line, part->columns, work->tsv.fields,
+                      quoted && work->tsv.fields > part->columns
+                          ? " (tabs separate columns within quotes too)"
+                          : "");
+}
+
+static nvdp_status add_texts(struct sanitize *work, const struct part *part) {
+    const struct chunk *chunk = &work->chunk;
+    for (size_t i = 0; i < chunk->rows; i++) {
+        if (part->columns == 0) {
+            const size_t start = i > 0 ? chunk->end[i - 1] : 0;
+            const struct nvdp__field line = {chunk->bytes + start, chunk->end[i] - start};
+            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(work->ctx, &work->batch, line));
+            continue;
+        }
+        NVDP_RETURN_IF_FAILED(next_row(work, part, i));
+        for (size_t t = 0; t < part->texts; t++)
+            NVDP_RETURN_IF_FAILED(
+                nvdp__text_batch_add(work->ctx, &work->batch, work->tsv.field[part->text[t]]));
+    }
+    return nvdp__text_batch_tokenize(work->ctx, work->sanitizer, &work->batch);
+}
+
+static nvdp_status write_rows(struct sanitize *work, struct part *part) {
+    work->size = 0;
+    for (size_t i = 0; i < work->chunk.rows; i++) {
+        char *const *out = work->batch.out + i * part->texts;
+        if (part->columns == 0) {
+            NVDP_RETURN_IF_FAILED(put(work, out[0], strlen(out[0])));
+        } else {
+            NVDP_RETURN_IF_FAILED(next_row(work, part, i));
+        }
+        for (size_t c = 0; c < part->columns; c++) {
+            const char *text = c == part->text[0]                      ? out[0]
+                               : part->texts > 1 && c == part->text[1] ? out[1]
+                               : part->made[c]                         ? ""
+                                                                       : NULL;
+            const struct nvdp__field field = work->tsv.field[c];
+            if (c > 0) NVDP_RETURN_IF_FAILED(put(work, "\t", 1));
+            NVDP_RETURN_IF_FAILED(put(work, text != NULL ? text : field.text,
+                                      text != NULL ? strlen(text) : field.size));
+        }
+        NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
+    }
+    if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
+    if (fwrite(work->text, 1, work->size, work->to) == work->size && fflush(work->to) == 0)
+        return NVDP_OK;
+    return nvdp__fail(work->ctx, NVDP_ERR_IO, "standard output: cannot write");
+}
+
+static void copy_example(struct nvdp__field from, char to[NVDP_SANITIZE_EXAMPLE_SIZE]) {
+    size_t size =
+        from.size < NVDP_SANITIZE_EXAMPLE_SIZE ? from.size : NVDP_SANITIZE_EXAMPLE_SIZE - 1;
+    while (size > 0 && size < from.size && ((unsigned char)from.text[size] & 0xC0) == 0x80)
+        size--; /* not within a character */
+    memcpy(to, from.text, size);
+    to[size] = '\0';
+}
+
+static void count_batch(struct sanitize *work) {
+    const struct nvdp__text_batch *batch = &work->batch;
+    const unsigned char *sensitive = nvdp_sanitizer_sensitive(work->sanitizer);
+    struct nvdp__sanitized *done = &work->done;
+    for (size_t i = 0; i < batch->texts; i++) {
+        done->unknown += batch->list[i].unknown;
+        if (work->result.examples == NVDP_SANITIZE_EXAMPLES || batch->list[i].count == 0) continue;
+        copy_example(batch->text[i], work->result.before[work->result.examples]);
+        copy_example((struct nvdp__field){batch->out[i], strlen(batch->out[i])},
+                     work->result.after[work->result.examples++]);
+    }
+    for (size_t i = 0; i < batch->offset[batch->texts]; i++) {
+        const int32_t x = batch->token[i];
+        done->changed += batch->drawn[i] != x;
+        if (x < 0) continue;
+        done->seen[x]++;
+        done->kept += sensitive != NULL && !sensitive[x];
+    }
+    done->texts += batch->texts;
+    done->tokens += batch->offset[batch->texts];
+}
+
+static nvdp_status flush(struct sanitize *work, struct part *part, bool counting) {
+    struct chunk *chunk = &work->chunk;
+    struct nvdp__text_batch *batch = &work->batch;
+    /* Streams of a split are its own: they are the same whatever other splits there are. */
+    const uint64_t split = (uint64_t)(part - work->part);
+    if (chunk->rows == 0) return NVDP_OK;
+    if (nvdp_context_cancelled(work->ctx))
+        return nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
+    nvdp__text_batch_clear(batch);
+    NVDP_RETURN_IF_FAILED(add_texts(work, part));
+    if (counting) {
+        nvdp_sanitizer_count(work->sanitizer, batch->offset[batch->texts], batch->token);
+    } else {
+        NVDP_RETURN_IF_FAILED(nvdp__text_batch_draw(work->ctx, work->sanitizer, batch, work->noise,
+                                                    (split << 56) + chunk->row * part->texts));
+        count_batch(work);
+        NVDP_RETURN_IF_FAILED(write_rows(work, part));
+    }
+    chunk->line += chunk->rows;
+    chunk->row += chunk->rows;
+    chunk->rows = chunk->used = 0;
+    return NVDP_OK;
+}
+
+static nvdp_status add_row(struct sanitize *work, struct part *part, struct nvdp__line line,
+                           bool counting) {
+    struct chunk *chunk = &work->chunk;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(work->ctx, &chunk->bytes, &chunk->capacity, chunk->used + line.size + 1, 1));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &chunk->end, &chunk->end_capacity,
+                                        chunk->rows + 1, sizeof *chunk->end));
+    memcpy(chunk->bytes + chunk->used, line.text, line.size);
+    chunk->used += line.size;
+    chunk->end[chunk->rows++] = chunk->used;
+    return chunk->rows < CHUNK_ROWS && chunk->used < CHUNK_BYTES ? NVDP_OK
+                                                                 : flush(work, part, counting);
+}
+
+/* --- a file --- */
+
+static nvdp_status pass(struct sanitize *work, struct part *part, bool counting) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    bool found = false, pending = true;
+    work->chunk.row = work->chunk.rows = work->chunk.used = 0;
+    work->chunk.line = 1;
+    part->texts = 1;
+    NVDP_TRY(nvdp__lines_open(work->ctx, part->path, &lines));
+    NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+    if (part->name != NULL) {
+        if (!found)
+            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_INPUT,
+                                "%s:1: empty file: expected a header line", part->path));
+        point_at(work, part, line.text, line.size, 1);
+        NVDP_TRY(nvdp__tsv_next(&work->tsv));
+        free(part->made);
+        part->made = NULL;
+        NVDP_TRY(read_header(work, part, &pending));
+    }
+    if (part->name != NULL && !pending) {
+        if (!counting) {
+            work->size = 0;
+            NVDP_TRY(put(work, line.text, line.size));
+            NVDP_TRY(put(work, "\n", 1));
+            NVDP_TRY(nvdp__output_write(&part->output, work->text, work->size));
+        }
+        work->chunk.line = 2;
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+    }
+    while (found) {
+        NVDP_TRY(add_row(work, part, line, counting));
+        if (work->chunk.rows == 0)
+            nvdp__meter_update(&work->meter, work->bytes + lines.read, (double)work->done.tokens,
+                               "tokens", NAN);
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+    }
+    NVDP_TRY(flush(work, part, counting));
+    if (work->chunk.row == 0 && part->name != NULL)
+        NVDP_TRY(
+            nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
+    work->bytes += lines.read;
+cleanup:
+    nvdp__lines_close(&lines);
+    return status;
+}
+
+static uint64_t file_bytes(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+}
+
+static nvdp_status pass_all(struct sanitize *work, bool counting) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < SPLITS; i++)
+        if (work->part[i].path != NULL) total += file_bytes(work->part[i].path);
+    work->bytes = 0;
+    nvdp__meter_begin(&work->meter, work->ctx, counting ? "counting" : "sanitizing", "bytes", 0,
+                      total);
+    for (size_t i = 0; i < SPLITS; i++)
+        if (work->part[i].path != NULL) NVDP_RETURN_IF_FAILED(pass(work, &work->part[i], counting));
+    nvdp__meter_end(&work->meter);
+    return NVDP_OK;
+}
+
+/* --- what goes in and comes out --- */
+
+static nvdp_status refuse_same(struct nvdp_context *ctx, const char *in, const char *out) {
+    struct stat a, b;
+    if (stat(in, &a) != 0 || stat(out, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected another place than %s", in);
+}
+
+static nvdp_status open_task(struct sanitize *work) {
+    const struct options *options = work->options;
+    struct nvdp_context *ctx = work->ctx;
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &config.task));
+    config.columns = options->columns;
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &work->layout));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
+    NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));
+    for (int s = 0; s < SPLITS; s++) {
+        struct part *part = &work->part[s];
+        if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
+            continue;
+        part->path = nvdp__join(ctx, options->data, part->name);
+        if (part->path == NULL) return NVDP_ERR_MEMORY;
+        if (nvdp__exists(part->path)) {
+            work->parts++;
+            continue;
+        }
+        free(part->path);
+        part->path = NULL;
+    }
+    if (work->parts > 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected train.tsv, %s or %s, found none",
+                      options->data, work->layout.dev, work->layout.test);
+}
+
+static nvdp_status open_outputs(struct sanitize *work) {
+    nvdp_status status = NVDP_OK;
+    const char *folder = work->options->out;
+    char *path = NULL;
+    if (work->options->text != NULL)
+        return folder == NULL ? NVDP_OK
+                              : nvdp__output_open(work->ctx, folder, &work->part[0].output);
+    NVDP_TRY(nvdp__make_directory(work->ctx, folder));
+    for (size_t i = 0; i < SPLITS; i++) {
+        if (work->part[i].path == NULL) continue;
+        path = nvdp__join(work->ctx, folder, work->part[i].name);
+        NVDP_TRY(NVDP__MADE(path));
+        NVDP_TRY(nvdp__output_open(work->ctx, path, &work->part[i].output));
+        free(path);
+        path = NULL;
+    }
+cleanup:
+    free(path);
+    return status;
+}
+
+/* DIR/name, or FILE.name. */
+static char *beside_path(const struct sanitize *work, const char *name) {
+    return work->options->task != NULL ? nvdp__join(work->ctx, work->options->out, name)
+                                       : nvdp__format(work->ctx, "%s.%s", work->options->out, name);
+}
+
+/* The texts, then what is said of them. */
+static nvdp_status publish(struct sanitize *work) {
+    nvdp_status status = NVDP_OK;
+    char *path = NULL, *words = NULL;
+    json_t *privacy = nvdp__sanitized_json(&work->done, work->result.statement);
+    if (privacy == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    for (size_t i = 0; i < SPLITS; i++) {
+        struct part *part = &work->part[i];
+        if (part->output.file != NULL) {
+            NVDP_TRY(nvdp__output_commit(&part->output));
+        } else if (part->name != NULL) { /* an older one is of other texts */
+            NVDP_TRY(nvdp__outdir_remove(work->ctx, work->options->out, &part->name, 1));
+        }
+    }
+    if (work->options->out == NULL) goto cleanup;
+    path = beside_path(work, "privacy.json");
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__json_write(work->ctx, path, privacy));
+    free(path);
+    path = beside_path(work, "statement.txt");
+    words = nvdp__format(work->ctx, "%s\n", work->result.statement);
+    NVDP_TRY(NVDP__MADE(path, words));
+    NVDP_TRY(nvdp__write_file(work->ctx, path, words, strlen(words)));
+cleanup:
+    json_decref(privacy);
+    free(path);
+    free(words);
+    return status;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static nvdp_status begin(struct sanitize *work) {
+    const struct options *options = work->options;
+    struct nvdp_context *ctx = work->ctx;
+    struct nvdp__sanitized *done = &work->done;
+    if (options->release && options->seeded)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "seed: expected none with release, whose draws come from the operating "
+                          "system; insecure_seed takes one for tests");
+    if (options->insecure && !options->release)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "insecure_seed: expected with release, found alone");
+    work->noise = !options->release   ? &options->seed
+                  : options->insecure ? &options->insecure_seed
+                                      : NULL;
+    if (options->task != NULL) {
+        NVDP_RETURN_IF_FAILED(open_task(work));
+    } else {
+        work->part[0].path = nvdp__strdup(ctx, options->text);
+        if (work->part[0].path == NULL) return NVDP_ERR_MEMORY;
+        if (options->out != NULL) {
+            if (!options->overwrite && file_bytes(options->out) > 0)
+                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
+                                  options->out);
+            NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->text, options->out));
+        }
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
+    *done = (struct nvdp__sanitized){
+        .sanitizer = work->sanitizer,
+        .source = base_name(options->model != NULL ? options->model : options->sanitizer.vectors),
+        .chosen = options->sanitizer.sensitive_from_data      ? "sensitive-from-data"
+                  : options->sanitizer.sensitive_list != NULL ? "sensitive-list"
+                                                              : "sensitive-from",
+        .generator = !options->release   ? "seed"
+                     : options->insecure ? "insecure-seed"
+                                         : "os",
+        .measured = options->measure_tokens,
+        .draws = options->draws,
+        .seed = options->seed,
+        .files = json_object(),
+    };
+    if (done->files == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    return NVDP__NEW(ctx, done->seen, nvdp_vectors_count(nvdp_sanitizer_vectors(work->sanitizer)));
+}
+
+static void warn(const struct sanitize *work) {
+    const struct nvdp__sanitized *done = &work->done;
+    const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
+    if (2 * done->unknown <= words) return;
+    nvdp__log(
+        work->ctx, NVDP_LOG_WARNING,
+        "%.3g%% of the words have no vector: most of what comes out is %s, and says nothing of "
+        "the texts; expected vectors of these texts' language and spelling",
+        100 * (double)done->unknown / (double)words,
+        done->info.drops ? "left out" : "drawn uniformly");
+}
+
+static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
+    const struct nvdp__sanitized *done = &work->done;
+    const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
+    struct nvdp_sanitize_result *result = &work->result;
+    result->texts = done->texts;
+    result->tokens = done->tokens;
+    result->changed = done->tokens > 0 ? (double)done->changed / (double)done->tokens : 0;
+    result->oov = words > 0 ? (double)done->unknown / (double)words : 0;
+    result->n_w = done->same;
+    result->s_w = done->distinct;
+    result->draws = done->draws;
+    result->measured = done->sampled;
+    result->sanitizer = done->info;
+    result->geometry = done->geometry;
+    result->epsilon = nvdp__sanitized_epsilon(done);
+    NVDP__GIVE(out, result);
+}
+
+nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
+                          struct nvdp_sanitize_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct options options;
+    struct sanitize work = {.ctx = ctx, .options = &options, .to = to != NULL ? to : stdout};
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
+    options.insecure = nvdp_config_is_set(config, "insecure-seed");
+    options.seeded = nvdp_config_is_set(config, "seed");
+    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(begin(&work));
+    if (options.sanitizer.sensitive_from_data) NVDP_TRY(pass_all(&work, true));
+    NVDP_TRY(nvdp_sanitizer_choose(ctx, work.sanitizer));
+    work.done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
+    NVDP_TRY(nvdp_sanitizer_describe(work.sanitizer, &work.done.info));
+    NVDP_TRY(open_outputs(&work));
+    NVDP_TRY(pass_all(&work, false));
+    warn(&work);
+    NVDP_TRY(nvdp__sanitized_measure(ctx, &work.done));
+    nvdp__sanitized_statement(&work.done, sizeof work.result.statement, work.result.statement);
+    NVDP_TRY(publish(&work));
+    if (out != NULL) give(&work, out);
+cleanup:
+    for (size_t i = 0; i < SPLITS; i++) {
+        nvdp__output_abort(&work.part[i].output);
+        free(work.part[i].path);
+        free(work.part[i].made);
+    }
+    nvdp__text_batch_release(&work.batch);
+    nvdp__tsv_release(&work.tsv);
+    nvdp_sanitizer_free(work.sanitizer);
+    json_decref(work.done.files);
+    free(work.done.seen);
+    free(work.chunk.bytes);
+    free(work.chunk.end);
+    free(work.text);
+    return status;
+}

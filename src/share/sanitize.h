@@ -1,0 +1,41 @@
+/* A task's files, or a text, privatized token by token: what the parts of the work share.
+ *
+ *     sanitize.c             the options, the pass over the texts, the files that come out
+ *     sanitize_statement.c   what is said about them: numbers, privacy.json, plain English */
+#ifndef NVDP_SRC_SHARE_SANITIZE_H
+#define NVDP_SRC_SHARE_SANITIZE_H
+
+#include "dchi/sanitizer.h"
+#include <jansson.h>
+#include <nvdp/share.h>
+
+/* What happened to the texts, and what else is said. */
+struct nvdp__sanitized {
+    const struct nvdp_sanitizer *sanitizer;
+    struct nvdp_sanitizer_info info;
+    const char *source;    /* of the vectors: their file's or folder's name */
+    const char *chosen;    /* santext-plus: which option says which tokens are sensitive */
+    const char *generator; /* "os", "insecure-seed" or "seed" */
+    size_t measured;       /* tokens of the corpus whose deniability is measured, at most */
+    size_t draws;          /* of each */
+    uint64_t seed;         /* that chooses them */
+    uint64_t *seen;        /* [V] how often each token was there */
+    uint64_t texts, tokens, changed, unknown, kept; /* kept: tokens that are not sensitive */
+    json_t *files;                                  /* {"train.tsv": {"privatized": [...], ...}} */
+    /* nvdp__sanitized_measure() */
+    struct nvdp_geometry geometry;
+    size_t sampled;
+    double same, distinct; /* N_w and S_w, means over the sampled */
+};
+
+/* geometry, same, distinct. */
+nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done);
+/* The worst case over all pairs of tokens: eta times what no two are further apart than; +inf of
+ * santext-plus, 0 of random. */
+double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
+/* In plain English, cut to `size` bytes. */
+void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
+/* The object of privacy.json; NULL: out of memory. */
+json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement);
+
+#endif

@@ -1,0 +1,240 @@
+/* What is said of privatized texts: numbers, privacy.json, and the statement in plain English. */
+#include "share/sanitize.h"
+
+#include "base/json.h"
+#include "base/random.h"
+#include "share/release.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+static double share(uint64_t part, uint64_t all) {
+    return all > 0 ? (double)part / (double)all : 0;
+}
+
+/* Those left out too. */
+static uint64_t words(const struct nvdp__sanitized *done) {
+    return done->tokens + (done->info.drops ? done->unknown : 0);
+}
+
+/* ---- measured ---- */
+
+enum { GEOMETRY_TOKENS = 1000 };
+
+/* Tokens of the corpus, each as likely as it is frequent. */
+static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sanitized *done,
+                               uint64_t known, int32_t *token) {
+    const struct nvdp__noise noise = {.seed = done->seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, 0);
+    uint64_t *sum = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sum, done->info.tokens));
+    for (size_t x = 0; x < done->info.tokens; x++)
+        sum[x] = done->seen[x] + (x > 0 ? sum[x - 1] : 0);
+    for (size_t i = 0; i < done->sampled; i++) {
+        const uint64_t at = nvdp__stream_below(&stream, known);
+        size_t low = 0, high = done->info.tokens - 1;
+        while (low < high) { /* the first whose sum is above */
+            const size_t middle = (low + high) / 2;
+            if (sum[middle] > at)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        token[i] = (int32_t)low;
+    }
+    free(sum);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done) {
+    nvdp_status status = NVDP_OK;
+    const uint64_t known = words(done) - done->unknown;
+    int32_t *token = NULL;
+    double *same = NULL, *distinct = NULL;
+    done->geometry = (struct nvdp_geometry)NVDP_RESULT(struct nvdp_geometry);
+    done->sampled = known > 0 ? done->measured : 0;
+    NVDP_TRY(nvdp_vectors_geometry(ctx, nvdp_sanitizer_vectors(done->sanitizer), GEOMETRY_TOKENS,
+                                   done->seed, &done->geometry));
+    NVDP_TRY(NVDP__NEW(ctx, token, done->sampled));
+    NVDP_TRY(NVDP__NEW(ctx, same, done->sampled));
+    NVDP_TRY(NVDP__NEW(ctx, distinct, done->sampled));
+    if (done->sampled > 0) NVDP_TRY(draw_tokens(ctx, done, known, token));
+    NVDP_TRY(nvdp_dchi_deniability(ctx, nvdp_sanitizer_dchi(done->sanitizer), done->sampled, token,
+                                   done->draws, done->seed, same, distinct));
+    for (size_t i = 0; i < done->sampled; i++) {
+        done->same += same[i] / (double)done->sampled;
+        done->distinct += distinct[i] / (double)done->sampled;
+    }
+cleanup:
+    free(token);
+    free(same);
+    free(distinct);
+    return status;
+}
+
+static bool partial(const struct nvdp__sanitized *done) {
+    return done->info.sensitive < done->info.tokens;
+}
+
+double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
+    if (done->info.mechanism == NVDP_DCHI_RANDOM) return 0;
+    return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
+}
+
+/* ---- privacy.json ---- */
+
+static const char *mechanism_name(const struct nvdp__sanitized *done) {
+    return nvdp__token_mechanism_names[(size_t)done->info.mechanism + 1];
+}
+
+json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    const struct nvdp_geometry *geometry = &done->geometry;
+    const bool plus = info->mechanism == NVDP_DCHI_SANTEXT_PLUS;
+    char created[32];
+    nvdp__creation_date(created);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:I, s:I, s:I}, s:s, s:{s:I, s:f, s:f, s:f, s:f}, "
+        "s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:I, s:I, s:f, s:f, s:f}, s:O?, s:s, s:s, s:s}",
+        "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
+        info->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : nvdp__json_number(info->eta), "p",
+        plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
+        plus ? json_pack("{s:I, s:s}", "tokens", (json_int_t)info->sensitive, "from", done->chosen)
+             : NULL,
+        "vocabulary", "source", done->source, "of", info->pieces ? "pieces" : "words", "tokens",
+        (json_int_t)info->tokens, "dim", (json_int_t)info->dim, "equal", (json_int_t)info->equal,
+        "oov", info->drops ? "drop" : "uniform", "distances", "tokens",
+        (json_int_t)geometry->tokens, "nearest_median", geometry->nearest_median, "pair_median",
+        geometry->pair_median, "pair_max", geometry->pair_max, "bound", geometry->diameter_bound,
+        "ldp_epsilon", nvdp__json_number(nvdp__sanitized_epsilon(done)), "deniability", "tokens",
+        (json_int_t)done->sampled, "draws", (json_int_t)done->draws, "n_w", done->same, "s_w",
+        done->distinct, "corpus", "texts", (json_int_t)done->texts, "tokens",
+        (json_int_t)done->tokens, "changed", (json_int_t)done->changed, "oov",
+        (json_int_t)done->unknown, "changed_share", share(done->changed, done->tokens), "oov_share",
+        share(done->unknown, words(done)), "not_sensitive_share", share(done->kept, done->tokens),
+        "files", done->files, "generator", done->generator, "created", created, "statement",
+        statement);
+}
+
+/* ---- in plain English ---- */
+
+struct writer {
+    char *out;
+    size_t size, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct writer *writer, const char *format,
+                                                      ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
+    va_end(args);
+    if (length < 0) return;
+    size_t left = writer->size - writer->used - 1;
+    writer->used += (size_t)length < left ? (size_t)length : left;
+}
+
+static void say_what(struct writer *writer, const struct nvdp__sanitized *done) {
+    static const char *const names[] = {
+        [NVDP_DCHI_LAPLACE] =
+            "laplace (a vector with noise in place of the token; Qu et al. 2021, Eq. 3)",
+        [NVDP_DCHI_LAPLACE_NEAREST] =
+            "laplace-nearest (the token nearest to the noised vector; Feyisetan et al. 2020)",
+        [NVDP_DCHI_SANTEXT] = "santext (Yue et al. 2021, Eq. 1)",
+        [NVDP_DCHI_SANTEXT_PLUS] = "santext-plus (Yue et al. 2021, Algorithm 2)",
+        [NVDP_DCHI_RANDOM] = "random (a uniform draw, whatever the token)"};
+    const struct nvdp_sanitizer_info *info = &done->info;
+    say(writer,
+        "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
+        "vectors "
+        "have %zu dimensions. ",
+        (unsigned long long)done->texts, done->texts == 1 ? "" : "s", names[info->mechanism],
+        info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
+    if (info->mechanism == NVDP_DCHI_RANDOM) {
+        say(writer, "What comes out says nothing of a text but its length. ");
+        return;
+    }
+    say(writer,
+        "Noise: %s %g nats per unit of distance. No output tells %s token x from another x' by a "
+        "log "
+        "ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
+        info->mechanism >= NVDP_DCHI_SANTEXT ? "epsilon" : "eta", info->eta,
+        info->mechanism == NVDP_DCHI_SANTEXT_PLUS ? "a sensitive" : "a", info->eta);
+}
+
+static void say_scale(struct writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_geometry *geometry = &done->geometry;
+    if (done->info.mechanism == NVDP_DCHI_RANDOM) return;
+    say(writer,
+        "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart (medians "
+        "over "
+        "%zu tokens), at most %.3g. ",
+        geometry->nearest_median, geometry->pair_median, geometry->tokens,
+        geometry->diameter_bound);
+    say(writer,
+        "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
+        "of "
+        "%.3g for one token (of the %zu, two have %.3g), and n times that for a text of n: no "
+        "protection "
+        "by itself. What is left is the protection of a token among its neighbours. ",
+        done->info.eta * geometry->diameter_bound, geometry->tokens,
+        done->info.eta * geometry->pair_max);
+}
+
+static void say_plus(struct writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    if (info->mechanism != NVDP_DCHI_SANTEXT_PLUS) return;
+    say(writer,
+        "That holds for the %zu sensitive tokens alone. The %zu others, %.3g%% of these texts' "
+        "tokens, "
+        "are left as they are with probability %g: whoever sees one of them knows that it was "
+        "there, "
+        "and the divergence of two texts that differ in one is infinite. ",
+        info->sensitive, info->tokens - info->sensitive, 100 * share(done->kept, done->tokens),
+        1 - info->p);
+    if (strcmp(done->chosen, "sensitive-from-data") == 0)
+        say(writer, "Which tokens are sensitive was counted on the private texts themselves: that "
+                    "choice is not private. ");
+}
+
+static void say_corpus(struct writer *writer, const struct nvdp__sanitized *done) {
+    const struct nvdp_sanitizer_info *info = &done->info;
+    if (done->sampled > 0 && info->mechanism != NVDP_DCHI_RANDOM)
+        say(writer,
+            "Of these texts' own tokens a draw gives the token itself with probability N_w = "
+            "%.3g%s, and "
+            "S_w = %.3g different ones come out in %zu draws (means over %zu tokens drawn from the "
+            "texts). ",
+            done->same, info->mechanism == NVDP_DCHI_LAPLACE ? ", by its nearest neighbour" : "",
+            done->distinct, done->draws, done->sampled);
+    if (done->unknown > 0)
+        say(writer, "%.3g%% of the words had no vector and %s. ",
+            100 * share(done->unknown, words(done)),
+            info->drops ? "were left out" : "became uniform draws");
+    if (info->equal > 0) say(writer, "%zu tokens have the vector of another one. ", info->equal);
+    say(writer, "Public, and no part of these numbers: the number and order of the texts, how many "
+                "tokens each "
+                "has, labels, ids and all columns that were not privatized. These numbers were "
+                "computed from "
+                "the texts without noise. ");
+}
+
+void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {
+    struct writer writer = {out, size, 0};
+    out[0] = '\0';
+    say_what(&writer, done);
+    say_scale(&writer, done);
+    say_plus(&writer, done);
+    say_corpus(&writer, done);
+    if (strcmp(done->generator, "os") == 0)
+        say(&writer, "Every draw came from the operating system's generator and is not repeated; a "
+                     "second privatization of the same texts would add to what this one reveals.");
+    else if (strcmp(done->generator, "seed") == 0)
+        say(&writer,
+            "For experiments alone: the draws come from a seed. Who knows it can undo them.");
+    else
+        say(&writer,
+            "INSECURE: the draws come from a seed. Who knows it can undo them; two releases with "
+            "one seed reveal differences to anyone.");
+}

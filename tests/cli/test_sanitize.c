@@ -1,0 +1,251 @@
+/* nvdp sanitize: a task's files and lines of text, privatized token by token. */
+#include "base/file.h"
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char vectors[] = "the 0 0\nfilm 10 0\nplot 0 10\ngood 10 10\nbad 30 0\n. 0 30\n";
+
+/* A folder with these files, NULL behind the last: name, text, name, text ... */
+static const char *folder(const char *name, const char *const *files) {
+    const char *path = support_scratch_path(name);
+    mkdir(path, 0777);
+    for (; files[0] != NULL; files += 2) {
+        char file[4200];
+        snprintf(file, sizeof file, "%s/%s", path, files[0]);
+        support_write_text(file, files[1]);
+    }
+    return path;
+}
+#define FOLDER(name, ...) folder(name, (const char *const[]){__VA_ARGS__, NULL})
+
+static const char *table(void) {
+    const char *path = support_scratch_path("vectors.txt");
+    support_write_text(path, vectors);
+    return path;
+}
+
+static void file_is(const char *directory, const char *name, const char *want) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    char *got = support_read(path);
+    cr_expect_str_eq(got, want, "%s: %s", path, got);
+    free(got);
+}
+
+/* At this eta nothing changes: what is written again is the text as its tokens have it. */
+#define FAITHFUL "--mechanism santext --epsilon 1e4"
+
+/* WordPieces: the texts' tokens, labels and index as they were, and a training reads it. */
+Test(sanitize, task_is_written_again) {
+    const char *out = support_scratch_path("same");
+    struct outcome outcome = program_expect(
+        0, "sanitize --task sst2 --data %s --model %s %s --out %s --measure-tokens 3 --draws 10",
+        program_task(), program_model(), FAITHFUL, out);
+    support_contains(outcome.out, "212, ");
+    support_contains(outcome.out, "changed           0.00% of the tokens");
+    support_contains(outcome.out, "  - the film was very bad .\n  + the film was very bad .\n");
+    support_contains(outcome.out, "For experiments alone");
+    program_release(&outcome);
+    cr_expect(support_same_file(out, program_task(), "train.tsv"));
+    cr_expect(support_same_file(out, program_task(), "dev.tsv"));
+    cr_expect(support_same_file(out, program_task(), "test.tsv"));
+    out = support_scratch_path("random");
+    outcome = program_expect(
+        0, "sanitize --json --task sst2 --data %s --model %s --mechanism random --out %s",
+        program_task(), program_model(), out);
+    json_t *object = program_object(&outcome);
+    /* 35 pieces: one in 35 stays */
+    cr_expect_float_eq(support_number(json_object_get(object, "changed")), 34. / 35, 0.03);
+    cr_expect_eq(support_number(json_object_get(object, "ldp_epsilon")), 0);
+    cr_expect_eq(json_array_size(json_object_get(object, "examples")), 5);
+    json_decref(object);
+    program_release(&outcome);
+    outcome = program_expect(0, "train %s --data %s --method base --out %s --epochs 1",
+                             program_train_options(), out, support_scratch_path("run"));
+    program_release(&outcome);
+    char path[4200];
+    snprintf(path, sizeof path, "%s/privacy.json", out);
+    json_t *privacy = json_load_file(path, 0, NULL);
+    cr_expect_str_eq(json_string_value(json_object_get(privacy, "nvdp_format")), "sanitized/1");
+    cr_expect_str_eq(json_string_value(json_object_get(privacy, "mechanism")), "random");
+    char *said = support_read((snprintf(path, sizeof path, "%s/statement.txt", out), path));
+    said[strlen(said) - 1] = '\0';
+    cr_expect_str_eq(json_string_value(json_object_get(privacy, "statement")), said);
+    support_lacks(said, "film"); /* no text in what may be given away */
+    free(said);
+    json_decref(privacy);
+}
+
+/* Pairs, a column named after a text's, other columns, rows without a gold label, both dev files. */
+Test(sanitize, pairs_and_columns_that_repeat_a_text) {
+    const char *data =
+        FOLDER("mnli", "train.tsv",
+               "index\tsentence1_parse\tsentence1\tsentence2\tgold_label\n"
+               "7\t(the (film))\tThe  FILM.\tBad plot\tneutral\n8\t(x)\tgood\t\t-\n",
+               "dev_matched.tsv", "sentence1\tsentence2\tgold_label\nfilm\tplot\tneutral\n",
+               "dev_mismatched.tsv", "sentence1\tsentence2\tgold_label\ngood\tbad\tneutral\r\n");
+    const char *out = support_scratch_path("mnli-out");
+    struct outcome outcome = program_expect(
+        0, "sanitize --task mnli --data %s --vectors %s %s --out %s", data, table(), FAITHFUL, out);
+    program_release(&outcome);
+    file_is(out, "train.tsv",
+            "index\tsentence1_parse\tsentence1\tsentence2\tgold_label\n"
+            "7\t\tthe film .\tbad plot\tneutral\n8\t\tgood\t\t-\n");
+    file_is(out, "dev_matched.tsv", "sentence1\tsentence2\tgold_label\nfilm\tplot\tneutral\n");
+    file_is(out, "dev_mismatched.tsv", "sentence1\tsentence2\tgold_label\ngood\tbad\tneutral\n");
+}
+
+Test(sanitize, cola_without_a_header_and_files_of_ones_own) {
+    const char *data = FOLDER("cola", "train.tsv", "gj04\t1\t\tThe film\nx\t0\t*\tbad plot\n",
+                              "test.tsv", "index\tsentence\n0\tgood.\n");
+    const char *out = support_scratch_path("cola-out");
+    struct outcome outcome = program_expect(
+        0, "sanitize --task cola --data %s --vectors %s %s --out %s", data, table(), FAITHFUL, out);
+    program_release(&outcome);
+    file_is(out, "train.tsv", "gj04\t1\t\tthe film\nx\t0\t*\tbad plot\n");
+    file_is(out, "test.tsv", "index\tsentence\n0\tgood .\n");
+    data = FOLDER("own", "train.tsv", "t\tt_label\tt_tree\ngood\tyes\t(good)\n");
+    out = support_scratch_path("own-out");
+    outcome = program_expect(0,
+                             "sanitize --task tsv --text-column t --label-column t_label --data %s "
+                             "--vectors %s %s --out %s",
+                             data, table(), FAITHFUL, out);
+    program_release(&outcome);
+    file_is(out, "train.tsv", "t\tt_label\tt_tree\ngood\tyes\t\n");
+}
+
+/* A line in, a line out, also of an empty one and where words are left out. */
+Test(sanitize, lines) {
+    const char *text = support_scratch_path("lines.txt");
+    support_write_text(text, "Good film, good plot.\n\nugly\nthe film");
+    struct outcome outcome =
+        program_expect(0, "sanitize --vectors %s %s --oov drop <%s", table(), FAITHFUL, text);
+    cr_expect_str_eq(outcome.out, "good film good plot .\n\n\nthe film\n");
+    support_contains(outcome.err, "no vector         22.22% of the words");
+    program_release(&outcome);
+    const char *out = support_scratch_path("lines-out.txt");
+    outcome = program_expect(0, "sanitize --text %s --vectors %s %s --oov drop --out %s", text,
+                             table(), FAITHFUL, out);
+    program_release(&outcome);
+    file_is(support_scratch(), "lines-out.txt", "good film good plot .\n\n\nthe film\n");
+    cr_expect_eq(access(support_scratch_path("lines-out.txt.statement.txt"), R_OK), 0);
+    cr_expect_eq(access(support_scratch_path("lines-out.txt.privacy.json"), R_OK), 0);
+    outcome = program_expect(2, "sanitize --text %s --vectors %s %s --out %s", text, table(),
+                             FAITHFUL, out);
+    support_contains(outcome.err, "the file exists; use --overwrite");
+    program_release(&outcome);
+}
+
+static char *drawn(const char *options) {
+    struct outcome outcome =
+        program_expect(0,
+                       "sanitize --quiet --task sst2 --data %s --model %s --mechanism santext "
+                       "--eta 2 --overwrite --out %s "
+                       "--measure-tokens 0 %s",
+                       program_task(), program_model(), support_scratch_path("drawn"), options);
+    program_release(&outcome);
+    char path[4200];
+    snprintf(path, sizeof path, "%s/dev.tsv", support_scratch_path("drawn"));
+    return support_read(path);
+}
+
+/* A seed says what is drawn, on any number of threads; a release is never drawn twice. */
+Test(sanitize, draws) {
+    char *one = drawn("--seed 3 --threads 1"), *same = drawn("--seed 3 --threads 2");
+    char *other = drawn("--seed 4"), *release = drawn("--release"), *again = drawn("--release");
+    char *test = drawn("--release --insecure-seed 3"),
+         *retest = drawn("--release --insecure-seed 3");
+    cr_expect_str_eq(one, same);
+    cr_expect_str_neq(one, other);
+    cr_expect_str_neq(release, again);
+    cr_expect_str_eq(test, retest);
+    cr_expect_str_eq(test, one);
+    free(one), free(same), free(other), free(release), free(again), free(test), free(retest);
+    struct outcome outcome = program_expect(
+        2, "sanitize --vectors %s %s --release --seed 3 </dev/null", table(), FAITHFUL);
+    support_contains(outcome.err, "seed: expected none with release");
+    program_release(&outcome);
+    outcome = program_expect(2, "sanitize --vectors %s %s --insecure-seed 3 </dev/null", table(),
+                             FAITHFUL);
+    support_contains(outcome.err, "insecure_seed: expected with release");
+    program_release(&outcome);
+}
+
+/* What santext-plus gives up is said, and what choosing by the private texts does. */
+Test(sanitize, plus_says_what_it_gives_up) {
+    const char *out = support_scratch_path("plus");
+    struct outcome outcome = program_expect(
+        0,
+        "sanitize --json --task sst2 --data %s --model %s --mechanism santext-plus --eta 5 --p 0.2 "
+        "--sensitive 0.5 --sensitive-from-data --out %s --measure-tokens 2 --draws 9",
+        program_task(), program_model(), out);
+    json_t *object = program_object(&outcome);
+    cr_expect(isinf(support_number(json_object_get(object, "ldp_epsilon"))));
+    const char *said = json_string_value(json_object_get(object, "statement"));
+    support_contains(said, "for the 17 sensitive tokens alone. The 18 others, ");
+    support_contains(said, "are left as they are with probability 0.8");
+    support_contains(said, "counted on the private texts themselves");
+    json_decref(object);
+    program_release(&outcome);
+}
+
+static void refused(int code, const char *message, const char *format, const char *a,
+                    const char *b) {
+    char options[9000];
+    const char *out = support_scratch_path("refused");
+    snprintf(options, sizeof options, format, a, b);
+    struct outcome outcome = program_expect(code, "sanitize %s --out %s", options, out);
+    support_contains(outcome.err, message);
+    program_release(&outcome);
+    cr_expect(nvdp__directory_empty(out), "%s", message); /* nothing half-written */
+}
+
+Test(sanitize, bad_input) {
+    const char *words = table();
+    const char *quoted =
+        FOLDER("quoted", "train.tsv", "sentence\tlabel\ngood\t1\n\"bad\tfilm\"\t0\n");
+    refused(3, "train.tsv:3: expected 2 columns, found 3 (tabs separate columns within quotes too)",
+            "--task sst2 --data %s --vectors %s " FAITHFUL, quoted, words);
+    const char *bare = FOLDER("bare", "train.tsv", "text\tlabel\ngood\t1\n");
+    refused(3, "train.tsv:1: missing column 'sentence': found columns 'text', 'label'",
+            "--task sst2 --data %s --vectors %s " FAITHFUL, bare, words);
+    refused(3, "train.tsv:1: empty file", "--task sst2 --data %s --vectors %s " FAITHFUL,
+            FOLDER("empty", "train.tsv", ""), words);
+    refused(3, "train.tsv: expected rows, found none",
+            "--task sst2 --data %s --vectors %s " FAITHFUL,
+            FOLDER("head", "train.tsv", "sentence\tlabel\n"), words);
+    const char *nothing = support_scratch_path("nothing");
+    mkdir(nothing, 0777);
+    refused(1, "expected train.tsv, dev.tsv or test.tsv, found none",
+            "--task sst2 --data %s --vectors %s " FAITHFUL, nothing, words);
+    const char *task = program_task();
+    refused(2, "eta: expected a finite number above 0",
+            "--task sst2 --data %s --vectors %s --mechanism santext", task, words);
+    refused(2, "epsilon", "--task sst2 --data %s --vectors %s --mechanism santext --epsilon -1",
+            task, words);
+    refused(2, "eta", "--task sst2 --data %s --vectors %s --mechanism santext --eta inf", task,
+            words);
+    refused(2, "mechanism: laplace gives vectors",
+            "--task sst2 --data %s --vectors %s --mechanism laplace --eta 3", task, words);
+    refused(2, "model or vectors: expected one, found both",
+            "--task sst2 --data %s --vectors %s --model x " FAITHFUL, task, words);
+    struct outcome outcome =
+        program_expect(2, "sanitize --task sst2 --data %s --vectors %s %s --overwrite --out %s/.",
+                       task, words, FAITHFUL, task);
+    support_contains(outcome.err, "out: expected another place than");
+    program_release(&outcome);
+    /* Most words unknown: it goes on, and says what that means. */
+    outcome = program_expect(0, "sanitize --task sst2 --data %s --vectors %s %s --out %s",
+                             FOLDER("foreign", "train.tsv", "sentence\tlabel\nder gute film\t1\n"),
+                             words, FAITHFUL, support_scratch_path("foreign-out"));
+    support_contains(outcome.err,
+                     "66.7% of the words have no vector: most of what comes out is drawn "
+                     "uniformly, and says nothing of the texts");
+    program_release(&outcome);
+}

@@ -1,0 +1,111 @@
+/* Distances within a table and plausible deniability, against sums written out. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/dchi.h>
+#include <stdlib.h>
+
+enum { COUNT = 60, DIM = 3 };
+
+static double row[COUNT * DIM];
+
+static struct nvdp_vectors *table(struct nvdp_context *ctx) {
+    struct nvdp_vectors *vectors = NULL;
+    for (size_t i = 0; i < COUNT * DIM; i++)
+        row[i] = sin(1 + 7.3 * (double)i) * (double)(1 + i % 5);
+    cr_assert_eq(nvdp_vectors_create(ctx, COUNT, DIM, row, &vectors), NVDP_OK);
+    return vectors;
+}
+
+static double distance(size_t a, size_t b) {
+    double square = 0;
+    for (size_t k = 0; k < DIM; k++)
+        square += pow(row[a * DIM + k] - row[b * DIM + k], 2);
+    return sqrt(square);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+Test(geometry, medians_and_bounds) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = table(ctx);
+    double nearest[COUNT], pairs[COUNT * (COUNT - 1) / 2];
+    size_t n = 0;
+    for (size_t a = 0; a < COUNT; a++) {
+        nearest[a] = INFINITY;
+        for (size_t b = 0; b < COUNT; b++) {
+            if (a != b) nearest[a] = fmin(nearest[a], distance(a, b));
+            if (a < b) pairs[n++] = distance(a, b);
+        }
+    }
+    qsort(nearest, COUNT, sizeof *nearest, ascending);
+    qsort(pairs, n, sizeof *pairs, ascending);
+    struct nvdp_geometry got = NVDP_RESULT(struct nvdp_geometry), part = got;
+    cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 0, 1, &got), NVDP_OK);
+    cr_expect_eq(got.tokens, COUNT);
+    cr_expect_float_eq(got.nearest_median, (nearest[COUNT / 2 - 1] + nearest[COUNT / 2]) / 2,
+                       1e-13);
+    cr_expect_float_eq(got.pair_median, (pairs[n / 2 - 1] + pairs[n / 2]) / 2, 1e-13);
+    cr_expect_float_eq(got.pair_max, pairs[n - 1], 1e-13);
+    cr_expect_eq(got.diameter_bound, got.pair_max);
+    cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 7, 1, &part), NVDP_OK);
+    cr_expect_eq(part.tokens, 7);
+    cr_expect_leq(part.pair_max, got.pair_max);
+    cr_expect_geq(part.diameter_bound, got.pair_max);
+    cr_expect_leq(part.diameter_bound, 2 * got.pair_max);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
+/* N_w is P(x|x), S_w the expected number of different draws, sum over y of 1 - (1 - P(y|x))^n; of
+ * laplace-nearest N_w is estimated and checked against its own draws. */
+Test(geometry, deniability) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_vectors *vectors = table(ctx);
+    enum { N = 20, DRAWS = 400 };
+    int32_t tokens[N];
+    double same[N], distinct[N], log_p[COUNT], got = 0, want = 0, variance = 0;
+    for (int32_t i = 0; i < N; i++)
+        tokens[i] = 3 * i;
+    struct nvdp_dchi *dchi = NULL;
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct), NVDP_OK);
+    for (size_t i = 0; i < N; i++) {
+        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, log_p), NVDP_OK);
+        cr_expect_float_eq(same[i], exp(log_p[tokens[i]]), 1e-14);
+        got += distinct[i];
+        for (size_t y = 0; y < COUNT; y++) {
+            double seen = -expm1(DRAWS * log1p(-exp(log_p[y])));
+            want += seen;
+            variance += seen * (1 - seen); /* an upper bound: they are negatively correlated */
+        }
+    }
+    cr_expect_float_eq(got, want, 5 * sqrt(variance));
+    nvdp_dchi_free(dchi);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 4, 0, NULL, &dchi), NVDP_OK);
+    cr_assert_eq(nvdp_dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct), NVDP_OK);
+    nvdp_dchi_free(dchi);
+    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 4, 0, NULL, &dchi),
+                 NVDP_OK);
+    for (size_t i = 0; i < N; i++) {
+        int32_t in[DRAWS], out[DRAWS];
+        size_t kept = 0, seen[COUNT] = {0}, kinds = 0;
+        const uint64_t seed = 5;
+        for (size_t k = 0; k < DRAWS; k++)
+            in[k] = tokens[i];
+        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, DRAWS}, in, &seed, i, out),
+                     NVDP_OK);
+        for (size_t k = 0; k < DRAWS; k++) {
+            kept += out[k] == tokens[i];
+            kinds += seen[out[k]]++ == 0;
+        }
+        cr_expect_float_eq(same[i], (double)kept / DRAWS, 1e-15);
+        cr_expect_eq(distinct[i], (double)kinds);
+    }
+    nvdp_dchi_free(dchi);
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
