@@ -179,7 +179,7 @@ struct nvdp_sanitize_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     uint64_t texts;     /**< texts; a pair is two */
     uint64_t tokens;    /**< tokens that were put out */
-    double changed;     /**< share of them that are not what was there */
+    double changed;     /**< share of them that are not what was there; NaN of laplace */
     double oov;         /**< share of the words that have no vector */
     size_t measured;    /**< tokens drawn from the texts of which n_w and s_w are means */
     size_t draws;       /**< of each */
@@ -208,8 +208,10 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * Of a task every split that is there is written again to the folder `out`, in its own columns: texts
  * privatized; columns that say a text again (named after it, as MNLI's sentence1_parse) empty; labels,
  * ids and all others as they are.  With `text`, a text a line becomes a text a line in the file `out`, or
- * in the stream.  Beside them statement.txt and privacy.json (docs/formats.md).  One pass, two with
- * sensitive-from-data; memory for some thousand rows.  Files appear when all are complete.
+ * in the stream.  Beside them statement.txt and privacy.json (docs/formats.md).  With
+ * laplace, `out` is one file of kind representations/1 with every token's noised vector.  One pass, two with
+ * sensitive-from-data; memory for some thousand rows (laplace: two passes, memory for the
+ * texts).  Files appear when all are complete.
  *
  * Draws are nvdp_dchi_sample()'s, of `seed`, or with `release` of the operating system's generator.
  * @param ctx    progress and the wish to stop pass through its callbacks; a warning where more than half
@@ -223,6 +225,58 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
                           struct nvdp_sanitize_result *out);
+
+/* ---- token representations ---- */
+
+/** A file of kind representations/1, open for reading; opaque. */
+struct nvdp_representations;
+
+/** What such a file holds.  Arrays are the file's own, until it is closed. */
+struct nvdp_representations_info {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t rows;        /**< N: rows of the task, or texts */
+    size_t columns;     /**< texts of a row: 1, or 2 of a task of pairs */
+    size_t tokens;      /**< of all texts: regular ones alone, no [CLS], no [SEP], nothing cut */
+    size_t dim;         /**< d, of a vector */
+    double eta;         /**< of the noise, nats per unit of distance */
+    double step;        /**< every value is a multiple of it */
+    bool pieces;        /**< tokens are WordPieces, not words */
+    const char *task;   /**< "sst2", ...; "none" of a text a line */
+    const int64_t
+        *offset; /**< [N columns + 1] text c of row i is number t = i columns + c, its tokens are
+                                offset[t] to offset[t + 1]; a text may have none */
+    const int64_t *id;    /**< [N] the row's number in its file, from 0, header not counted */
+    const int32_t *split; /**< [N] enum nvdp_split; NULL: none */
+    const float
+        *label; /**< [N] class number or score, NaN where there is none; NULL: none at all */
+};
+
+/** Opens a file and reads all but the vectors, everything checked.
+ * @param ctx  records messages; outlives the file
+ * @param path the file
+ * @param[out] out the file; nvdp_representations_close(); untouched on error
+ * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, shapes that do not agree, offsets
+ *         that fall; NVDP_ERR_MEMORY */
+nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
+                                      struct nvdp_representations **out);
+/** Closes it.
+ * @param file NULL is allowed */
+void nvdp_representations_close(struct nvdp_representations *file);
+/** What it holds.
+ * @param file file
+ * @param[in,out] out filled as far as its struct_size reaches
+ * @return NVDP_ERR_ARGUMENT for a struct without its size */
+nvdp_status nvdp_representations_describe(const struct nvdp_representations *file,
+                                          struct nvdp_representations_info *out);
+/** Reads vectors: those of rows a to b are tokens offset[a columns] to offset[b columns].
+ * @param file   file
+ * @param first  token from which on
+ * @param tokens how many
+ * @param z      [tokens, d]
+ * @return NVDP_ERR_ARGUMENT for tokens that the file does not have, NVDP_ERR_INPUT for one that is not
+ *         finite, NVDP_ERR_IO */
+nvdp_status nvdp_representations_read(struct nvdp_representations *file, size_t first,
+                                      size_t tokens, float *z);
 
 NVDP_END_DECLS
 #endif

@@ -1,6 +1,7 @@
 /* nvdp sanitize: texts privatized token by token. */
 #include "common.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result) {
@@ -9,13 +10,13 @@ static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result
         json_array_append_new(examples, json_pack("{s:s, s:s}", "before", result->before[i],
                                                   "after", result->after[i]));
     return cli_print_json(
-        cli,
-        json_pack("{s:s?, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:s, s:o}", "out",
-                  nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts, "tokens",
-                  (json_int_t)result->tokens, "changed", result->changed, "oov", result->oov, "n_w",
-                  result->n_w, "s_w", result->s_w, "measured_tokens", (json_int_t)result->measured,
-                  "draws", (json_int_t)result->draws, "ldp_epsilon", cli_number(result->epsilon),
-                  "statement", result->statement, "examples", examples));
+        cli, json_pack("{s:s?, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:s, s:o}", "out",
+                       nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
+                       "tokens", (json_int_t)result->tokens, "changed", cli_number(result->changed),
+                       "oov", result->oov, "n_w", result->n_w, "s_w", result->s_w,
+                       "measured_tokens", (json_int_t)result->measured, "draws",
+                       (json_int_t)result->draws, "ldp_epsilon", cli_number(result->epsilon),
+                       "statement", result->statement, "examples", examples));
 }
 
 static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
@@ -28,7 +29,8 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
     if (info->sensitive < info->tokens)
         cli_row_to(to, "sensitive", "%zu of them; the others may stay as they are",
                    info->sensitive);
-    cli_row_to(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
+    if (!isnan(result->changed))
+        cli_row_to(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
     cli_row_to(to, "no vector", "%.2f%% of the words", 100 * result->oov);
     if (result->measured > 0)
         cli_row_to(to, "deniability", "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)",
@@ -75,7 +77,9 @@ const struct cli_command cli_command_sanitize = {
                 "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
                 "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
                 "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
-                "    --model bert-base-uncased --release --out mail-private.txt\n",
+                "    --model bert-base-uncased --release --out mail-private.txt\n"
+                "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
+                "    --model bert-base-uncased --out representations.h5\n",
     .create = nvdp_sanitize_config_create,
     .run = run,
 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { SPLITS = NVDP_SPLIT_TEST_MISMATCHED + 1, CHUNK_ROWS = 4096, CHUNK_BYTES = 1 << 19 };
+enum { SPLITS = NVDP__SANITIZE_SPLITS, CHUNK_ROWS = 4096, CHUNK_BYTES = 1 << 19 };
 
 struct options {
     const char *task, *data; /* or */
@@ -45,15 +45,16 @@ static const struct nvdp_option text_rows[] = {
      NULL, AT(columns.label_column)},
     {"text", NVDP_OPTION_TEXT, "FILE", "a text a line instead of a task", NULL, AT(text)},
     {"out", NVDP_OPTION_TEXT, "DIR",
-     "folder to write; with --text a file, without it the lines go to standard output", NULL,
-     AT(out), .traits = NVDP_TRAIT_NO_EFFECT},
+     "folder to write; a file with --text (else standard output) and with laplace", NULL, AT(out),
+     .traits = NVDP_TRAIT_NO_EFFECT},
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {0},
 };
 
 static const struct nvdp_option mechanism_rows[] = {
-    {"mechanism", NVDP_OPTION_CHOICE, "M", "laplace-nearest, santext, santext-plus, random", NULL,
+    {"mechanism", NVDP_OPTION_CHOICE, "M",
+     "laplace (vectors, to a file), laplace-nearest, santext, santext-plus, random", NULL,
      AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names,
      .group = "Text privatization:", .traits = NVDP_TRAIT_NO_DEFAULT},
     {"model", NVDP_OPTION_TEXT, "DIR",
@@ -86,11 +87,11 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             ctx, NVDP_ERR_ARGUMENT,
             "mechanism: expected laplace-nearest, santext, santext-plus or random, found "
             "none");
-    if (mechanism == NVDP__TOKENS_LAPLACE)
+    if (mechanism == NVDP__TOKENS_LAPLACE && options->out == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "mechanism: laplace gives vectors, not words; expected laplace-nearest for "
-            "texts");
+            "mechanism: laplace gives vectors, not words: expected out, a file for them, "
+            "or laplace-nearest, found neither");
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
                           options->model == NULL ? "neither" : "both");
@@ -147,6 +148,9 @@ struct sanitize {
     struct nvdp_sanitize_result result;
     struct nvdp__meter meter;
     uint64_t bytes; /* read of the files before */
+    struct nvdp_dataset_config config;
+    bool vectors; /* come out, as one file */
+    bool folder;  /* else a file, or lines */
     /* one chunk */
     struct chunk {
         char *bytes; /* its lines, end to end */
@@ -441,11 +445,12 @@ static nvdp_status refuse_same(struct nvdp_context *ctx, const char *in, const c
 static nvdp_status open_task(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &config.task));
-    config.columns = options->columns;
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &work->layout));
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
+    work->config = nvdp_dataset_config_default();
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &work->config.task));
+    work->config.columns = options->columns;
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &work->config, &work->layout));
+    if (!work->vectors)
+        NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
     NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));
     for (int s = 0; s < SPLITS; s++) {
         struct part *part = &work->part[s];
@@ -488,8 +493,8 @@ cleanup:
 
 /* DIR/name, or FILE.name. */
 static char *beside_path(const struct sanitize *work, const char *name) {
-    return work->options->task != NULL ? nvdp__join(work->ctx, work->options->out, name)
-                                       : nvdp__format(work->ctx, "%s.%s", work->options->out, name);
+    return work->folder ? nvdp__join(work->ctx, work->options->out, name)
+                        : nvdp__format(work->ctx, "%s.%s", work->options->out, name);
 }
 
 /* The texts, then what is said of them. */
@@ -502,7 +507,7 @@ static nvdp_status publish(struct sanitize *work) {
         struct part *part = &work->part[i];
         if (part->output.file != NULL) {
             NVDP_TRY(nvdp__output_commit(&part->output));
-        } else if (part->name != NULL) { /* an older one is of other texts */
+        } else if (work->folder && part->name != NULL) { /* an older one is of other texts */
             NVDP_TRY(nvdp__outdir_remove(work->ctx, work->options->out, &part->name, 1));
         }
     }
@@ -541,17 +546,21 @@ static nvdp_status begin(struct sanitize *work) {
     work->noise = !options->release   ? &options->seed
                   : options->insecure ? &options->insecure_seed
                                       : NULL;
+    work->vectors = options->sanitizer.mechanism == NVDP__TOKENS_LAPLACE;
+    work->folder = options->task != NULL && !work->vectors;
     if (options->task != NULL) {
         NVDP_RETURN_IF_FAILED(open_task(work));
     } else {
         work->part[0].path = nvdp__strdup(ctx, options->text);
         if (work->part[0].path == NULL) return NVDP_ERR_MEMORY;
-        if (options->out != NULL) {
-            if (!options->overwrite && file_bytes(options->out) > 0)
-                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
-                                  options->out);
-            NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->text, options->out));
-        }
+    }
+    if (!work->folder && options->out != NULL) {
+        if (nvdp__is_directory(options->out) ||
+            (!options->overwrite && file_bytes(options->out) > 0))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
+                              options->out);
+        NVDP_RETURN_IF_FAILED(
+            refuse_same(ctx, options->text != NULL ? options->text : options->data, options->out));
     }
     NVDP_RETURN_IF_FAILED(
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
@@ -591,7 +600,9 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     struct nvdp_sanitize_result *result = &work->result;
     result->texts = done->texts;
     result->tokens = done->tokens;
-    result->changed = done->tokens > 0 ? (double)done->changed / (double)done->tokens : 0;
+    result->changed = work->vectors      ? NAN
+                      : done->tokens > 0 ? (double)done->changed / (double)done->tokens
+                                         : 0;
     result->oov = words > 0 ? (double)done->unknown / (double)words : 0;
     result->n_w = done->same;
     result->s_w = done->distinct;
@@ -601,6 +612,35 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
     NVDP__GIVE(out, result);
+}
+
+static nvdp_status describe(struct sanitize *work) {
+    work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
+    return nvdp_sanitizer_describe(work->sanitizer, &work->done.info);
+}
+
+static nvdp_status texts(struct sanitize *work) {
+    if (work->options->sanitizer.sensitive_from_data) NVDP_RETURN_IF_FAILED(pass_all(work, true));
+    NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
+    NVDP_RETURN_IF_FAILED(describe(work));
+    NVDP_RETURN_IF_FAILED(open_outputs(work));
+    NVDP_RETURN_IF_FAILED(pass_all(work, false));
+    NVDP_RETURN_IF_FAILED(nvdp__sanitized_measure(work->ctx, &work->done));
+    nvdp__sanitized_statement(&work->done, sizeof work->result.statement, work->result.statement);
+    return NVDP_OK;
+}
+
+static nvdp_status vectors(struct sanitize *work) {
+    struct nvdp__represent represent = {.sanitizer = work->sanitizer,
+                                        .lines = work->options->text != NULL,
+                                        .config = work->config,
+                                        .out = work->options->out,
+                                        .noise = work->noise};
+    for (size_t s = 0; s < SPLITS; s++)
+        represent.path[s] = work->part[s].path;
+    NVDP_RETURN_IF_FAILED(describe(work));
+    return nvdp__represent(work->ctx, &represent, &work->done, sizeof work->result.statement,
+                           work->result.statement);
 }
 
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
@@ -613,15 +653,8 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     options.seeded = nvdp_config_is_set(config, "seed");
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(begin(&work));
-    if (options.sanitizer.sensitive_from_data) NVDP_TRY(pass_all(&work, true));
-    NVDP_TRY(nvdp_sanitizer_choose(ctx, work.sanitizer));
-    work.done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
-    NVDP_TRY(nvdp_sanitizer_describe(work.sanitizer, &work.done.info));
-    NVDP_TRY(open_outputs(&work));
-    NVDP_TRY(pass_all(&work, false));
+    NVDP_TRY(work.vectors ? vectors(&work) : texts(&work));
     warn(&work);
-    NVDP_TRY(nvdp__sanitized_measure(ctx, &work.done));
-    nvdp__sanitized_statement(&work.done, sizeof work.result.statement, work.result.statement);
     NVDP_TRY(publish(&work));
     if (out != NULL) give(&work, out);
 cleanup:

@@ -1,12 +1,14 @@
 /* A task's files, or a text, privatized token by token: what the parts of the work share.
  *
  *     sanitize.c             the options, the pass over the texts, the files that come out
+ *     representations.c      vectors of tokens in place of texts, and their reader
  *     sanitize_statement.c   what is said about them: numbers, privacy.json, plain English */
 #ifndef NVDP_SRC_SHARE_SANITIZE_H
 #define NVDP_SRC_SHARE_SANITIZE_H
 
 #include "dchi/sanitizer.h"
 #include <jansson.h>
+#include <nvdp/dataset.h>
 #include <nvdp/share.h>
 
 /* What happened to the texts, and what else is said. */
@@ -37,5 +39,21 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
 /* The object of privacy.json; NULL: out of memory. */
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement);
+
+/* ---- representations.c ---- */
+
+enum { NVDP__SANITIZE_SPLITS = NVDP_SPLIT_TEST_MISMATCHED + 1 };
+
+struct nvdp__represent {
+    const struct nvdp_sanitizer *sanitizer;
+    bool lines;                              /* path[0] has a text a line */
+    struct nvdp_dataset_config config;       /* task and columns, else */
+    const char *path[NVDP__SANITIZE_SPLITS]; /* of the splits; NULL: none */
+    const char *out;
+    const uint64_t *noise; /* seed; NULL: the operating system */
+};
+/* Writes the file, and what is said of it; done->info, source, generator and what is measured are set. */
+nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represent *of,
+                            struct nvdp__sanitized *done, size_t size, char *statement);
 
 #endif

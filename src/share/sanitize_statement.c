@@ -92,11 +92,12 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp_geometry *geometry = &done->geometry;
     const bool plus = info->mechanism == NVDP_DCHI_SANTEXT_PLUS;
+    const bool vectors = info->mechanism == NVDP_DCHI_LAPLACE;
     char created[32];
     nvdp__creation_date(created);
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:I, s:I, s:I}, s:s, s:{s:I, s:f, s:f, s:f, s:f}, "
-        "s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:I, s:I, s:f, s:f, s:f}, s:O?, s:s, s:s, s:s}",
+        "s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, s:s}",
         "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
         info->mechanism == NVDP_DCHI_RANDOM ? json_real(0) : nvdp__json_number(info->eta), "p",
         plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
@@ -110,8 +111,10 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         "ldp_epsilon", nvdp__json_number(nvdp__sanitized_epsilon(done)), "deniability", "tokens",
         (json_int_t)done->sampled, "draws", (json_int_t)done->draws, "n_w", done->same, "s_w",
         done->distinct, "corpus", "texts", (json_int_t)done->texts, "tokens",
-        (json_int_t)done->tokens, "changed", (json_int_t)done->changed, "oov",
-        (json_int_t)done->unknown, "changed_share", share(done->changed, done->tokens), "oov_share",
+        (json_int_t)done->tokens, "changed",
+        vectors ? json_null() : json_integer((json_int_t)done->changed), "oov",
+        (json_int_t)done->unknown, "changed_share",
+        vectors ? json_null() : json_real(share(done->changed, done->tokens)), "oov_share",
         share(done->unknown, words(done)), "not_sensitive_share", share(done->kept, done->tokens),
         "files", done->files, "generator", done->generator, "created", created, "statement",
         statement);

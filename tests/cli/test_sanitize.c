@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -231,8 +232,6 @@ Test(sanitize, bad_input) {
             task, words);
     refused(2, "eta", "--task sst2 --data %s --vectors %s --mechanism santext --eta inf", task,
             words);
-    refused(2, "mechanism: laplace gives vectors",
-            "--task sst2 --data %s --vectors %s --mechanism laplace --eta 3", task, words);
     refused(2, "model or vectors: expected one, found both",
             "--task sst2 --data %s --vectors %s --model x " FAITHFUL, task, words);
     struct outcome outcome =
@@ -247,5 +246,69 @@ Test(sanitize, bad_input) {
     support_contains(outcome.err,
                      "66.7% of the words have no vector: most of what comes out is drawn "
                      "uniformly, and says nothing of the texts");
+    program_release(&outcome);
+}
+
+/* Vectors of a file of pairs: read back, on the grid, near the table's rows by as much as the noise says. */
+Test(sanitize, representations) {
+    const char *data =
+        FOLDER("rte", "train.tsv",
+               "index\tsentence1\tsentence2\tlabel\n0\tthe film\tGood plot.\tentailment\n"
+               "1\tbad\t\tnot_entailment\n",
+               "dev.tsv", "index\tsentence1\tsentence2\tlabel\n0\tugly\tfilm\tentailment\n",
+               "test.tsv", "index\tsentence1\tsentence2\n0\tplot\tbad\n");
+    const char *out = support_scratch_path("r.h5");
+    struct outcome outcome = program_expect(
+        0, "sanitize --task rte --data %s --vectors %s --mechanism laplace --eta 50 --out %s", data,
+        table(), out);
+    support_contains(outcome.out, "mechanism laplace (a vector with noise");
+    support_lacks(outcome.out, "changed ");
+    program_release(&outcome);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_representations *file = NULL;
+    struct nvdp_representations_info info = NVDP_RESULT(struct nvdp_representations_info);
+    cr_assert_eq(nvdp_representations_open(ctx, out, &file), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_representations_describe(file, &info), NVDP_OK);
+    cr_expect_eq(info.rows, 4);
+    cr_expect_eq(info.columns, 2);
+    cr_expect_eq(info.tokens, 10);
+    cr_expect_eq(info.dim, 2);
+    cr_expect_eq(info.eta, 50);
+    cr_expect(!info.pieces);
+    cr_expect_str_eq(info.task, "rte");
+    static const int64_t offset[] = {0, 2, 5, 6, 6, 7, 8, 9, 10}, id[] = {0, 1, 0, 0};
+    static const int32_t split[] = {0, 0, 1, 2};
+    cr_expect_arr_eq(info.offset, offset, sizeof offset);
+    cr_expect_arr_eq(info.id, id, sizeof id);
+    cr_expect_arr_eq(info.split, split, sizeof split);
+    cr_expect(info.label[0] == 0 && info.label[1] == 1 && info.label[2] == 0 &&
+              isnan(info.label[3]));
+    /* the, film, good, plot, ".", bad, an unknown word, film, plot, bad */
+    static const double want[10][2] = {{0, 0},  {10, 0}, {10, 10}, {0, 10}, {0, 30},
+                                       {30, 0}, {0, 0},  {10, 0},  {0, 10}, {30, 0}};
+    float z[20];
+    cr_assert_eq(nvdp_representations_read(file, 0, 10, z), NVDP_OK);
+    cr_expect_eq(info.step, 0x1p-6); /* 2048 of them reach over 30 + 8 sqrt(3)/50 */
+    double away = 0;
+    for (size_t i = 0; i < 20; i++) {
+        cr_expect_eq(z[i] / info.step, rint(z[i] / info.step));
+        if (i / 2 == 6) continue;                        /* a uniform draw's */
+        cr_expect_float_eq(z[i], want[i / 2][i % 2], 1); /* |N| above 1: probability 1e-20 */
+        away += fabs(z[i] - want[i / 2][i % 2]);
+    }
+    cr_expect_gt(away, 0.05);
+    cr_expect_eq(nvdp_representations_read(file, 5, 6, z), NVDP_ERR_ARGUMENT);
+    nvdp_representations_close(file);
+    support_write_text(support_scratch_path("no.h5"), "no");
+    cr_expect_eq(nvdp_representations_open(ctx, support_scratch_path("no.h5"), &file),
+                 NVDP_ERR_INPUT);
+    nvdp_context_free(ctx);
+    outcome = program_expect(2, "sanitize --text %s --vectors %s --mechanism laplace --eta 3",
+                             support_scratch_path("vectors.txt"), table());
+    support_contains(outcome.err, "laplace gives vectors, not words: expected out");
+    program_release(&outcome);
+    outcome = program_expect(0, "info %s", out);
+    support_contains(outcome.out, "representations/1");
     program_release(&outcome);
 }

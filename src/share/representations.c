@@ -1,0 +1,434 @@
+/* Files of kind representations/1: every token's noised word vector, for a provider to train from
+ * (docs/formats.md).
+ *
+ *     phi(x) + N,  density of N ~ exp(-eta |N|)                           Qu et al. 2021, Eq. 3
+ *
+ * drawn in double and put on a grid that depends on the table and eta alone: the values that can come out,
+ * and how dense they lie, must not tell the token (Mironov 2012).  The grid is {-2048 ... 2048} h, h the
+ * power of two for which it reaches over
+ *
+ *     max |phi_k|  +  8 sqrt(d + 1) / eta,        sqrt(d + 1) / eta: sd of a coordinate of N,
+ *
+ * and every point of it is a float16. */
+#include "share/sanitize.h"
+
+#include "base/file.h"
+#include "share/release.h"
+#include "text/task.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <nvdp/version.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { GRID_STEPS = 2048, CHUNK_TEXTS = 4096, CHUNK_VALUES = 1 << 22, VERSION = 1 };
+
+/* ---- the grid ---- */
+
+static double grid_step(const struct nvdp_vectors *vectors, double eta) {
+    const size_t count = nvdp_vectors_count(vectors), dim = nvdp_vectors_dim(vectors);
+    const double *row = nvdp_vectors_row(vectors, 0);
+    double most = 0;
+    for (size_t i = 0; i < count * dim; i++)
+        most = fmax(most, fabs(row[i]));
+    const double step = exp2(ceil(log2((most + 8 * sqrt((double)dim + 1) / eta) / GRID_STEPS)));
+    return fmin(fmax(step, 0x1p-24), 16); /* float16: least step of all, and below 65504 */
+}
+
+static void to_grid(size_t n, const double *x, double step, float *out) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)(step * fmin(fmax(rint(x[i] / step), -GRID_STEPS), GRID_STEPS));
+}
+
+/* ---- writing ---- */
+
+struct writer {
+    struct nvdp_context *ctx;
+    const struct nvdp__represent *of;
+    struct nvdp__sanitized *done;
+    struct nvdp__text_batch batch;
+    size_t columns; /* texts of a row */
+    struct split {
+        char *bytes;
+        struct nvdp__rows rows;
+    } split[NVDP__SANITIZE_SPLITS];
+    size_t rows;
+    int64_t *offset; /* [rows columns + 1] */
+    double step;
+    double *points;
+    float *values;
+    size_t point_capacity, value_capacity;
+    struct nvdp__h5 *file;
+    struct nvdp__meter meter;
+};
+
+static nvdp_status read_lines(struct writer *writer, struct split *split, size_t count) {
+    const char *at = split->bytes, *end = at + count;
+    for (int64_t index = 0; at < end; index++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const char *last = stop != NULL ? stop : end;
+        struct nvdp__row row = {.text = {at, (size_t)(last - at)}, .index = index, .label = NAN};
+        if (row.text.size > 0 && last[-1] == '\r') row.text.size--;
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(writer->ctx, &split->rows.row, &split->rows.capacity,
+                                            split->rows.count + 1, sizeof row));
+        split->rows.row[split->rows.count++] = row;
+        at = stop != NULL ? stop + 1 : end;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_all(struct writer *writer) {
+    struct nvdp_dataset_config config = writer->of->config;
+    size_t count;
+    writer->columns = 1;
+    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
+        const char *path = writer->of->path[s];
+        struct split *split = &writer->split[s];
+        const bool test = s == NVDP_SPLIT_TEST || s == NVDP_SPLIT_TEST_MISMATCHED;
+        if (path == NULL) continue;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__read_file(writer->ctx, path, (size_t)1 << 40, &split->bytes, &count));
+        if (writer->of->lines) {
+            NVDP_RETURN_IF_FAILED(read_lines(writer, split, count));
+        } else {
+            NVDP_RETURN_IF_FAILED(nvdp__rows_parse(writer->ctx, &config,
+                                                   config.task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND
+                                                   : test ? NVDP__LABELS_IGNORED
+                                                          : NVDP__LABELS_REQUIRED,
+                                                   path, split->bytes, count, &split->rows));
+            writer->columns = split->rows.task.pair ? 2 : 1;
+            if (config.labels_from == NULL && split->rows.labels != NULL)
+                config.labels_from = &split->rows.task;
+        }
+        writer->rows += split->rows.count;
+    }
+    return NVDP_OK;
+}
+
+/* Rows [first, first + n) of a split become the batch's tokens. */
+static nvdp_status tokenize(struct writer *writer, const struct split *split, size_t first,
+                            size_t n) {
+    nvdp__text_batch_clear(&writer->batch);
+    for (size_t i = first; i < first + n; i++) {
+        const struct nvdp__row *row = &split->rows.row[i];
+        NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row->text));
+        if (writer->columns > 1)
+            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row->pair));
+    }
+    return nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, &writer->batch);
+}
+
+static nvdp_status count_batch(struct writer *writer, size_t *text) {
+    const struct nvdp__text_batch *batch = &writer->batch;
+    struct nvdp__sanitized *done = writer->done;
+    for (size_t i = 0; i < batch->texts; i++, ++*text) {
+        writer->offset[*text + 1] = writer->offset[*text] + (int64_t)batch->list[i].count;
+        done->unknown += batch->list[i].unknown;
+    }
+    for (size_t i = 0; i < batch->offset[batch->texts]; i++)
+        if (batch->token[i] >= 0) done->seen[batch->token[i]]++;
+    done->texts += batch->texts;
+    done->tokens += batch->offset[batch->texts];
+    return NVDP_OK;
+}
+
+/* As many texts at a time as their vectors have room. */
+static nvdp_status draw_batch(struct writer *writer, uint64_t number, size_t *text) {
+    const struct nvdp__text_batch *batch = &writer->batch;
+    const size_t dim = writer->done->info.dim;
+    for (size_t first = 0, next; first < batch->texts; first = next) {
+        const size_t start = batch->offset[first];
+        for (next = first + 1; next < batch->texts; next++)
+            if ((batch->offset[next + 1] - start) * dim > CHUNK_VALUES) break;
+        const size_t tokens = batch->offset[next] - start, n = tokens * dim;
+        size_t *offset = batch->offset + first;
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(writer->ctx, &writer->points, &writer->point_capacity,
+                                            n, sizeof *writer->points));
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(writer->ctx, &writer->values, &writer->value_capacity,
+                                            n, sizeof *writer->values));
+        /* offsets of these texts from 0, for the call */
+        for (size_t i = first; i <= next; i++)
+            batch->offset[i] -= start;
+        nvdp_status status = nvdp_dchi_perturb(
+            writer->ctx, nvdp_sanitizer_dchi(writer->of->sanitizer), next - first, offset,
+            batch->token + start, writer->of->noise, number + first, writer->points);
+        for (size_t i = first; i <= next; i++)
+            batch->offset[i] += start;
+        NVDP_RETURN_IF_FAILED(status);
+        to_grid(n, writer->points, writer->step, writer->values);
+        if (tokens > 0)
+            NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "z", NVDP__H5_F16,
+                                                      (size_t)writer->offset[*text + first], tokens,
+                                                      writer->values));
+    }
+    *text += batch->texts;
+    return NVDP_OK;
+}
+
+static nvdp_status pass(struct writer *writer, bool draw) {
+    size_t text = 0, done = 0;
+    nvdp__meter_begin(&writer->meter, writer->ctx, draw ? "sanitizing" : "counting", "rows", 0,
+                      writer->rows);
+    for (uint64_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
+        const struct split *split = &writer->split[s];
+        for (size_t first = 0; first < split->rows.count; first += CHUNK_TEXTS) {
+            const size_t left = split->rows.count - first,
+                         n = left < CHUNK_TEXTS ? left : CHUNK_TEXTS;
+            if (nvdp_context_cancelled(writer->ctx))
+                return nvdp__fail(writer->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
+            NVDP_RETURN_IF_FAILED(tokenize(writer, split, first, n));
+            NVDP_RETURN_IF_FAILED(
+                draw ? draw_batch(writer, (s << 56) + first * writer->columns, &text)
+                     : count_batch(writer, &text));
+            done += n;
+            nvdp__meter_update(&writer->meter, done, (double)done, "rows", NAN);
+        }
+    }
+    nvdp__meter_end(&writer->meter);
+    return NVDP_OK;
+}
+
+static nvdp_status write_columns(struct writer *writer) {
+    nvdp_status status = NVDP_OK;
+    const size_t offsets = writer->rows * writer->columns + 1;
+    float *label = NULL;
+    int32_t *split = NULL;
+    int64_t *id = NULL;
+    size_t k = 0;
+    bool labelled = false;
+    NVDP_TRY(NVDP__NEW(writer->ctx, label, writer->rows));
+    NVDP_TRY(NVDP__NEW(writer->ctx, split, writer->rows));
+    NVDP_TRY(NVDP__NEW(writer->ctx, id, writer->rows));
+    for (int32_t s = 0; s < NVDP__SANITIZE_SPLITS; s++)
+        for (size_t i = 0; i < writer->split[s].rows.count; i++, k++) {
+            const struct nvdp__row *row = &writer->split[s].rows.row[i];
+            label[k] = row->label;
+            split[k] = s;
+            id[k] = row->index;
+            labelled = labelled || !isnan(row->label);
+        }
+    NVDP_TRY(nvdp__h5_write(writer->file, "offset", NVDP__H5_I64, 1, &offsets, writer->offset));
+    NVDP_TRY(nvdp__h5_write(writer->file, "id", NVDP__H5_I64, 1, &writer->rows, id));
+    if (!writer->of->lines)
+        NVDP_TRY(nvdp__h5_write(writer->file, "split", NVDP__H5_I32, 1, &writer->rows, split));
+    if (labelled)
+        NVDP_TRY(nvdp__h5_write(writer->file, "label", NVDP__H5_F32, 1, &writer->rows, label));
+cleanup:
+    free(label);
+    free(split);
+    free(id);
+    return status;
+}
+
+static nvdp_status write_attributes(struct writer *writer, const char *statement) {
+    const struct nvdp__sanitized *done = writer->done;
+    const struct nvdp__layout *layout = nvdp__task_layout(writer->of->config.task);
+    char created[32];
+    nvdp__creation_date(created);
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"task", writer->of->lines ? "none" : layout->task.name},
+                 {"mechanism", "laplace"},
+                 {"vocabulary", done->source},
+                 {"tokens", done->info.pieces ? "pieces" : "words"},
+                 {"oov", done->info.drops ? "drop" : "uniform"},
+                 {"length_policy", "public"},
+                 {"generator", done->generator},
+                 {"nvdp_version", nvdp_version()},
+                 {"created", created},
+                 {"statement", statement}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(writer->file, texts[i].name, texts[i].text));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(writer->file, "columns", (int64_t)writer->columns));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(writer->file, "eta", done->info.eta));
+    return nvdp__h5_set_real(writer->file, "grid_step", writer->step);
+}
+
+nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represent *of,
+                            struct nvdp__sanitized *done, size_t size, char *statement) {
+    nvdp_status status = NVDP_OK;
+    struct writer writer = {.ctx = ctx, .of = of, .done = done};
+    NVDP_TRY(read_all(&writer));
+    NVDP_TRY(NVDP__NEW(ctx, writer.offset, writer.rows * writer.columns + 1));
+    writer.step = grid_step(nvdp_sanitizer_vectors(of->sanitizer), done->info.eta);
+    NVDP_TRY(pass(&writer, false));
+    if (done->tokens == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "expected texts with tokens, found none"));
+    NVDP_TRY(nvdp__sanitized_measure(ctx, done));
+    nvdp__sanitized_statement(done, size, statement);
+    NVDP_TRY(nvdp__h5_create(ctx, of->out, "representations/1", &writer.file));
+    NVDP_TRY(write_attributes(&writer, statement));
+    NVDP_TRY(write_columns(&writer));
+    NVDP_TRY(nvdp__h5_dataset(writer.file, "z", NVDP__H5_F16, 2,
+                              (size_t[]){done->tokens, done->info.dim}));
+    NVDP_TRY(pass(&writer, true));
+    NVDP_TRY(nvdp__h5_commit(writer.file));
+cleanup:
+    nvdp__h5_free(writer.file);
+    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
+        nvdp__rows_release(&writer.split[s].rows);
+        free(writer.split[s].bytes);
+    }
+    nvdp__text_batch_release(&writer.batch);
+    free(writer.offset);
+    free(writer.points);
+    free(writer.values);
+    return status;
+}
+
+/* ---- reading ---- */
+
+struct nvdp_representations {
+    struct nvdp_context *ctx;
+    struct nvdp__h5 *file;
+    char *path, *task;
+    struct nvdp_representations_info info;
+    int64_t *offset, *id;
+    int32_t *split;
+    float *label;
+};
+
+#define FAIL(of, format, ...)                                                                      \
+    nvdp__fail((of)->ctx, NVDP_ERR_INPUT, "%s: " format, (of)->path, __VA_ARGS__)
+
+void nvdp_representations_close(struct nvdp_representations *of) {
+    if (of == NULL) return;
+    nvdp__h5_free(of->file);
+    free(of->path);
+    free(of->task);
+    free(of->offset);
+    free(of->id);
+    free(of->split);
+    free(of->label);
+    free(of);
+}
+
+/* One value a row, where the dataset is there. */
+static nvdp_status read_column(struct nvdp_representations *of, const char *name,
+                               enum nvdp__h5_type type, size_t size, bool required, void *column) {
+    size_t rows;
+    void *values;
+    if (!required && !nvdp__h5_has(of->file, name)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, name, type, 1, &rows));
+    if (rows != of->info.rows)
+        return FAIL(of, "dataset '%s': expected %zu rows, found %zu", name, of->info.rows, rows);
+    values = nvdp__calloc(of->ctx, rows, size);
+    if (values == NULL) return NVDP_ERR_MEMORY;
+    memcpy(column, &values, sizeof values);
+    return nvdp__h5_read_rows(of->file, name, type, 0, rows, values);
+}
+
+static nvdp_status read_shape(struct nvdp_representations *of) {
+    struct nvdp_representations_info *info = &of->info;
+    int64_t columns;
+    size_t z[2], offsets;
+    char *tokens = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_int(of->file, "columns", &columns));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(of->file, "eta", &info->eta));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(of->file, "grid_step", &info->step));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(of->file, "task", &of->task));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(of->file, "tokens", &tokens));
+    info->task = of->task;
+    info->pieces = strcmp(tokens, "pieces") == 0;
+    free(tokens);
+    if (columns != 1 && columns != 2)
+        return FAIL(of, "attribute 'columns': expected 1 or 2, found %" PRId64, columns);
+    if (!(info->eta > 0 && isfinite(info->eta)) || !(info->step > 0 && isfinite(info->step)))
+        return FAIL(of,
+                    "attributes 'eta' and 'grid_step': expected numbers above 0, found %g and %g",
+                    info->eta, info->step);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, "z", NVDP__H5_F16, 2, z));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, "offset", NVDP__H5_I64, 1, &offsets));
+    if (z[0] < 1 || z[1] < 1 || z[1] > INT32_MAX)
+        return FAIL(of, "dataset 'z': expected vectors, found %zu of %zu values", z[0], z[1]);
+    if (offsets < 2 || (offsets - 1) % (size_t)columns != 0)
+        return FAIL(of, "dataset 'offset': expected rows x %" PRId64 " + 1 numbers, found %zu",
+                    columns, offsets);
+    /* a small file may declare enormous datasets that it does not hold: deflate's best is 1032 to 1 */
+    struct stat file;
+    const double most = (1 << 20) + (stat(of->path, &file) == 0 ? 1100. * (double)file.st_size : 0);
+    if (8. * (double)offsets > most || 2. * (double)z[0] * (double)z[1] > most)
+        return FAIL(
+            of,
+            "datasets of %zu vectors of %zu values and %zu offsets are declared, more than the "
+            "file can hold",
+            z[0], z[1], offsets);
+    info->columns = (size_t)columns;
+    info->rows = (offsets - 1) / info->columns;
+    info->tokens = z[0];
+    info->dim = z[1];
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(of->ctx, of->offset, offsets));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_read_rows(of->file, "offset", NVDP__H5_I64, 0, offsets, of->offset));
+    if (of->offset[0] != 0 || of->offset[offsets - 1] != (int64_t)z[0])
+        return FAIL(of, "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64, z[0],
+                    of->offset[0], of->offset[offsets - 1]);
+    for (size_t i = 0; i + 1 < offsets; i++)
+        if (of->offset[i + 1] < of->offset[i])
+            return FAIL(of,
+                        "dataset 'offset': expected no number below the one before, found %" PRId64
+                        " after %" PRId64 " at row %zu",
+                        of->offset[i + 1], of->offset[i], i + 1);
+    return NVDP_OK;
+}
+
+static nvdp_status read_columns(struct nvdp_representations *of) {
+    NVDP_RETURN_IF_FAILED(read_column(of, "id", NVDP__H5_I64, sizeof *of->id, true, &of->id));
+    NVDP_RETURN_IF_FAILED(
+        read_column(of, "split", NVDP__H5_I32, sizeof *of->split, false, &of->split));
+    NVDP_RETURN_IF_FAILED(
+        read_column(of, "label", NVDP__H5_F32, sizeof *of->label, false, &of->label));
+    for (size_t i = 0; i < of->info.rows && of->split != NULL; i++)
+        if (of->split[i] < 0 || of->split[i] >= NVDP__SANITIZE_SPLITS)
+            return FAIL(of, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
+                        NVDP__SANITIZE_SPLITS - 1, of->split[i]);
+    for (size_t i = 0; i < of->info.rows && of->label != NULL; i++)
+        if (isinf(of->label[i]))
+            return FAIL(of, "dataset 'label': row %zu: expected a number or NaN, found %g", i,
+                        (double)of->label[i]);
+    of->info.offset = of->offset;
+    of->info.id = of->id;
+    of->info.split = of->split;
+    of->info.label = of->label;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
+                                      struct nvdp_representations **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_representations *made = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->ctx = ctx;
+    made->info.struct_size = sizeof made->info;
+    made->path = nvdp__strdup(ctx, path);
+    NVDP_TRY(NVDP__MADE(made->path));
+    NVDP_TRY(nvdp__h5_open(ctx, path, "representations", VERSION, &made->file));
+    NVDP_TRY(read_shape(made));
+    NVDP_TRY(read_columns(made));
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_representations_close(made);
+    return status;
+}
+
+nvdp_status nvdp_representations_describe(const struct nvdp_representations *of,
+                                          struct nvdp_representations_info *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(of->ctx, out));
+    NVDP__GIVE(out, &of->info);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_representations_read(struct nvdp_representations *of, size_t first, size_t tokens,
+                                      float *z) {
+    if (first > of->info.tokens || tokens > of->info.tokens - first)
+        return nvdp__fail(of->ctx, NVDP_ERR_ARGUMENT, "%s: tokens %zu to %zu, expected at most %zu",
+                          of->path, first, first + tokens, of->info.tokens);
+    if (tokens == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(of->file, "z", NVDP__H5_F16, first, tokens, z));
+    for (size_t i = 0; i < tokens * of->info.dim; i++)
+        if (!isfinite(z[i]))
+            return FAIL(of, "dataset 'z': token %zu: expected finite numbers, found %g",
+                        first + i / of->info.dim, (double)z[i]);
+    return NVDP_OK;
+}
