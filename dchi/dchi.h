@@ -13,6 +13,7 @@
 #ifndef NVDP_DCHI_INTERNAL_H
 #define NVDP_DCHI_INTERNAL_H
 
+#include "base/random.h"
 #include "tensor/bf16.h"
 #include <nvdp/dchi.h>
 
@@ -80,8 +81,22 @@ nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi 
                                struct nvdp_interval *out);
 
 /* n of token[0..all), uniformly without replacement, to its front. */
-struct nvdp__stream;
 void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token);
+
+/* Which text a token is of, and where in it: what its stream is keyed by. */
+struct nvdp__token_place {
+    uint64_t text;
+    uint32_t position;
+};
+/* The draws of nvdp_dchi_perturb() and, of one vector a text, of nvdp_sequence_laplace() for tokens and texts
+ * in any order; nothing is checked or allocated.  scratch [threads, dim]; out may be in. */
+void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *noise, int threads,
+                        size_t n, const struct nvdp__token_place *place, const int32_t *tokens,
+                        double *scratch, double *out);
+void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
+                            size_t texts, size_t dim, const struct nvdp__token_place *place,
+                            const double *in, double *scratch, double *out);
+
 /* What is kept of draws (sample.c) is released. */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);
 /* mean, scale, centred, norm (nearest.c); _free releases them. */

@@ -23,19 +23,13 @@ static nvdp_status open_source(struct nvdp_context *ctx, const uint64_t *seed, s
     return NVDP_OK;
 }
 
-/* Which text each token is of, and where in it. */
-struct place {
-    uint64_t text;
-    uint32_t position;
-};
-
 static nvdp_status find_places(struct nvdp_context *ctx, size_t texts, const size_t *offset,
-                               uint64_t first, struct place **out) {
-    struct place *place = NULL;
+                               uint64_t first, struct nvdp__token_place **out) {
+    struct nvdp__token_place *place = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, place, offset[texts]));
     for (size_t t = 0; t < texts; t++)
         for (size_t i = offset[t]; i < offset[t + 1]; i++)
-            place[i] = (struct place){first + t, (uint32_t)(i - offset[t])};
+            place[i] = (struct nvdp__token_place){first + t, (uint32_t)(i - offset[t])};
     *out = place;
     return NVDP_OK;
 }
@@ -70,15 +64,14 @@ static int32_t any_token(const struct nvdp_dchi *dchi, struct nvdp__stream *stre
     return (int32_t)nvdp__stream_below(stream, dchi->vectors->count);
 }
 
-/* Tokens [0, n) of `place`; scratch [threads, dim]. */
-static void perturb(const struct nvdp_dchi *dchi, const struct source *source, int threads,
-                    size_t n, const struct place *place, const int32_t *tokens, double *scratch,
-                    double *out) {
+void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *noise, int threads,
+                        size_t n, const struct nvdp__token_place *place, const int32_t *tokens,
+                        double *scratch, double *out) {
     const size_t dim = dchi->vectors->dim;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t i = 0; i < n; i++) {
-        struct nvdp__stream stream = nvdp__stream_open(&source->noise, NVDP__PURPOSE_TOKEN,
-                                                       place[i].position, place[i].text);
+        struct nvdp__stream stream =
+            nvdp__stream_open(noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
         const int32_t x = tokens[i] < 0 ? any_token(dchi, &stream) : tokens[i];
         add_noise(&stream, dchi->eta, dim, nvdp_vectors_row(dchi->vectors, (size_t)x),
                   scratch + (size_t)omp_get_thread_num() * dim, out + i * dim);
@@ -91,7 +84,7 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
     nvdp_status status = NVDP_OK;
     const int threads = nvdp_context_threads(ctx);
     struct source source = {0};
-    struct place *place = NULL;
+    struct nvdp__token_place *place = NULL;
     double *scratch = NULL;
     if (nvdp__dchi_exact(dchi))
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
@@ -100,12 +93,29 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
     NVDP_TRY(find_places(ctx, texts, offset, first, &place));
     NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dchi->vectors->dim));
     NVDP_TRY(open_source(ctx, seed, &source));
-    perturb(dchi, &source, threads, offset[texts], place, tokens, scratch, out);
+    nvdp__dchi_perturb(dchi, &source.noise, threads, offset[texts], place, tokens, scratch, out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
     free(place);
     free(scratch);
     return status;
+}
+
+void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
+                            size_t texts, size_t dim, const struct nvdp__token_place *place,
+                            const double *in, double *scratch, double *out) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t i = 0; i < texts; i++) {
+        struct nvdp__stream stream =
+            nvdp__stream_open(noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
+        double norm = 0;
+        for (size_t k = 0; k < dim; k++)
+            norm = hypot(norm, in[i * dim + k]);
+        for (size_t k = 0; k < dim; k++)
+            out[i * dim + k] = in[i * dim + k] * (norm > clip ? clip / norm : 1);
+        add_noise(&stream, eta, dim, out + i * dim, scratch + (size_t)omp_get_thread_num() * dim,
+                  out + i * dim);
+    }
 }
 
 nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double clip, size_t texts,
@@ -114,6 +124,7 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
     nvdp_status status = NVDP_OK;
     const int threads = nvdp_context_threads(ctx);
     struct source source = {0};
+    struct nvdp__token_place *place = NULL;
     double *scratch = NULL;
     if (!(eta > 0 && isfinite(eta)) || !(clip > 0) || dim < 1)
         return nvdp__fail(
@@ -128,21 +139,14 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
                               "number",
                               i / dim, i % dim, in[i]);
     NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
+    NVDP_TRY(NVDP__NEW(ctx, place, texts));
+    for (size_t i = 0; i < texts; i++)
+        place[i].text = first + i;
     NVDP_TRY(open_source(ctx, seed, &source));
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (size_t i = 0; i < texts; i++) {
-        struct nvdp__stream stream =
-            nvdp__stream_open(&source.noise, NVDP__PURPOSE_TOKEN, 0, first + i);
-        double norm = 0;
-        for (size_t k = 0; k < dim; k++)
-            norm = hypot(norm, in[i * dim + k]);
-        for (size_t k = 0; k < dim; k++)
-            out[i * dim + k] = in[i * dim + k] * (norm > clip ? clip / norm : 1);
-        add_noise(&stream, eta, dim, out + i * dim, scratch + (size_t)omp_get_thread_num() * dim,
-                  out + i * dim);
-    }
+    nvdp__sequence_perturb(&source.noise, threads, eta, clip, texts, dim, place, in, scratch, out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
+    free(place);
     free(scratch);
     return status;
 }
@@ -306,8 +310,9 @@ static nvdp_status make_lists(struct nvdp_context *ctx, size_t count, size_t n,
 }
 
 static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
-                                const struct source *source, size_t n, const struct place *place,
-                                const int32_t *tokens, int32_t *out) {
+                                const struct source *source, size_t n,
+                                const struct nvdp__token_place *place, const int32_t *tokens,
+                                int32_t *out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_vectors *vectors = dchi->vectors;
     const size_t count = vectors->count, dim = vectors->dim, sums = nvdp__blocks(count, SPAN) + 1;
@@ -372,8 +377,9 @@ cleanup:
 }
 
 static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                                  const struct source *source, size_t n, const struct place *place,
-                                  const int32_t *tokens, int32_t *out) {
+                                  const struct source *source, size_t n,
+                                  const struct nvdp__token_place *place, const int32_t *tokens,
+                                  int32_t *out) {
     nvdp_status status = NVDP_OK;
     const size_t dim = dchi->vectors->dim, fit = PERTURBED / dim;
     const size_t most = fit < 1 ? 1 : fit, block = n < most ? n : most;
@@ -383,7 +389,8 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
     NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = n - first < block ? n - first : block;
-        perturb(dchi, source, threads, now, place + first, tokens + first, scratch, points);
+        nvdp__dchi_perturb(dchi, &source->noise, threads, now, place + first, tokens + first,
+                           scratch, points);
         NVDP_TRY(nvdp_vectors_nearest(ctx, dchi->vectors, now, points, out + first));
     }
 cleanup:
@@ -397,7 +404,7 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
                              uint64_t first, int32_t *out) {
     nvdp_status status = NVDP_OK;
     struct source source = {0};
-    struct place *place = NULL;
+    struct nvdp__token_place *place = NULL;
     const size_t n = offset[texts];
     int32_t *drawn = NULL;
     if (dchi->mechanism == NVDP_DCHI_LAPLACE)

@@ -566,15 +566,15 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     if (info == NULL)
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected, not found", path, name));
-    if (info->rank != 2 || info->shape[0] != config.vocab_size ||
-        info->shape[1] != config.hidden_size)
+    const size_t dim =
+        config.model_type == NVDP_MODEL_BILSTM ? config.embedding_size : config.hidden_size;
+    if (info->rank != 2 || info->shape[0] != config.vocab_size || info->shape[1] != dim)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: tensor '%s': expected %zu x %zu numbers, found %zu of rank %d",
-                            path, name, config.vocab_size, config.hidden_size, info->count,
-                            info->rank));
+                            path, name, config.vocab_size, dim, info->count, info->rank));
     NVDP_TRY(NVDP__NEW(ctx, table, info->count));
     nvdp_safetensors_read_f32(info, table);
-    status = of_table(ctx, options, made->own, config.hidden_size, table, made);
+    status = of_table(ctx, options, made->own, dim, table, made);
     if (status == NVDP_ERR_INPUT && made->vectors == NULL)
         nvdp__fail_prefix(ctx, status, directory);
 cleanup:

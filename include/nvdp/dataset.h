@@ -95,6 +95,7 @@ struct nvdp_dataset {
     size_t truncated; /**< Texts cut at max_length. */
     size_t bad_rows;  /**< Rows skipped: bad ones on request, MNLI's without a gold label. */
     void *storage;    /**< Owned: class names and the like. */
+    enum nvdp_split split; /**< The part of the data that nvdp_dataset_load() read; else train. */
 };
 
 /** How a split is read. */

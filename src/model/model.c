@@ -76,6 +76,11 @@ nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     return NVDP_OK;
 }
 
+void nvdp__model_freeze_words(struct nvdp_model *model) {
+    model->params.entry[model->bert.word].flags |= (unsigned)NVDP__PARAM_FROZEN;
+    model->info.parameters = nvdp__params_trainable(&model->params);
+}
+
 void nvdp_model_free(struct nvdp_model *model) {
     if (model == NULL) return;
     if (model->bottleneck.mechanism != NULL) {
@@ -254,6 +259,9 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     model->max_texts = 0;
     nvdp__weights_changed(&model->dev); /* a plan follows loading, initialising, writing weights */
     NVDP_RETURN_IF_FAILED(allocate_losses(model, texts));
+    if (model->noise != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__token_noise_plan(model->noise, &model->dev, model->max_tokens,
+                                                     texts, model->info.bert.hidden_size));
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &arena));
     model->arena = arena;
     model->max_texts = texts;
@@ -306,9 +314,15 @@ nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch
 
 static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *batch,
                           const struct nvdp__pass *pass) {
+    struct nvdp__batch sent = *batch;
     NVDP_RETURN_IF_FAILED(check_batch(model, batch));
     if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
-    nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache);
+    if (model->noise != NULL)
+        sent.words = nvdp__token_noise_words(model->noise, &model->dev,
+                                             nvdp__value(&model->params, model->bert.word), batch);
+    nvdp__bert_forward(&model->bert, &model->dev, &model->params, &sent, pass, &model->cache);
+    if (model->noise != NULL)
+        nvdp__token_noise_states(model->noise, &model->dev, batch, last_hidden(model));
     return NVDP_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cache.h"
 #include "mechanism/mechanism.h"
+#include "model/noise.h"
 #include <jansson.h>
 #include <nvdp/model.h>
 
@@ -38,6 +39,7 @@ struct nvdp_model {
     size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
     char frozen[NVDP__DIGEST_HEX]; /* digest of their weights, once asked for */
     struct nvdp__prefix *prefix; /* borrowed: gives the frozen layers' states; NULL: they are run */
+    struct nvdp__token_noise *noise; /* borrowed: what texts become before they are read; NULL */
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
     char *owned_text; /* backing of task and column names in info */
@@ -65,6 +67,8 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
 /* Fixes the embeddings and the first `layers` layers (1 to all of them): no gradients, no updates.
  * Before the optimiser and the plan are made.  info.parameters counts what is left. */
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers);
+/* Fixes the word embeddings alone, likewise. */
+void nvdp__model_freeze_words(struct nvdp_model *model);
 /* Random encoder and classifier; the bottleneck is initialised by
  * nvdp__model_initialise_bottleneck, after the encoder's weights are in place. */
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);

@@ -150,6 +150,12 @@ void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__emb
 /* y[r] = x[index[r]], zeros where index[r] < 0 */
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
                        const int32_t *index, const float *x, float *y);
+/* y[index[r]] = x[r], rounded; no two rows the same. */
+void nvdp__rows_place(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
+                      const double *x, float *y);
+/* y[r] = x[index[r]] in double */
+void nvdp__rows_widen(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
+                      const float *x, double *y);
 /* x[index[r]] += y[r], in row order: deterministic */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x);

@@ -83,6 +83,24 @@ void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
     }
 }
 
+void nvdp__rows_place(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
+                      const double *x, float *y) {
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < dim; i++)
+            y[(size_t)index[r] * dim + i] = (float)x[r * dim + i];
+}
+
+void nvdp__rows_widen(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
+                      const float *x, double *y) {
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < dim; i++)
+            y[r * dim + i] = (double)x[(size_t)index[r] * dim + i];
+}
+
 NVDP__CLONES
 static void pool_columns(size_t rows, size_t stride, size_t count, const float *restrict weight,
                          const float *restrict x, float *restrict y) {

@@ -47,6 +47,7 @@ void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *data
                       const int64_t *rows, size_t first, size_t n) {
     size_t used = 0;
     batch->longest = 0;
+    batch->split = dataset->split;
     for (size_t i = 0; i < n; i++) {
         size_t row = rows != NULL ? (size_t)rows[i] : first + i;
         size_t start = dataset->offset[row];

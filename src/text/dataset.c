@@ -216,6 +216,7 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
     }
     if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));
     dataset->task = from->task;
+    dataset->split = from->split;
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
     if (nvdp__dataset_storage(from)->labels != NULL) {
         NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task.classes, from->task.labels, NULL,

@@ -413,6 +413,7 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
     NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, out));
+    (*out)->split = split;
 cleanup:
     free(path);
     return status;

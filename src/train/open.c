@@ -110,9 +110,20 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
 }
 
+/* Texts as their owners send them. */
+static nvdp_status privatize(struct nvdp__trainer *t) {
+    if (t->config.noise.mechanism == NVDP__NOISE_NONE || t->plan) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed,
+                                                   t->config.model, t->tokenizer, &t->noise));
+    nvdp_status status = nvdp__token_noise_texts(t->noise, t->all);
+    if (status == NVDP_OK) status = nvdp__token_noise_texts(t->noise, t->test);
+    return status;
+}
+
 static nvdp_status load_data(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
+    NVDP_RETURN_IF_FAILED(privatize(t));
     if (t->all->label == NULL || t->test->label == NULL) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
                           t->config.data);
@@ -174,8 +185,14 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     nvdp_context_set_precision(t->ctx, t->config.precision);
     nvdp_status status = nvdp__model_build(t->ctx, &info, with_grad, &t->model);
     nvdp_context_set_precision(t->ctx, callers);
-    if (status != NVDP_OK || t->config.freeze_layers == 0) return status;
-    return nvdp__model_freeze(t->model, t->config.freeze_layers);
+    NVDP_RETURN_IF_FAILED(status);
+    t->model->noise = t->noise;
+    if (t->config.freeze_words || t->config.noise.mechanism == NVDP__NOISE_LAPLACE)
+        nvdp__model_freeze_words(t->model);
+    if (t->config.noise.mechanism == NVDP__NOISE_SEQUENCE)
+        t->config.freeze_layers = bert->num_hidden_layers;
+    return t->config.freeze_layers > 0 ? nvdp__model_freeze(t->model, t->config.freeze_layers)
+                                       : NVDP_OK;
 }
 
 void nvdp__trainer_count_steps(struct nvdp__trainer *t) {
@@ -267,6 +284,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__batch_free(t->batch);
     nvdp__optimizer_release(&t->optimizer);
     nvdp_model_free(t->model);
+    nvdp__token_noise_free(t->noise);
     if (t->train != t->all) nvdp_dataset_free(t->train);
     if (t->validation != t->test) nvdp_dataset_free(t->validation);
     nvdp_dataset_free(t->all);

@@ -82,8 +82,27 @@ static const struct nvdp_option model_options[] = {
      "the embeddings and the first K layers keep the checkpoint's weights and run without "
      "dropout; what they make of the texts is computed once; 0: train all",
      "0", AT(freeze_layers), .unit = "layers", .max = 1024},
+    {"freeze-words", NVDP_OPTION_FLAG, NULL,
+     "the word embeddings keep the checkpoint's weights: null privacy as a base for token-noise "
+     "laplace, which freezes them too",
+     NULL, AT(freeze_words)},
     {"precision", NVDP_OPTION_CHOICE, "P", "f32 or bf16", "f32", AT(precision),
      .choices = precisions},
+    {0},
+};
+
+static const struct nvdp_option noise_options[] = {
+    {"token-noise", NVDP_OPTION_CHOICE, "M",
+     "users privatize their texts, one draw a text, for training and for scores: laplace-nearest, "
+     "santext, santext-plus, random (other tokens), laplace (noised word vectors, whose table "
+     "stays "
+     "as it is), sequence-laplace (the first token's last state, of an encoder that stays as it "
+     "is)",
+     "none", AT(noise.mechanism), .choices = nvdp__text_noise_names,
+     .group = "Privatized input, for base and reg:"},
+    {"noise-clip", NVDP_OPTION_REAL, "C",
+     "sequence-laplace: states are scaled to norm C at most; 0: as they are", "0", AT(noise.clip),
+     .max = 1e9},
     {0},
 };
 
@@ -166,6 +185,8 @@ static const struct nvdp_option end_options[] = {
 static const struct nvdp__section sections[] = {
     {task_options, 0, NULL},
     {model_options, 0, NULL},
+    {noise_options, 0, NULL},
+    {nvdp__sanitizer_rows, IN(noise.sanitizer), NULL},
     {nvdp__bottleneck_options, IN(nvib), "nvib"},
     {lambda_options, 0, NULL},
     {nvdp__regularizer_options, IN(nvib), "nvib"},
@@ -187,6 +208,7 @@ static const struct nvdp__implied implied[] = {
     {"encoder", "bilstm", "epochs", "3"},
     {"encoder", "bilstm", "dropout", "0.1"},
     {"encoder", "bilstm", "classifier-dropout", "0.1"},
+    {"token-noise", NULL, "method", "base"},
     {"regularizer", "kl", "kl-schedule", "warmup"},
     {"regularizer", "kl", "kl-delay", "0.2"},
     {"regularizer", "kl", "kl-ramp", "0.5"},
@@ -197,6 +219,28 @@ static const struct nvdp__implied implied[] = {
     {"clip-sequence", NULL, "lambda-g", "0"},        /* C is the budget */
     {"clip-sequence", NULL, "lambda-d", "0"},
 };
+
+static nvdp_status check_noise(struct nvdp_context *ctx,
+                               const struct nvdp__train_options *options) {
+    const int mechanism = options->noise.mechanism;
+    NVDP_RETURN_IF_FAILED(nvdp__token_noise_check(ctx, &options->noise));
+    if (mechanism == NVDP__NOISE_NONE) return NVDP_OK;
+    if (nvdp_method_is_private(options->method))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --token-noise %s: expected method base or reg, found %s",
+                          nvdp__text_noise_names[mechanism], nvdp_method_name(options->method));
+    if (mechanism == NVDP__NOISE_LAPLACE && options->freeze_layers > 0)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --token-noise laplace: expected freeze-layers 0 (what is below the "
+            "layers is drawn), found %zu",
+            options->freeze_layers);
+    if (mechanism == NVDP__NOISE_SEQUENCE && options->encoder == NVDP__ENCODER_BILSTM)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --token-noise sequence-laplace: expected encoder bert, which has "
+                          "learned something before it is frozen, found bilstm");
+    return NVDP_OK;
+}
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
@@ -213,6 +257,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "option --encoder bilstm: expected freeze-layers 0 (its word embeddings "
                           "are never trained), found %zu",
                           options->freeze_layers);
+    NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     if (strcmp(options->task, "tsv") != 0) return NVDP_OK;
     if (options->columns.text_column == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --text-column is needed for --task tsv");

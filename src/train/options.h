@@ -4,6 +4,7 @@
 
 #include "base/schema.h"
 #include "mechanism/options.h"
+#include "model/noise.h"
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
@@ -63,6 +64,8 @@ struct nvdp__train_options {
     struct nvdp_task_options columns;
     enum nvdp__encoder_kind encoder;
     size_t lstm_hidden; /* units a direction */
+    struct nvdp__token_noise_options noise;
+    bool freeze_words;
     enum nvdp_method method;
     struct nvdp__nvib_config nvib; /* length 0: max_length */
     double lambda_g, lambda_d;

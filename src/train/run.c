@@ -127,6 +127,16 @@ cleanup:
     return status;
 }
 
+/* Texts as the run's users send them: over the word embeddings that the run began with. */
+static nvdp_status privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
+    const struct nvdp__train_options *config = &run->config;
+    if (config->noise.mechanism == NVDP__NOISE_NONE || run->dataset == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(ctx, &config->noise, config->seed, config->model,
+                                                   nvdp_model_tokenizer(run->model), &run->noise));
+    run->model->noise = run->noise;
+    return nvdp__token_noise_texts(run->noise, run->dataset);
+}
+
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run) {
     nvdp_status status = NVDP_OK;
@@ -146,6 +156,7 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
     if (config->split != NULL) {
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));
+        NVDP_TRY(privatize(ctx, &opened));
     }
     *run = opened;
     opened = (struct nvdp__run){0};
@@ -158,6 +169,7 @@ cleanup:
 void nvdp__run_close(struct nvdp__run *run) {
     nvdp_dataset_free(run->dataset);
     nvdp_model_free(run->model);
+    nvdp__token_noise_free(run->noise);
     json_decref(run->config_owner);
 }
 

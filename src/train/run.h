@@ -11,6 +11,7 @@ struct nvdp__run {
     json_t *config_owner;
     struct nvdp_model *model;
     struct nvdp_dataset *dataset; /* NULL where no split was asked for */
+    struct nvdp__token_noise *noise;
 };
 
 /* The configuration in RUN/run.json; *owner backs its texts. */

@@ -516,6 +516,7 @@ nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_option
     NVDP_TRY(take_config(&t, options, NULL));
     if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
     t.config.cache = NULL; /* a plan writes nothing */
+    t.plan = true;
     NVDP_TRY(nvdp__trainer_open(&t));
     NVDP_TRY(
         nvdp__model_plan_size(t.model, t.config.batch, nvdp__trainer_longest(&t), true, &floats));

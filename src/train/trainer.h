@@ -31,6 +31,8 @@ struct nvdp__trainer {
     json_t *config_owner;              /* backs the strings after a resume */
     char *base_model;                  /* backs config.model with --from-base */
     struct nvdp_tokenizer *tokenizer;
+    bool plan; /* nothing is to be trained */
+    struct nvdp__token_noise *noise;
     struct nvdp_dataset *all, *train, *validation,
         *test; /* `train` may be `all`, `validation` `test` */
     struct nvdp_model *model;

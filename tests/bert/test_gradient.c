@@ -114,24 +114,35 @@ Test(gradient, bilstm_with_dropout) {
     check_all(&config, &pass);
 }
 
-/* Whatever stands where the gradient of its table would, stays. */
-Test(gradient, of_a_frozen_table_is_never_formed) {
-    struct nvdp_bert_config config = encoder_bilstm();
+/* Whatever stands where the gradient of its table would, stays; the others are what they are without. */
+static void table_has_no_gradient(struct nvdp_bert_config config) {
     struct encoder *encoder = encoder_create(&config, 3, true, false);
     size_t lengths[] = {5, 7};
     struct nvdp__batch *batch = encoder_batch(encoder, 2, lengths, 1);
     size_t table = encoder->bert.word, n = encoder->params.entry[table].count;
     encoder_randomise(encoder, 0.3, 7);
     encoder_plan(encoder, 2, 7);
-    float *grad = encoder->params.grad + encoder->params.entry[table].offset;
+    encoder_backward(encoder, batch);
+    float *want = encoder_download(encoder, encoder->params.total, encoder->params.grad);
+    encoder->params.entry[table].flags |= (unsigned)NVDP__PARAM_FROZEN;
     cr_assert_null(nvdp__grad(&encoder->params, table));
+    float *grad = encoder->params.grad + encoder->params.entry[table].offset;
     for (size_t i = 0; i < n; i++)
         grad[i] = 3;
+    nvdp__zero(&encoder->dev, encoder->params.total - n,
+               grad + n); /* the table is the first tensor */
     encoder_add_backward(encoder, batch);
     for (size_t i = 0; i < n; i++)
         cr_assert_eq(grad[i], 3);
+    cr_expect_arr_eq(grad + n, want + n, (encoder->params.total - n) * sizeof *grad);
+    free(want);
     nvdp__batch_free(batch);
     encoder_free(encoder);
+}
+
+Test(gradient, of_a_frozen_table_is_never_formed) {
+    table_has_no_gradient(encoder_config());
+    table_has_no_gradient(encoder_bilstm());
 }
 
 /* Over two passes the gradients of layers' matrices are set, all others add up. */

@@ -1,0 +1,234 @@
+#include "model/noise.h"
+
+#include "dchi/sanitizer.h"
+#include "tensor/ops.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { CHUNK = 1 << 14, SPLIT_SHIFT = 40 };
+
+const char *const nvdp__text_noise_names[] = {
+    [NVDP__NOISE_NONE] = "none",
+    [NVDP__NOISE_LAPLACE] = "laplace",
+    [NVDP__TOKENS_LAPLACE_NEAREST] = "laplace-nearest",
+    [NVDP__TOKENS_SANTEXT] = "santext",
+    [NVDP__TOKENS_SANTEXT_PLUS] = "santext-plus",
+    [NVDP__TOKENS_RANDOM] = "random",
+    [NVDP__NOISE_SEQUENCE] = "sequence-laplace",
+    NULL,
+};
+
+static bool gives_tokens(const struct nvdp__token_noise *noise) {
+    return noise->sanitizer != NULL && noise->options.mechanism != NVDP__NOISE_LAPLACE;
+}
+
+static struct nvdp__sanitizer_options
+sanitizer_of(const struct nvdp__token_noise_options *options) {
+    struct nvdp__sanitizer_options sanitizer = options->sanitizer;
+    bool sequence =
+        options->mechanism == NVDP__NOISE_SEQUENCE; /* reads eta alone, as laplace does */
+    sanitizer.mechanism =
+        sequence ? NVDP__TOKENS_LAPLACE : (enum nvdp__token_mechanism)options->mechanism;
+    return sanitizer;
+}
+
+nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
+                                    const struct nvdp__token_noise_options *options) {
+    const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
+    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_check(ctx, &sanitizer));
+    if (options->mechanism == NVDP__NOISE_NONE && sanitizer.eta > 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "eta: expected a mechanism (token-noise) beside it, found none");
+    if (sanitizer.sensitive_from_data)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "sensitive_from_data: expected sensitive-from FILE or sensitive-list FILE "
+            "in training, which are the same for every split");
+    if (options->clip > 0 && options->mechanism != NVDP__NOISE_SEQUENCE)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "noise_clip: expected token-noise sequence-laplace, found %s",
+                          nvdp__text_noise_names[options->mechanism]);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
+                                     const struct nvdp__token_noise_options *options, uint64_t seed,
+                                     const char *model, const struct nvdp_tokenizer *tokenizer,
+                                     struct nvdp__token_noise **out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
+    struct nvdp__token_noise *made = NULL;
+    NVDP_TRY(nvdp__token_noise_check(ctx, options));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    *made = (struct nvdp__token_noise){
+        .ctx = ctx, .options = *options, .noise = {.seed = seed}, .tokenizer = tokenizer};
+    if (options->mechanism != NVDP__NOISE_SEQUENCE)
+        NVDP_TRY(nvdp__sanitizer_create(ctx, &sanitizer, model, &made->sanitizer));
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp__token_noise_free(made);
+    return status;
+}
+
+static void release_plan(struct nvdp__token_noise *noise) {
+    free(noise->place);
+    free(noise->token);
+    free(noise->row);
+    free(noise->point);
+    free(noise->scratch);
+    free(noise->words);
+    noise->place = NULL;
+    noise->token = noise->row = NULL;
+    noise->point = noise->scratch = NULL;
+    noise->words = NULL;
+}
+
+void nvdp__token_noise_free(struct nvdp__token_noise *noise) {
+    if (noise == NULL) return;
+    release_plan(noise);
+    nvdp_sanitizer_free(noise->sanitizer);
+    free(noise);
+}
+
+/* ---- which text, which tokens ---- */
+
+static uint64_t number_of(enum nvdp_split split, uint64_t row) {
+    return (uint64_t)split << SPLIT_SHIFT | row;
+}
+
+static bool is_providers(const struct nvdp_tokenizer *tokenizer, int32_t id) {
+    static const enum nvdp_special specials[] = {NVDP_TOKEN_PAD, NVDP_TOKEN_CLS, NVDP_TOKEN_SEP,
+                                                 NVDP_TOKEN_MASK};
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (id == nvdp_tokenizer_special(tokenizer, specials[i])) return true;
+    return false;
+}
+
+/* The user's tokens among ids [0, n): rows of the table and places in ids, both [n]; returns how
+ * many. */
+static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int32_t *ids,
+                     int32_t *token, int32_t *row) {
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (is_providers(noise->tokenizer, ids[i])) continue;
+        token[found] = nvdp_sanitizer_token(noise->sanitizer, ids[i]);
+        row[found++] = (int32_t)i;
+    }
+    return found;
+}
+
+/* ---- tokens in the place of tokens ---- */
+
+/* Texts [first, end), as texts of all rows of the file between them, of which those that are not there are
+ * empty. */
+static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
+                           size_t first, size_t end, uint64_t *changed, uint64_t *tokens) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = noise->ctx;
+    const int64_t *index = dataset->index;
+    const size_t from = dataset->offset[first], count = dataset->offset[end] - from;
+    const size_t rows = (size_t)(index[end - 1] - index[first]) + 1;
+    int32_t *ids = dataset->ids + from, *token = NULL, *row = NULL;
+    size_t *offset = NULL, n = 0, at = 0;
+    NVDP_TRY(NVDP__NEW(ctx, offset, rows + 1));
+    NVDP_TRY(NVDP__NEW(ctx, token, count));
+    NVDP_TRY(NVDP__NEW(ctx, row, count));
+    for (size_t i = first; i < end; i++) {
+        const size_t start = dataset->offset[i] - from,
+                     of_text = dataset->offset[i + 1] - from - start;
+        while (at <= (size_t)(index[i] - index[first]))
+            offset[at++] = n;
+        const size_t found = gather(noise, of_text, ids + start, token + n, row + n);
+        for (size_t k = n; k < n + found; k++)
+            row[k] += (int32_t)start;
+        n += found;
+    }
+    offset[rows] = n;
+    NVDP_TRY(nvdp_dchi_sample(ctx, nvdp_sanitizer_dchi(noise->sanitizer), rows, offset, token,
+                              &noise->noise.seed, number_of(dataset->split, (uint64_t)index[first]),
+                              token));
+    for (size_t i = 0; i < n; i++) {
+        const int32_t id = nvdp_sanitizer_piece(noise->sanitizer, token[i]);
+        *changed += ids[row[i]] != id;
+        ids[row[i]] = id;
+    }
+    *tokens += n;
+cleanup:
+    free(offset);
+    free(token);
+    free(row);
+    return status;
+}
+
+nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset) {
+    struct nvdp__meter meter;
+    uint64_t changed = 0, tokens = 0;
+    if (!gives_tokens(noise)) return NVDP_OK;
+    nvdp__meter_begin(&meter, noise->ctx, "privatize", "text", 0, dataset->count);
+    for (size_t first = 0, end; first < dataset->count; first = end) {
+        for (end = first + 1; end < dataset->count; end++)
+            if (dataset->offset[end + 1] - dataset->offset[first] > CHUNK) break;
+        if (nvdp_context_cancelled(noise->ctx))
+            return nvdp__fail(noise->ctx, NVDP_ERR_CANCELLED, "interrupted");
+        NVDP_RETURN_IF_FAILED(replace(noise, dataset, first, end, &changed, &tokens));
+        nvdp__meter_update(&meter, end, (double)tokens, "tok", NAN);
+    }
+    nvdp__meter_end(&meter);
+    nvdp__log(noise->ctx, NVDP_LOG_INFO, "%s: %.4f of %zu tokens became another",
+              nvdp__text_noise_names[noise->options.mechanism],
+              (double)changed / (double)(tokens > 0 ? tokens : 1), (size_t)tokens);
+    return NVDP_OK;
+}
+
+/* ---- vectors ---- */
+
+nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
+                                   size_t max_tokens, size_t max_texts, size_t dim) {
+    const size_t rows = noise->sanitizer == NULL ? max_texts : max_tokens;
+    release_plan(noise);
+    if (gives_tokens(noise)) return NVDP_OK;
+    noise->dim =
+        noise->sanitizer == NULL ? dim : nvdp_vectors_dim(nvdp_sanitizer_vectors(noise->sanitizer));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->place, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->token, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->row, rows));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->point, rows * noise->dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->words, rows * noise->dim));
+    return NVDP__NEW(noise->ctx, noise->scratch, (size_t)dev->threads * noise->dim);
+}
+
+const float *nvdp__token_noise_words(struct nvdp__token_noise *noise,
+                                     const struct nvdp__device *dev, const float *table,
+                                     const struct nvdp__batch *batch) {
+    size_t n = 0;
+    if (noise->options.mechanism != NVDP__NOISE_LAPLACE) return NULL;
+    for (size_t b = 0; b < batch->texts; b++) {
+        const size_t from = (size_t)batch->offset[b], of_text = (size_t)batch->offset[b + 1] - from;
+        const uint64_t text = number_of(batch->split, batch->key[b]);
+        const size_t found =
+            gather(noise, of_text, batch->ids + from, noise->token + n, noise->row + n);
+        for (size_t k = 0; k < found; k++) {
+            noise->row[n + k] += (int32_t)from;
+            noise->place[n + k] = (struct nvdp__token_place){text, (uint32_t)k};
+        }
+        n += found;
+    }
+    nvdp__dchi_perturb(nvdp_sanitizer_dchi(noise->sanitizer), &noise->noise, dev->threads, n,
+                       noise->place, noise->token, noise->scratch, noise->point);
+    nvdp__rows_gather(dev, batch->tokens, noise->dim, batch->ids, table, noise->words);
+    nvdp__rows_place(dev, n, noise->dim, noise->row, noise->point, noise->words);
+    return noise->words;
+}
+
+void nvdp__token_noise_states(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
+                              const struct nvdp__batch *batch, float *hidden) {
+    const double clip = noise->options.clip > 0 ? noise->options.clip : INFINITY;
+    if (noise->options.mechanism != NVDP__NOISE_SEQUENCE) return;
+    nvdp__rows_widen(dev, batch->texts, noise->dim, batch->offset, hidden, noise->point);
+    for (size_t b = 0; b < batch->texts; b++)
+        noise->place[b] = (struct nvdp__token_place){number_of(batch->split, batch->key[b]), 0};
+    nvdp__sequence_perturb(&noise->noise, dev->threads, noise->options.sanitizer.eta, clip,
+                           batch->texts, noise->dim, noise->place, noise->point, noise->scratch,
+                           noise->point);
+    nvdp__rows_place(dev, batch->texts, noise->dim, batch->offset, noise->point, hidden);
+}

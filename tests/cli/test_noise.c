@@ -1,0 +1,38 @@
+/* Privatized input through the program: what a run remembers, and that scores are found again. */
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+static const json_t *metrics(const json_t *object) {
+    return json_object_get(object, "metrics");
+}
+
+Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
+    const char *run = support_scratch_path("run");
+    struct outcome trained =
+        program_expect(0, "train %s --token-noise laplace-nearest --epsilon 300 --json --out %s",
+                       program_train_options(), run);
+    struct outcome scored = program_expect(0, "eval %s --json", run);
+    json_t *train = program_object(&trained), *eval = program_object(&scored);
+    cr_assert_not_null(metrics(eval));
+    cr_expect(json_equal(metrics(json_object_get(train, "test")), metrics(eval)));
+    struct outcome predicted = program_expect(0, "predict %s --split test", run);
+    char *text = support_read(support_scratch_path("run/run.json"));
+    support_contains(text, "\"token_noise\": \"laplace-nearest\"");
+    support_contains(text, "\"eta\": 300.0");
+    support_contains(text, "\"method\": \"base\"");
+    free(text);
+    json_decref(train);
+    json_decref(eval);
+    program_release(&trained);
+    program_release(&scored);
+    program_release(&predicted);
+}
+
+Test(noise, without_eta_is_wrong_usage) {
+    struct outcome refused = program_expect(2, "train %s --token-noise laplace --out %s",
+                                            program_train_options(), support_scratch_path("none"));
+    support_contains(refused.err, "eta: expected a finite number above 0 for laplace");
+    program_release(&refused);
+}

@@ -1,0 +1,390 @@
+/* Runs on privatized input: what a user sends in a text's place, that it is one draw, and what of the model
+ * stays the user's. */
+#include "dchi/sanitizer.h"
+#include "support.h"
+#include "tensor/ops.h"
+#include "tiny_task.h"
+#include "train/run.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/safetensors.h>
+#include <stdlib.h>
+
+enum { DIM = 16, SEED = 7, SPLIT_SHIFT = 40 };
+
+/* ---- what is sent ---- */
+
+struct fixture {
+    struct nvdp_context *ctx;
+    struct task task;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp_dataset *data;
+    struct nvdp__token_noise *noise;
+};
+
+static struct nvdp__token_noise_options options_of(int mechanism, double eta) {
+    return (struct nvdp__token_noise_options){.mechanism = mechanism, .sanitizer = {.eta = eta}};
+}
+
+static void load(struct fixture *f, enum nvdp_split split, size_t limit,
+                 struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    config.task = NVDP_TASK_SST2;
+    config.directory = f->task.data;
+    config.max_length = TASK_LENGTH;
+    config.limit = limit;
+    config.limit_seed = 3;
+    cr_assert_eq(nvdp_dataset_load(f->ctx, f->tokenizer, &config, split, out), NVDP_OK);
+}
+
+static struct fixture setup(const struct nvdp__token_noise_options *options) {
+    struct fixture f = {.ctx = support_context()};
+    f.task = task_make(f.ctx);
+    cr_assert_eq(nvdp_tokenizer_load(f.ctx, f.task.model, &f.tokenizer), NVDP_OK);
+    load(&f, NVDP_SPLIT_TRAIN, 0, &f.data);
+    cr_assert_eq(
+        nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise),
+        NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    return f;
+}
+
+static void teardown(struct fixture *f) {
+    nvdp__token_noise_free(f->noise);
+    nvdp_dataset_free(f->data);
+    nvdp_tokenizer_free(f->tokenizer);
+    nvdp_context_free(f->ctx);
+}
+
+static bool is_marker(const struct fixture *f, int32_t id) {
+    return id == nvdp_tokenizer_special(f->tokenizer, NVDP_TOKEN_CLS) ||
+           id == nvdp_tokenizer_special(f->tokenizer, NVDP_TOKEN_SEP);
+}
+
+/* The same text's ids in both, compared from the first one's number i on. */
+static size_t differences(const struct nvdp_dataset *a, size_t i, const struct nvdp_dataset *b,
+                          size_t j) {
+    size_t n = a->offset[i + 1] - a->offset[i], different = 0;
+    cr_assert_eq(n, b->offset[j + 1] - b->offset[j]);
+    for (size_t k = 0; k < n; k++)
+        different += a->ids[a->offset[i] + k] != b->ids[b->offset[j] + k];
+    return different;
+}
+
+/* The mechanism's own draws under the seed, the split and the row of the file; markers stay; a sample
+ * of the file gets the same draws, another split its own. */
+Test(noise, tokens_are_one_draw_a_text) {
+    struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_SANTEXT, 10);
+    struct fixture f = setup(&options);
+    struct nvdp_dataset *before = NULL, *few = NULL, *dev = NULL;
+    load(&f, NVDP_SPLIT_TRAIN, 0, &before);
+    load(&f, NVDP_SPLIT_TRAIN, 31, &few);
+    load(&f, NVDP_SPLIT_DEV, 0, &dev);
+    cr_assert_eq(dev->split, NVDP_SPLIT_DEV);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data), NVDP_OK);
+    struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(f.noise->sanitizer);
+    size_t changed = 0;
+    for (size_t i = 0; i < f.data->count; i++) {
+        const int32_t *was = before->ids + before->offset[i], *is = f.data->ids + f.data->offset[i];
+        size_t n = before->offset[i + 1] - before->offset[i], offset[] = {0, n - 2};
+        uint64_t seed = SEED;
+        int32_t token[TASK_LENGTH];
+        cr_assert(is_marker(&f, is[0]) && is[0] == was[0] && is[n - 1] == was[n - 1]);
+        for (size_t k = 1; k + 1 < n; k++)
+            token[k - 1] = nvdp_sanitizer_token(f.noise->sanitizer, was[k]);
+        cr_assert_eq(nvdp_dchi_sample(f.ctx, dchi, 1, offset, token, &seed,
+                                      (uint64_t)f.data->index[i], token),
+                     NVDP_OK);
+        for (size_t k = 1; k + 1 < n; k++) {
+            cr_assert_eq(is[k], nvdp_sanitizer_piece(f.noise->sanitizer, token[k - 1]));
+            changed += is[k] != was[k];
+        }
+    }
+    cr_expect_gt(changed, f.data->count);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, few), NVDP_OK);
+    for (size_t i = 0; i < few->count; i++)
+        cr_assert_eq(differences(few, i, f.data, (size_t)few->index[i]), 0, "text %zu", i);
+    /* as if it were the train file's: other draws */
+    struct nvdp_dataset *as_train = NULL;
+    load(&f, NVDP_SPLIT_DEV, 0, &as_train);
+    as_train->split = NVDP_SPLIT_TRAIN;
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, dev), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, as_train), NVDP_OK);
+    size_t different = 0;
+    for (size_t i = 0; i < dev->count; i++)
+        different += differences(dev, i, as_train, i);
+    cr_expect_gt(different, dev->count);
+    nvdp_dataset_free(before);
+    nvdp_dataset_free(few);
+    nvdp_dataset_free(dev);
+    nvdp_dataset_free(as_train);
+    teardown(&f);
+}
+
+/* Vectors of rows [0, n) of `order` in one batch; free(). */
+static float *words_of(struct fixture *f, const int64_t *order, size_t n, const float *table,
+                       struct nvdp__batch **batch) {
+    struct nvdp__device dev = nvdp__device_cpu(f->ctx);
+    cr_assert_eq(nvdp__batch_create(f->ctx, n, TASK_LENGTH, batch), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_plan(f->noise, &dev, n * TASK_LENGTH, n, DIM), NVDP_OK);
+    nvdp__batch_fill(*batch, f->data, order, 0, n);
+    const float *words = nvdp__token_noise_words(f->noise, &dev, table, *batch);
+    cr_assert_not_null(words);
+    float *copy = malloc((*batch)->tokens * DIM * sizeof *copy);
+    memcpy(copy, words, (*batch)->tokens * DIM * sizeof *copy);
+    return copy;
+}
+
+/* [CLS] and [SEP] are the table's rows; a text's vectors are nvdp_dchi_perturb's, whatever stands beside
+ * it. */
+Test(noise, vectors_are_one_draw_a_text) {
+    struct nvdp__token_noise_options options = options_of(NVDP__NOISE_LAPLACE, 50);
+    struct fixture f = setup(&options);
+    size_t pieces = nvdp_tokenizer_size(f.tokenizer);
+    float *table = malloc(pieces * DIM * sizeof *table);
+    for (size_t id = 0; id < pieces; id++) {
+        int32_t row = nvdp_sanitizer_token(f.noise->sanitizer, (int32_t)id);
+        for (size_t k = 0; k < DIM; k++)
+            table[id * DIM + k] =
+                row < 0 ? (float)(id + k)
+                        : (float)nvdp_vectors_row(nvdp_sanitizer_vectors(f.noise->sanitizer),
+                                                  (size_t)row)[k];
+    }
+    const int64_t many[] = {5, 90, 3, 17, 44}, one[] = {17};
+    struct nvdp__batch *batch, *alone;
+    float *words = words_of(&f, many, 5, table, &batch);
+    float *own = words_of(&f, one, 1, table, &alone);
+    size_t at = (size_t)batch->offset[3], n = alone->tokens;
+    cr_expect_arr_eq(words + at * DIM, own, n * DIM * sizeof *own);
+    double drawn[TASK_LENGTH * DIM];
+    int32_t token[TASK_LENGTH];
+    size_t offset[] = {0, n - 2};
+    uint64_t seed = SEED;
+    for (size_t k = 1; k + 1 < n; k++)
+        token[k - 1] = nvdp_sanitizer_token(f.noise->sanitizer, alone->ids[k]);
+    cr_assert_eq(nvdp_dchi_perturb(f.ctx, nvdp_sanitizer_dchi(f.noise->sanitizer), 1, offset, token,
+                                   &seed, 17, drawn),
+                 NVDP_OK);
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < DIM; i++) {
+            bool marker = k == 0 || k + 1 == n;
+            float want =
+                marker ? table[(size_t)alone->ids[k] * DIM + i] : (float)drawn[(k - 1) * DIM + i];
+            cr_assert_eq(own[k * DIM + i], want);
+        }
+    /* a step draws without memory of its own */
+    struct nvdp__device dev = nvdp__device_cpu(f.ctx);
+    nvdp__fail_allocation(f.ctx, 1);
+    cr_expect_not_null(nvdp__token_noise_words(f.noise, &dev, table, alone));
+    cr_expect_null(nvdp__calloc(f.ctx, 1, 1));
+    free(words);
+    free(own);
+    free(table);
+    nvdp__batch_free(batch);
+    nvdp__batch_free(alone);
+    teardown(&f);
+}
+
+/* Only the first token's state, as nvdp_sequence_laplace draws it. */
+Test(noise, a_sequence_is_its_first_state) {
+    struct nvdp__token_noise_options options = options_of(NVDP__NOISE_SEQUENCE, 5);
+    options.clip = 0.5;
+    struct fixture f = setup(&options);
+    struct nvdp__device dev = nvdp__device_cpu(f.ctx);
+    struct nvdp__batch *batch = NULL;
+    const int64_t order[] = {9, 100};
+    float hidden[2 * TASK_LENGTH * DIM], before[2 * TASK_LENGTH * DIM];
+    cr_assert_eq(nvdp__batch_create(f.ctx, 2, TASK_LENGTH, &batch), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_plan(f.noise, &dev, 2 * TASK_LENGTH, 2, DIM), NVDP_OK);
+    nvdp__batch_fill(batch, f.data, order, 0, 2);
+    for (size_t i = 0; i < batch->tokens * DIM; i++)
+        before[i] = hidden[i] = sinf((float)i);
+    nvdp__token_noise_states(f.noise, &dev, batch, hidden);
+    for (size_t b = 0; b < 2; b++) {
+        double state[DIM];
+        uint64_t seed = SEED;
+        size_t at = (size_t)batch->offset[b] * DIM, end = (size_t)batch->offset[b + 1] * DIM;
+        for (size_t k = 0; k < DIM; k++)
+            state[k] = (double)before[at + k];
+        cr_assert_eq(
+            nvdp_sequence_laplace(f.ctx, 5, 0.5, 1, DIM, state, &seed, batch->key[b], state),
+            NVDP_OK);
+        for (size_t i = at; i < end; i++)
+            cr_assert_eq(hidden[i], i < at + DIM ? (float)state[i - at] : before[i]);
+    }
+    nvdp__batch_free(batch);
+    teardown(&f);
+}
+
+/* ---- runs ---- */
+
+static struct nvdp__train_options config_of(const struct task *task, const char *out, int mechanism,
+                                            double eta) {
+    struct nvdp__train_options config =
+        task_config(task, NVDP_METHOD_BASE, support_scratch_path(out));
+    config.noise.mechanism = mechanism;
+    config.noise.sanitizer.eta = eta;
+    return config;
+}
+
+/* Elements of a tensor that a run changed. */
+static size_t changed(struct nvdp_context *ctx, const char *model, const char *run,
+                      const char *name) {
+    char path[1200];
+    struct nvdp_safetensors *a = NULL, *b = NULL;
+    snprintf(path, sizeof path, "%s/model.safetensors", model);
+    cr_assert_eq(nvdp_safetensors_open(ctx, path, &a), NVDP_OK);
+    snprintf(path, sizeof path, "%s/model/model.safetensors", run);
+    cr_assert_eq(nvdp_safetensors_open(ctx, path, &b), NVDP_OK);
+    const struct nvdp_tensor_info *from = nvdp_safetensors_find(a, name);
+    const struct nvdp_tensor_info *to = nvdp_safetensors_find(b, name);
+    cr_assert(from != NULL && to != NULL && from->count == to->count, "%s", name);
+    double *x = malloc(from->count * sizeof *x), *y = malloc(from->count * sizeof *y);
+    nvdp_safetensors_read_f64(from, x);
+    nvdp_safetensors_read_f64(to, y);
+    size_t different = 0;
+    for (size_t i = 0; i < from->count; i++)
+        different += x[i] != y[i];
+    free(x);
+    free(y);
+    nvdp_safetensors_close(a);
+    nvdp_safetensors_close(b);
+    return different;
+}
+
+#define WORDS "bert.embeddings.word_embeddings.weight"
+#define POSITIONS "bert.embeddings.position_embeddings.weight"
+#define QUERY "bert.encoder.layer.0.attention.self.query.weight"
+#define POOLER "bert.pooler.dense.weight"
+
+/* Of token representations the table is the user's, of sequences the encoder, of texts nothing; scores
+ * are found again. */
+Test(noise, what_is_the_users_stays) {
+    static const struct {
+        int mechanism;
+        double eta;
+        bool words, layers;
+    } runs[] = {{NVDP__NOISE_LAPLACE, 100, true, false},
+                {NVDP__TOKENS_LAPLACE_NEAREST, 100, false, false},
+                {NVDP__TOKENS_RANDOM, 0, false, false},
+                {NVDP__NOISE_SEQUENCE, 100, true, true}};
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct nvdp__train_options config = config_of(&task, "run", runs[i].mechanism, runs[i].eta);
+        config.epochs = 2;
+        config.overwrite = true;
+        struct nvdp_train_result result = task_train(ctx, &config);
+        struct nvdp_evaluation again = task_evaluate(ctx, config.out, 1);
+        cr_expect_eq(again.scores.mean[0], result.test.mean[0]);
+        cr_expect_eq(changed(ctx, task.model, config.out, WORDS) == 0, runs[i].words, "%zu", i);
+        cr_expect_eq(changed(ctx, task.model, config.out, POSITIONS) == 0, runs[i].layers, "%zu",
+                     i);
+        cr_expect_eq(changed(ctx, task.model, config.out, QUERY) == 0, runs[i].layers, "%zu", i);
+        cr_expect_gt(changed(ctx, task.model, config.out, POOLER), 0, "%zu", i);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Noise of no size is none: text-to-text is the plain run, token representation the run whose word
+ * embeddings are frozen; so for both encoders. */
+Test(noise, none_is_null_privacy) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    for (int lstm = 0; lstm < 2; lstm++) {
+        for (int frozen = 0; frozen < 2; frozen++) {
+            char plain[1024], noised[1024];
+            struct nvdp__train_options config = config_of(&task, "plain", NVDP__NOISE_NONE, 0);
+            config.encoder = lstm ? NVDP__ENCODER_BILSTM : NVDP__ENCODER_BERT;
+            config.lstm_hidden = 8;
+            config.epochs = 2;
+            config.overwrite = true;
+            config.freeze_words = frozen == 1;
+            snprintf(plain, sizeof plain, "%s", config.out);
+            task_train(ctx, &config);
+            config.out = support_scratch_path("noised");
+            snprintf(noised, sizeof noised, "%s", config.out);
+            config.freeze_words = false;
+            config.noise.mechanism =
+                frozen ? NVDP__NOISE_LAPLACE : (int)NVDP__TOKENS_LAPLACE_NEAREST;
+            config.noise.sanitizer.eta = 1e30;
+            task_train(ctx, &config);
+            cr_expect(support_same_file(plain, noised, "model/model.safetensors"),
+                      "encoder %d, frozen %d", lstm, frozen);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+/* The label is decided by one word: with little noise it is learned, from uniform tokens it is not. */
+Test(noise, is_what_is_learned_from) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config =
+        config_of(&task, "near", NVDP__TOKENS_LAPLACE_NEAREST, 2000);
+    cr_expect_gt(task_train(ctx, &config).test.mean[0], 0.9);
+    config = config_of(&task, "any", NVDP__TOKENS_RANDOM, 0);
+    cr_expect_lt(task_train(ctx, &config).test.mean[0], 0.8);
+    nvdp_context_free(ctx);
+}
+
+static void resumes(int mechanism) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    task_resumes_exactly(ctx, config_of(&task, "unused", mechanism, 100));
+    nvdp_context_free(ctx);
+}
+
+Test(noise, vectors_resume_exactly) {
+    resumes(NVDP__NOISE_LAPLACE);
+}
+
+Test(noise, tokens_resume_exactly) {
+    resumes(NVDP__TOKENS_SANTEXT);
+}
+
+Test(noise, sequences_resume_exactly) {
+    resumes(NVDP__NOISE_SEQUENCE);
+}
+
+static void refused(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                    const char *part) {
+    struct nvdp_train_result result;
+    cr_expect_eq(nvdp__train(ctx, config, &result), NVDP_ERR_ARGUMENT, "%s", part);
+    support_contains(nvdp_context_error(ctx), part);
+}
+
+Test(noise, what_does_not_go_with_it_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 0);
+    refused(ctx, &config, "eta: expected a finite number above 0 for laplace, found 0");
+    config.noise.sanitizer.eta = 5;
+    config.method = NVDP_METHOD_NVDP;
+    refused(ctx, &config, "token-noise laplace: expected method base or reg, found nvdp");
+    config.method = NVDP_METHOD_BASE;
+    config.freeze_layers = 1;
+    refused(ctx, &config, "expected freeze-layers 0");
+    config.freeze_layers = 0;
+    config.noise.clip = 1;
+    refused(ctx, &config, "noise_clip: expected token-noise sequence-laplace, found laplace");
+    config.noise.mechanism = NVDP__NOISE_SEQUENCE;
+    config.encoder = NVDP__ENCODER_BILSTM;
+    refused(ctx, &config, "expected encoder bert");
+    config.encoder = NVDP__ENCODER_BERT;
+    config.noise.clip = 0;
+    config.noise.mechanism = NVDP__NOISE_NONE;
+    refused(ctx, &config, "eta: expected a mechanism (token-noise) beside it, found none");
+    config.noise.mechanism = NVDP__TOKENS_SANTEXT_PLUS;
+    refused(ctx, &config, "santext-plus expects one of");
+    config.noise.sanitizer.sensitive_from_data = true;
+    refused(ctx, &config, "sensitive-list FILE in training");
+    config.noise.mechanism = NVDP__NOISE_LAPLACE;
+    config.noise.sanitizer.sensitive_from_data = false;
+    config.model = support_golden("roberta");
+    config.max_length = 24;
+    struct nvdp_train_result result;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_UNSUPPORTED);
+    support_contains(nvdp_context_error(ctx), "expected an encoder with WordPieces");
+    nvdp_context_free(ctx);
+}
