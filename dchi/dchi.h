@@ -6,6 +6,7 @@
  *     loss.c          delta and epsilon of text pairs
  *     sample.c        draws
  *     geometry.c      distances within a table, plausible deniability
+ *     privacy.c       all pairs of a data set's texts                      (privacy.h)
  *     options.c       the rows of a mechanism's options                    (options.h)
  *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
  *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
@@ -75,6 +76,9 @@ void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *toke
  * Harremoes 2014, Theorem 13: Renyi divergences are jointly quasi-convex; delta(eps) is jointly convex).
  * laplace-nearest does not noise it: +inf. */
 double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b);
+/* D_l(a || b) of one position at m orders; rows [2, V] is scratch, unread by a Laplace mechanism. */
+void nvdp__dchi_position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
+                         int32_t b, double *rows, double *out);
 /* nvdp_dchi_epsilon of texts of one length, at most `precision` of it wide. */
 nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                                double precision, size_t length, const int32_t *a, const int32_t *b,

@@ -140,9 +140,8 @@ double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b) {
     return dchi->eta * most;
 }
 
-/* Of both rows, [2, count]. */
-static void position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
-                     int32_t b, double *rows, double *out) {
+void nvdp__dchi_position(const struct nvdp_dchi *dchi, size_t m, const double *orders, int32_t a,
+                         int32_t b, double *rows, double *out) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     memset(out, 0, m * sizeof *out);
     if (a == b) return;
@@ -181,8 +180,8 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
     if (length > 0) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = 0; i < length; i++)
-            position(dchi, m, orders, a[i], b[i], rows + (size_t)omp_get_thread_num() * 2 * count,
-                     part + i * m);
+            nvdp__dchi_position(dchi, m, orders, a[i], b[i],
+                                rows + (size_t)omp_get_thread_num() * 2 * count, part + i * m);
     }
     memset(out, 0, m * sizeof *out);
     for (size_t i = 0; i < length; i++)

@@ -83,9 +83,9 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
         *out = isnan(delta) ? (struct nvdp_interval){0, 1} : (struct nvdp_interval){0, INFINITY};
         goto cleanup;
     }
-    bool bound = dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST;
+    bool above = dchi->mechanism == NVDP_DCHI_LAPLACE_NEAREST;
     for (size_t i = 0; i < of.n; i++)
-        bound |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
+        above |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
     for (int t = 0; t < TILTS; t++) {
         const double k = tilt(t);
         double sum = 0;
@@ -119,7 +119,7 @@ static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dch
     NVDP_TRY(failed);
     NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, tilt(best), step, &loss));
     *out = isnan(delta) ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
-    if (bound) out->low = 0;
+    if (above) out->low = 0; /* only a bound is known */
 cleanup:
     for (size_t i = 0; i < of.n && part != NULL; i++)
         free(part[i].mass);

@@ -92,6 +92,7 @@
 #include <nvdp/sanitize.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>
+#include <nvdp/text_privacy.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/train.h>
 #include <nvdp/trainer.h>

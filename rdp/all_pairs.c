@@ -165,9 +165,8 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass 
 
 /* One pass over the matrix: values[] receives those of the adjacent pairs, row by row; their
  * number. */
-static size_t collect(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
-                      enum nvdp__unit unit, const double *matrix, double *values,
-                      struct nvdp_divergence_summary *out, size_t *infinite) {
+static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, const double *matrix,
+                      double *values, struct nvdp_divergence_summary *out, size_t *infinite) {
     size_t pairs = 0;
     double sum = 0;
     *out = (struct nvdp_divergence_summary){.max = -INFINITY, .max_finite = -INFINITY};
@@ -176,8 +175,8 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp_adjacency adj
         double row = 0;
         double by = nvdp__divisor(set, unit, i); /* finite pairs have samples of one size */
         for (size_t j = 0; j < set->texts; j++) {
-            if (!nvdp__adjacent(set, adjacency, i, j)) continue;
             double value = matrix[i * set->texts + j] / by;
+            if (i == j || isnan(value)) continue; /* not adjacent */
             values[pairs++] = value;
             if (value > out->max) {
                 out->max = value;
@@ -210,7 +209,7 @@ static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pas
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
         struct nvdp_divergence_summary found;
         size_t infinite;
-        collect(set, pass->adjacency, unit, matrix, values, &found, &infinite);
+        collect(set, unit, matrix, values, &found, &infinite);
         double from = (1 - NVDP__DOUBT) * found.max_finite;
         if (!(from > 0)) continue;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
@@ -219,17 +218,17 @@ static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pas
             for (size_t j = 0; j < set->texts; j++) {
                 double *value = &matrix[i * set->texts + j];
                 if (!(*value / by >= from && *value / by < INFINITY)) continue;
-                if (!nvdp__adjacent(set, pass->adjacency, i, j)) continue;
+                if (i == j) continue;
                 *value = nvdp__pair_exact(pairs, &plan, i, j);
             }
         }
     }
 }
 
-size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
-                              const double *matrix, double *values,
-                              struct nvdp_divergence_summary *out, size_t *infinite) {
-    size_t n = collect(set, adjacency, NVDP__SUM, matrix, values, out, infinite), place = 0;
+size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, const double *matrix,
+                              double *values, struct nvdp_divergence_summary *out,
+                              size_t *infinite) {
+    size_t n = collect(set, NVDP__SUM, matrix, values, out, infinite), place = 0;
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++)
         out->quantile[level] =
             nvdp__quantile(n, place, nvdp_pair_quantile_level[level], values, &place);
@@ -239,16 +238,15 @@ size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, enum nvdp_adjac
 nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
                                   double *matrix, struct nvdp_pairs_summary *out) {
     const struct nvdp_posteriors *set = pairs->set;
-    enum nvdp_adjacency adjacency = pass->adjacency;
     struct nvdp_pairs_summary made = {.struct_size = sizeof made,
                                       .order = pass->order,
                                       .texts = set->texts,
-                                      .adjacency = adjacency,
+                                      .adjacency = pass->adjacency,
                                       .arithmetic = pass->arithmetic};
     double *values = NULL;
     for (size_t i = 0; i < set->texts; i++) {
         for (size_t j = 0; j < set->texts; j++) {
-            made.pairs += nvdp__adjacent(set, adjacency, i, j) ? 1 : 0;
+            made.pairs += i != j && !isnan(matrix[i * set->texts + j]) ? 1 : 0;
         }
     }
     if (made.pairs == 0)
@@ -258,7 +256,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
     if (pass->arithmetic == NVDP_PAIRS_FAST) refine(pairs, pass, matrix, values);
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
         struct nvdp_divergence_summary *part = nvdp__summary_of(&made, unit);
-        size_t n = collect(set, adjacency, unit, matrix, values, part, &made.infinite);
+        size_t n = collect(set, unit, matrix, values, part, &made.infinite);
         size_t place = 0;
         for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
             /* Samples of one size: dividing keeps the order. */

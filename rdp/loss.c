@@ -307,19 +307,16 @@ struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double de
     /* Markov: P(L > eps) <= e^(M - k eps). */
     const double most = (loss->log_mean + log1p(loss->slack) - log(rest)) / loss->k;
     struct nvdp_interval made = {0, fmax(most, 0) + loss->width + 1e-9};
-    double low = 0, high;
+    double low = 0;
     if (upper(loss, 0) <= delta) return (struct nvdp_interval){0, 0};
     for (int i = 0; i < 100 && made.high - low > 1e-15 * made.high; i++) {
         const double middle = low + (made.high - low) / 2;
         *(upper(loss, middle) <= delta ? &made.high : &low) = middle;
     }
-    /* Far below, where `unsure` is all, lower() says nothing. */
-    low = fmax(made.high - 2 * loss->width, 0);
-    high = made.high;
-    for (int i = 0; i < 100 && lower(loss, low) > delta && high - low > 1e-15 * high; i++) {
-        const double middle = low + (high - low) / 2;
-        *(lower(loss, middle) <= delta ? &high : &low) = middle;
+    /* At high - width S itself has delta but for what is unsure, which grows with e^(k t) further down. */
+    for (double t = 1e-9 * (1 + made.high); made.low == 0 && t < made.high; t *= 2) {
+        const double at = made.high - loss->width - t;
+        if (at > 0 && lower(loss, at) > delta) made.low = at;
     }
-    made.low = lower(loss, low) > delta ? low : 0;
     return made;
 }

@@ -102,6 +102,7 @@ struct step {
 struct measure {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
+    const struct nvdp__source *source; /* NULL: the set's own divergences */
     const struct nvdp__privacy_options *options;
     double *kept; /* [N, N] the caller's; NULL: not wanted */
     struct nvdp__pairs *pairs;
@@ -202,7 +203,7 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
     size_t texts = work->set->texts;
     size_t m = 0;
     for (size_t j = 0; j < texts; j++) {
-        if (!nvdp__adjacent(work->set, work->options->pairs.adjacency, i, j)) continue;
+        if (i == j || isnan(work->matrix[i * texts + j])) continue; /* not adjacent */
         symmetric[m++] = fmax(work->matrix[i * texts + j], work->matrix[j * texts + i]);
     }
     if (m < 2) {
@@ -226,7 +227,7 @@ static void convert(const struct measure *work, const struct step *step, size_t 
     for (size_t j = 0; j < texts; j++) {
         const double epsilon = work->options->bdp.releases * work->matrix[i * texts + j] + more;
         double *least = &work->epsilon[i * texts + j];
-        *least = fmin(*least, fmax(epsilon, 0));
+        *least = isnan(epsilon) ? NAN : fmin(*least, fmax(epsilon, 0));
     }
 }
 
@@ -264,7 +265,8 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
     const struct nvdp__pairs_options *config = &work->options->pairs;
     struct nvdp__pass pass = {.order = step->order,
                               .adjacency = config->adjacency,
-                              .arithmetic = config->arithmetic,
+                              .arithmetic =
+                                  work->source != NULL ? NVDP_PAIRS_EXACT : config->arithmetic,
                               .keep_infinite = step > work->steps,
                               .settled = step->summary || step->published ? NULL : work->settled,
                               .epsilon = work->epsilon,
@@ -272,7 +274,9 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
                               .more = INFINITY};
     for (const struct step *later = step; later < work->steps + work->step_count; later++)
         pass.more = fmin(pass.more, nvdp__epsilon_more(later->order, work->options->bdp.delta));
-    NVDP_RETURN_IF_FAILED(nvdp__pairs_pass(work->pairs, &pass, work->matrix));
+    NVDP_RETURN_IF_FAILED(work->source != NULL
+                              ? work->source->fill(work->source->of, step->order, work->matrix)
+                              : nvdp__pairs_pass(work->pairs, &pass, work->matrix));
     if (step->summary) {
         NVDP_RETURN_IF_FAILED(
             nvdp__pairs_summarize(work->pairs, &pass, work->matrix, &report->pairs));
@@ -302,13 +306,13 @@ static struct nvdp_bdp_column column(const struct measure *work,
     return made;
 }
 
-/* Of the least epsilons; the matrix is at hand for their order. */
+/* The matrix is at hand for the values' order. */
 static void summarize_epsilon(const struct measure *work, struct nvdp_epsilon_summary *out) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
     *out = (struct nvdp_epsilon_summary){
         .delta = bdp->delta, .releases = bdp->releases, .texts = work->set->texts};
-    out->pairs = nvdp__matrix_summarize(work->set, work->options->pairs.adjacency, work->epsilon,
-                                        work->matrix, &out->sum, &out->infinite);
+    out->pairs =
+        nvdp__matrix_summarize(work->set, work->epsilon, work->matrix, &out->sum, &out->infinite);
 }
 
 static void describe(const struct measure *work, struct nvdp_privacy_report *report) {
@@ -337,7 +341,12 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
 static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report) {
     NVDP_RETURN_IF_FAILED(plan(work));
     NVDP_RETURN_IF_FAILED(allocate(work));
-    NVDP_RETURN_IF_FAILED(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
+    if (work->source == NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
+    } else {
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->pairs, 1));
+        *work->pairs = (struct nvdp__pairs){.ctx = work->ctx, .set = work->set};
+    }
     for (size_t k = 0; k < work->step_count; k++) {
         NVDP_RETURN_IF_FAILED(run_step(work, &work->steps[k], report));
     }
@@ -391,6 +400,37 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
         report.components = nvdp__most(report.components, nvdp_sample_components(posteriors, i));
     }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
+    NVDP__GIVE(out, &report);
+cleanup:
+    release(&work);
+    return status;
+}
+
+nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
+                                         const struct nvdp_posteriors *shape,
+                                         const struct nvdp__source *source,
+                                         const struct nvdp__privacy_options *options,
+                                         double *matrix, double *epsilon,
+                                         struct nvdp_privacy_report *out) {
+    nvdp_status status = NVDP_OK;
+    struct measure work = {
+        .ctx = ctx, .set = shape, .source = source, .options = options, .kept = matrix};
+    struct nvdp_privacy_report report = {.struct_size = sizeof report};
+    const size_t texts = shape->texts;
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
+    if (texts < 2 || texts > MOST_TEXTS)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "pairs: expected 2 to %d texts, found %zu (take a sample of the texts)",
+                            MOST_TEXTS, texts));
+    if (options->pairs.max_pairs > 0 && options->pairs.max_pairs < texts * (texts - 1))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                            "max_pairs: every pair of texts is measured, %zu: expected 0, or a "
+                            "sample of the texts",
+                            texts * (texts - 1)));
+    for (size_t i = 0; i < texts; i++)
+        report.components = nvdp__most(report.components, nvdp__rows(shape, i));
+    NVDP_TRY(run(&work, &report));
+    if (epsilon != NULL) memcpy(epsilon, work.epsilon, texts * texts * sizeof *epsilon);
     NVDP__GIVE(out, &report);
 cleanup:
     release(&work);

@@ -117,10 +117,11 @@ double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, si
 struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
                                                  enum nvdp__unit unit);
 
-/* Statistics of the adjacent pairs of a matrix; values[pairs] is overwritten.  Their number. */
-size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency,
-                              const double *matrix, double *values,
-                              struct nvdp_divergence_summary *out, size_t *infinite);
+/* Statistics of a matrix's pairs, without those that are NaN; values[pairs] is overwritten.  Their
+ * number. */
+size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, const double *matrix,
+                              double *values, struct nvdp_divergence_summary *out,
+                              size_t *infinite);
 
 /* Between two rounds of work: NVDP_ERR_CANCELLED, and the end of the meter, where that is wished. */
 nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all, const char *what);
@@ -229,6 +230,24 @@ nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                 const struct nvdp__pairs_options *config,
                                 struct nvdp_pairs_summary *out);
+
+/* --- measure.c --- */
+
+/* Where divergences of pairs come from that are not those of posteriors: fill() writes all of one
+ * order, as nvdp__pairs_pass() does. */
+struct nvdp__source {
+    nvdp_status (*fill)(void *of, double order, double *matrix);
+    void *of;
+};
+/* nvdp_privacy_measure() from a source.  Of `shape`, whose lengths are public, offset, dim, kappa and
+ * method are read.  Lengths apart are the source's business.  epsilon [N, N]: every pair's; NULL: not
+ * wanted. */
+nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
+                                         const struct nvdp_posteriors *shape,
+                                         const struct nvdp__source *source,
+                                         const struct nvdp__privacy_options *options,
+                                         double *matrix, double *epsilon,
+                                         struct nvdp_privacy_report *out);
 
 /* --- posteriors.c --- */
 

@@ -1,4 +1,5 @@
 /* The report of a set of posteriors, as one JSON object and for people. */
+#include "rdp/report.h"
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include <stdlib.h>
@@ -123,6 +124,7 @@ static json_t *pack_alpha(const struct nvdp_posterior_summary *from) {
 }
 
 static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
+    if (from->struct_size == 0) return json_null(); /* not of posteriors */
     return json_pack(
         "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)from->texts, "tokens",
         (json_int_t)from->tokens, "effective_vectors", pack_spread(&from->vectors, from->weighted),
@@ -143,7 +145,7 @@ static json_t *pack_bound(const struct nvdp_privacy_report *report) {
                            "releases cost S times this");
 }
 
-static json_t *pack_report(const struct nvdp_privacy_report *report) {
+json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
@@ -171,7 +173,7 @@ static json_t *pack_report(const struct nvdp_privacy_report *report) {
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
     const struct nvdp_privacy_report from = whole(report);
-    json_t *object = pack_report(&from);
+    json_t *object = nvdp__privacy_report_pack(&from);
     if (object == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_NUMERIC,
@@ -410,11 +412,15 @@ static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to)
     fputs(".\n", to);
 }
 
+void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE *to) {
+    print_divergences(report, to);
+    print_epsilon(&report->epsilon, to);
+    print_bayesian(report, to);
+}
+
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
     print_head(&from, to);
-    print_divergences(&from, to);
-    print_epsilon(&from.epsilon, to);
-    print_bayesian(&from, to);
+    nvdp__privacy_report_tables(&from, to);
     print_posterior(&from.posterior, to);
 }

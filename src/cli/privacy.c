@@ -9,6 +9,8 @@ struct values {
     const char *posteriors;
     const char *posteriors_out;
     const char *pairs;
+    const char *sanitized;
+    const char *out; /* without a sanitizer the same as pairs */
 };
 
 static const struct nvdp_option options[] = {
@@ -16,18 +18,22 @@ static const struct nvdp_option options[] = {
      NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run"},
     {"pairs", NVDP_OPTION_TEXT, "FILE.h5", "also write the divergence of every ordered pair",
      NVDP_OPTION_AT(struct values, pairs), .group = "Output:"},
-    {"out", NVDP_OPTION_TEXT, "FILE.h5", "the same as --pairs",
-     .sets = (const char *const[]){"pairs", NULL}, .traits = NVDP_TRAIT_HIDDEN},
+    {"out", NVDP_OPTION_TEXT, "FILE", "with --sanitizer: also write the report, as JSON",
+     NVDP_OPTION_AT(struct values, out)},
+    {"sanitized", NVDP_OPTION_TEXT, "DIR",
+     "a folder that nvdp sanitize wrote: its mechanism, eta, p and oov, and the report is also "
+     "written to DIR/measured.json",
+     NVDP_OPTION_AT(struct values, sanitized), .group = "Text privatization:"},
     {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
      NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},
 };
 
-/* The options of opening a run and those of measuring its posteriors. */
+/* The options of opening a run, and those of measuring its posteriors or texts. */
 static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
     struct nvdp_config *made = NULL, *measures = NULL;
     nvdp_status status = nvdp_run_config_create(ctx, &made);
-    if (status == NVDP_OK) status = nvdp_privacy_config_create(ctx, &measures);
+    if (status == NVDP_OK) status = nvdp_text_privacy_config_create(ctx, &measures);
     if (status == NVDP_OK) status = nvdp_config_join(made, measures);
     if (status == NVDP_OK) *out = made;
     if (status != NVDP_OK) nvdp_config_free(made);
@@ -77,9 +83,69 @@ static int measure(struct cli *cli, const struct values *values,
     return code;
 }
 
+/* What DIR/privacy.json says and no option does. */
+static int read_sanitized(struct cli *cli, const char *directory) {
+    static const char *const key[] = {"mechanism", "eta", "p", "oov"};
+    static const char *const option[] = {"sanitizer", "eta", "p", "oov"};
+    json_error_t where;
+    char *path = NULL;
+    if (asprintf(&path, "%s/privacy.json", directory) < 0)
+        return cli_error(cli, CLI_FAILURE, "out of memory");
+    json_t *root = json_load_file(path, 0, &where);
+    const char *kind = json_string_value(json_object_get(root, "nvdp_format"));
+    int code = CLI_SUCCESS;
+    if (kind == NULL || strcmp(kind, "sanitized/1") != 0)
+        code = cli_error(cli, CLI_BAD_INPUT,
+                         "%s: expected what nvdp sanitize wrote (sanitized/1), found %s", path,
+                         root == NULL   ? where.text
+                         : kind == NULL ? "none of its kinds"
+                                        : kind);
+    for (size_t i = 0; i < sizeof key / sizeof *key && code == CLI_SUCCESS; i++) {
+        const json_t *value = json_object_get(root, key[i]);
+        char number[32];
+        snprintf(number, sizeof number, "%.17g", json_number_value(value));
+        const char *text = json_is_string(value) ? json_string_value(value) : number;
+        const bool given = cli_given(cli, option[i]) || (i == 0 && cli_given(cli, "mechanism")) ||
+                           (i == 1 && cli_given(cli, "epsilon"));
+        if (given || json_is_null(value) || value == NULL) continue;
+        if (nvdp_config_set(cli->config, option[i], text) != NVDP_OK)
+            code = cli_fail(cli, NVDP_ERR_INPUT);
+    }
+    json_decref(root);
+    free(path);
+    return code;
+}
+
+/* Of texts, under a mechanism that privatizes them token by token. */
+static int measure_texts(struct cli *cli, const struct values *values) {
+    char *text = NULL;
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    if (cli->args > 0 || values->posteriors != NULL || values->posteriors_out != NULL ||
+        values->pairs != NULL)
+        return cli_usage(cli, "--sanitizer measures texts: expected neither RUN, --posteriors, "
+                              "--posteriors-out nor --pairs");
+    if (values->sanitized != NULL) CLI_TRY(read_sanitized(cli, values->sanitized));
+    CLI_DO(cli, nvdp_text_privacy(cli->ctx, cli->config, &report));
+    CLI_DO(cli, nvdp_dchi_report_json(cli->ctx, &report, &text));
+    char *beside = NULL;
+    int code = values->out != NULL ? cli_write_text(cli, values->out, text) : CLI_SUCCESS;
+    if (code == CLI_SUCCESS && values->sanitized != NULL)
+        code = asprintf(&beside, "%s/measured.json", values->sanitized) < 0
+                   ? cli_error(cli, CLI_FAILURE, "out of memory")
+                   : cli_write_text(cli, beside, text);
+    if (code == CLI_SUCCESS && cli->json) puts(text);
+    if (code == CLI_SUCCESS && !cli->json) nvdp_dchi_report_print(&report, stdout);
+    free(beside);
+    free(text);
+    return code;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
+    if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || values.sanitized != NULL)
+        return measure_texts(cli, &values);
+    if (values.out != NULL) values.pairs = values.out;
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
@@ -99,13 +165,16 @@ const struct cli_command cli_command_privacy = {
     .args = "[RUN]",
     .description = "Measures the Renyi divergence between the samples of every pair of texts, and "
                    "Bayesian differential privacy, of a run (written to RUN/privacy.json as well) "
-                   "or of a file of posteriors. These are measurements on the given texts, not a "
-                   "bound over all texts.",
+                   "or of a file of posteriors; or of a task's own texts under a mechanism that "
+                   "privatizes them token by token. These are measurements on the given texts, not "
+                   "a bound over all texts.",
     .examples = "Examples:\n"
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"
                 "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
-                "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n",
+                "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n"
+                "  nvdp privacy --sanitizer santext --epsilon 2 --vectors glove.6B.300d.txt \\\n"
+                "    --task sst2 --data SST-2\n",
     .create = create,
     .options = options,
     .run = run,

@@ -312,3 +312,59 @@ Test(sanitize, representations) {
     support_contains(outcome.out, "representations/1");
     program_release(&outcome);
 }
+
+/* The texts' own privacy: as NVDP's reports, for a mechanism and for what a folder says. */
+Test(sanitize, privacy_of_the_texts) {
+    const char *data =
+        FOLDER("short", "train.tsv", "sentence\tlabel\nthe film\t1\ngood\t0\n", "dev.tsv",
+               "sentence\tlabel\nthe film\t1\ngood plot\t0\nbad\t1\nplot\t0\n");
+    const char *out = support_scratch_path("noised");
+    struct outcome outcome = program_expect(
+        0, "privacy --sanitizer santext --epsilon .1 --vectors %s --task sst2 --data %s --json",
+        table(), data);
+    json_t *first = program_object(&outcome), *equal = json_object_get(first, "equal_length");
+    program_release(&outcome);
+    cr_expect_str_eq(json_string_value(json_object_get(first, "method")), "santext");
+    cr_expect_eq(json_integer_value(json_object_get(first, "pairs_of_other_length")), 8);
+    cr_expect_eq(json_integer_value(json_object_get(equal, "pairs")), 4);
+    const json_t *sum = json_object_get(json_object_get(first, "rd"), "sum");
+    cr_expect_str_eq(json_string_value(json_object_get(sum, "max")), "inf");
+    const json_t *largest = json_object_get(equal, "largest_epsilon");
+    double high = json_number_value(json_object_get(largest, "high"));
+    double converted = json_number_value(json_object_get(json_object_get(equal, "epsilon"), "max"));
+    cr_expect(high > 0 && high <= converted && converted < 4);
+    const json_t *worst = json_object_get(first, "vocabulary_worst");
+    cr_expect_eq(json_integer_value(json_object_get(worst, "tokens")), 6);
+    cr_expect_float_eq(json_number_value(json_object_get(worst, "bound")), .1 * sqrt(1800), 1e-9);
+
+    /* What the folder says is what was said by hand. */
+    outcome = program_expect(0,
+                             "sanitize --task sst2 --data %s --vectors %s --mechanism santext "
+                             "--epsilon .1 --out %s --measure-tokens 0 --quiet",
+                             data, table(), out);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s", out,
+                             table(), data);
+    support_contains(outcome.out, "under santext, eta 0.1");
+    support_contains(outcome.out, "they alone tell 66.7 % of the pairs apart");
+    support_contains(outcome.out, "Given equal length:");
+    program_release(&outcome);
+    char path[4200];
+    snprintf(path, sizeof path, "%s/measured.json", out);
+    json_t *measured = json_load_file(path, 0, NULL);
+    cr_expect(json_equal(measured, first));
+    json_decref(measured);
+    json_decref(first);
+
+    outcome = program_expect(2, "privacy run --sanitizer santext --epsilon 1");
+    support_contains(outcome.err, "expected neither RUN");
+    program_release(&outcome);
+    outcome = program_expect(3, "privacy --sanitized %s --vectors %s --task sst2 --data %s", data,
+                             table(), data);
+    support_contains(outcome.err, "privacy.json: expected what nvdp sanitize wrote");
+    program_release(&outcome);
+    outcome =
+        program_expect(2, "privacy --sanitizer santext --epsilon 1 --task sst2 --data %s", data);
+    support_contains(outcome.err, "model or vectors: expected one, found neither");
+    program_release(&outcome);
+}

@@ -1,0 +1,767 @@
+/* The privacy of a data set's texts under a mechanism: exact divergences of all pairs.
+ *
+ * Draws of positions are independent: a pair of texts of one length is a sum over positions of divergences
+ * between two tokens, and every distinct pair of tokens is computed once, at all orders together. */
+#include "dchi/privacy.h"
+
+#include "base/random.h"
+#include "tensor/vector.h"
+
+#include <limits.h>
+#include <omp.h>
+#include <stdlib.h>
+
+/* ---- the orders ---- */
+
+/* How the sum over outputs y of w_a e^(k (t - h)) comes about, k = order - 1, t = log w_a/w_b, h >= |t|. */
+enum way {
+    BASE,    /* from a quotient of powers kept of every token */
+    DIRECT,  /* an exponential for every y */
+    PRODUCT, /* e^(k1 t) e^(k2 t) of two orders before */
+    KL,      /* order 1 */
+    TOP,     /* order infinity */
+    SLOW     /* below 1 */
+};
+struct order {
+    double order, k;
+    enum way way;
+    size_t first, second; /* PRODUCT; BASE: its power's number */
+};
+
+enum { WIDTH = 64 }; /* outputs whose powers of all tokens are kept at a time */
+
+/* Two tokens, by their places among the distinct ones. */
+struct duo {
+    uint32_t a, b;
+};
+
+struct work {
+    struct nvdp_context *ctx;
+    const struct nvdp_dchi *dchi;
+    const struct nvdp_token_texts *texts;
+    bool same_length; /* pairs of other lengths are not compared, rather than +inf */
+    struct order *orders;
+    size_t m, bases;
+    int32_t *token; /* [tokens] distinct, ascending */
+    size_t tokens;
+    size_t *by_shape; /* [N] texts, those of one shape side by side */
+    size_t *group;    /* [N] in that order: where the shape of each ends */
+    size_t *begin;    /* [N + 1] in that order: its first entry */
+    uint32_t
+        *entry; /* of each pair of one shape, position by position: 2 duo + whether it is turned */
+    struct duo *duo;
+    size_t duos, capacity;
+    double *value; /* [duos, 2, m] */
+};
+
+static int ascending(const void *left, const void *right) {
+    const double a = ((const struct order *)left)->order, b = ((const struct order *)right)->order;
+    return (a > b) - (a < b);
+}
+
+static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *options,
+                        double reach) {
+    nvdp_status status = NVDP_OK;
+    const char **text = NULL;
+    size_t n = 0, m = 0;
+    NVDP_TRY(nvdp__list_split(work->ctx, options->moments, &text, &n));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->orders, n + 2));
+    for (size_t i = 0; i < n; i++)
+        work->orders[i] = (struct order){.order = strtod(text[i], NULL) + 1};
+    work->orders[n++] = (struct order){.order = options->bdp.published_moment + 1};
+    work->orders[n++] = (struct order){.order = options->pairs.order};
+    qsort(work->orders, n, sizeof *work->orders, ascending);
+    for (size_t i = 0; i < n; i++) {
+        struct order made = work->orders[i];
+        if (m > 0 && work->orders[m - 1].order == made.order) continue;
+        made.k = made.order - 1;
+        made.way = made.order < 1           ? SLOW
+                   : made.order == 1        ? KL
+                   : made.order >= 1e100    ? TOP
+                   : made.k * reach < 600.0 ? BASE
+                                            : DIRECT;
+        for (size_t a = 0; a < m && made.k > 0 && made.way != TOP && made.way != PRODUCT; a++) {
+            for (size_t b = a; b < m; b++) {
+                const double sum = work->orders[a].k + work->orders[b].k;
+                if (!(work->orders[a].k > 0 && fabs(sum - made.k) <= 1e-14 * made.k)) continue;
+                made.way = PRODUCT;
+                made.first = a;
+                made.second = b;
+                break;
+            }
+        }
+        if (made.way == BASE) made.first = work->bases++;
+        work->orders[m++] = made;
+    }
+    work->m = m;
+cleanup:
+    free(text);
+    return status;
+}
+
+/* ---- which tokens face each other ---- */
+
+static size_t first_of(const struct nvdp_token_texts *texts, size_t i) {
+    return texts->first != NULL ? texts->first[i] : 0;
+}
+
+static size_t length_of(const struct nvdp_token_texts *texts, size_t i) {
+    return texts->offset[i + 1] - texts->offset[i];
+}
+
+static bool one_shape(const struct nvdp_token_texts *texts, size_t i, size_t j) {
+    return length_of(texts, i) == length_of(texts, j) && first_of(texts, i) == first_of(texts, j);
+}
+
+struct shaped {
+    size_t length, first, text;
+};
+static int by_shape(const void *left, const void *right) {
+    const struct shaped *a = left, *b = right;
+    if (a->length != b->length) return a->length < b->length ? -1 : 1;
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+    return (a->text > b->text) - (a->text < b->text);
+}
+
+static nvdp_status sort_texts(struct work *work) {
+    const struct nvdp_token_texts *texts = work->texts;
+    const size_t n = texts->texts;
+    struct shaped *shaped = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->by_shape, n));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->group, n));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->begin, n + 1));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, shaped, n));
+    for (size_t i = 0; i < n; i++)
+        shaped[i] = (struct shaped){length_of(texts, i), first_of(texts, i), i};
+    qsort(shaped, n, sizeof *shaped, by_shape);
+    for (size_t i = 0; i < n; i++)
+        work->by_shape[i] = shaped[i].text;
+    for (size_t i = n; i-- > 0;)
+        work->group[i] = i + 1 < n && one_shape(texts, shaped[i].text, shaped[i + 1].text)
+                             ? work->group[i + 1]
+                             : i + 1;
+    free(shaped);
+    return NVDP_OK;
+}
+
+static int by_token(const void *left, const void *right) {
+    const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+    return (a > b) - (a < b);
+}
+
+static nvdp_status list_tokens(struct work *work) {
+    const size_t n = work->texts->offset[work->texts->texts];
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->token, n));
+    memcpy(work->token, work->texts->tokens, n * sizeof *work->token);
+    qsort(work->token, n, sizeof *work->token, by_token);
+    for (size_t i = 0; i < n; i++)
+        if (work->tokens == 0 || work->token[work->tokens - 1] != work->token[i])
+            work->token[work->tokens++] = work->token[i];
+    return NVDP_OK;
+}
+
+/* Numbers of duos by open addressing; twice as many slots as duos at least. */
+struct table {
+    uint32_t *slot; /* number + 1; 0: empty */
+    size_t slots;
+};
+
+static size_t slot_of(const struct table *table, struct duo duo) {
+    const uint64_t hash = (((uint64_t)duo.a << 32) | duo.b) * UINT64_C(0x9E3779B97F4A7C15);
+    return (size_t)(hash >> 20) & (table->slots - 1);
+}
+
+static nvdp_status grow(struct work *work, struct table *table) {
+    struct table made = {.slots = table->slots == 0 ? 1024 : 2 * table->slots};
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, made.slot, made.slots));
+    for (size_t i = 0; i < work->duos; i++) {
+        size_t at = slot_of(&made, work->duo[i]);
+        while (made.slot[at] != 0)
+            at = (at + 1) & (made.slots - 1);
+        made.slot[at] = (uint32_t)i + 1;
+    }
+    free(table->slot);
+    *table = made;
+    return NVDP_OK;
+}
+
+static nvdp_status number_of(struct work *work, struct table *table, struct duo duo,
+                             uint32_t *number) {
+    if (2 * (work->duos + 1) > table->slots) NVDP_RETURN_IF_FAILED(grow(work, table));
+    size_t at = slot_of(table, duo);
+    for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
+        const struct duo *known = &work->duo[table->slot[at] - 1];
+        if (known->a == duo.a && known->b == duo.b) break;
+    }
+    if (table->slot[at] == 0) {
+        if (work->duos >= UINT32_MAX / 2 - 1)
+            return nvdp__fail(work->ctx, NVDP_ERR_UNSUPPORTED,
+                              "pairs: more than %zu pairs of tokens: take a sample of the texts",
+                              work->duos);
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &work->duo, &work->capacity, work->duos + 1,
+                                            sizeof *work->duo));
+        work->duo[work->duos++] = duo;
+        table->slot[at] = (uint32_t)work->duos;
+    }
+    *number = table->slot[at] - 1;
+    return NVDP_OK;
+}
+
+static nvdp_status list_duos(struct work *work) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_token_texts *texts = work->texts;
+    const size_t n = texts->texts;
+    struct table table = {0};
+    uint32_t *place = NULL;
+    size_t entries = 0, tokens = texts->offset[n];
+    NVDP_TRY(NVDP__NEW(work->ctx, place, tokens));
+    for (size_t i = 0; i < tokens; i++)
+        place[i] = (uint32_t)((const int32_t *)bsearch(&texts->tokens[i], work->token, work->tokens,
+                                                       sizeof *work->token, by_token) -
+                              work->token);
+    for (size_t i = 0; i < n; i++)
+        entries += (work->group[i] - i - 1) * length_of(texts, work->by_shape[i]);
+    NVDP_TRY(NVDP__NEW(work->ctx, work->entry, entries));
+    entries = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *a = place + texts->offset[work->by_shape[i]];
+        work->begin[i] = entries;
+        for (size_t j = i + 1; j < work->group[i]; j++) {
+            const uint32_t *b = place + texts->offset[work->by_shape[j]];
+            for (size_t k = 0; k < length_of(texts, work->by_shape[i]); k++) {
+                uint32_t *entry = &work->entry[entries++];
+                const bool turned = a[k] > b[k];
+                *entry = UINT32_MAX;
+                if (a[k] == b[k]) continue;
+                NVDP_TRY(number_of(work, &table,
+                                   turned ? (struct duo){b[k], a[k]} : (struct duo){a[k], b[k]},
+                                   entry));
+                *entry = 2 * *entry + turned;
+            }
+        }
+    }
+    work->begin[n] = entries;
+cleanup:
+    free(table.slot);
+    free(place);
+    return status;
+}
+
+/* ---- duos of a Laplace mechanism: a function of their distance ----
+ *
+ * D(s)/s is smooth, its singularities lie on the imaginary axis or left of it: Chebyshev's interpolation of
+ * 20 points in [2^e, 2^(e+1)] has an error of (3 + sqrt 8)^-20 = 5e-16. */
+enum { NODES = 20 };
+
+static void laplace_panel(size_t dim, double order, int exponent, double *c) {
+    double f[NODES];
+    for (int i = 0; i < NODES; i++) {
+        const double s = ldexp(1.5 + 0.5 * cos(M_PI * (i + 0.5) / NODES), exponent);
+        f[i] = nvdp_renyi_laplace(order, dim, s) / s;
+    }
+    for (int k = 0; k < NODES; k++) {
+        c[k] = 0;
+        for (int i = 0; i < NODES; i++)
+            c[k] += (k > 0 ? 2.0 : 1.0) / NODES * f[i] * cos(M_PI * k * (i + 0.5) / NODES);
+    }
+}
+
+static double clenshaw(const double *c, double x) {
+    double b1 = 0, b2 = 0;
+    for (int k = NODES - 1; k > 0; k--) {
+        const double b = c[k] + 2 * x * b1 - b2;
+        b2 = b1;
+        b1 = b;
+    }
+    return c[0] + x * b1 - b2;
+}
+
+static nvdp_status laplace_duos(struct work *work) {
+    nvdp_status status = NVDP_OK;
+    const size_t dim = work->dchi->vectors->dim, m = work->m;
+    const int threads = nvdp_context_threads(work->ctx);
+    double *distance = NULL, *panel = NULL;
+    int low = INT_MAX, high = INT_MIN;
+    NVDP_TRY(NVDP__NEW(work->ctx, distance, work->duos));
+#pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
+    for (size_t i = 0; i < work->duos; i++)
+        distance[i] = nvdp__dchi_distance(work->dchi, work->token[work->duo[i].a],
+                                          work->token[work->duo[i].b]);
+    for (size_t i = 0; i < work->duos; i++) {
+        if (distance[i] == 0 || isinf(distance[i])) continue;
+        const int exponent = ilogb(distance[i]);
+        low = exponent < low ? exponent : low;
+        high = exponent > high ? exponent : high;
+    }
+    const size_t panels = low > high ? 0 : (size_t)(high - low) + 1;
+    NVDP_TRY(NVDP__NEW(work->ctx, panel, panels * m * NODES));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < panels * m; i++)
+        if (work->orders[i % m].way != TOP)
+            laplace_panel(dim, work->orders[i % m].order, low + (int)(i / m), panel + i * NODES);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t i = 0; i < work->duos; i++) {
+        const double s = distance[i];
+        for (size_t k = 0; k < m; k++) {
+            double value = s;
+            if (s > 0 && isfinite(s) && work->orders[k].way != TOP) {
+                const int exponent = ilogb(s);
+                const double *c = panel + ((size_t)(exponent - low) * m + k) * NODES;
+                value = fmin(fmax(s * clenshaw(c, 2 * ldexp(s, -exponent) - 3), 0), s);
+            }
+            work->value[(2 * i) * m + k] = work->value[(2 * i + 1) * m + k] = value;
+        }
+    }
+cleanup:
+    free(distance);
+    free(panel);
+    return status;
+}
+
+/* ---- duos of santext and santext-plus ----
+ *
+ * With weights w_x(y) = exp(-eta/2 d(x, y)) over the V_S outputs that come out, Z_x their sum, and f = 1, or p
+ * of a token that is not sensitive,
+ *
+ *     D_l(a || b) = 1/k { log sum_y w_a e^(k t) - l log Z_a + k log Z_b } + log 1/f_b,   t = log w_a/w_b,
+ *
+ * for a sensitive a; else +inf.  |t| <= h = eta/2 d(a, b), reached at y = a: k h is taken out of the sum. */
+struct tile {
+    double *weight, *log_weight; /* [tokens, WIDTH] */
+    double *power;               /* [tokens, bases, WIDTH] e^(k log_weight) */
+    double *outputs;             /* [WIDTH, dim] vectors */
+    size_t width;
+};
+
+NVDP__CLONES
+static void add_duo(size_t m, size_t bases, const struct order *orders, double h, const double *w_a,
+                    const double *w_b, const double *log_a, const double *log_b,
+                    const double *power_a, const double *power_b, double *scratch, double *value) {
+    (void)bases;
+    for (size_t k = 0; k < m; k++) {
+        double *u = scratch + 2 * k * WIDTH, *v = u + WIDTH, here = 0, there = 0;
+        const struct order *of = &orders[k];
+        if (of->way == BASE) {
+            const double scale = exp(-of->k * h);
+            const double *a = power_a + of->first * WIDTH, *b = power_b + of->first * WIDTH;
+            for (size_t y = 0; y < WIDTH; y++) {
+                u[y] = a[y] / b[y] * scale;
+                v[y] = b[y] / a[y] * scale;
+            }
+        } else if (of->way == PRODUCT) {
+            const double *a = scratch + 2 * of->first * WIDTH,
+                         *b = scratch + 2 * of->second * WIDTH;
+            for (size_t y = 0; y < 2 * (size_t)WIDTH; y++)
+                u[y] = a[y] * b[y];
+        } else if (of->way == DIRECT) {
+            for (size_t y = 0; y < WIDTH; y++) {
+                u[y] = exp(of->k * (log_a[y] - log_b[y] - h));
+                v[y] = exp(of->k * (log_b[y] - log_a[y] - h));
+            }
+        } else if (of->way == KL) {
+            for (size_t y = 0; y < WIDTH; y++) {
+                u[y] = log_a[y] - log_b[y];
+                v[y] = -u[y];
+            }
+        } else {
+            continue;
+        }
+#pragma omp simd reduction(+ : here, there)
+        for (size_t y = 0; y < WIDTH; y++) {
+            here += w_a[y] * u[y];
+            there += w_b[y] * v[y];
+        }
+        value[k] += here;
+        value[m + k] += there;
+    }
+}
+
+static void fill_tile(const struct work *work, struct tile *tile, size_t x, double *sum) {
+    const struct nvdp_vectors *vectors = work->dchi->vectors;
+    double *weight = tile->weight + x * WIDTH, *log_weight = tile->log_weight + x * WIDTH;
+    if (work->token[x] < 0) return;
+    const double *from = nvdp_vectors_row(vectors, (size_t)work->token[x]);
+    for (size_t y = 0; y < WIDTH; y++) {
+        const bool there = y < tile->width;
+        log_weight[y] =
+            there ? -work->dchi->eta / 2 *
+                        nvdp__distance(vectors->dim, from, tile->outputs + y * vectors->dim)
+                  : 0;
+        weight[y] = there ? exp(log_weight[y]) : 0;
+        *sum += weight[y];
+    }
+    for (size_t k = 0; k < work->m; k++) {
+        const struct order *of = &work->orders[k];
+        if (of->way != BASE) continue;
+        double *power = tile->power + (x * work->bases + of->first) * WIDTH;
+        for (size_t y = 0; y < WIDTH; y++)
+            power[y] = exp(of->k * log_weight[y]);
+    }
+}
+
+static bool is_sensitive(const struct work *work, uint32_t place) {
+    const int32_t token = work->token[place];
+    return work->dchi->sensitive == NULL || (token >= 0 && work->dchi->sensitive[token] != 0);
+}
+
+/* What the sums of a duo amount to in one direction. */
+static void divergences(const struct work *work, uint32_t a, uint32_t b, double h,
+                        const double *log_sum, double *value) {
+    const double factor = is_sensitive(work, b) ? 0 : -log(work->dchi->p);
+    for (size_t i = 0; i < work->m; i++) {
+        const struct order *of = &work->orders[i];
+        const double k = of->k;
+        if (of->way == SLOW) continue;
+        if (!is_sensitive(work, a)) {
+            value[i] = INFINITY;
+            continue;
+        }
+        const double made = of->way == TOP ? h + log_sum[b] - log_sum[a]
+                            : of->way == KL
+                                ? value[i] / exp(log_sum[a]) + log_sum[b] - log_sum[a]
+                                : h + (log(value[i]) - log_sum[a]) / k + log_sum[b] - log_sum[a];
+        value[i] = fmax(made + factor, 0);
+    }
+}
+
+/* Duos with an unknown token, and orders below 1, from both distributions. */
+static nvdp_status slow_duos(struct work *work) {
+    nvdp_status status = NVDP_OK;
+    const size_t count = work->dchi->vectors->count, m = work->m;
+    const int threads = nvdp_context_threads(work->ctx);
+    double *rows = NULL, *orders = NULL, *out = NULL;
+    const size_t slow = work->orders[0].way == SLOW; /* moments are above 0 */
+    NVDP_TRY(NVDP__NEW(work->ctx, rows, (size_t)threads * 2 * count));
+    NVDP_TRY(NVDP__NEW(work->ctx, out, (size_t)threads * m));
+    NVDP_TRY(NVDP__NEW(work->ctx, orders, m));
+    for (size_t k = 0; k < m; k++)
+        orders[k] = work->orders[k].order;
+    for (size_t first = 0; first < work->duos; first += 4096) {
+        const size_t end = first + 4096 < work->duos ? first + 4096 : work->duos;
+        if (nvdp_context_cancelled(work->ctx))
+            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled"));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t i = first; i < end; i++) {
+            const size_t thread = (size_t)omp_get_thread_num();
+            const int32_t a = work->token[work->duo[i].a], b = work->token[work->duo[i].b];
+            const size_t n = a < 0 || b < 0 ? m : slow;
+            double *row = rows + thread * 2 * count, *value = out + thread * m;
+            if (n == 0) continue;
+            nvdp__dchi_position(work->dchi, n, orders, a, b, row, value);
+            memcpy(work->value + 2 * i * m, value, n * sizeof *value);
+            nvdp__dchi_position(work->dchi, n, orders, b, a, row, value);
+            memcpy(work->value + (2 * i + 1) * m, value, n * sizeof *value);
+        }
+    }
+cleanup:
+    free(rows);
+    free(out);
+    free(orders);
+    return status;
+}
+
+static nvdp_status santext_duos(struct work *work) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_dchi *dchi = work->dchi;
+    const size_t count = dchi->vectors->count, dim = dchi->vectors->dim, m = work->m;
+    const int threads = nvdp_context_threads(work->ctx);
+    struct tile tile = {0};
+    double *sum = NULL, *scratch = NULL;
+    uint32_t *fast = NULL;
+    size_t fasts = 0;
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, work->ctx, "pairs", "output", 0, count);
+    NVDP_TRY(NVDP__NEW(work->ctx, tile.weight, work->tokens * WIDTH));
+    NVDP_TRY(NVDP__NEW(work->ctx, tile.log_weight, work->tokens * WIDTH));
+    NVDP_TRY(NVDP__NEW(work->ctx, tile.power, work->tokens * work->bases * WIDTH));
+    NVDP_TRY(NVDP__NEW(work->ctx, tile.outputs, dim * WIDTH));
+    NVDP_TRY(NVDP__NEW(work->ctx, sum, work->tokens));
+    NVDP_TRY(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
+    NVDP_TRY(NVDP__NEW(work->ctx, fast, work->duos));
+    for (size_t i = 0; i < work->duos; i++) {
+        const struct duo *duo = &work->duo[i];
+        const bool known = work->token[duo->a] >= 0 && work->token[duo->b] >= 0;
+        if (known && (is_sensitive(work, duo->a) || is_sensitive(work, duo->b)))
+            fast[fasts++] = (uint32_t)i;
+    }
+    for (size_t y = 0; y < count && fasts > 0;) {
+        for (tile.width = 0; y < count && tile.width < WIDTH; y++)
+            if (dchi->sensitive == NULL || dchi->sensitive[y] != 0)
+                memcpy(tile.outputs + tile.width++ * dim, nvdp_vectors_row(dchi->vectors, y),
+                       dim * sizeof *tile.outputs);
+        if (nvdp_context_cancelled(work->ctx))
+            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled"));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+        for (size_t x = 0; x < work->tokens; x++)
+            fill_tile(work, &tile, x, &sum[x]);
+#pragma omp parallel for schedule(dynamic, 256) num_threads(threads)
+        for (size_t i = 0; i < fasts; i++) {
+            const size_t a = work->duo[fast[i]].a, b = work->duo[fast[i]].b;
+            const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
+            add_duo(m, work->bases, work->orders, h, tile.weight + a * WIDTH,
+                    tile.weight + b * WIDTH, tile.log_weight + a * WIDTH,
+                    tile.log_weight + b * WIDTH, tile.power + a * work->bases * WIDTH,
+                    tile.power + b * work->bases * WIDTH,
+                    scratch + (size_t)omp_get_thread_num() * 2 * m * WIDTH,
+                    work->value + (size_t)fast[i] * 2 * m);
+        }
+        nvdp__meter_update(&meter, y, (double)y, "output", NAN);
+    }
+    for (size_t x = 0; x < work->tokens; x++)
+        sum[x] = log(sum[x]);
+    for (size_t i = 0; i < work->duos; i++) {
+        const uint32_t a = work->duo[i].a, b = work->duo[i].b;
+        if (work->token[a] < 0 || work->token[b] < 0) continue;
+        const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
+        divergences(work, a, b, h, sum, work->value + 2 * i * m);
+        divergences(work, b, a, h, sum, work->value + (2 * i + 1) * m);
+    }
+    NVDP_TRY(slow_duos(work));
+cleanup:
+    nvdp__meter_end(&meter);
+    free(tile.weight);
+    free(tile.log_weight);
+    free(tile.power);
+    free(tile.outputs);
+    free(sum);
+    free(scratch);
+    free(fast);
+    return status;
+}
+
+/* ---- the texts ---- */
+
+/* struct nvdp__source: sums over positions, in their order. */
+static nvdp_status fill(void *of, double order, double *matrix) {
+    const struct work *work = of;
+    const size_t n = work->texts->texts, m = work->m;
+    const int threads = nvdp_context_threads(work->ctx);
+    size_t k = 0;
+    while (work->orders[k].order != order)
+        k++;
+    for (size_t i = 0; i < n * n; i++)
+        matrix[i] = work->same_length ? NAN : INFINITY;
+    for (size_t i = 0; i < n; i++)
+        matrix[i * n + i] = 0;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *entry = work->entry + work->begin[i];
+        const size_t text = work->by_shape[i], length = length_of(work->texts, text);
+        for (size_t j = i + 1; j < work->group[i]; j++) {
+            const size_t other = work->by_shape[j];
+            double here = 0, there = 0;
+            for (size_t p = 0; p < length; p++, entry++) {
+                if (*entry == UINT32_MAX) continue;
+                const double *value = work->value + (size_t)(*entry / 2) * 2 * m + k;
+                here += value[*entry % 2 == 0 ? 0 : m];
+                there += value[*entry % 2 == 0 ? m : 0];
+            }
+            matrix[text * n + other] = here;
+            matrix[other * n + text] = there;
+        }
+    }
+    return nvdp_context_cancelled(work->ctx)
+               ? nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled")
+               : NVDP_OK;
+}
+
+static void release(struct work *work) {
+    free(work->orders);
+    free(work->token);
+    free(work->by_shape);
+    free(work->group);
+    free(work->begin);
+    free(work->entry);
+    free(work->duo);
+    free(work->value);
+}
+
+/* No vector is further than this from another, times eta/2. */
+static double reach_of(const struct nvdp_dchi *dchi) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    double most = 0;
+    for (size_t x = 0; x < vectors->count; x++) {
+        double square = 0;
+        for (size_t k = 0; k < vectors->dim; k++)
+            square += vectors->rows[x * vectors->dim + k] * vectors->rows[x * vectors->dim + k];
+        most = square > most ? square : most;
+    }
+    return dchi->eta * sqrt(most);
+}
+
+static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options *options) {
+    const bool random = work->dchi->mechanism == NVDP_DCHI_RANDOM;
+    NVDP_RETURN_IF_FAILED(plan(work, options, random ? 0 : reach_of(work->dchi)));
+    NVDP_RETURN_IF_FAILED(sort_texts(work));
+    NVDP_RETURN_IF_FAILED(list_tokens(work));
+    NVDP_RETURN_IF_FAILED(list_duos(work));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->value, work->duos * 2 * work->m));
+    if (random) return NVDP_OK;
+    return nvdp__dchi_exact(work->dchi) ? santext_duos(work) : laplace_duos(work);
+}
+
+/* ---- the exact epsilon of the largest pair ---- */
+
+enum { MOST_EVALUATED = 64 };
+struct candidate {
+    double epsilon;
+    size_t p, q;
+};
+static int descending(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    if (a->epsilon != b->epsilon) return a->epsilon > b->epsilon ? -1 : 1;
+    if (a->p != b->p) return a->p < b->p ? -1 : 1;
+    return (a->q > b->q) - (a->q < b->q);
+}
+
+/* All releases of one pair: each is an independent text more. */
+static nvdp_status exact_epsilon(struct work *work, int releases, double delta, size_t p, size_t q,
+                                 struct nvdp_interval *out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_token_texts *texts = work->texts;
+    const size_t length = length_of(texts, p);
+    int32_t *a = NULL;
+    NVDP_TRY(NVDP__NEW(work->ctx, a, 2 * (size_t)releases * length));
+    int32_t *b = a + (size_t)releases * length;
+    for (size_t r = 0; r < (size_t)releases; r++) {
+        memcpy(a + r * length, texts->tokens + texts->offset[p], length * sizeof *a);
+        memcpy(b + r * length, texts->tokens + texts->offset[q], length * sizeof *b);
+    }
+    NVDP_TRY(nvdp__dchi_epsilon(work->ctx, work->dchi, delta, 5e-3, (size_t)releases * length, a, b,
+                                out));
+cleanup:
+    free(a);
+    return status;
+}
+
+/* A conversion is above the exact value: in the order of the conversions, until one is below what has been
+ * found. */
+static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy_options *options,
+                                   const double *epsilon, struct nvdp_dchi_report *out) {
+    nvdp_status status = NVDP_OK;
+    const size_t n = work->texts->texts;
+    struct candidate *list = NULL;
+    size_t candidates = 0, done = 0;
+    NVDP_TRY(NVDP__NEW(work->ctx, list, out->same.pairs.pairs));
+    for (size_t p = 0; p < n; p++)
+        for (size_t q = 0; q < n; q++)
+            if (p != q && !isnan(epsilon[p * n + q]))
+                list[candidates++] = (struct candidate){epsilon[p * n + q], p, q};
+    qsort(list, candidates, sizeof *list, descending);
+    for (; done < candidates && done < MOST_EVALUATED; done++) {
+        struct nvdp_interval found;
+        if (done > 0 && list[done].epsilon <= out->epsilon.high) break;
+        if (nvdp_context_cancelled(work->ctx))
+            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "cancelled"));
+        NVDP_TRY(exact_epsilon(work, options->bdp.releases, options->bdp.delta, list[done].p,
+                               list[done].q, &found));
+        found.high = fmin(found.high, list[done].epsilon); /* both are bounds */
+        if (done == 0 || found.high > out->epsilon.high) {
+            out->epsilon_p = list[done].p;
+            out->epsilon_q = list[done].q;
+        }
+        out->epsilon.low = done == 0 ? found.low : fmax(out->epsilon.low, found.low);
+        out->epsilon.high = done == 0 ? found.high : fmax(out->epsilon.high, found.high);
+    }
+    if (done == MOST_EVALUATED && done < candidates)
+        out->epsilon.high = fmax(out->epsilon.high, list[done].epsilon);
+    out->epsilon_pairs = done;
+cleanup:
+    free(list);
+    return status;
+}
+
+/* ---- everything ---- */
+
+static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                               const struct nvdp_token_texts *texts) {
+    for (size_t i = 0; i < texts->texts; i++)
+        if (first_of(texts, i) > length_of(texts, i))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "pairs: text %zu: expected a first part of at most %zu tokens, found "
+                              "%zu",
+                              i, length_of(texts, i), first_of(texts, i));
+    return nvdp__dchi_check(ctx, dchi, texts->offset[texts->texts], texts->tokens);
+}
+
+static void describe(const struct work *work, struct nvdp_dchi_report *out) {
+    const struct nvdp_token_texts *texts = work->texts;
+    const size_t n = texts->texts;
+    out->mechanism = work->dchi->mechanism;
+    out->eta = work->dchi->eta;
+    out->p = work->dchi->p;
+    out->vocabulary = work->dchi->vectors->count;
+    out->dim = work->dchi->vectors->dim;
+    out->tokens = texts->offset[n];
+    for (size_t i = 0; i < out->tokens; i++) {
+        const int32_t token = texts->tokens[i];
+        out->unknown += token < 0;
+        out->left +=
+            token >= 0 && work->dchi->sensitive != NULL && work->dchi->sensitive[token] == 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        out->equal_length += 2 * (work->group[i] - i - 1);
+    out->other_length = n * (n - 1) - out->equal_length;
+}
+
+nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                               const struct nvdp_token_texts *texts,
+                               const struct nvdp__privacy_options *options, double *matrix,
+                               struct nvdp_dchi_report *out) {
+    nvdp_status status = NVDP_OK;
+    static const double most_work = 1.5e10; /* of the vocabulary's worst */
+    const bool vectors = dchi->mechanism == NVDP_DCHI_LAPLACE;
+    struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
+    const struct nvdp__source source = {fill, &work};
+    struct nvdp_posteriors shape = {.texts = texts->texts,
+                                    .offset = (size_t *)texts->offset,
+                                    .dim = vectors ? dchi->vectors->dim : 1,
+                                    .kappa = 1,
+                                    .policy = NVDP_LENGTH_PUBLIC};
+    struct nvdp__privacy_options same = *options;
+    struct nvdp_dchi_report made = {.struct_size = sizeof made,
+                                    .pairs = NVDP_RESULT(struct nvdp_privacy_report),
+                                    .same = NVDP_RESULT(struct nvdp_privacy_report),
+                                    .worst = NVDP_RESULT(struct nvdp_dchi_worst)};
+    double *epsilon = NULL;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
+    NVDP_TRY(check_texts(ctx, dchi, texts));
+    snprintf(shape.method, sizeof shape.method, "%s",
+             nvdp__token_mechanism_names[dchi->mechanism + 1]);
+    NVDP_TRY(NVDP__NEW(ctx, epsilon, texts->texts * texts->texts));
+    NVDP_TRY(prepare(&work, options));
+    describe(&work, &made);
+    work.same_length = options->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH;
+    if (made.equal_length == 0 && work.same_length)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "pairs: no two of the %zu texts have the same length", texts->texts));
+    NVDP_TRY(
+        nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, epsilon, &made.pairs));
+    if (made.equal_length > 0) {
+        work.same_length = true;
+        same.pairs.adjacency = NVDP_ADJACENT_SAME_LENGTH;
+        NVDP_TRY(
+            nvdp__privacy_measure_source(ctx, &shape, &source, &same, NULL, epsilon, &made.same));
+        NVDP_TRY(largest_epsilon(&work, options, epsilon, &made));
+    }
+    const double inputs = most_work / ((double)dchi->vectors->count * (double)dchi->vectors->dim);
+    NVDP_TRY(nvdp_dchi_worst(ctx, dchi,
+                             inputs >= (double)dchi->vectors->count ? 0 : (size_t)fmax(inputs, 16),
+                             options->pairs.seed, &made.worst));
+    NVDP__GIVE(out, &made);
+cleanup:
+    free(epsilon);
+    release(&work);
+    return status;
+}
+
+nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                              const struct nvdp_token_texts *texts,
+                              const struct nvdp_config *config, double *matrix,
+                              struct nvdp_dchi_report *out) {
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    if (config != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    return nvdp__dchi_privacy(ctx, dchi, texts, &options, matrix, out);
+}

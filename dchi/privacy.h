@@ -1,0 +1,15 @@
+/* The privacy of a data set's texts under a mechanism, internal. */
+#ifndef NVDP_DCHI_PRIVACY_H
+#define NVDP_DCHI_PRIVACY_H
+
+#include "dchi/dchi.h"
+#include "dchi/options.h"
+#include "rdp/pairs.h"
+#include <nvdp/text_privacy.h>
+
+nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                               const struct nvdp_token_texts *texts,
+                               const struct nvdp__privacy_options *options, double *matrix,
+                               struct nvdp_dchi_report *out);
+
+#endif

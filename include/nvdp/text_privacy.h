@@ -1,0 +1,101 @@
+/** @file text_privacy.h
+ * What a mechanism of nvdp/dchi.h tells of the texts of a data set: the measures of nvdp/privacy.h over all
+ * pairs, exact. */
+#ifndef NVDP_TEXT_PRIVACY_H
+#define NVDP_TEXT_PRIVACY_H
+
+#include <nvdp/dchi.h>
+#include <nvdp/privacy.h>
+#include <nvdp/sanitize.h>
+
+NVDP_BEGIN_DECLS
+
+/** Texts as tokens of a table. */
+struct nvdp_token_texts {
+    size_t texts;          /**< N */
+    const size_t *offset;  /**< [N + 1] where each one's tokens begin, from 0 */
+    const int32_t *tokens; /**< [offset[N]] below V, or NVDP_DCHI_UNKNOWN */
+    const size_t
+        *first; /**< [N] tokens of the first of two texts, of pairs; NULL: single texts.  Texts
+                                are of one length where both parts are */
+};
+
+/** The privacy of texts under a mechanism.  Lengths are public: pairs of other lengths are +inf, and what
+ * pairs of one length say is told apart. */
+struct nvdp_dchi_report {
+    size_t struct_size;               /**< NVDP_RESULT() sets it */
+    struct nvdp_privacy_report pairs; /**< of the pairs that the option adjacency names */
+    struct nvdp_privacy_report
+        same;            /**< of the pairs of one length; pairs.texts is 0 where there are
+                                             none */
+    size_t equal_length; /**< ordered pairs of one length */
+    size_t other_length; /**< ordered pairs that their lengths alone tell apart */
+    struct nvdp_interval
+        epsilon;          /**< what the largest exact epsilon at bdp_delta of the pairs of one
+                                             length lies in (nvdp_dchi_epsilon()) */
+    size_t epsilon_p;     /**< the text P of that pair */
+    size_t epsilon_q;     /**< its text Q */
+    size_t epsilon_pairs; /**< pairs for which it was computed: no other can have it */
+    enum nvdp_dchi_mechanism mechanism; /**< which */
+    double eta;                         /**< its eta */
+    double p;                           /**< of santext-plus */
+    size_t vocabulary;                  /**< V */
+    size_t dim;                         /**< of a vector */
+    size_t tokens;                      /**< of all texts */
+    size_t left;                  /**< of these, not sensitive: they may be left as they are */
+    size_t unknown;               /**< of these, without a vector */
+    struct nvdp_dchi_worst worst; /**< of the vocabulary; where it is large, of drawn tokens */
+};
+
+/** Measures all ordered pairs of texts, as nvdp_privacy_measure() does of posteriors: sums over positions of
+ * the divergences of nvdp_dchi_divergence(), within 1e-12 nats (over order - 1 where that is smaller) a token.
+ * Of laplace-nearest these are laplace's, which bound them.  max-pairs is not supported.
+ *
+ * A pair of tokens is computed once, at all orders together.  O(P V) for P distinct pairs of tokens that face
+ * each other in texts of one length, and O(T V d) for T distinct tokens; of laplace O(P d).  Memory 400 P
+ * bytes, 1 KiB a token, and 4 N^2 doubles.
+ * @param ctx    records messages, reports progress, is asked to cancel, lends threads: the same bits on any
+ *               number
+ * @param dchi   mechanism
+ * @param texts  2 to 20000
+ * @param config of nvdp_privacy_config_create(); NULL: the defaults
+ * @param matrix [N, N] as that of nvdp_renyi_pairs(); NULL: not wanted
+ * @param[out] out the report
+ * @return NVDP_ERR_ARGUMENT for an option, a token or a number of texts out of its range,
+ *     NVDP_ERR_UNSUPPORTED for drawn pairs, NVDP_ERR_INPUT without adjacent texts, NVDP_ERR_CANCELLED,
+ *     NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                              const struct nvdp_token_texts *texts,
+                              const struct nvdp_config *config, double *matrix,
+                              struct nvdp_dchi_report *out);
+
+/** The report as one JSON object (docs/formats.md): that of nvdp_privacy_report_json() and more.
+ * @param ctx    records messages; may be NULL
+ * @param report the report
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
+                                  char **out);
+
+/** The report for people.
+ * @param report the report
+ * @param to     where it is written */
+void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to);
+
+/** The options of nvdp_text_privacy(): task, data, text-column, text-pair-column, split (default dev), limit,
+ * seed; those of nvdp_sanitizer_create(), and of nvdp_privacy_config_create().
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Measures a split's own texts, not yet sanitized, under a sanitizer.
+ * @param ctx    as that of nvdp_dchi_privacy()
+ * @param config of nvdp_text_privacy_config_create()
+ * @param[out] out the report
+ * @return as nvdp_sanitizer_create(), nvdp_dataset_load() and nvdp_dchi_privacy() */
+nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              struct nvdp_dchi_report *out);
+
+NVDP_END_DECLS
+#endif

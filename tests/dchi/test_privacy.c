@@ -1,0 +1,171 @@
+/* All pairs of texts under a mechanism: every number against one pair at a time. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/text_privacy.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 90, DIM = 4, TEXTS = 26 };
+
+struct made {
+    struct nvdp_context *ctx;
+    struct nvdp_vectors *vectors;
+    unsigned char sensitive[WORDS];
+    size_t offset[TEXTS + 1], first[TEXTS];
+    int32_t tokens[TEXTS * 4];
+    struct nvdp_token_texts texts;
+};
+
+/* Texts of 1 to 4 words; `unknown`: some are not in the table. */
+static void make(struct made *made, bool unknown) {
+    *made = (struct made){.ctx = support_context()};
+    double rows[WORDS * DIM];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
+    cr_assert_eq(nvdp_vectors_create(made->ctx, WORDS, DIM, rows, &made->vectors), NVDP_OK);
+    for (size_t i = 0; i < WORDS; i++)
+        made->sensitive[i] = i % 9 != 4;
+    for (size_t i = 0; i < TEXTS; i++) {
+        made->offset[i + 1] = made->offset[i] + 1 + i * i % 4 + i % 2;
+        made->first[i] = i % 3 == 0 ? 1 : 0;
+        for (size_t k = made->offset[i]; k < made->offset[i + 1]; k++)
+            made->tokens[k] = unknown && k % 11 == 5 ? NVDP_DCHI_UNKNOWN
+                                                     : (int32_t)((k * k * 7 + 13 * i) % WORDS);
+    }
+    made->texts = (struct nvdp_token_texts){TEXTS, made->offset, made->tokens, made->first};
+}
+
+static void unmake(struct made *made) {
+    nvdp_vectors_free(made->vectors);
+    nvdp_context_free(made->ctx);
+}
+
+static double number(double got, double want) {
+    return isinf(want) || isinf(got) ? (got == want ? 0 : INFINITY)
+                                     : fabs(got - want) / fmax(want, .01);
+}
+
+/* A divergence is a sum of at most 4 of an absolute error of 1e-13/(l-1), l - 1 at least .05. */
+static const double tolerance = 1e-9;
+
+static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown, bool pairs,
+                    const char *order, const char *moments) {
+    struct made made;
+    make(&made, unknown);
+    if (!pairs) made.texts.first = NULL;
+    struct nvdp_dchi *dchi = NULL;
+    struct nvdp_config *config = NULL;
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    cr_assert_eq(
+        nvdp_dchi_create(made.ctx, made.vectors, mechanism, eta, .3, made.sensitive, &dchi),
+        NVDP_OK);
+    cr_assert_eq(nvdp_privacy_config_create(made.ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "order", order), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "moments", moments), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "releases", "2"), NVDP_OK);
+    double *matrix = calloc(TEXTS * TEXTS, sizeof *matrix);
+    cr_assert_eq(nvdp_dchi_privacy(made.ctx, dchi, &made.texts, config, matrix, &report), NVDP_OK,
+                 "%s", nvdp_context_error(made.ctx));
+    double ks[32], most = 0, most_same = 0, sum_same = 0, most_epsilon = 0, low = 0, high = 0;
+    size_t n = 0, equal = 0, other = 0, infinite = 0;
+    for (const char *at = moments; *at != '\0'; at += strcspn(at, ",") + (strchr(at, ',') != NULL))
+        ks[n++] = strtod(at, NULL);
+    ks[n++] = 1.1;
+    for (size_t i = 0; i < TEXTS; i++) {
+        for (size_t j = 0; j < TEXTS; j++) {
+            if (i == j) continue;
+            const size_t length = made.offset[i + 1] - made.offset[i];
+            const int32_t *a = made.tokens + made.offset[i], *b = made.tokens + made.offset[j];
+            const double l = strtod(order, NULL);
+            double want = INFINITY, least = INFINITY;
+            if (length != made.offset[j + 1] - made.offset[j] ||
+                (pairs && made.first[i] != made.first[j])) {
+                cr_expect_eq(matrix[i * TEXTS + j], INFINITY);
+                other++;
+                most = INFINITY;
+                continue;
+            }
+            equal++;
+            cr_assert_eq(nvdp_dchi_divergence(made.ctx, dchi, 1, &l, length, a, length, b, &want),
+                         NVDP_OK);
+            cr_expect_leq(number(matrix[i * TEXTS + j], want), tolerance,
+                          "%d, %zu and %zu: %.15g, expected %.15g", (int)mechanism, i, j,
+                          matrix[i * TEXTS + j], want);
+            most_same = fmax(most_same, want);
+            infinite += isinf(want);
+            sum_same += isinf(want) ? 0 : want;
+            for (size_t k = 0; k < n; k++) {
+                const double at = ks[k] + 1;
+                cr_assert_eq(
+                    nvdp_dchi_divergence(made.ctx, dchi, 1, &at, length, a, length, b, &want),
+                    NVDP_OK);
+                least = fmin(least, nvdp_renyi_epsilon(at, 2 * want, 1e-5));
+            }
+            most_epsilon = fmax(most_epsilon, least);
+            int32_t twice[2][16];
+            for (size_t k = 0; k < 2 * length; k++) {
+                twice[0][k] = a[k % length];
+                twice[1][k] = b[k % length];
+            }
+            struct nvdp_interval exact;
+            if (i < 3) { /* a part of them is enough */
+                cr_assert_eq(nvdp_dchi_epsilon(made.ctx, dchi, 1e-5, 2 * length, twice[0],
+                                               2 * length, twice[1], &exact),
+                             NVDP_OK);
+                low = fmax(low, exact.low);
+                high = fmax(high, exact.high);
+            }
+        }
+    }
+    cr_expect(report.equal_length == equal && report.other_length == other && other > 0);
+    cr_expect_eq(report.pairs.pairs.sum.max, most);
+    cr_expect_eq(report.pairs.pairs.infinite, other + infinite);
+    cr_expect_eq(report.pairs.pairs.pairs, equal + other);
+    cr_expect_eq(report.same.pairs.pairs, equal);
+    cr_expect_eq(report.same.pairs.infinite, infinite);
+    cr_expect_leq(number(report.same.pairs.sum.max, most_same), tolerance);
+    cr_expect_leq(number(report.same.pairs.sum.mean_finite, sum_same / (double)(equal - infinite)),
+                  tolerance);
+    cr_expect_leq(number(report.same.epsilon.sum.max, most_epsilon), tolerance);
+    cr_expect_eq(report.same.epsilon.releases, 2);
+    if (mechanism != NVDP_DCHI_LAPLACE_NEAREST)
+        cr_expect(report.epsilon.high >= low * (1 - 1e-9), "%g, %g", report.epsilon.high, low);
+    cr_expect(report.epsilon.low <= report.epsilon.high &&
+              report.epsilon.high <= most_epsilon * (1 + 1e-9));
+    if (mechanism == NVDP_DCHI_SANTEXT &&
+        strlen(moments) > 20) /* else the conversions rule out few */
+        cr_expect(report.epsilon.high - report.epsilon.low <= .02 * report.epsilon.high);
+    cr_expect_eq(report.pairs.published.worst.epsilon, INFINITY);
+    cr_expect(report.worst.bound >= report.worst.finite && report.worst.inputs > 0);
+    cr_expect_eq(report.tokens, made.offset[TEXTS]);
+    cr_expect_eq(report.unknown > 0, unknown);
+    free(matrix);
+    nvdp_config_free(config);
+    nvdp_dchi_free(dchi);
+    unmake(&made);
+}
+
+static const char usual[] = "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64";
+
+Test(privacy, santext) {
+    compare(NVDP_DCHI_SANTEXT, 2, false, false, "1.1", usual);
+    compare(NVDP_DCHI_SANTEXT, 9, true, true, "1", usual);
+    compare(NVDP_DCHI_SANTEXT, .3, false, true, "inf", ".7,2");
+}
+
+/* No power of a weight is a number: exponentials of quotients. */
+Test(privacy, santext_far) {
+    compare(NVDP_DCHI_SANTEXT, 100, false, false, "64", "24,48");
+}
+
+Test(privacy, santext_plus) {
+    compare(NVDP_DCHI_SANTEXT_PLUS, 2, false, false, "1.1", usual);
+    compare(NVDP_DCHI_SANTEXT_PLUS, 2, true, true, ".5", "1,2");
+}
+
+Test(privacy, laplace) {
+    compare(NVDP_DCHI_LAPLACE, 4, false, false, "1.1", usual);
+    compare(NVDP_DCHI_LAPLACE, 4, true, true, "inf", "1,2");
+    compare(NVDP_DCHI_LAPLACE_NEAREST, 4, true, false, ".4", usual);
+}
