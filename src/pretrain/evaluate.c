@@ -124,9 +124,14 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
     for (size_t first = 0; first < e->count; first += e->batch) {
         size_t n = e->count - first < e->batch ? e->count - first : e->batch;
         struct nvdp__pretrain_losses losses;
+        const struct nvdp__masked *targets = &e->batcher.masked;
+        const struct nvdp__privacy_key draws = {e->seed, 0, true, first};
         nvdp__batcher_fill(&e->batcher, &e->windows, e->order + first, 0, n, &key);
+        if (e->privatizer != NULL)
+            NVDP_RETURN_IF_FAILED(
+                nvdp__privatize(e->privatizer, e->batcher.batch, targets, &draws, &targets));
         NVDP_RETURN_IF_FAILED(
-            nvdp__pretrain_model_step(model, e->batcher.batch, &e->batcher.masked, &pass, &losses));
+            nvdp__pretrain_model_step(model, e->batcher.batch, targets, &pass, &losses));
         sum.tokens += e->batcher.batch->tokens;
         sum.masked += e->batcher.masked.count;
         nll += losses.nll;

@@ -5,7 +5,7 @@
 
 #include "base/schema.h"
 #include "pretrain/examples.h"
-#include "pretrain/model.h"
+#include "pretrain/privatize.h"
 #include <nvdp/pretrain.h>
 
 struct nvdp__mlm_options {
@@ -31,6 +31,7 @@ struct nvdp__mlm_evaluator {
     size_t count;
     size_t batch;
     uint64_t seed;
+    struct nvdp__privatizer *privatizer; /* another's; NULL: the text as it is */
 };
 
 nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,

@@ -19,8 +19,15 @@ enum {
 
 static const double MUON_LR = 3e-3, ADAMW_LR = 5e-4;
 
-const char *const nvdp__objective_names[] = {
-    [NVDP__OBJECTIVE_MLM] = "mlm", [NVDP__OBJECTIVE_MLM_NSP] = "mlm+nsp", NULL};
+const char *const nvdp__objective_names[] = {[NVDP__OBJECTIVE_MLM] = "mlm",
+                                             [NVDP__OBJECTIVE_MLM_NSP] = "mlm+nsp",
+                                             [NVDP__OBJECTIVE_VANILLA] = "vanilla-mlm",
+                                             [NVDP__OBJECTIVE_VANILLA_NSP] = "vanilla-mlm+nsp",
+                                             [NVDP__OBJECTIVE_PROB] = "prob-mlm",
+                                             [NVDP__OBJECTIVE_PROB_NSP] = "prob-mlm+nsp",
+                                             [NVDP__OBJECTIVE_DENOISING] = "denoising-mlm",
+                                             [NVDP__OBJECTIVE_DENOISING_NSP] = "denoising-mlm+nsp",
+                                             NULL};
 const char *const nvdp__start_names[] = {
     [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBOURS] = "neighbours", NULL};
 const char *const nvdp__optimizer_names[] = {
@@ -83,13 +90,19 @@ static const struct nvdp_option pretrain_options[] = {
      .max = 0.99},
 
     {"objective", NVDP_OPTION_CHOICE, "O",
-     "mlm (masked tokens) or mlm+nsp (and next-sentence prediction)", "mlm", AT(objective),
-     .group = "Objective:", .choices = nvdp__objective_names},
+     "mlm (masked tokens); with --privatize vanilla-mlm (the privatized token), prob-mlm (the "
+     "distribution of 10 draws) or denoising-mlm (the original token); each with next-sentence "
+     "prediction as mlm+nsp",
+     "mlm", AT(objective), .group = "Objective:", .choices = nvdp__objective_names},
     {"length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included", "128",
      AT(length), .unit = "tokens", .min = 4, .max = LONGEST},
     {"mask-prob", NVDP_OPTION_REAL, "X", "share of the tokens to predict", "0.15", AT(mask_prob),
      .min = 0.001, .max = 0.9},
     {"whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)},
+    {"privatize", NVDP_OPTION_CHOICE, "M",
+     "draw every token of the input anew by this mechanism (laplace, laplace-nearest, santext, "
+     "santext-plus, random); the word embeddings of --init stay as they are",
+     "none", AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names},
 
     {"steps", NVDP_OPTION_SEED, "N", "optimiser steps; 0: write vocabulary and initial weights",
      "10000", AT(steps), .group = "Optimiser:", .unit = "steps", .max = 4e9},
@@ -167,6 +180,27 @@ struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp__pretrain_options 
     return bert;
 }
 
+static nvdp_status check_privatize(struct nvdp_context *ctx,
+                                   const struct nvdp__pretrain_options *c) {
+    const bool private = c->sanitizer.mechanism != NVDP__TOKENS_AS_THEY_ARE;
+    if (private != nvdp__adaptive(c->objective))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "objective: expected %s with privatize %s, found %s",
+                          private ? "vanilla-mlm, prob-mlm or denoising-mlm" : "mlm or mlm+nsp",
+                          nvdp__token_mechanism_names[c->sanitizer.mechanism],
+                          nvdp__objective_names[c->objective]);
+    if (private && c->init == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "init: expected with privatize a model, whose word embeddings are the "
+                          "users', found none");
+    if (c->sanitizer.sensitive_from_data)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "sensitive_from_data: expected sensitive-from FILE or sensitive-list FILE: "
+            "a step sees no whole text");
+    return nvdp__sanitizer_check(ctx, &c->sanitizer);
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__pretrain_options *c = values;
     size_t known = 0;
@@ -179,9 +213,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "init and vocab exclude each other: a model comes with its vocabulary");
     if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
-    if (c->objective == NVDP__OBJECTIVE_MLM_NSP && c->length < LEAST_PAIR)
+    if (nvdp__next_sentence(c->objective) && c->length < LEAST_PAIR)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu",
                           LEAST_PAIR, LONGEST, c->length);
+    NVDP_RETURN_IF_FAILED(check_privatize(ctx, c));
     while (c->arch != NULL && known < IMPLICATIONS && strcmp(implied[known].is, c->arch) != 0)
         known++;
     if (known == IMPLICATIONS)
@@ -198,11 +233,13 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return NVDP_OK;
 }
 
-static const struct nvdp__section pretrain_section = {pretrain_options, 0, NULL};
+static const struct nvdp__section pretrain_sections[] = {
+    {pretrain_options, 0, NULL},
+    {nvdp__sanitizer_rows, offsetof(struct nvdp__pretrain_options, sanitizer), NULL}};
 const struct nvdp__schema nvdp__pretrain_schema = {.kind = "pretraining",
                                                    .size = sizeof(struct nvdp__pretrain_options),
-                                                   .section = &pretrain_section,
-                                                   .sections = 1,
+                                                   .section = pretrain_sections,
+                                                   .sections = 2,
                                                    .implied = implied,
                                                    .implications = IMPLICATIONS,
                                                    .check = check};

@@ -2,7 +2,7 @@
  * opening, steps, the end. */
 #include "pretrain/trainer.h"
 
-#include "base/file.h"
+#include "base/cache.h"
 #include "base/json.h"
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
@@ -52,6 +52,7 @@ struct pretrainer {
     int64_t *order;
     size_t order_capacity;
     struct nvdp__batcher batcher;
+    struct nvdp__privatizer privatizer; /* of an adaptive objective */
     struct nvdp__mlm_evaluator evaluator;
     struct state state;
     struct nvdp_mlm_scores eval; /* the last; windows 0: none */
@@ -262,6 +263,30 @@ static json_t *scores_json(const struct nvdp_mlm_scores *scores) {
                      nvdp__json_number(scores->perplexity));
 }
 
+static bool is_adaptive(const struct pretrainer *t) {
+    return nvdp__adaptive(t->config.objective);
+}
+
+/* What the input was privatized by. */
+static json_t *privatize_json(const struct nvdp__pretrain_options *c) {
+    json_t *object =
+        json_pack("{s:s, s:f}", "mechanism", nvdp__token_mechanism_names[c->sanitizer.mechanism],
+                  "eta", c->sanitizer.eta);
+    if (c->sanitizer.mechanism == NVDP__TOKENS_SANTEXT_PLUS)
+        json_object_set_new(object, "p", json_real(c->sanitizer.p));
+    return object;
+}
+
+/* The word embeddings, which a run that leaves them as they are takes from the model it starts from. */
+static void words_digest(const struct pretrainer *t, char hex[NVDP__DIGEST_HEX]) {
+    const struct nvdp__params *params = &t->model.params;
+    const struct nvdp__param *table = &params->entry[t->model.bert.word];
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, params->value + table->offset, table->count * sizeof(float));
+    nvdp__digest_end(&digest, hex);
+}
+
 /* Where a model comes from, for config.json. */
 static json_t *provenance(const struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
@@ -279,6 +304,7 @@ static json_t *provenance(const struct pretrainer *t) {
         json_object_set_new(
             object, "init",
             json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
+    if (is_adaptive(t)) json_object_set_new(object, "privatize", privatize_json(c));
     if (c->eval_texts > 0 && t->eval.windows > 0) {
         json_object_set_new(object, "evaluation", scores_json(&t->eval));
         json_object_set_new(object, "evaluation_text",
@@ -307,16 +333,19 @@ static nvdp_status save_model(struct pretrainer *t) {
 }
 
 static nvdp_status write_run(const struct pretrainer *t) {
+    char words[NVDP__DIGEST_HEX] = "";
+    if (is_adaptive(t)) words_digest(t, words);
     return write_json(
         t, "pretrain.json",
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
-                  "nvdp_format", "pretrain/1", "config", nvdp__pretrain_options_json(&t->config),
-                  "text", run_texts_json(t), "software", nvdp__software_json(), "hardware",
-                  nvdp__hardware_json(t->ctx), "corpus", "documents",
-                  (json_int_t)t->corpus.documents, "sentences", (json_int_t)t->corpus.sentences,
-                  "tokens", (json_int_t)t->corpus.tokens, "coverage", coverage_json(&t->coverage),
-                  "parameters", (json_int_t)nvdp__params_trainable(&t->model.params), "created",
-                  nvdp__now_json(), "init_pretraining", t->init_record));
+        json_pack("{s:s, s:s*, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
+                  "nvdp_format", "pretrain/1", "words", is_adaptive(t) ? words : NULL, "config",
+                  nvdp__pretrain_options_json(&t->config), "text", run_texts_json(t), "software",
+                  nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "corpus",
+                  "documents", (json_int_t)t->corpus.documents, "sentences",
+                  (json_int_t)t->corpus.sentences, "tokens", (json_int_t)t->corpus.tokens,
+                  "coverage", coverage_json(&t->coverage), "parameters",
+                  (json_int_t)nvdp__params_trainable(&t->model.params), "created", nvdp__now_json(),
+                  "init_pretraining", t->init_record));
 }
 
 static nvdp_status read_run(struct pretrainer *t, const char *directory) {
@@ -431,6 +460,20 @@ static nvdp_status pretrainer_model(struct pretrainer *t, const struct nvdp_bert
     return status;
 }
 
+/* The frozen word embeddings of a resumed run, which its state does not hold. */
+static nvdp_status load_words(struct pretrainer *t) {
+    const char *recorded = json_string_value(json_object_get(t->config_owner, "words"));
+    char words[NVDP__DIGEST_HEX];
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&t->model, t->config.init, false));
+    words_digest(t, words);
+    if (recorded != NULL && strcmp(recorded, words) == 0) return NVDP_OK;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_INPUT,
+        "%s: expected the word embeddings that the run began with (BLAKE2b %s), found "
+        "%s",
+        t->config.init, recorded != NULL ? recorded : "not recorded", words);
+}
+
 /* A resumed run's weights come from its state, its sizes from its own config.json. */
 static nvdp_status open_model(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
@@ -443,6 +486,7 @@ static nvdp_status open_model(struct pretrainer *t) {
         NVDP_RETURN_IF_FAILED(pretrainer_bert(t, pieces, &bert));
     }
     NVDP_RETURN_IF_FAILED(pretrainer_model(t, &bert));
+    if (c->resume != NULL && is_adaptive(t)) return load_words(t);
     if (c->resume != NULL) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
     if (c->init == NULL)
@@ -473,6 +517,11 @@ static nvdp_status allocate(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, c->batch, c->length,
                                                c->mask_prob, c->whole_word, &t->batcher));
     t->examples.ctx = t->ctx;
+    if (is_adaptive(t))
+        NVDP_RETURN_IF_FAILED(nvdp__privatizer_create(
+            t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces, c->hidden,
+            nvdp__value(&t->model.params, t->model.bert.word), c->batch, c->length,
+            nvdp__batcher_masked(c->batch, c->length, c->mask_prob), &t->privatizer));
     if (c->eval_texts == 0) return NVDP_OK;
     const struct nvdp__mlm_options eval = {.length = c->length,
                                            .batch = c->batch,
@@ -480,7 +529,10 @@ static nvdp_status allocate(struct pretrainer *t) {
                                            .whole_word = c->whole_word,
                                            .seed = c->seed,
                                            .limit = c->eval_limit};
-    return nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator));
+    if (is_adaptive(t)) t->evaluator.privatizer = &t->privatizer;
+    return NVDP_OK;
 }
 
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
@@ -532,6 +584,7 @@ static void pretrainer_close(struct pretrainer *t) {
     if (t->metrics != NULL) fclose(t->metrics);
     nvdp__mlm_evaluator_release(&t->evaluator);
     nvdp__batcher_release(&t->batcher);
+    nvdp__privatizer_release(&t->privatizer);
     nvdp__examples_release(&t->examples);
     free(t->order);
     nvdp__optimizer_release(&t->optimizer);
@@ -599,12 +652,17 @@ static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
         .seed = c->seed, .purpose = NVDP__PURPOSE_MASK, .number = (uint32_t)t->state.step};
     nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first, 0,
                        left < c->batch ? left : c->batch, &key);
+    const struct nvdp__masked *targets = &t->batcher.masked;
+    const struct nvdp__privacy_key draws = {.seed = c->seed, .step = (uint32_t)t->state.step};
+    if (is_adaptive(t))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
     double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
     r->lr = c->lr * factor;
     r->norm = NAN;
     r->masked = t->batcher.masked.count;
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&t->model, t->batcher.batch, &t->batcher.masked,
-                                                    &pass, &r->losses));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, &pass, &r->losses));
     r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
     if (!isfinite(r->total)) return diverged(t, r);
     nvdp_status status =
@@ -851,12 +909,16 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
                                        nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
                                        &floats));
     size_t vectors = 4; /* values, gradients, two moments */
+    size_t privatizer =
+        is_adaptive(&t)
+            ? nvdp__privatizer_bytes(&c->sanitizer, pieces, bert.hidden_size, c->batch, c->length)
+            : 0;
     const struct nvdp_pretrain_plan plan = {
         .struct_size = sizeof plan,
         .vocab_size = bert.vocab_size,
         .parameters = nvdp__params_trainable(&t.model.params),
         .tokens = c->stop_after * c->batch * c->length,
-        .memory_bytes = (vectors * t.model.params.total + floats) * sizeof(float),
+        .memory_bytes = (vectors * t.model.params.total + floats) * sizeof(float) + privatizer,
     };
     NVDP__GIVE(out, &plan);
 cleanup:

