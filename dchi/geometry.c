@@ -101,7 +101,7 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
                                   double *distinct) {
     nvdp_status status = NVDP_OK;
     const size_t count = dchi->vectors->count;
-    struct nvdp_dchi *drawing = NULL; /* whose alias tables are not the caller's */
+    struct nvdp_dchi *drawing = NULL; /* whose kept weights are not the caller's */
     int32_t *in = NULL, *drawn = NULL;
     double *row = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));

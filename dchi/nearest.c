@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { SCORES = 1 << 22, MOST_POINTS = 256, CHUNK = 256 };
+enum { POINTS = 1024, ROWS = 4096, CHUNK = 256 };
 
 nvdp_status nvdp__vectors_centre(struct nvdp_context *ctx, struct nvdp_vectors *vectors) {
     const size_t count = vectors->count, dim = vectors->dim;
@@ -73,38 +73,54 @@ static double nearest_lower(size_t n, const float *dot, const double *norm, stru
     return best;
 }
 
-/* dot [count]; NULL: all rows are compared. */
-static int32_t choose(const struct nvdp_vectors *vectors, const double *point, const float *dot,
-                      struct slack e) {
-    const size_t count = vectors->count, dim = vectors->dim;
-    const double upper = dot == NULL ? INFINITY : nearest_upper(count, dot, vectors->norm, e);
-    double least = INFINITY;
-    int32_t found = 0;
-    for (size_t first = 0; first < count; first += CHUNK) {
-        size_t end = count - first < CHUNK ? count : first + CHUNK;
-        if (dot != NULL &&
-            nearest_lower(end - first, dot + first, vectors->norm + first, e) > upper)
+/* What is known of a point's nearest row. */
+struct nearest {
+    double bound;  /* its score is at most this */
+    double square; /* of the distance to `row`, the nearest of those that were compared */
+    int32_t row;
+};
+
+/* Rows [first, first + n), whose products are `dot`; NULL: all are compared. */
+static void search(const struct nvdp_vectors *vectors, const double *point, size_t first, size_t n,
+                   const float *dot, struct slack e, struct nearest *best) {
+    const double *norm = vectors->norm + first;
+    if (dot != NULL) best->bound = fmin(best->bound, nearest_upper(n, dot, norm, e));
+    for (size_t from = 0; from < n; from += CHUNK) {
+        size_t end = n - from < CHUNK ? n : from + CHUNK;
+        if (dot != NULL && nearest_lower(end - from, dot + from, norm + from, e) > best->bound)
             continue;
-        for (size_t j = first; j < end; j++) {
-            if (dot != NULL && nearest_lower(1, dot + j, vectors->norm + j, e) > upper) continue;
-            double square = nvdp__square_distance(dim, point, nvdp_vectors_row(vectors, j));
-            if (square >= least) continue;
-            least = square;
-            found = (int32_t)j;
+        for (size_t j = from; j < end; j++) {
+            if (dot != NULL && nearest_lower(1, dot + j, norm + j, e) > best->bound) continue;
+            double square =
+                nvdp__square_distance(vectors->dim, point, nvdp_vectors_row(vectors, first + j));
+            if (square >= best->square) continue;
+            best->square = square;
+            best->row = (int32_t)(first + j);
         }
     }
-    return found;
 }
 
+/* z = s (y - mean), rounded; returns its norm. */
+static double centre(const struct nvdp_vectors *vectors, const double *point, float *z) {
+    double square = 0;
+    for (size_t k = 0; k < vectors->dim; k++) {
+        double x = (point[k] - vectors->mean[k]) * vectors->scale;
+        z[k] = (float)x;
+        square += x * x;
+    }
+    return sqrt(square);
+}
+
+/* Many points at a time, so that a block of the table is packed for a product once for all of them. */
 nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                  size_t n, const double *points, int32_t *nearest) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim;
-    const size_t fit = SCORES / count, most = fit < 1 ? 1 : fit > MOST_POINTS ? MOST_POINTS : fit;
-    const size_t block = n < most ? n : most;
+    const size_t block = n < POINTS ? n : POINTS, wide = count < ROWS ? count : ROWS;
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     float *z = NULL, *dot = NULL;
     double *norm = NULL;
+    struct nearest *best = NULL;
     for (size_t i = 0; i < n * dim; i++)
         if (!isfinite(points[i]))
             return nvdp__fail(
@@ -113,34 +129,38 @@ nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vec
                 i % dim, points[i]);
     NVDP_TRY(NVDP__NEW(ctx, z, block * dim));
     NVDP_TRY(NVDP__NEW(ctx, norm, block));
-    NVDP_TRY(NVDP__NEW(ctx, dot, block * count));
+    NVDP_TRY(NVDP__NEW(ctx, best, block));
+    NVDP_TRY(NVDP__NEW(ctx, dot, block * wide));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = n - first < block ? n - first : block;
+#pragma omp parallel for schedule(static) num_threads(dev.threads)
         for (size_t i = 0; i < now; i++) {
-            double square = 0;
-            for (size_t k = 0; k < dim; k++) {
-                double x = (points[(first + i) * dim + k] - vectors->mean[k]) * vectors->scale;
-                z[i * dim + k] = (float)x;
-                square += x * x;
+            norm[i] = centre(vectors, points + (first + i) * dim, z + i * dim);
+            best[i] = (struct nearest){INFINITY, INFINITY, 0};
+        }
+        for (size_t from = 0; from < count; from += wide) {
+            const size_t rows = count - from < wide ? count - from : wide;
+            nvdp__gemm(&dev, 1, false, nvdp__f32(now, dim, z), true,
+                       nvdp__f32(rows, dim, vectors->centred + from * dim), 0,
+                       nvdp__f32(now, rows, dot));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(dev.threads)
+            for (size_t i = 0; i < now; i++) {
+                const double size = norm[i], terms = (double)dim + 8;
+                const struct slack e = {.relative = 1.01 * terms * 0x1p-24 * size,
+                                        .absolute = terms * 0x1p-120 * (1 + size),
+                                        .square = terms * 0x1p-51};
+                /* Beyond 1e30 products of float32 may overflow. */
+                search(vectors, points + (first + i) * dim, from, rows,
+                       size < 1e30 ? dot + i * rows : NULL, e, &best[i]);
             }
-            norm[i] = sqrt(square);
         }
-        nvdp__gemm(&dev, 1, false, nvdp__f32(now, dim, z), true,
-                   nvdp__f32(count, dim, vectors->centred), 0, nvdp__f32(now, count, dot));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(dev.threads)
-        for (size_t i = 0; i < now; i++) {
-            const double size = norm[i], terms = (double)dim + 8;
-            const struct slack e = {.relative = 1.01 * terms * 0x1p-24 * size,
-                                    .absolute = terms * 0x1p-120 * (1 + size),
-                                    .square = terms * 0x1p-51};
-            /* Beyond 1e30 products of float32 may overflow. */
-            nearest[first + i] = choose(vectors, points + (first + i) * dim,
-                                        size < 1e30 ? dot + i * count : NULL, e);
-        }
+        for (size_t i = 0; i < now; i++)
+            nearest[first + i] = best[i].row;
     }
 cleanup:
     free(z);
     free(norm);
+    free(best);
     free(dot);
     return status;
 }

@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { KEPT_BYTES = 256 << 20, PERTURBED = 1 << 20 };
+enum { KEPT_BYTES = 256 << 20, PERTURBED = 2048 /* points, in whole blocks of nearest.c */ };
 
 /* Where the draws of a call come from. */
 struct source {
@@ -381,8 +381,7 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
                                   const struct nvdp__token_place *place, const int32_t *tokens,
                                   int32_t *out) {
     nvdp_status status = NVDP_OK;
-    const size_t dim = dchi->vectors->dim, fit = PERTURBED / dim;
-    const size_t most = fit < 1 ? 1 : fit, block = n < most ? n : most;
+    const size_t dim = dchi->vectors->dim, block = n < PERTURBED ? n : PERTURBED;
     const int threads = nvdp_context_threads(ctx);
     double *points = NULL, *scratch = NULL;
     NVDP_TRY(NVDP__NEW(ctx, points, block * dim));

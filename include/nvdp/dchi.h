@@ -62,7 +62,7 @@ const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token)
  *
  * Scores |c|^2/2 - y.c come from float32 products of blocks; the tokens which their rounding error
  * cannot rule out are compared again in double: the result is that of a search in double.
- * O(n V d), memory 16 MiB and one row of scores at least.
+ * O(n V d), memory 16 MiB and 4 d for each of at most 1,024 points.
  * @param ctx     records messages, lends threads: the same result on any number
  * @param vectors table
  * @param n       points

@@ -68,6 +68,7 @@ struct nvdp_pretrain_result {
     struct nvdp_mlm_scores eval;        /**< On the held-out text; windows 0: none. */
     double seconds;                     /**< In training steps. */
     double tokens_per_second;           /**< In training steps. */
+    double drawing_seconds;             /**< Of those, in drawing what "privatize" asks for. */
 };
 
 /** What a run would take. */
@@ -94,7 +95,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
  * Trains and writes a directory in Hugging Face's layout (BertForPreTraining).  A run that was
  * cancelled or killed continues with the option "resume" to the same result bit for bit (with the
  * same number of threads).  Time and memory are those of nvdp_pretrain_plan(); nothing is allocated
- * within a step.
+ * within a step, but for scratch memory of the draws with "privatize".
  *
  * @param ctx progress, messages and the wish to stop pass through its callbacks.
  * @param config of nvdp_pretrain_config_create().  With "resume" only "cache" and "overwrite" are

@@ -190,6 +190,8 @@ static json_t *result_json(const char *out, const struct nvdp_pretrain_result *r
                   (json_int_t)r->parameters, "loss", cli_number(r->loss), "accuracy",
                   cli_number(r->accuracy), "coverage", coverage_json(&r->coverage), "seconds",
                   cli_number(r->seconds), "tokens_per_second", cli_number(r->tokens_per_second));
+    if (r->drawing_seconds > 0)
+        json_object_set_new(object, "drawing_seconds", cli_number(r->drawing_seconds));
     if (r->eval.windows > 0) {
         json_object_set_new(object, "evaluation", scores_json(&r->eval));
         json_object_set_new(object, "evaluation_coverage", coverage_json(&r->eval_coverage));
@@ -211,6 +213,9 @@ static void result_print(const char *out, const struct nvdp_pretrain_result *r) 
     if (r->steps > 0) cli_row("last loss", "%.4f  (masked accuracy %.4f)", r->loss, r->accuracy);
     if (r->eval.windows > 0) print_scores(&r->eval);
     cli_row("time", "%.1f s, %.0f tokens/s", r->seconds, r->tokens_per_second);
+    if (r->drawing_seconds > 0)
+        cli_row("drawing", "%.1f s, %.1f %% of it", r->drawing_seconds,
+                100 * r->drawing_seconds / r->seconds);
     cli_row("model", "%s", out);
 }
 

@@ -26,6 +26,7 @@ struct state {
     uint64_t tokens, masked;
     uint64_t metrics_bytes; /* length of metrics.jsonl that belongs to this state */
     double seconds;         /* of training steps */
+    double drawing;         /* of them, for privatized input and targets */
     /* since the last line in metrics.jsonl */
     double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
     double loss, accuracy; /* of that last line */
@@ -65,23 +66,15 @@ struct pretrainer {
 #define COUNT(member) NVDP__COUNT(struct state, member)
 #define REAL(member) NVDP__REAL(struct state, member)
 
-static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
-                                                    COUNT(step),
-                                                    COUNT(epoch),
-                                                    COUNT(epoch_row),
-                                                    COUNT(tokens),
-                                                    COUNT(masked),
-                                                    COUNT(metrics_bytes),
-                                                    REAL(seconds),
-                                                    REAL(sum_nll),
-                                                    REAL(sum_masked),
-                                                    REAL(sum_right),
-                                                    REAL(sum_next),
-                                                    REAL(sum_next_right),
-                                                    REAL(sum_steps),
-                                                    REAL(loss),
-                                                    REAL(accuracy),
-                                                    {0}};
+static const struct nvdp__state_member members[] = {COUNT(optimizer_steps), COUNT(step),
+                                                    COUNT(epoch),           COUNT(epoch_row),
+                                                    COUNT(tokens),          COUNT(masked),
+                                                    COUNT(metrics_bytes),   REAL(seconds),
+                                                    REAL(drawing),          REAL(sum_nll),
+                                                    REAL(sum_masked),       REAL(sum_right),
+                                                    REAL(sum_next),         REAL(sum_next_right),
+                                                    REAL(sum_steps),        REAL(loss),
+                                                    REAL(accuracy),         {0}};
 
 static nvdp_status state_save(struct pretrainer *t) {
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
@@ -387,6 +380,8 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
                              "parameters", (json_int_t)r->parameters, "loss", r->loss, "accuracy",
                              r->accuracy, "coverage", coverage_json(&r->coverage), "seconds",
                              r->seconds, "tokens_per_second", r->tokens_per_second);
+    if (root != NULL && is_adaptive(t))
+        json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
     if (root != NULL && r->eval.windows > 0) {
         json_object_set_new(root, "evaluation", scores_json(&r->eval));
         json_object_set_new(root, "evaluation_coverage", coverage_json(&r->eval_coverage));
@@ -613,6 +608,7 @@ struct recent {
 struct step_report {
     struct nvdp__pretrain_losses losses;
     size_t masked;
+    double drawing;         /* seconds */
     double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
 };
 
@@ -654,9 +650,11 @@ static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
                        left < c->batch ? left : c->batch, &key);
     const struct nvdp__masked *targets = &t->batcher.masked;
     const struct nvdp__privacy_key draws = {.seed = c->seed, .step = (uint32_t)t->state.step};
+    double start = nvdp__now();
     if (is_adaptive(t))
         NVDP_RETURN_IF_FAILED(
             nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
+    r->drawing = nvdp__now() - start;
     double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
     r->lr = c->lr * factor;
     r->norm = NAN;
@@ -678,6 +676,7 @@ static void count_step(struct pretrainer *t, const struct step_report *r, double
     s->tokens += batch->tokens;
     s->masked += r->masked;
     s->seconds += seconds;
+    s->drawing += r->drawing;
     s->sum_nll += r->losses.nll;
     s->sum_masked += (double)r->masked;
     s->sum_right += r->losses.right;
@@ -825,6 +824,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
         .eval = t.eval,
         .seconds = t.state.seconds,
         .tokens_per_second = (double)t.state.tokens / fmax(t.state.seconds, 1e-9),
+        .drawing_seconds = t.state.drawing,
     };
     NVDP_TRY(write_result(&t, &result));
     *out = result;
