@@ -26,6 +26,11 @@ struct nvdp_vectors {
     double scale;
     float *centred; /* [count, dim] */
     double *norm;   /* [count] |c_j| */
+    /* c_j ~ step_j q_j, in 8 bits */
+    int8_t *q; /* [count, dim] */
+    float *step, *sum, *half, *length,
+        *rest; /* [count] sum: step sum_k q_k; |c|^2/2; upper bounds of
+                                                 |step q| and |c - step q| */
 };
 
 /* What a token's outputs are proposed by (sample.c). */

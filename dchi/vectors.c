@@ -48,6 +48,12 @@ void nvdp_vectors_free(struct nvdp_vectors *vectors) {
     free(vectors->mean);
     free(vectors->centred);
     free(vectors->norm);
+    free(vectors->q);
+    free(vectors->step);
+    free(vectors->sum);
+    free(vectors->half);
+    free(vectors->length);
+    free(vectors->rest);
     free(vectors);
 }
 

@@ -168,7 +168,9 @@ enum {
     LEAST_COMPONENTS = 2,
     MOST_COMPONENTS = 1 << 16,
     MOST_DIM = 1 << 16,
-    MOST_RD_STEPS = 1000
+    MOST_RD_STEPS = 1000,
+    MOST_TABLE = 1 << 28,
+    MOST_TOKENS = 1 << 24
 };
 static const double mu_sd = 0.3, logvar_sd = 0.1, log_alpha_sd = 0.2;
 
@@ -264,6 +266,130 @@ nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_c
 cleanup:
     nvdp_config_free(measure);
     nvdp_posteriors_free(posteriors);
+    free(seconds);
+    return status;
+}
+
+/* ---- text privatization ---- */
+
+struct nvdp_bench_sanitize_config nvdp_bench_sanitize_config_default(void) {
+    return (struct nvdp_bench_sanitize_config){
+        .vocabulary = 30522, .dim = 768, .texts = 256, .length = 32, .steps = 3, .seed = 1};
+}
+
+/* The table and its mechanism: the sanitizer's, or made of normals. */
+struct drawing {
+    struct nvdp_sanitizer *sanitizer;
+    struct nvdp_vectors *vectors;
+    struct nvdp_dchi *own;
+    struct nvdp_dchi *dchi;
+};
+
+static nvdp_status make_table(struct nvdp_context *ctx, const struct nvdp_bench_sanitize_config *c,
+                              struct drawing *out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_config *config = c->sanitizer;
+    static const char *const names[] = {"laplace", "laplace-nearest", "santext", "santext-plus",
+                                        "random"};
+    const char *mechanism = nvdp_config_get(config, "mechanism");
+    size_t size, which = 0;
+    double *rows = NULL;
+    if (nvdp_config_get(config, "model") != NULL || nvdp_config_get(config, "vectors") != NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
+        out->dchi = nvdp_sanitizer_dchi(out->sanitizer);
+        return out->dchi != NULL ? NVDP_OK
+                                 : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                              "sensitive_from_data: there are no data here");
+    }
+    while (which < 5 && strcmp(names[which], mechanism) != 0)
+        which++;
+    if (which == 5 || which == NVDP_DCHI_SANTEXT_PLUS)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "mechanism: expected laplace, laplace-nearest, santext or random for a random "
+            "table, found %s",
+            mechanism);
+    if (!nvdp__mul(c->vocabulary, c->dim, &size) || size == 0 || size > MOST_TABLE)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "vocabulary x dim: expected 1 to %d numbers, found %zu x %zu", MOST_TABLE,
+                          c->vocabulary, c->dim);
+    const struct nvdp__noise noise = {.seed = c->seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+    NVDP_TRY(NVDP__NEW(ctx, rows, size));
+    scaled_normals(&stream, 1 / sqrt((double)c->dim), size, rows);
+    NVDP_TRY(nvdp_vectors_create(ctx, c->vocabulary, c->dim, rows, &out->vectors));
+    NVDP_TRY(nvdp_dchi_create(ctx, out->vectors, (enum nvdp_dchi_mechanism)which,
+                              strtod(nvdp_config_get(config, "eta"), NULL), 0, NULL, &out->own));
+    out->dchi = out->own;
+cleanup:
+    free(rows);
+    return status;
+}
+
+nvdp_status nvdp_bench_sanitize(struct nvdp_context *ctx,
+                                const struct nvdp_bench_sanitize_config *config,
+                                struct nvdp_bench_sanitize_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_bench_sanitize_result result = {0};
+    struct drawing drawing = {0};
+    size_t *offset = NULL, changed = 0;
+    int32_t *tokens = NULL, *drawn = NULL;
+    double *seconds = NULL, *points = NULL, start = nvdp__now();
+    const bool vectors = strcmp(nvdp_config_get(config->sanitizer, "mechanism"), "laplace") == 0;
+    if (config->texts < 1 || config->length < 1 || config->steps < 1 ||
+        config->texts > MOST_TOKENS || config->length > MOST_TOKENS / config->texts ||
+        config->steps > MOST_RD_STEPS)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "texts x length: expected 1 to %d tokens and 1 to %d steps, found %zu x %zu and "
+            "%zu",
+            MOST_TOKENS, MOST_RD_STEPS, config->texts, config->length, config->steps);
+    NVDP_TRY(make_table(ctx, config, &drawing));
+    result.table_seconds = nvdp__now() - start;
+    const struct nvdp_vectors *table =
+        drawing.sanitizer != NULL ? nvdp_sanitizer_vectors(drawing.sanitizer) : drawing.vectors;
+    result.vocabulary = nvdp_vectors_count(table);
+    result.dim = nvdp_vectors_dim(table);
+    result.tokens = config->texts * config->length;
+    NVDP_TRY(NVDP__NEW(ctx, offset, config->texts + 1));
+    NVDP_TRY(NVDP__NEW(ctx, tokens, result.tokens));
+    NVDP_TRY(NVDP__NEW(ctx, drawn, result.tokens));
+    NVDP_TRY(NVDP__NEW(ctx, points, vectors ? result.tokens * result.dim : 0));
+    NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
+    for (size_t i = 0; i <= config->texts; i++)
+        offset[i] = i * config->length;
+    for (size_t step = 0; step <= config->steps; step++) { /* the first is not timed */
+        const struct nvdp__noise noise = {.seed = config->seed};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, step);
+        for (size_t i = 0; i < result.tokens; i++)
+            tokens[i] = (int32_t)nvdp__stream_below(&stream, result.vocabulary);
+        start = nvdp__now();
+        if (vectors) {
+            NVDP_TRY(nvdp_dchi_perturb(ctx, drawing.dchi, config->texts, offset, tokens,
+                                       &config->seed, step * config->texts, points));
+        } else {
+            NVDP_TRY(nvdp_dchi_sample(ctx, drawing.dchi, config->texts, offset, tokens,
+                                      &config->seed, step * config->texts, drawn));
+        }
+        if (step == 0) continue;
+        seconds[step - 1] = nvdp__now() - start;
+        for (size_t i = 0; i < result.tokens; i++)
+            changed += drawn[i] != tokens[i];
+    }
+    result.step = times_of(config->steps, seconds);
+    result.tokens_per_second = (double)result.tokens / result.step.mean;
+    result.changed = vectors ? NAN : (double)changed / (double)(result.tokens * config->steps);
+    result.peak_rss = nvdp__peak_rss();
+    nvdp__processor_name(sizeof result.machine, result.machine);
+    *out = result;
+cleanup:
+    nvdp_dchi_free(drawing.own);
+    nvdp_vectors_free(drawing.vectors);
+    nvdp_sanitizer_free(drawing.sanitizer);
+    free(offset);
+    free(tokens);
+    free(drawn);
+    free(points);
     free(seconds);
     return status;
 }

@@ -6,6 +6,7 @@
 #define NVDP_EXPERIMENTS_BENCH_H
 
 #include <nvdp/rdp.h>
+#include <nvdp/sanitize.h>
 #include <nvdp/train.h>
 
 enum nvdp_bench_work {
@@ -81,5 +82,32 @@ struct nvdp_bench_rd_result {
 
 nvdp_status nvdp_bench_rd(struct nvdp_context *ctx, const struct nvdp_bench_rd_config *config,
                           struct nvdp_bench_rd_result *out);
+
+/* Draws of a text mechanism for uniformly random tokens of the table. */
+struct nvdp_bench_sanitize_config {
+    /* As nvdp_sanitizer_create() takes it; without model and vectors a table of `vocabulary` x `dim`
+     * normals, times 1 / sqrt(dim).  laplace is laplace-nearest without the search. */
+    const struct nvdp_config *sanitizer;
+    size_t vocabulary, dim;
+    size_t texts, length; /* of a step */
+    size_t steps;         /* timed, after one that is not */
+    uint64_t seed;
+};
+/* 30,522 tokens of 768 dimensions, 256 texts of 32 tokens, 3 steps. */
+struct nvdp_bench_sanitize_config nvdp_bench_sanitize_config_default(void);
+
+struct nvdp_bench_sanitize_result {
+    struct nvdp_bench_times step;
+    size_t vocabulary, dim, tokens; /* tokens of a step */
+    double tokens_per_second;
+    double table_seconds; /* reading or making the table */
+    double changed;       /* share of the tokens; NaN of laplace */
+    size_t peak_rss;      /* bytes */
+    char machine[96];
+};
+
+nvdp_status nvdp_bench_sanitize(struct nvdp_context *ctx,
+                                const struct nvdp_bench_sanitize_config *config,
+                                struct nvdp_bench_sanitize_result *out);
 
 #endif

@@ -32,7 +32,7 @@ NVDP_BEGIN_DECLS
 /** A table of word vectors, opaque and never changed. */
 struct nvdp_vectors;
 
-/** Makes a table from an array, which is copied.  O(count x dim), 12 bytes an element.
+/** Makes a table from an array, which is copied.  O(count x dim), 13 bytes an element.
  * @param ctx    records messages
  * @param count  tokens V, 1 to 2^31 - 1
  * @param dim    d, at least 1
@@ -60,9 +60,10 @@ const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token)
 
 /** The token nearest to each of n points, in the Euclidean norm; of equals the lowest.
  *
- * Scores |c|^2/2 - y.c come from float32 products of blocks; the tokens which their rounding error
- * cannot rule out are compared again in double: the result is that of a search in double.
- * O(n V d), memory 16 MiB and 4 d for each of at most 1,024 points.
+ * Scores |c|^2/2 - y.c come from products of blocks, of 32 points or more in 8-bit integers where the
+ * processor has such products, else in float32; the tokens which their error cannot rule out are compared
+ * again in double: the result is that of a search in double.  O(n V d), memory 16 MiB and
+ * 4 d for each of at most 1,024 points, or 32 rows of scores.
  * @param ctx     records messages, lends threads: the same result on any number
  * @param vectors table
  * @param n       points

@@ -1,4 +1,4 @@
-/* nvdp bench: how fast training, encoding and measuring are on this machine. */
+/* nvdp bench: how fast training, encoding, measuring and drawing are on this machine. */
 #include "experiments/bench/bench.h"
 #include "common.h"
 
@@ -8,7 +8,9 @@
 struct values {
     struct nvdp_bench_config config;
     struct nvdp_bench_rd_config rd;
-    struct nvdp_config *train; /* of the step */
+    struct nvdp_bench_sanitize_config sanitize;
+    struct nvdp_config *train;     /* of the step */
+    struct nvdp_config *sanitizer; /* of the draws */
     size_t steps;
 };
 
@@ -52,6 +54,17 @@ static const struct nvdp_option options[] = {
     {"dim", NVDP_OPTION_INTEGER, "N", "dimensions of a component", RD(dim)},
     {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", RD(order)},
 
+    {"mechanism", NVDP_OPTION_TEXT, "M",
+     "laplace, laplace-nearest, santext, santext-plus or random",
+     .default_value = "laplace-nearest",
+     .group = "Options of sanitize (and --texts, --length, --dim):"},
+    {"eta", NVDP_OPTION_TEXT, "E", "noise, nats per unit of distance", .default_value = "100"},
+    {"vectors", NVDP_OPTION_TEXT, "FILE",
+     "word vectors; else the word embeddings of --model, else a random table",
+     .default_value = NULL},
+    {"vocabulary", NVDP_OPTION_INTEGER, "N", "tokens of a random table",
+     NVDP_OPTION_AT(struct values, sanitize.vocabulary)},
+
     {"steps", NVDP_OPTION_INTEGER, "N", "times to repeat; default 3, rd 1",
      NVDP_OPTION_AT(struct values, steps),
      .group = "Options of all:", .traits = NVDP_TRAIT_NO_DEFAULT},
@@ -61,17 +74,39 @@ static const struct nvdp_option options[] = {
 
 /* --- the configuration --- */
 
-/* Options stand in the order of --help: those of train and encode, of rd from "texts" on, of all
- * from "steps" on. */
-static int check_options(struct cli *cli, bool rd) {
-    bool for_rd = false;
-    for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
-        const char *name = nvdp_config_option(cli->config, i)->name;
-        if (strcmp(name, "steps") == 0) break;
-        if (strcmp(name, "texts") == 0) for_rd = true;
-        if (cli_given(cli, name) && for_rd != rd)
-            return cli_usage(cli, "option --%s does not apply to '%s'", name, cli->arg[0]);
-    }
+/* What no step of training has, and what the two others have. */
+static const char *const not_training[] = {
+    "texts", "components", "dim", "order", "mechanism", "eta", "vectors", "vocabulary", NULL};
+static const char *const of_rd[] = {"texts", "components", "dim", "order", "steps", "seed", NULL};
+static const char *const of_sanitize[] = {"mechanism", "eta",   "vectors", "vocabulary",
+                                          "model",     "texts", "length",  "dim",
+                                          "steps",     "seed",  NULL};
+
+static int check_options(struct cli *cli) {
+    const char *work = cli->arg[0];
+    const char *name = strcmp(work, "rd") == 0         ? cli_given_one(cli, of_rd, false)
+                       : strcmp(work, "sanitize") == 0 ? cli_given_one(cli, of_sanitize, false)
+                                                       : cli_given_one(cli, not_training, true);
+    return name == NULL ? CLI_SUCCESS
+                        : cli_usage(cli, "option --%s does not apply to '%s'", name, work);
+}
+
+/* The sanitizer's options among the command's own. */
+static int make_sanitizer_config(struct cli *cli, struct values *values) {
+    static const char *const names[] = {"mechanism", "eta", "vectors", "model"};
+    struct nvdp_bench_sanitize_config *config = &values->sanitize;
+    nvdp_status status = nvdp_sanitizer_config_create(cli->ctx, &values->sanitizer);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++)
+        status =
+            nvdp_config_set(values->sanitizer, names[i], nvdp_config_get(cli->config, names[i]));
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    config->sanitizer = values->sanitizer;
+    config->seed = values->rd.seed;
+    if (cli_given(cli, "texts")) config->texts = values->rd.texts;
+    if (cli_given(cli, "dim")) config->dim = values->rd.dim;
+    if (cli_given(cli, "length"))
+        config->length = strtoul(nvdp_config_get(cli->config, "length"), NULL, 10);
+    if (cli_given(cli, "steps")) config->steps = values->steps;
     return CLI_SUCCESS;
 }
 
@@ -93,9 +128,12 @@ static int make_train_config(struct cli *cli, struct values *values) {
 static int resolve(struct cli *cli, struct values *values) {
     struct nvdp_bench_config *config = &values->config;
     const char *work = cli->arg[0];
-    if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0)
-        return cli_usage(cli, "expected train, encode or rd, found '%s'", work);
-    CLI_TRY(check_options(cli, strcmp(work, "rd") == 0));
+    const bool sanitize = strcmp(work, "sanitize") == 0;
+    if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0 &&
+        !sanitize)
+        return cli_usage(cli, "expected train, encode, rd or sanitize, found '%s'", work);
+    CLI_TRY(check_options(cli));
+    if (sanitize) return make_sanitizer_config(cli, values);
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
     bool data = cli_given(cli, "data");
     const char *const training[] = {"dropout", "freeze-layers"};
@@ -228,28 +266,66 @@ static int run_rd(struct cli *cli, const struct values *values) {
     return CLI_SUCCESS;
 }
 
+/* --- sanitize --- */
+
+static json_t *sanitize_json(const struct cli *cli, const struct values *values,
+                             const struct nvdp_bench_sanitize_result *r) {
+    const struct nvdp_bench_sanitize_config *config = &values->sanitize;
+    return json_pack(
+        "{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:o, s:I, s:s}",
+        "bench", "sanitize", "mechanism", nvdp_config_get(values->sanitizer, "mechanism"), "eta",
+        nvdp_config_get(values->sanitizer, "eta"), "model",
+        nvdp_config_get(values->sanitizer, "model"), "vectors",
+        nvdp_config_get(values->sanitizer, "vectors"), "vocabulary", (json_int_t)r->vocabulary,
+        "dim", (json_int_t)r->dim, "texts", (json_int_t)config->texts, "length",
+        (json_int_t)config->length, "steps", (json_int_t)config->steps, "threads",
+        nvdp_context_threads(cli->ctx), "seconds_per_step", times_json(&r->step),
+        "tokens_per_second", r->tokens_per_second, "table_seconds", r->table_seconds, "changed",
+        cli_number(r->changed), "peak_rss", (json_int_t)r->peak_rss, "machine", r->machine);
+}
+
+static int run_sanitize(struct cli *cli, const struct values *values) {
+    struct nvdp_bench_sanitize_result r;
+    CLI_DO(cli, nvdp_bench_sanitize(cli->ctx, &values->sanitize, &r));
+    if (cli->json) return cli_print_json(cli, sanitize_json(cli, values, &r));
+    cli_row("work", "%s, eta %s", nvdp_config_get(values->sanitizer, "mechanism"),
+            nvdp_config_get(values->sanitizer, "eta"));
+    cli_row("table", "%zu tokens of %zu dimensions, %.3g s", r.vocabulary, r.dim, r.table_seconds);
+    times_print(&r.step, "step");
+    cli_row("tokens", "%.0f/s, %zu a step", r.tokens_per_second, r.tokens);
+    if (r.changed >= 0) cli_row("changed", "%.2f %% of them", 100 * r.changed);
+    cli_row("memory", "%.0f MiB at most", (double)r.peak_rss / (1 << 20));
+    cli_row("machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
+    return CLI_SUCCESS;
+}
+
 static int run(struct cli *cli) {
     struct values values = {.config = nvdp_bench_config_default(),
-                            .rd = nvdp_bench_rd_config_default()};
+                            .rd = nvdp_bench_rd_config_default(),
+                            .sanitize = nvdp_bench_sanitize_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = resolve(cli, &values);
     if (code == CLI_SUCCESS)
-        code = strcmp(cli->arg[0], "rd") == 0 ? run_rd(cli, &values) : run_steps(cli, &values);
+        code = strcmp(cli->arg[0], "rd") == 0         ? run_rd(cli, &values)
+               : strcmp(cli->arg[0], "sanitize") == 0 ? run_sanitize(cli, &values)
+                                                      : run_steps(cli, &values);
     nvdp_config_free(values.train);
+    nvdp_config_free(values.sanitizer);
     return code;
 }
 
 const struct cli_command cli_command_bench = {
     .name = "bench",
-    .summary = "measure the speed of training, encoding and divergences",
-    .args = "train|encode|rd",
-    .description = "Measures on random weights how fast this machine trains or encodes, or goes "
-                   "through all pairs of random posteriors.",
+    .summary = "measure the speed of training, encoding, divergences and text privatization",
+    .args = "train|encode|rd|sanitize",
+    .description = "Measures on random weights how fast this machine trains or encodes, goes "
+                   "through all pairs of random posteriors, or draws tokens.",
     .examples = "Examples:\n"
                 "  nvdp bench train --arch base --batch 32 --length 128 --steps 5\n"
                 "  nvdp bench encode --arch base --json\n"
                 "  nvdp bench train --data MRPC --task mrpc --model bert --method nvdp\n"
-                "  nvdp bench rd --texts 408 --components 129 --dim 768\n",
+                "  nvdp bench rd --texts 408 --components 129 --dim 768\n"
+                "  nvdp bench sanitize --mechanism laplace-nearest --eta 75 --model bert\n",
     .options = options,
     .run = run,
 };

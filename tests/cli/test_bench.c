@@ -67,6 +67,27 @@ Test(bench, rd_prints_one_object) {
     program_release(&outcome);
 }
 
+Test(bench, sanitize_prints_one_object) {
+    struct outcome outcome = program_expect(
+        0,
+        "bench sanitize --mechanism santext --eta 9 --vocabulary 50 --dim 4 --texts 6 --length 5 "
+        "--steps 2 --json --threads 1");
+    json_t *object = program_object(&outcome);
+    cr_assert_eq(number(object, "vocabulary"), 50);
+    cr_assert_float_eq(number(object, "tokens_per_second") *
+                           number(json_object_get(object, "seconds_per_step"), "mean") / 30,
+                       1, 1e-9);
+    cr_assert_gt(number(object, "changed"), 0);
+    cr_assert_lt(number(object, "changed"), 1);
+    json_decref(object);
+    program_release(&outcome);
+    outcome = program_expect(
+        0, "bench sanitize --mechanism laplace --model %s --texts 3 --length 4", program_model());
+    support_contains(outcome.out, "table             35 tokens of 16 dimensions");
+    support_lacks(outcome.out, "changed");
+    program_release(&outcome);
+}
+
 Test(bench, tables_for_people) {
     struct outcome outcome = program_expect(
         0,
@@ -91,8 +112,12 @@ static void refused(const char *args, const char *message) {
 }
 
 Test(bench, wrong_usage_is_named) {
-    refused("", "expected train|encode|rd");
-    refused("reuse", "expected train, encode or rd, found 'reuse'");
+    refused("", "expected train|encode|rd|sanitize");
+    refused("reuse", "expected train, encode, rd or sanitize, found 'reuse'");
+    refused("sanitize --order 2", "option --order does not apply to 'sanitize'");
+    refused("train --eta 2", "option --eta does not apply to 'train'");
+    refused("sanitize --mechanism magic", "mechanism");
+    refused("sanitize --texts 0", "texts x length: expected 1 to");
     refused("train --texts 3", "option --texts does not apply to 'train'");
     refused("rd --arch base", "option --arch does not apply to 'rd'");
     refused("encode --dropout 0", "option --dropout does not apply to 'encode'");

@@ -172,6 +172,42 @@ Test(sample, nearest_is_that_of_a_search_in_double) {
     nvdp_context_free(ctx);
 }
 
+/* Many points (products of integers, where the processor has them) and few at a time (float32) find what a
+ * search in double finds: in a table of more rows than a product takes, with rows of zeros and of one large
+ * number; of points near and far, constant ones, and one that float32 cannot hold among them. */
+Test(sample, nearest_of_many_and_of_few) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 4200, DIM = 13, POINTS = 331, FEW = 20 };
+    double *rows = normals(COUNT, DIM, 1, 21), *y = normals(POINTS, DIM, 3, 22);
+    int32_t many[POINTS], few[POINTS];
+    for (size_t k = 0; k < DIM; k++) {
+        rows[7 * DIM + k] = rows[4000 * DIM + k] = 0;
+        rows[9 * DIM + k] = k == 2 ? 900 : 0;
+        y[11 * DIM + k] = 0;
+        y[12 * DIM + k] = -4;
+        y[13 * DIM + k] = rows[4199 * DIM + k];
+        y[14 * DIM + k] = k == 2 ? 1e60 : 0;
+        y[15 * DIM + k] *= 1e-9;
+        y[16 * DIM + k] *= 1e9;
+    }
+    struct nvdp_vectors *vectors = table(ctx, COUNT, DIM, rows);
+    cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, POINTS, y, many), NVDP_OK);
+    for (size_t i = 0; i < POINTS; i += FEW)
+        cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, POINTS - i < FEW ? POINTS - i : FEW,
+                                          y + i * DIM, few + i),
+                     NVDP_OK);
+    for (size_t i = 0; i < POINTS; i++) {
+        cr_expect_eq(many[i], search(COUNT, DIM, rows, y + i * DIM), "%zu", i);
+        cr_expect_eq(few[i], many[i], "%zu", i);
+    }
+    cr_expect_eq(many[11], 7);
+    cr_expect_eq(many[13], 4199);
+    nvdp_vectors_free(vectors);
+    free(rows);
+    free(y);
+    nvdp_context_free(ctx);
+}
+
 /* Chi-square of 60,000 draws of each of two tokens against the exact probabilities, entries that expect
  * fewer than 5 together.  1e-6 each. */
 Test(sample, tokens_follow_their_distribution) {
