@@ -5,6 +5,7 @@
 #include "dchi/privacy.h"
 
 #include "base/random.h"
+#include "rdp/pairs.h"
 #include "tensor/vector.h"
 
 #include <limits.h>

@@ -4,7 +4,7 @@
 
 #include "dchi/dchi.h"
 #include "dchi/options.h"
-#include "rdp/pairs.h"
+#include "rdp/options.h"
 #include <nvdp/text_privacy.h>
 
 nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,

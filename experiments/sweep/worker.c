@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "base/outdir.h"
 
+#include <nvdp/text_privacy.h>
+
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -55,29 +57,64 @@ cleanup:
     return status;
 }
 
-static nvdp_status measure(const struct stage *at) {
+static nvdp_status write_privacy(const struct stage *at, const char *text) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_config *config = NULL;
     struct nvdp__output output = {0};
-    char *text = NULL, *path = NULL;
-    if (!at->run->private_ || has(at, "privacy.json")) return NVDP_OK;
-    NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
-    NVDP_TRY(nvdp_config_set(config, "run", at->out));
-    NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
-    NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, config, NULL, &report));
-    path = path_to(at, "privacy.json");
+    char *path = path_to(at, "privacy.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
     NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
     NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
     NVDP_TRY(nvdp__output_commit(&output));
 cleanup:
     nvdp__output_abort(&output);
+    free(path);
+    return status;
+}
+
+/* What the run's users send in the place of their texts. */
+static nvdp_status measure_texts(const struct stage *at, const struct nvdp_config *config,
+                                 char **text) {
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    NVDP_RETURN_IF_FAILED(nvdp_run_text_privacy(at->ctx, config, &report));
+    return nvdp_dchi_report_json(at->ctx, &report, text);
+}
+
+/* The report that nvdp privacy --sanitized left in a sanitized folder is that of every run on it. */
+static nvdp_status measured_before(const struct stage *at, char **text) {
+    nvdp_status status = NVDP_OK;
+    const char *data = nvdp_config_get(at->run->config, "data");
+    char *path = data != NULL ? nvdp__join(at->ctx, data, "measured.json") : NULL;
+    size_t size = 0;
+    if (path != NULL && nvdp__exists(path))
+        status = nvdp__read_file(at->ctx, path, (size_t)1 << 26, text, &size);
+    free(path);
+    return status;
+}
+
+static nvdp_status measure(const struct stage *at) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    struct nvdp_config *config = NULL;
+    char *text = NULL;
+    const char *noise = nvdp_config_get(at->run->config, "token-noise");
+    const bool noised = noise != NULL && strcmp(noise, "none") != 0;
+    if (has(at, "privacy.json")) return NVDP_OK;
+    NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
+    NVDP_TRY(nvdp_config_set(config, "run", at->out));
+    if (noised && strcmp(noise, "sequence-laplace") != 0) {
+        NVDP_TRY(measure_texts(at, config, &text));
+    } else if (!at->run->private_) {
+        NVDP_TRY(measured_before(at, &text));
+    } else {
+        NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
+        NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, config, NULL, &report));
+        NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
+    }
+    if (text != NULL) NVDP_TRY(write_privacy(at, text));
+cleanup:
     nvdp_config_free(config);
     free(text);
-    free(path);
     nvdp_posteriors_free(posteriors);
     return status;
 }

@@ -97,5 +97,15 @@ nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvd
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_dchi_report *out);
 
+/** Measures a split's texts, as they are before they are sent, of a run that was trained with token-noise:
+ * over the word embeddings that the run began with, cut to its max-length.
+ * @param ctx    as that of nvdp_dchi_privacy()
+ * @param config of nvdp_run_config_create() joined with nvdp_privacy_config_create()
+ * @param[out] out the report
+ * @return NVDP_ERR_UNSUPPORTED for a run without token-noise, or with sequence-laplace; else as
+ *     nvdp_run_posteriors() and nvdp_dchi_privacy() */
+nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_dchi_report *out);
+
 NVDP_END_DECLS
 #endif

@@ -120,12 +120,14 @@ static int read_sanitized(struct cli *cli, const char *directory) {
 static int measure_texts(struct cli *cli, const struct values *values) {
     char *text = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    if (cli->args > 0 || values->posteriors != NULL || values->posteriors_out != NULL ||
-        values->pairs != NULL)
+    const bool run = cli->args > 0; /* one with token-noise */
+    if ((run && (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism"))) ||
+        values->posteriors != NULL || values->posteriors_out != NULL || values->pairs != NULL)
         return cli_usage(cli, "--sanitizer measures texts: expected neither RUN, --posteriors, "
                               "--posteriors-out nor --pairs");
     if (values->sanitized != NULL) CLI_TRY(read_sanitized(cli, values->sanitized));
-    CLI_DO(cli, nvdp_text_privacy(cli->ctx, cli->config, &report));
+    CLI_DO(cli, run ? nvdp_run_text_privacy(cli->ctx, cli->config, &report)
+                    : nvdp_text_privacy(cli->ctx, cli->config, &report));
     CLI_DO(cli, nvdp_dchi_report_json(cli->ctx, &report, &text));
     char *beside = NULL;
     int code = values->out != NULL ? cli_write_text(cli, values->out, text) : CLI_SUCCESS;
@@ -133,11 +135,24 @@ static int measure_texts(struct cli *cli, const struct values *values) {
         code = asprintf(&beside, "%s/measured.json", values->sanitized) < 0
                    ? cli_error(cli, CLI_FAILURE, "out of memory")
                    : cli_write_text(cli, beside, text);
+    if (code == CLI_SUCCESS && run) code = save(cli, text);
     if (code == CLI_SUCCESS && cli->json) puts(text);
     if (code == CLI_SUCCESS && !cli->json) nvdp_dchi_report_print(&report, stdout);
     free(beside);
     free(text);
     return code;
+}
+
+static bool has_token_noise(const char *directory) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/run.json", directory) < 0) return false;
+    json_t *root = json_load_file(path, 0, NULL);
+    const json_t *config = json_object_get(root, "config");
+    const char *noise = json_string_value(json_object_get(config, "token_noise"));
+    const bool found = noise != NULL && strcmp(noise, "none") != 0;
+    json_decref(root);
+    free(path);
+    return found;
 }
 
 static int run(struct cli *cli) {
@@ -146,6 +161,8 @@ static int run(struct cli *cli) {
     if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || values.sanitized != NULL)
         return measure_texts(cli, &values);
     if (values.out != NULL) values.pairs = values.out;
+    if (cli->args == 1 && values.posteriors == NULL && has_token_noise(cli->arg[0]))
+        return measure_texts(cli, &values);
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)

@@ -21,7 +21,7 @@ struct options {
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
-static const struct nvdp_option rows[] = {
+static const struct nvdp_option mechanism_rows[] = {
     {"sanitizer", NVDP_OPTION_CHOICE, "M",
      "in place of a run: texts under santext, santext-plus, laplace-nearest, laplace or random",
      NULL, AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names,
@@ -50,7 +50,7 @@ static const struct nvdp_option text_rows[] = {
     {0},
 };
 static const struct nvdp__section sections[] = {
-    {rows, 0, NULL},
+    {mechanism_rows, 0, NULL},
     {nvdp__sanitizer_rows, offsetof(struct options, sanitizer), NULL},
     {nvdp__sanitizer_table_rows, offsetof(struct options, sanitizer), NULL},
     {text_rows, 0, NULL},

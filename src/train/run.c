@@ -4,6 +4,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "dchi/privacy.h"
+#include "dchi/sanitizer.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
 
@@ -208,6 +210,76 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_conf
     NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, out));
 cleanup:
     nvdp__run_close(&run);
+    return status;
+}
+
+/* --- the privacy of texts that a run's users privatize token by token --- */
+
+/* Tokens of the table, part by part; [CLS] and [SEP] are everybody's. */
+struct sent {
+    size_t *offset, *first;
+    int32_t *token;
+};
+
+static nvdp_status list_sent(struct nvdp_context *ctx, const struct nvdp_dataset *dataset,
+                             const struct nvdp_tokenizer *tokenizer,
+                             const struct nvdp_sanitizer *sanitizer, struct sent *out) {
+    const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
+    size_t n = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->offset, dataset->count + 1));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->first, dataset->count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->token, dataset->offset[dataset->count]));
+    for (size_t i = 0; i < dataset->count; i++) {
+        for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
+            const int32_t id = dataset->ids[k], token = nvdp_sanitizer_token(sanitizer, id);
+            if (token < 0 && id != unknown) continue;
+            out->token[n++] = token;
+            out->first[i] += dataset->types[k] == 0;
+        }
+        out->offset[i + 1] = n;
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_dchi_report *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    struct nvdp__run_options options;
+    struct nvdp__privacy_options measures;
+    struct nvdp__token_noise *noise = NULL;
+    struct sent sent = {0};
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
+    NVDP_TRY(nvdp__run_read_config(ctx, options.run, &run.config, &run.config_owner));
+    const int mechanism = run.config.noise.mechanism;
+    if (mechanism == NVDP__NOISE_NONE || mechanism == NVDP__NOISE_SEQUENCE)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                            "%s: expected a run with a token-noise of tokens or of their vectors, "
+                            "found %s",
+                            options.run, nvdp__text_noise_names[mechanism]));
+    nvdp__run_close(&run);
+    run = (struct nvdp__run){0};
+    const char *split = options.split;
+    options.split = NULL; /* the texts as they are */
+    NVDP_TRY(nvdp__run_open(ctx, &options, &run));
+    NVDP_TRY(load_split(ctx, &run, options.data, split, options.limit, options.seed, &run.dataset));
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
+    NVDP_TRY(nvdp__token_noise_create(ctx, &run.config.noise, run.config.seed, run.config.model,
+                                      tokenizer, &noise));
+    NVDP_TRY(list_sent(ctx, run.dataset, tokenizer, noise->sanitizer, &sent));
+    const struct nvdp_token_texts texts = {.texts = run.dataset->count,
+                                           .offset = sent.offset,
+                                           .tokens = sent.token,
+                                           .first = sent.first};
+    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, NULL,
+                                out));
+cleanup:
+    nvdp__token_noise_free(noise);
+    nvdp__run_close(&run);
+    free(sent.offset);
+    free(sent.first);
+    free(sent.token);
     return status;
 }
 

@@ -18,6 +18,15 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     cr_assert_not_null(metrics(eval));
     cr_expect(json_equal(metrics(json_object_get(train, "test")), metrics(eval)));
     struct outcome predicted = program_expect(0, "predict %s --split test", run);
+    struct outcome measured = program_expect(0, "privacy %s --json", run);
+    json_t *privacy = program_object(&measured);
+    json_t *saved = json_load_file(support_scratch_path("run/privacy.json"), 0, NULL);
+    cr_expect(json_equal(privacy, saved));
+    cr_expect_str_eq(json_string_value(json_object_get(privacy, "method")), "laplace-nearest");
+    cr_expect(json_integer_value(json_object_get(privacy, "pairs_of_equal_length")) > 0);
+    json_decref(privacy);
+    json_decref(saved);
+    program_release(&measured);
     char *text = support_read(support_scratch_path("run/run.json"));
     support_contains(text, "\"token_noise\": \"laplace-nearest\"");
     support_contains(text, "\"eta\": 300.0");

@@ -551,6 +551,48 @@ struct seen {
     double after; /* seconds until there was an ETA */
 };
 
+/* Runs on privatized texts have the privacy of these texts: measured, or what their folder says. */
+Test(sweep, privatized_texts_have_their_privacy) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    const char *out = support_scratch_path("sweep"), *folder = support_scratch_path("noised");
+    char members[PATH_SIZE], path[PATH_SIZE];
+    write_task(folder, "0");
+    fill(path, "%s/measured.json", folder);
+    support_write_text(path, "{\"method\": \"random\"}");
+    fill(members,
+         "\"methods\": [{\"name\": \"santext\", \"method\": \"base\", \"token_noise\": "
+         "\"santext\", \"eta\": 3}, {\"name\": \"folder\", \"method\": \"base\", "
+         "\"data\": \"%s\"}, \"base\"], \"epochs\": 1",
+         folder);
+    struct nvdp_sweep_config config = config_of(write_grid(&task, members), out);
+    struct nvdp_sweep_result result = must_sweep(ctx, &config);
+    cr_assert_eq(result.done, 3, "%s", nvdp_context_error(ctx));
+    struct dirent **entries;
+    int count = names_in(out, "runs", &entries), found = 0;
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] == '.') continue;
+        json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
+        const char *name = json_string_value(json_object_get(label, "label"));
+        fill(path, "%s/runs/%s", out, entries[i]->d_name);
+        cr_assert_eq(exists(path, "privacy.json"), strcmp(name, "base") != 0);
+        if (strcmp(name, "base") != 0) {
+            json_t *privacy = read_object(out, entries[i]->d_name, "privacy.json");
+            const json_t *sanitizer = json_object_get(privacy, "sanitizer");
+            cr_expect_str_eq(json_string_value(json_object_get(privacy, "method")),
+                             sanitizer != NULL ? "santext" : "random");
+            if (sanitizer != NULL)
+                cr_expect_eq(json_real_value(json_object_get(sanitizer, "eta")), 3);
+            found++;
+            json_decref(privacy);
+        }
+        json_decref(label);
+    }
+    cr_expect_eq(found, 2);
+    free_names(count, entries);
+    nvdp_context_free(ctx);
+}
+
 static void watch(const struct nvdp_sweep_state *state, void *user) {
     struct seen *seen = user;
     for (size_t k = 0; k < state->jobs; k++) {
