@@ -6,6 +6,7 @@
  *     loss.c          delta and epsilon of text pairs
  *     sample.c        draws
  *     geometry.c      distances within a table, plausible deniability
+ *     inversion.c     attackers who guess the token
  *     privacy.c       all pairs of a data set's texts                      (privacy.h)
  *     options.c       the rows of a mechanism's options                    (options.h)
  *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)

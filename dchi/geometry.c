@@ -89,6 +89,56 @@ cleanup:
     return status;
 }
 
+/* ---- the k-th nearest ---- */
+
+/* Of tokens [0, n), n <= BLOCK: distance [n, m]. */
+static void find_neighbours(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
+                            size_t m, const size_t *k, double *rows, double *distance) {
+    const size_t count = vectors->count;
+    const double *vector[BLOCK];
+    for (size_t i = 0; i < n; i++)
+        vector[i] = nvdp_vectors_row(vectors, (size_t)token[i]);
+    nvdp__vectors_distances(vectors, n, vector, rows);
+    for (size_t i = 0; i < n; i++) {
+        double *row = rows + i * count;
+        row[token[i]] = row[count - 1]; /* it is none of its own */
+        qsort(row, count - 1, sizeof *row, ascending);
+        for (size_t j = 0; j < m; j++)
+            distance[i * m + j] = row[k[j] - 1];
+    }
+}
+
+nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                    size_t n, const int32_t *tokens, size_t m, const size_t *k,
+                                    double *distance) {
+    nvdp_status status = NVDP_OK;
+    const size_t count = vectors->count, blocks = nvdp__blocks(n, BLOCK);
+    const int threads = nvdp_context_threads(ctx);
+    const size_t chunk = 16 * (size_t)threads;
+    double *rows = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] < 0 || (size_t)tokens[i] >= count)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "neighbours: token %d, expected 0 to %zu",
+                              tokens[i], count - 1);
+    for (size_t j = 0; j < m; j++)
+        if (k[j] < 1 || k[j] >= count)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "neighbours: number %zu, expected 1 to %zu",
+                              k[j], count - 1);
+    NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
+    for (size_t first = 0; first < blocks; first += chunk) {
+        const size_t end = blocks - first < chunk ? blocks : first + chunk;
+        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (size_t b = first; b < end; b++)
+            find_neighbours(vectors, nvdp__block_length(n, BLOCK, b), tokens + b * BLOCK, m, k,
+                            rows + (size_t)omp_get_thread_num() * BLOCK * count,
+                            distance + b * BLOCK * m);
+    }
+cleanup:
+    free(rows);
+    return status;
+}
+
 /* ---- plausible deniability ---- */
 
 static int by_token(const void *left, const void *right) {
@@ -96,29 +146,64 @@ static int by_token(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+/* Draws of many tokens at a time: what a product of their vectors with the table costs is shared. */
+enum { TOGETHER = 64 };
+
+struct drawing {
+    struct nvdp_dchi *dchi; /* whose kept weights are not the caller's */
+    size_t draws, offset[TOGETHER + 1];
+    int32_t *in, *drawn; /* [TOGETHER, draws] */
+};
+
+static void drawing_end(struct drawing *d) {
+    nvdp_dchi_free(d->dchi);
+    free(d->in);
+    free(d->drawn);
+}
+
+static nvdp_status drawing_begin(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                 size_t draws, struct drawing *d) {
+    const bool exact = nvdp__dchi_exact(dchi);
+    *d = (struct drawing){.draws = draws};
+    NVDP_RETURN_IF_FAILED(nvdp_dchi_create(ctx, dchi->vectors,
+                                           exact ? dchi->mechanism : NVDP_DCHI_LAPLACE_NEAREST,
+                                           dchi->eta, dchi->p, dchi->sensitive, &d->dchi));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, d->in, TOGETHER * draws));
+    return NVDP__NEW(ctx, d->drawn, TOGETHER * draws);
+}
+
+/* drawn: those of tokens[0, n), n <= TOGETHER, each one's sorted; the first is number `first`. */
+static nvdp_status draw_together(struct nvdp_context *ctx, struct drawing *d, size_t n,
+                                 const int32_t *tokens, uint64_t seed, size_t first) {
+    if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled");
+    for (size_t i = 0; i < n; i++) {
+        d->offset[i + 1] = (i + 1) * d->draws;
+        for (size_t k = 0; k < d->draws; k++)
+            d->in[i * d->draws + k] = tokens[i];
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp_dchi_sample(ctx, d->dchi, n, d->offset, d->in, &seed, first, d->drawn));
+    for (size_t i = 0; i < n; i++)
+        qsort(d->drawn + i * d->draws, d->draws, sizeof *d->drawn, by_token);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                                   const int32_t *tokens, size_t draws, uint64_t seed, double *same,
                                   double *distinct) {
     nvdp_status status = NVDP_OK;
-    const size_t count = dchi->vectors->count;
-    struct nvdp_dchi *drawing = NULL; /* whose kept weights are not the caller's */
-    int32_t *in = NULL, *drawn = NULL;
+    const bool exact = nvdp__dchi_exact(dchi);
+    struct drawing d = {0};
     double *row = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
-    const bool exact = nvdp__dchi_exact(dchi);
-    NVDP_TRY(nvdp_dchi_create(ctx, dchi->vectors,
-                              exact ? dchi->mechanism : NVDP_DCHI_LAPLACE_NEAREST, dchi->eta,
-                              dchi->p, dchi->sensitive, &drawing));
-    NVDP_TRY(NVDP__NEW(ctx, in, draws));
-    NVDP_TRY(NVDP__NEW(ctx, drawn, draws));
-    NVDP_TRY(NVDP__NEW(ctx, row, exact ? count : 0));
+    NVDP_TRY(drawing_begin(ctx, dchi, draws, &d));
+    NVDP_TRY(NVDP__NEW(ctx, row, exact ? dchi->vectors->count : 0));
     for (size_t i = 0; i < n; i++) {
+        const int32_t *drawn = d.drawn + i % TOGETHER * draws;
         size_t equal = 0, kinds = 0;
-        if (nvdp_context_cancelled(ctx)) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
-        for (size_t k = 0; k < draws; k++)
-            in[k] = tokens[i];
-        NVDP_TRY(nvdp_dchi_sample(ctx, drawing, 1, (size_t[]){0, draws}, in, &seed, i, drawn));
-        qsort(drawn, draws, sizeof *drawn, by_token);
+        if (i % TOGETHER == 0)
+            NVDP_TRY(
+                draw_together(ctx, &d, n - i < TOGETHER ? n - i : TOGETHER, tokens + i, seed, i));
         for (size_t k = 0; k < draws; k++) {
             equal += drawn[k] == tokens[i];
             kinds += k == 0 || drawn[k] != drawn[k - 1];
@@ -126,13 +211,31 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
         same[i] = draws > 0 ? (double)equal / (double)draws : 0;
         distinct[i] = (double)kinds;
         if (!exact || tokens[i] < 0) continue;
-        NVDP_TRY(nvdp_dchi_log_probabilities(ctx, drawing, 1, tokens + i, row));
+        NVDP_TRY(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, row));
         same[i] = exp(row[tokens[i]]);
     }
 cleanup:
-    nvdp_dchi_free(drawing);
-    free(in);
-    free(drawn);
+    drawing_end(&d);
     free(row);
+    return status;
+}
+
+nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                              const int32_t *tokens, size_t draws, uint64_t seed, double *inputs) {
+    nvdp_status status = NVDP_OK;
+    struct drawing d = {0};
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
+    NVDP_TRY(drawing_begin(ctx, dchi, draws, &d));
+    memset(inputs, 0, dchi->vectors->count * sizeof *inputs);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t *drawn = d.drawn + i % TOGETHER * draws;
+        if (i % TOGETHER == 0)
+            NVDP_TRY(
+                draw_together(ctx, &d, n - i < TOGETHER ? n - i : TOGETHER, tokens + i, seed, i));
+        for (size_t k = 0; k < draws; k++)
+            inputs[drawn[k]] += k == 0 || drawn[k] != drawn[k - 1];
+    }
+cleanup:
+    drawing_end(&d);
     return status;
 }

@@ -316,5 +316,59 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
                                   const int32_t *tokens, size_t draws, uint64_t seed, double *same,
                                   double *distinct);
 
+/** S*_y (Yue et al. 2021, section 5.4): how many of the inputs became y at least once in so many draws of
+ * each; the draws of nvdp_dchi_deniability().
+ * @param ctx    records messages, is asked to cancel, lends threads
+ * @param dchi   mechanism
+ * @param n      inputs
+ * @param tokens [n] below V, or NVDP_DCHI_UNKNOWN
+ * @param draws  of each
+ * @param seed   of the draws
+ * @param inputs [V] S*_y, at most n
+ * @return as nvdp_dchi_deniability() */
+nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                              const int32_t *tokens, size_t draws, uint64_t seed, double *inputs);
+
+/** Distances to the k-th nearest other token (Qu et al. 2021, Figure 3).  O(n V (d + log V)).
+ * @param ctx      records messages, is asked to cancel, lends threads: the same bits on any number
+ * @param vectors  table
+ * @param n        tokens
+ * @param tokens   [n] below V
+ * @param m        how many neighbours are asked for
+ * @param k        [m] which, 1 (the nearest) to V - 1
+ * @param distance [n, m]
+ * @return NVDP_ERR_ARGUMENT for a token or a k that is none, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                    size_t n, const int32_t *tokens, size_t m, const size_t *k,
+                                    double *distance);
+
+/** How often an attacker who sees one token's output names the token, inputs being drawn by a prior. */
+struct nvdp_inversion {
+    size_t struct_size;   /**< NVDP_RESULT() sets it */
+    double prior;         /**< who sees nothing and names the most frequent */
+    double nearest;       /**< who names the token nearest to what came out (Qu et al. 2021, Table 3):
+                               of mechanisms that give tokens, that token itself */
+    double bayes;         /**< who knows prior and mechanism, and names argmax_x prior(x) P(out|x): nobody
+                               does better.  Of laplace-nearest the one who sees the noised vector, which
+                               bounds the one who sees the token */
+    double nearest_error; /**< standard error; 0: exact */
+    double bayes_error;   /**< standard error; 0: exact */
+    size_t draws;         /**< that they rest on; 0: none, exact */
+};
+
+/** Accuracy of token inversion: exact for santext, santext-plus and random, O(inputs V d); of the
+ * Laplace mechanisms estimated from draws, O(draws V d).
+ * @param ctx   records messages, is asked to cancel, lends threads
+ * @param dchi  mechanism
+ * @param prior [V] weights of the inputs, such as a corpus's counts; at least one above 0
+ * @param draws of the Laplace mechanisms; unread by the others
+ * @param seed  of the draws
+ * @param[in,out] out filled as far as its struct_size reaches
+ * @return NVDP_ERR_ARGUMENT for another prior, no draws, a struct without its size; NVDP_ERR_CANCELLED,
+ *     NVDP_ERR_MEMORY */
+nvdp_status nvdp_dchi_inversion(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                const double *prior, size_t draws, uint64_t seed,
+                                struct nvdp_inversion *out);
+
 NVDP_END_DECLS
 #endif
