@@ -1,8 +1,23 @@
 /* nvdp sanitize: texts privatized token by token. */
-#include "common.h"
+#include "analyse.h"
 
 #include <math.h>
 #include <stdio.h>
+
+struct values {
+    enum cli_analysis analyse;
+};
+
+static const struct nvdp_option options[] = {
+    {"analyse", NVDP_OPTION_CHOICE, "A",
+     "write no texts, tell about the mechanism: geometry (distances to the k-th neighbour), "
+     "deniability "
+     "(N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often an attacker "
+     "names the "
+     "token, by the nearest neighbour and at best); of the tokens of --text",
+     "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses, .group = "Analyses:"},
+    {0},
+};
 
 static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result) {
     json_t *examples = json_array();
@@ -47,7 +62,9 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
 
 static int run(struct cli *cli) {
     struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
-    CLI_TRY(cli_begin(cli, NULL));
+    struct values values = {0};
+    CLI_TRY(cli_begin(cli, &values));
+    if (values.analyse != CLI_ANALYSE_NONE) return cli_analyse(cli, values.analyse);
     const bool task = nvdp_config_get(cli->config, "task") != NULL;
     const char *out = nvdp_config_get(cli->config, "out");
     if (nvdp_config_get(cli->config, "text") == NULL && !task) {
@@ -73,13 +90,17 @@ const struct cli_command cli_command_sanitize = {
         "--task and "
         "--text it reads standard input. Says what that protects, and what it does not: "
         "docs/text-privatization.md.",
-    .examples = "Examples:\n"
-                "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
-                "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
-                "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
-                "    --model bert-base-uncased --release --out mail-private.txt\n"
-                "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
-                "    --model bert-base-uncased --out representations.h5\n",
+    .examples =
+        "Examples:\n"
+        "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
+        "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
+        "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
+        "    --model bert-base-uncased --release --out mail-private.txt\n"
+        "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
+        "    --model bert-base-uncased --out representations.h5\n"
+        "  nvdp sanitize --analyse inversion --text mail.txt --mechanism santext --epsilon 2 \\\n"
+        "    --vectors glove.6B.300d.txt --json\n",
     .create = nvdp_sanitize_config_create,
+    .options = options,
     .run = run,
 };

@@ -368,3 +368,69 @@ Test(sanitize, privacy_of_the_texts) {
     support_contains(outcome.err, "model or vectors: expected one, found neither");
     program_release(&outcome);
 }
+
+/* ---- --analyse ---- */
+
+static double number(const json_t *object, const char *key, const char *inner) {
+    const json_t *value = json_object_get(object, key);
+    if (inner != NULL) value = json_object_get(value, inner);
+    cr_assert(json_is_number(value), "%s %s", key, inner != NULL ? inner : "");
+    return json_number_value(value);
+}
+
+/* Distances that can be counted on the table; a mechanism that changes nothing, and one that tells
+ * nothing. */
+Test(sanitize, analyses) {
+    char vectors_path[4200], text[4200];
+    snprintf(text, sizeof text, "%s", support_scratch_path("t.txt"));
+    support_write_text(text, "the film . the plot . the unheard\ngood the\n");
+    snprintf(vectors_path, sizeof vectors_path, "%s", table());
+    struct outcome o =
+        program_expect(0, "sanitize --analyse geometry --vectors %s --json", vectors_path);
+    json_t *object = program_object(&o);
+    const json_t *rows = json_object_get(object, "neighbours");
+    cr_expect_eq(json_array_size(rows), 5);
+    cr_expect_float_eq(number(json_array_get(rows, 0), "mean", NULL), (4 * 10 + 2 * 20) / 6.,
+                       1e-12);
+    cr_expect_eq(number(json_array_get(rows, 4), "k", NULL), 5);
+    cr_expect_float_eq(number(json_array_get(rows, 4), "mean", NULL),
+                       (30 + hypot(10, 30) * 2 + hypot(10, 20) + hypot(30, 30) * 2) / 6., 1e-12);
+    json_decref(object);
+    program_release(&o);
+    o = program_expect(0,
+                       "sanitize --analyse deniability --vectors %s " FAITHFUL
+                       " --measure-tokens 50 --draws 20 --text %s --json",
+                       vectors_path, text);
+    object = program_object(&o);
+    cr_expect_eq(number(object, "n_w", "mean"), 1);
+    cr_expect_eq(number(object, "s_w", "q95"), 1);
+    cr_expect_eq(number(object, "s_star", "mean"), 1);
+    cr_expect_eq(number(object, "inputs", NULL), 5);
+    cr_expect_eq(number(object, "h_0", "mean"), 0);
+    json_decref(object);
+    program_release(&o);
+    /* the 4, film 1, . 2, plot 1, good 1; "unheard" has no vector */
+    o = program_expect(
+        0, "sanitize --analyse inversion --vectors %s --mechanism random --text %s --json",
+        vectors_path, text);
+    object = program_object(&o);
+    cr_expect_float_eq(number(object, "prior", NULL), 4. / 9, 1e-12);
+    cr_expect_float_eq(number(object, "bayes", NULL), 4. / 9, 1e-12);
+    cr_expect_float_eq(number(object, "nearest", NULL), 1. / 6, 1e-12);
+    cr_expect_eq(number(object, "text_unknown", NULL), 1);
+    json_decref(object);
+    program_release(&o);
+    o = program_expect(0,
+                       "sanitize --analyse inversion --vectors %s --mechanism laplace-nearest "
+                       "--eta 30 --draws 200 --text %s",
+                       vectors_path, text);
+    support_contains(o.out, "Bayes-optimal");
+    program_release(&o);
+    o = program_expect(2, "sanitize --analyse inversion --vectors %s --mechanism random",
+                       vectors_path);
+    support_contains(o.err, "option --text is needed");
+    program_release(&o);
+    o = program_expect(2, "sanitize --analyse geometry --vectors %s --out x", vectors_path);
+    support_contains(o.err, "option --out does not apply to --analyse");
+    program_release(&o);
+}

@@ -1,0 +1,308 @@
+#include "analyse.h"
+
+#include "base/random.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cli_analyses[] = {[CLI_ANALYSE_NONE] = "none",
+                                    [CLI_ANALYSE_GEOMETRY] = "geometry",
+                                    [CLI_ANALYSE_DENIABILITY] = "deniability",
+                                    [CLI_ANALYSE_INVERSION] = "inversion",
+                                    NULL};
+
+enum { TOKENS = 1000, DRAWS = 1000, INVERSIONS = 10000 };
+
+struct analysis {
+    struct cli *cli;
+    enum cli_analysis which;
+    struct nvdp_sanitizer *sanitizer;
+    struct nvdp_sanitizer_info info;
+    const struct nvdp_vectors *vectors;
+    struct nvdp_dchi *dchi;
+    size_t n, draws;
+    uint64_t seed;
+    int32_t *token;         /* [n] that are measured */
+    double *prior;          /* [V] counts of the text; NULL: none is given */
+    size_t seen, unknown;   /* tokens of the text, words without a vector among them */
+    double *value[2], *all; /* [n] each; [V], or [n, neighbours] */
+    json_t *object;
+};
+
+static const char *get(const struct analysis *a, const char *name) {
+    return nvdp_config_get(a->cli->config, name);
+}
+
+/* An option's number, or another default than that of writing texts. */
+static size_t number(const struct analysis *a, const char *name, size_t otherwise) {
+    return cli_given(a->cli, name) ? strtoull(get(a, name), NULL, 10) : otherwise;
+}
+
+/* ---- what is measured ---- */
+
+/* The command's options, as far as a sanitizer has them; geometry needs no mechanism. */
+static nvdp_status make_sanitizer(struct analysis *a) {
+    static const char *const names[] = {"mechanism",
+                                        "model",
+                                        "vectors",
+                                        "oov",
+                                        "eta",
+                                        "p",
+                                        "sensitive",
+                                        "sensitive-from",
+                                        "sensitive-list",
+                                        "sensitive-from-data"};
+    struct nvdp_context *ctx = a->cli->ctx;
+    struct nvdp_config *config = NULL;
+    const bool bare =
+        a->which == CLI_ANALYSE_GEOMETRY && !nvdp_config_is_set(a->cli->config, "mechanism");
+    nvdp_status status = nvdp_sanitizer_config_create(ctx, &config);
+    for (size_t i = 0; status == NVDP_OK && i < sizeof names / sizeof *names; i++)
+        if (nvdp_config_is_set(a->cli->config, names[i]))
+            status = nvdp_config_set(config, names[i], get(a, names[i]));
+    if (status == NVDP_OK && bare) status = nvdp_config_set(config, "mechanism", "random");
+    if (status == NVDP_OK) status = nvdp_sanitizer_create(ctx, config, &a->sanitizer);
+    nvdp_config_free(config);
+    if (status != NVDP_OK) return status;
+    a->info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
+    a->vectors = nvdp_sanitizer_vectors(a->sanitizer);
+    return nvdp_sanitizer_describe(a->sanitizer, &a->info);
+}
+
+/* Counts of a text a line; where V_S is to come from it, that is chosen. */
+static int read_text(struct analysis *a, const char *path) {
+    struct nvdp_token_list tokens = {0};
+    nvdp_status status = NVDP_OK;
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return cli_error(a->cli, CLI_FAILURE, "%s: cannot read", path);
+    a->prior = calloc(a->info.tokens, sizeof *a->prior);
+    if (a->prior == NULL) status = NVDP_ERR_MEMORY;
+    while (status == NVDP_OK && (length = getline(&line, &capacity, file)) > 0) {
+        status = nvdp_sanitizer_tokenize(a->cli->ctx, a->sanitizer, line, (size_t)length, &tokens);
+        for (size_t i = 0; status == NVDP_OK && i < tokens.count; i++)
+            if (tokens.token[i] >= 0) a->prior[tokens.token[i]]++;
+        if (status == NVDP_OK && a->info.counting)
+            nvdp_sanitizer_count(a->sanitizer, tokens.count, tokens.token);
+        a->seen += tokens.count;
+        a->unknown += tokens.unknown;
+    }
+    free(line);
+    fclose(file);
+    nvdp_token_list_release(&tokens);
+    if (status != NVDP_OK) return cli_fail(a->cli, status);
+    if (a->seen == a->unknown)
+        return cli_error(a->cli, CLI_BAD_INPUT, "%s: expected a word with a vector, found none",
+                         path);
+    CLI_DO(a->cli, nvdp_sanitizer_choose(a->cli->ctx, a->sanitizer));
+    return CLI_SUCCESS;
+}
+
+/* Tokens of the text by their frequency, or of the vocabulary, each once. */
+static int choose_tokens(struct analysis *a) {
+    const size_t count = a->info.tokens;
+    const struct nvdp__noise noise = {.seed = a->seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, 0);
+    int32_t *all = calloc(count, sizeof *all);
+    double total = 0;
+    if (a->prior == NULL && a->n > count) a->n = count;
+    a->token = calloc(a->n + 1, sizeof *a->token);
+    for (size_t i = 0; i < 2; i++)
+        a->value[i] = calloc(a->n + 1, sizeof(double));
+    if (all == NULL || a->token == NULL || a->value[0] == NULL || a->value[1] == NULL) {
+        free(all);
+        return cli_error(a->cli, CLI_FAILURE, "out of memory");
+    }
+    for (size_t x = 0; x < count; x++) {
+        all[x] = (int32_t)x;
+        total += a->prior != NULL ? a->prior[x] : 0;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->prior == NULL) {
+            size_t j = i + (size_t)nvdp__stream_below(&stream, count - i);
+            a->token[i] = all[j];
+            all[j] = all[i];
+            continue;
+        }
+        double left = nvdp__stream_uniform(&stream) * total;
+        for (size_t x = 0; x < count && left >= 0; x++)
+            if (a->prior[x] > 0) {
+                left -= a->prior[x];
+                a->token[i] = (int32_t)x;
+            }
+    }
+    free(all);
+    return CLI_SUCCESS;
+}
+
+/* ---- what is said ---- */
+
+static int ascending(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static int by_token(const void *left, const void *right) {
+    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Mean and quantiles of values, which it sorts; a row of the table. */
+static void say(struct analysis *a, const char *key, const char *name, size_t n, double *value) {
+    static const char *const names[5] = {"q05", "q25", "median", "q75", "q95"};
+    static const double share[5] = {.05, .25, .5, .75, .95};
+    double quantile[5] = {0}, sum = 0;
+    json_t *object = json_object();
+    qsort(value, n, sizeof *value, ascending);
+    for (size_t i = 0; i < n; i++)
+        sum += value[i];
+    json_object_set_new(object, "mean", cli_number(sum / (double)n));
+    for (size_t q = 0; q < 5; q++) {
+        quantile[q] = value[(size_t)(share[q] * (double)(n - 1) + .5)];
+        json_object_set_new(object, names[q], cli_number(quantile[q]));
+    }
+    json_object_set_new(a->object, key, object);
+    if (!a->cli->json)
+        cli_row(name, "%-10.4g  %.4g  %.4g  %.4g  %.4g  %.4g", sum / (double)n, quantile[0],
+                quantile[1], quantile[2], quantile[3], quantile[4]);
+}
+
+static void say_one(struct analysis *a, const char *key, const char *name, double value,
+                    double error) {
+    json_object_set_new(a->object, key, cli_number(value));
+    if (a->cli->json) return;
+    if (error > 0)
+        cli_row(name, "%.4g +- %.2g", value, error);
+    else
+        cli_row(name, "%.4g", value);
+}
+
+static int geometry(struct analysis *a) {
+    static const size_t all[] = {1,  2,  3,   4,   5,   6,    7,    8,    9,     10,
+                                 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000};
+    struct nvdp_geometry found = NVDP_RESULT(struct nvdp_geometry);
+    size_t k[sizeof all / sizeof *all + 1], m = 0;
+    json_t *rows = json_array();
+    while (m < sizeof all / sizeof *all && all[m] < a->info.tokens - 1) {
+        k[m] = all[m];
+        m++;
+    }
+    if (a->info.tokens > 1) k[m++] = a->info.tokens - 1; /* the farthest */
+    a->all = calloc(a->n * m + 1, sizeof *a->all);
+    if (a->all == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
+    CLI_DO(a->cli, nvdp_vectors_geometry(a->cli->ctx, a->vectors, a->n, a->seed, &found));
+    CLI_DO(a->cli, nvdp_vectors_neighbours(a->cli->ctx, a->vectors, a->n, a->token, m, k, a->all));
+    if (!a->cli->json) cli_row("k-th nearest", "mean distance");
+    for (size_t j = 0; j < m; j++) {
+        char name[32];
+        double mean = 0;
+        for (size_t i = 0; i < a->n; i++)
+            mean += a->all[i * m + j] / (double)a->n;
+        json_array_append_new(rows, json_pack("{s:I, s:f}", "k", (json_int_t)k[j], "mean", mean));
+        snprintf(name, sizeof name, "  %zu", k[j]);
+        if (!a->cli->json) cli_row(name, "%.4g", mean);
+    }
+    json_object_set_new(a->object, "neighbours", rows);
+    say_one(a, "nearest_median", "nearest, median", found.nearest_median, 0);
+    say_one(a, "pair_median", "two, median", found.pair_median, 0);
+    say_one(a, "diameter_bound", "two, at most", found.diameter_bound, 0);
+    if (a->info.mechanism <= NVDP_DCHI_LAPLACE_NEAREST)
+        say_one(a, "noise", "noise, mean norm", (double)a->info.dim / a->info.eta, 0);
+    return CLI_SUCCESS;
+}
+
+/* Of the inputs that are measured: entropies log S_x (H_0) and -log N_x (H_inf) of Yue et al. 2021. */
+static int deniability(struct analysis *a) {
+    a->all = calloc(a->info.tokens, sizeof *a->all);
+    if (a->all == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
+    CLI_DO(a->cli, nvdp_dchi_deniability(a->cli->ctx, a->dchi, a->n, a->token, a->draws, a->seed,
+                                         a->value[0], a->value[1]));
+    size_t inputs = 0; /* different ones */
+    qsort(a->token, a->n, sizeof *a->token, by_token);
+    for (size_t i = 0; i < a->n; i++)
+        if (inputs == 0 || a->token[i] != a->token[inputs - 1]) a->token[inputs++] = a->token[i];
+    CLI_DO(a->cli,
+           nvdp_dchi_sources(a->cli->ctx, a->dchi, inputs, a->token, a->draws, a->seed, a->all));
+    size_t came_out = 0;
+    for (size_t y = 0; y < a->info.tokens; y++)
+        if (a->all[y] > 0) a->all[came_out++] = a->all[y];
+    if (!a->cli->json) cli_row("", "mean        q05  q25  median  q75  q95");
+    say(a, "n_w", "N_w", a->n, a->value[0]);
+    say(a, "s_w", "S_w", a->n, a->value[1]);
+    say(a, "s_star", "S*_y", came_out, a->all);
+    for (size_t i = 0; i < a->n; i++) {
+        a->value[0][i] = fabs(log(a->value[0][i])); /* 0, not -0 */
+        a->value[1][i] = log(a->value[1][i]);
+    }
+    say(a, "h_0", "H_0", a->n, a->value[1]);
+    say(a, "h_inf", "H_inf", a->n, a->value[0]);
+    json_object_set_new(a->object, "inputs", json_integer((json_int_t)inputs));
+    json_object_set_new(a->object, "draws", json_integer((json_int_t)a->draws));
+    return CLI_SUCCESS;
+}
+
+static int inversion(struct analysis *a) {
+    struct nvdp_inversion found = NVDP_RESULT(struct nvdp_inversion);
+    CLI_DO(a->cli, nvdp_dchi_inversion(a->cli->ctx, a->dchi, a->prior, a->draws, a->seed, &found));
+    say_one(a, "prior", "most frequent", found.prior, 0);
+    say_one(a, "nearest", "nearest neighbour", found.nearest, found.nearest_error);
+    say_one(a, "bayes", "Bayes-optimal", found.bayes, found.bayes_error);
+    json_object_set_new(a->object, "nearest_error", cli_number(found.nearest_error));
+    json_object_set_new(a->object, "bayes_error", cli_number(found.bayes_error));
+    json_object_set_new(a->object, "draws", json_integer((json_int_t)found.draws));
+    return CLI_SUCCESS;
+}
+
+static int work(struct analysis *a) {
+    const char *text = get(a, "text");
+    static const char *const mechanisms[] = {"laplace", "laplace-nearest", "santext",
+                                             "santext-plus", "random"};
+    if (get(a, "task") != NULL || cli_given(a->cli, "out"))
+        return cli_usage(a->cli, "option --%s does not apply to --analyse",
+                         get(a, "task") != NULL ? "task" : "out");
+    if (text == NULL && a->which == CLI_ANALYSE_INVERSION)
+        return cli_usage(a->cli, "option --text is needed: its counts are the attacker's prior");
+    CLI_DO(a->cli, make_sanitizer(a));
+    if (text == NULL && a->info.counting)
+        return cli_usage(a->cli, "option --text is needed with --sensitive-from-data");
+    if (text != NULL) CLI_TRY(read_text(a, text));
+    a->dchi = nvdp_sanitizer_dchi(a->sanitizer);
+    a->seed = strtoull(get(a, "seed"), NULL, 10);
+    a->draws = number(a, "draws", a->which == CLI_ANALYSE_INVERSION ? INVERSIONS : DRAWS);
+    a->n = number(a, "measure-tokens", TOKENS);
+    if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
+    CLI_TRY(choose_tokens(a));
+    a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "analysis",
+                          cli_analyses[a->which], "mechanism", mechanisms[a->info.mechanism], "eta",
+                          a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",
+                          (json_int_t)a->info.dim, "tokens", (json_int_t)a->n, "text_tokens",
+                          (json_int_t)a->seen, "text_unknown", (json_int_t)a->unknown, "seed",
+                          (json_int_t)a->seed);
+    if (!a->cli->json) {
+        cli_row("vocabulary", "%zu %s, %zu dimensions", a->info.tokens,
+                a->info.pieces ? "WordPieces" : "words", a->info.dim);
+        if (text != NULL)
+            cli_row("text", "%zu tokens, %zu of them without a vector", a->seen, a->unknown);
+        if (a->which != CLI_ANALYSE_INVERSION)
+            cli_row("measured", "%zu tokens of the %s", a->n, text != NULL ? "text" : "vocabulary");
+    }
+    return a->which == CLI_ANALYSE_GEOMETRY      ? geometry(a)
+           : a->which == CLI_ANALYSE_DENIABILITY ? deniability(a)
+                                                 : inversion(a);
+}
+
+int cli_analyse(struct cli *cli, enum cli_analysis which) {
+    struct analysis a = {.cli = cli, .which = which};
+    int code = work(&a);
+    if (code == CLI_SUCCESS && cli->json) code = cli_print_json(cli, json_incref(a.object));
+    json_decref(a.object);
+    nvdp_sanitizer_free(a.sanitizer);
+    free(a.token);
+    free(a.prior);
+    free(a.value[0]);
+    free(a.value[1]);
+    free(a.all);
+    return code;
+}
