@@ -344,11 +344,11 @@ nvdp_status nvdp_vectors_neighbours(struct nvdp_context *ctx, const struct nvdp_
 
 /** How often an attacker who sees one token's output names the token, inputs being drawn by a prior. */
 struct nvdp_inversion {
-    size_t struct_size;   /**< NVDP_RESULT() sets it */
-    double prior;         /**< who sees nothing and names the most frequent */
-    double nearest;       /**< who names the token nearest to what came out (Qu et al. 2021, Table 3):
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double prior;       /**< who sees nothing and names the most frequent */
+    double nearest;     /**< who names the token nearest to what came out (Qu et al. 2021, Table 3):
                                of mechanisms that give tokens, that token itself */
-    double bayes;         /**< who knows prior and mechanism, and names argmax_x prior(x) P(out|x): nobody
+    double bayes; /**< who knows prior and mechanism, and names argmax_x prior(x) P(out|x): nobody
                                does better.  Of laplace-nearest the one who sees the noised vector, which
                                bounds the one who sees the token */
     double nearest_error; /**< standard error; 0: exact */
