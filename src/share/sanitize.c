@@ -204,8 +204,9 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
     const struct nvdp__layout *layout = &work->layout;
     struct nvdp__tsv *tsv = &work->tsv;
     const char *const names[2] = {layout->text, layout->pair};
+    const size_t texts = layout->pair != NULL ? 2 : 1;
     part->columns = tsv->fields;
-    part->texts = layout->pair != NULL ? 2 : 1;
+    part->texts = texts;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, part->made, part->columns));
     *pending = nvdp__tsv_bare_cola(tsv, layout);
     if (*pending) {
@@ -215,7 +216,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
                    ? NVDP_OK
                    : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
     }
-    for (size_t i = 0; i < part->texts; i++) {
+    for (size_t i = 0; i < texts; i++) {
         NVDP_RETURN_IF_FAILED(nvdp__tsv_column(tsv, names[i], &part->text[i]));
         if (part->text[i] == tsv->fields) return nvdp__tsv_missing(tsv, names[i]);
     }
