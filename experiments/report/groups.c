@@ -24,7 +24,7 @@ struct labels {
 };
 
 static const char *base_name(const struct nvdp__report_run *run) {
-    return run->label != NULL ? run->label : run->method;
+    return run->label != NULL ? run->label : nvdp__method_of(run);
 }
 
 static bool same_task(const struct nvdp__report_run *a, const struct nvdp__report_run *b) {
@@ -34,8 +34,9 @@ static bool same_task(const struct nvdp__report_run *a, const struct nvdp__repor
 /* Whether two runs must get different labels and have not. */
 static bool collide(const struct labels *all, size_t i, size_t j) {
     const struct nvdp__report_run *a = &all->report->run[i], *b = &all->report->run[j];
-    return strcmp(a->method, b->method) == 0 && strcmp(all->label[i], all->label[j]) == 0 &&
-           same_task(a, b) && !json_equal(a->variant, b->variant);
+    return strcmp(nvdp__method_of(a), nvdp__method_of(b)) == 0 &&
+           strcmp(all->label[i], all->label[j]) == 0 && same_task(a, b) &&
+           !json_equal(a->variant, b->variant);
 }
 
 static bool differ_in(const struct nvdp__report_run *a, const struct nvdp__report_run *b,
@@ -98,7 +99,8 @@ static char *extended(struct nvdp_context *ctx, const char *label, const char *k
 static nvdp_status extend(struct labels *all, const struct nvdp__report_run *of, const char *key) {
     for (size_t i = 0; i < all->report->runs; i++) {
         const struct nvdp__report_run *run = &all->report->run[i];
-        if (strcmp(run->method, of->method) != 0 || strcmp(base_name(run), base_name(of)) != 0)
+        if (strcmp(nvdp__method_of(run), nvdp__method_of(of)) != 0 ||
+            strcmp(base_name(run), base_name(of)) != 0)
             continue;
         char *longer = extended(all->ctx, all->label[i], key, json_object_get(run->variant, key));
         if (longer == NULL) return NVDP_ERR_MEMORY;
@@ -134,8 +136,9 @@ static nvdp_status make_labels(struct nvdp_context *ctx, const struct nvdp_repor
 
 /* --- order, statistics --- */
 
-static const char *const method_order[] = {"base",        "reg",  "vib-fixed",
-                                           "vib-learned", "vtdp", "nvdp"};
+static const char *const method_order[] = {
+    "base",    "reg",          "vib-fixed",       "vib-learned", "vtdp",   "nvdp",
+    "santext", "santext-plus", "laplace-nearest", "laplace",     "random", "sequence-laplace"};
 enum { METHODS = sizeof method_order / sizeof *method_order };
 
 static int method_place(const char *method) {
@@ -223,7 +226,7 @@ static nvdp_status list_families(struct nvdp_context *ctx, struct nvdp_report *r
     report->family = nvdp__calloc(ctx, report->runs, sizeof *report->family);
     if (report->family == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < report->runs; i++) {
-        const char *method = report->run[i].method;
+        const char *method = nvdp__method_of(&report->run[i]);
         if (find_family(report, method, label[i]) < report->families) continue;
         char *copy = nvdp__strdup(ctx, label[i]);
         if (copy == NULL) return NVDP_ERR_MEMORY;
@@ -253,7 +256,8 @@ static size_t find_group(const struct nvdp_report *report, size_t task, size_t f
         if (group->task == task && group->family == family &&
             same_number(group->lambda_g, run->lambda_g) &&
             same_number(group->lambda_d, run->lambda_d) &&
-            same_number(group->clip_sequence, run->clip_sequence))
+            same_number(group->clip_sequence, run->clip_sequence) &&
+            same_number(group->eta, run->eta))
             break;
     }
     return at;
@@ -282,7 +286,7 @@ static nvdp_status make_groups(struct nvdp_context *ctx, struct nvdp_report *rep
     for (size_t i = 0; i < report->runs; i++) {
         const struct nvdp__report_run *run = &report->run[i];
         size_t task = find_task(report, run);
-        size_t family = find_family(report, run->method, label[i]);
+        size_t family = find_family(report, nvdp__method_of(run), label[i]);
         size_t at = find_group(report, task, family, run);
         struct nvdp__group *group = &report->group[at];
         if (at == report->groups) {
@@ -290,7 +294,8 @@ static nvdp_status make_groups(struct nvdp_context *ctx, struct nvdp_report *rep
                                           .family = family,
                                           .lambda_g = run->lambda_g,
                                           .lambda_d = run->lambda_d,
-                                          .clip_sequence = run->clip_sequence};
+                                          .clip_sequence = run->clip_sequence,
+                                          .eta = run->eta};
             group->run = nvdp__calloc(ctx, report->runs, sizeof(group->run[0]));
             report->groups++;
             if (group->run == NULL) return NVDP_ERR_MEMORY;
@@ -310,7 +315,8 @@ static int by_place(const void *a, const void *b) {
     if (x->family != y->family) return x->family < y->family ? -1 : 1;
     int difference = by_number(x->lambda_g, y->lambda_g);
     if (difference == 0) difference = by_number(x->lambda_d, y->lambda_d);
-    return difference != 0 ? difference : by_number(y->clip_sequence, x->clip_sequence);
+    if (difference == 0) difference = by_number(y->clip_sequence, x->clip_sequence);
+    return difference != 0 ? difference : by_number(y->eta, x->eta);
 }
 
 /* --- statistics --- */

@@ -15,6 +15,8 @@ static const char *const names[NVDP__QUANTITIES] = {
     [NVDP__INFINITE] = "infinite_share",
     [NVDP__BDP_BEST] = "bdp_best",
     [NVDP__BDP_PUBLISHED] = "bdp_published",
+    [NVDP__EPSILON_MAX] = "epsilon_max",
+    [NVDP__EPSILON_MEAN] = "epsilon_mean",
     [NVDP__VECTORS] = "effective_vectors",
     [NVDP__VECTORS_LOW] = "effective_vectors_q05",
     [NVDP__VECTORS_HIGH] = "effective_vectors_q95",
@@ -42,7 +44,8 @@ static void put_stat(FILE *to, const struct nvdp__stat *stat) {
 }
 
 void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("task,data,method,label,lambda_g,lambda_d,clip_sequence,seeds,selected,metric,validation,"
+    fputs("task,data,method,label,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,metric,"
+          "validation,"
           "validation_sd,"
           "score,score_sd,score_best_seed,second_metric,second_score,second_score_sd,"
           "second_score_best_seed",
@@ -60,6 +63,7 @@ void nvdp__groups_csv(const struct nvdp_report *report, FILE *to) {
         put_number(to, group->lambda_g);
         put_number(to, group->lambda_d);
         put_number(to, group->clip_sequence);
+        put_number(to, group->eta);
         fprintf(to, ",%zu,%d", group->runs, group->selected);
         put_text(to, best->metric[0]);
         put_stat(to, &group->validation);
@@ -79,11 +83,12 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
                     const struct nvdp__report_run *run, FILE *to) {
     nvdp__put_csv(to, run->name);
     put_text(to, run->task);
-    put_text(to, run->method);
+    put_text(to, nvdp__method_of(run));
     put_text(to, report->family[group->family].label);
     put_number(to, run->lambda_g);
     put_number(to, run->lambda_d);
     put_number(to, run->clip_sequence);
+    put_number(to, run->eta);
     fprintf(to, ",%llu", (unsigned long long)run->seed);
     put_number(to, run->validation);
     put_text(to, run->metric[0]);
@@ -99,7 +104,7 @@ static void put_run(const struct nvdp_report *report, const struct nvdp__group *
 }
 
 void nvdp__runs_csv(const struct nvdp_report *report, FILE *to) {
-    fputs("run,task,method,label,lambda_g,lambda_d,clip_sequence,seed,validation,metric,score,"
+    fputs("run,task,method,label,lambda_g,lambda_d,clip_sequence,eta,seed,validation,metric,score,"
           "second_metric,second_score",
           to);
     for (int k = 0; k < NVDP__QUANTITIES; k++) {
@@ -169,11 +174,11 @@ static json_t *group_json(const struct nvdp_report *report, const struct nvdp__g
                           bool *good) {
     const struct nvdp__task_rows *task = &report->task[group->task];
     const struct nvdp__family *family = &report->family[group->family];
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "task", task->task, "data",
-                  task->data, "method", family->method, "label", family->label, "lambda_g",
-                  number(group->lambda_g), "lambda_d", number(group->lambda_d), "clip_sequence",
-                  number(group->clip_sequence), "selected", group->selected);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "task", task->task, "data", task->data,
+        "method", family->method, "label", family->label, "lambda_g", number(group->lambda_g),
+        "lambda_d", number(group->lambda_d), "clip_sequence", number(group->clip_sequence), "eta",
+        number(group->eta), "selected", group->selected);
     if (object == NULL) *good = false;
     set(object, "best_run", json_string(group->best->name), good);
     set(object, "validation", stat(&group->validation), good);

@@ -137,6 +137,10 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
     if (bottleneck)
         json_object_set_new(run->variant, "clip-sequence",
                             json_string(isnan(run->clip_sequence) ? "" : "sequence clip"));
+    if (run->sanitizer != NULL) { /* the method's name and setting */
+        json_object_del(run->variant, "token-noise");
+        json_object_del(run->variant, "eta");
+    }
     NVDP_TRY(generalize_base(ctx, run));
 cleanup:
     nvdp_config_free(options);

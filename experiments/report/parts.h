@@ -21,9 +21,11 @@ enum nvdp__quantity {
     NVDP__INFINITE,      /* share of infinite pairs */
     NVDP__BDP_BEST,      /* Bayesian DP, best moment */
     NVDP__BDP_PUBLISHED, /* moment 1.1 */
-    NVDP__VECTORS,       /* effective number of vectors of a text: mean over texts */
-    NVDP__VECTORS_LOW,   /* 5 % quantile */
-    NVDP__VECTORS_HIGH,  /* 95 % */
+    NVDP__EPSILON_MAX,   /* at bdp's delta, converted from the divergences: largest pair's */
+    NVDP__EPSILON_MEAN,
+    NVDP__VECTORS,      /* effective number of vectors of a text: mean over texts */
+    NVDP__VECTORS_LOW,  /* 5 % quantile */
+    NVDP__VECTORS_HIGH, /* 95 % */
     NVDP__TOKEN_SHARE,
     NVDP__ABS_MU,
     NVDP__SIGMA,
@@ -39,8 +41,9 @@ struct nvdp__report_epoch {
 /* How a privacy.json was measured: runs are comparable where these agree. */
 struct nvdp__measured {
     double order, delta, texts, releases;
-    bool same_length; /* adjacency */
-    bool drawn;       /* mean and shares are estimates from drawn pairs */
+    bool same_length;  /* adjacency */
+    bool given_length; /* of privatized texts, whose lengths are public: pairs of one length */
+    bool drawn;        /* mean and shares are estimates from drawn pairs */
 };
 
 struct nvdp__report_run {
@@ -50,8 +53,10 @@ struct nvdp__report_run {
     json_t *config;  /* in it */
     json_t *variant; /* options by name without what is no difference between methods: flat */
     char *task, *method, *data, *label; /* label: sweep.json's, NULL where none */
-    double lambda_g, lambda_d;          /* NaN where the method has none */
-    double clip_sequence;               /* C, NaN where nothing is clipped so */
+    char *sanitizer;           /* what privatizes its texts: "santext", ...; NULL: nothing */
+    double eta;                /* its noise; NaN */
+    double lambda_g, lambda_d; /* NaN where the method has none */
+    double clip_sequence;      /* C, NaN where nothing is clipped so */
     uint64_t seed;
     int metrics;
     char *metric[NVDP__REPORT_METRICS];
@@ -96,7 +101,7 @@ struct nvdp__family {
 /* Runs that differ in their seed only. */
 struct nvdp__group {
     size_t task, family;
-    double lambda_g, lambda_d, clip_sequence;
+    double lambda_g, lambda_d, clip_sequence, eta;
     const struct nvdp__report_run **run; /* [runs] by seed */
     size_t runs;
     struct nvdp__stat score[NVDP__REPORT_METRICS];
@@ -123,6 +128,11 @@ struct nvdp_report {
     size_t budgets;
     char *figure_notice; /* why figures were not drawn; NULL: they were, or none were asked for */
 };
+
+/* What the tables call its method: what makes it private. */
+static inline const char *nvdp__method_of(const struct nvdp__report_run *run) {
+    return run->sanitizer != NULL ? run->sanitizer : run->method;
+}
 
 /* All groups, in their order. */
 #define NVDP__EACH_GROUP(report, item)                                                             \

@@ -82,7 +82,9 @@ static struct axis find_axis(const struct panel *panel) {
         }
     }
     if (axis.low > axis.high) axis.low = axis.high = 1;
-    axis.log = quantity == NVDP__SUM_MEAN || quantity == NVDP__SUM_MAX || axis.high > 8 * axis.low;
+    axis.log = quantity == NVDP__SUM_MEAN || quantity == NVDP__SUM_MAX ||
+               quantity == NVDP__EPSILON_MAX || quantity == NVDP__EPSILON_MEAN ||
+               axis.high > 8 * axis.low;
     double span = axis.log ? fmax(log(axis.high / axis.low), log(3))
                            : fmax(axis.high - axis.low, .05 * axis.high);
     double pad = .08 * span, step = .22 * span;
@@ -441,6 +443,15 @@ static const struct plot plots[] = {
      "Score against the mean over all pairs of the summed divergence: the honest frontier. Open "
      "markers on the dotted line: some pair is infinite, and so is the mean.",
      "RD mean, sum [nats]", NVDP__SUM_MEAN, SCATTER},
+    {"epsilon_max", "Score against epsilon at a delta, the largest pair's",
+     "Score against the epsilon of (epsilon, delta)-indistinguishability of the largest pair, "
+     "converted from its Renyi "
+     "divergences: a bound of the exact value. Of privatized texts, whose lengths are public, that "
+     "of pairs of one "
+     "length; a point is an eta.",
+     "epsilon, max [nats]", NVDP__EPSILON_MAX, SCATTER},
+    {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
+     "The same, mean over pairs.", "epsilon, mean [nats]", NVDP__EPSILON_MEAN, SCATTER},
     {"vectors", "Effective number of vectors",
      "Effective number of vectors of a text, exp of the entropy of its expected weights (prior "
      "and padding included), over the weight of the Dirichlet regulariser: mean over texts and "

@@ -42,6 +42,10 @@ static const struct place in_privacy[] = {
     {QUANTITY(NVDP__BOUND), {"bound", "sum"}, 0, INFINITY, false},
     {QUANTITY(NVDP__BDP_BEST), {"bdp", "best", "epsilon"}, -INFINITY, INFINITY, true},
     {QUANTITY(NVDP__BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
+    {QUANTITY(NVDP__EPSILON_MAX), {"epsilon", "max"}, 0, INFINITY, false},
+    {QUANTITY(NVDP__EPSILON_MEAN), {"epsilon", "mean"}, 0, INFINITY, false},
+};
+static const struct place in_how[] = {
     {FIELD(how.order), {"order"}, 0, INFINITY, false},
     {FIELD(how.texts), {"n"}, 0, INFINITY, false},
     {FIELD(how.delta), {"bdp", "delta"}, 0, 1, false},
@@ -118,6 +122,12 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/run.json: expected 'task' and 'method' in 'config', found none",
                           run->path);
+    const char *noise = json_string_value(json_object_get(config, "token_noise"));
+    if (noise != NULL && strcmp(noise, "none") != 0) {
+        NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "token_noise", &run->sanitizer));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, run->path, config, "eta", NAN, 0, INFINITY, &run->eta));
+    }
     if (!nvdp__is_reference(run->method))
         NVDP_RETURN_IF_FAILED(take(ctx, run->path, config, COUNT(in_config), in_config, run));
     if (nvdp__is_gaussian(run->method)) run->lambda_d = NAN;
@@ -202,7 +212,7 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
         run->quantity[k] = NAN;
     }
     run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = run->clip_sequence = NAN;
-    run->validation = run->seconds = run->majority = NAN;
+    run->validation = run->seconds = run->majority = run->eta = NAN;
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
     if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
@@ -228,6 +238,7 @@ void nvdp__report_run_release(struct nvdp__report_run *run) {
     free(run->method);
     free(run->data);
     free(run->label);
+    free(run->sanitizer);
     for (int k = 0; k < NVDP__REPORT_METRICS; k++) {
         free(run->metric[k]);
     }
@@ -261,16 +272,26 @@ static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be be
 
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
                                  struct nvdp__report_run *run) {
-    const json_t *posterior = json_object_get(root, "posterior");
+    const json_t *posterior = json_object_get(root, "posterior"), *from = root;
+    const json_t *sanitizer = json_object_get(root, "sanitizer");
+    const json_t *equal = json_object_get(root, "equal_length");
     const char *adjacency = NULL;
     run->how = (struct nvdp__measured){.order = NAN, .delta = NAN, .texts = NAN, .releases = 1};
-    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_privacy), in_privacy, run));
+    if (sanitizer != NULL && json_is_object(equal)) from = equal;
+    NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
+    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
+    run->how.given_length = from == equal;
+    if (sanitizer != NULL && run->sanitizer == NULL) { /* its data are what nvdp sanitize wrote */
+        NVDP_RETURN_IF_FAILED(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
+    }
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
     run->how.same_length = strcmp(adjacency, "same-length") == 0;
     run->how.drawn = json_is_object(json_object_get(root, "sample"));
     double *bound = &run->quantity[NVDP__BOUND]; /* infinite where weights are shared: none */
     if (isinf(*bound)) *bound = NAN;
-    if (posterior == NULL) return NVDP_OK; /* measured by an older version */
+    if (!json_is_object(posterior)) return NVDP_OK; /* an older version's, or of texts */
     NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
     return read_histogram(ctx, path, posterior, run);
 }
@@ -374,7 +395,7 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct nvdp_report *report,
                                    max, run.clip_sequence, *bound);
         *bound = NAN;
     }
-    if (status == NVDP_OK && !run.measured && !nvdp__is_reference(run.method))
+    if (status == NVDP_OK && !run.measured && !nvdp__is_reference(nvdp__method_of(&run)))
         status = nvdp__report_note(
             ctx, report, name, "scored, but its privacy is not measured: nvdp privacy %s", path);
     report->run[report->runs++] = run; /* released with the others */

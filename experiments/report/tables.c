@@ -282,7 +282,7 @@ static void widen(struct extremes *range, double value) {
 /* Whether the runs were measured alike; `drawn`: whether any rests on drawn pairs. */
 static void caution_of_measures(struct nvdp__table *table, const struct nvdp_report *report) {
     struct extremes order = {INFINITY, -INFINITY}, delta = order, releases = order;
-    size_t drawn = 0, same_length = 0, measured = 0;
+    size_t drawn = 0, same_length = 0, measured = 0, given_length = 0;
     for (size_t i = 0; i < report->runs; i++) {
         const struct nvdp__report_run *run = &report->run[i];
         if (!run->measured) continue;
@@ -291,6 +291,7 @@ static void caution_of_measures(struct nvdp__table *table, const struct nvdp_rep
         widen(&delta, run->how.delta);
         widen(&releases, run->how.releases);
         drawn += run->how.drawn;
+        given_length += run->how.given_length;
         same_length += run->how.same_length;
     }
     if (measured == 0) return;
@@ -307,6 +308,12 @@ static void caution_of_measures(struct nvdp__table *table, const struct nvdp_rep
                          order.low, delta.low, releases.low, releases.low == 1 ? "" : "s",
                          same_length > 0 ? ", pairs of texts of one length" : "");
     }
+    if (given_length > 0)
+        nvdp__table_note(
+            table,
+            "%zu of %zu runs are on privatized texts, whose lengths are public and tell "
+            "most pairs apart by themselves: their numbers are given equal length.",
+            given_length, measured);
     if (drawn > 0)
         nvdp__table_note(table,
                          "%zu of %zu runs: mean and infinite share are estimated from drawn "

@@ -78,6 +78,11 @@ static const char lambda_word[] = "lambda ";
 
 /* A clip without a regulariser is told by C alone. */
 const char *nvdp__say_setting(char text[NVDP__NUMBER_SIZE], const struct nvdp__group *group) {
+    if (!isnan(group->eta)) { /* of privatized texts, whose training has no other setting */
+        char eta[NVDP__NUMBER_SIZE];
+        snprintf(text, NVDP__NUMBER_SIZE, "eta %.24s", nvdp__say_lambda(eta, group->eta));
+        return text;
+    }
     char c[NVDP__NUMBER_SIZE], g[NVDP__NUMBER_SIZE], d[NVDP__NUMBER_SIZE], lambda[48] = "";
     double lambda_g = group->lambda_g, lambda_d = group->lambda_d;
     bool clipped = !isnan(group->clip_sequence), two = lambda_g != lambda_d && !isnan(lambda_d);

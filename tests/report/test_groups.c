@@ -393,3 +393,83 @@ Test(groups, out_of_memory) {
     nvdp_report_free(report);
     nvdp_context_free(ctx);
 }
+
+/* A report of texts as nvdp privacy --sanitizer writes it: all pairs, and those of one length. */
+static void write_texts(const char *folder, const char *run, const char *mechanism, double eta,
+                        double mean) {
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": 0.97, \"sample\": "
+        "null, \"bound\": null, \"posterior\": null, \"rd\": {\"sum\": {\"max\": \"inf\", "
+        "\"mean\": "
+        "\"inf\"}, \"per_component_dim\": {\"max\": \"inf\", \"mean\": \"inf\"}}, \"epsilon\": "
+        "{\"max\": "
+        "\"inf\", \"mean\": \"inf\"}, \"bdp\": {\"delta\": 1e-5, \"releases\": 1, \"best\": "
+        "{\"epsilon\": \"inf\"}, \"published\": {\"epsilon\": \"inf\"}}, \"sanitizer\": "
+        "{\"mechanism\": "
+        "\"%s\", \"eta\": %g}, \"equal_length\": {\"infinite_share\": 0, \"rd\": {\"sum\": "
+        "{\"max\": "
+        "%g, \"mean\": %g}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"epsilon\": "
+        "{\"max\": %g, "
+        "\"mean\": %g}, \"bdp\": {\"best\": {\"epsilon\": 7}, \"published\": {\"epsilon\": "
+        "\"inf\"}}}}",
+        mechanism, eta, 4 * mean, mean, 6 * mean, 3 * mean);
+    made_run_file(folder, run, "privacy.json", text);
+}
+
+/* Mechanisms beside NVDP: eta is their setting, and their numbers are given equal length. */
+Test(groups, privatized_texts_are_methods) {
+    static const struct made_run runs[] = {
+        {.name = "a", .lambda = 1e-3, .validation = .7, .score = .7, .rd_max = 3, .rd_mean = 1},
+        {.name = "b", .method = "base", .validation = .9, .score = .9},
+        {.name = "c",
+         .method = "base",
+         .validation = .8,
+         .score = .8,
+         .options = "\"token_noise\": \"santext\", \"eta\": 2"},
+        {.name = "d",
+         .method = "base",
+         .seed = 1,
+         .validation = .85,
+         .score = .84,
+         .options = "\"token_noise\": \"santext\", \"eta\": 5"},
+        {.name = "e", .method = "base", .validation = .6, .score = .6, .label = "folder"},
+    };
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < 5; i++)
+        made_run("texts", &runs[i]);
+    write_texts("texts", "c", "santext", 2, 10);
+    write_texts("texts", "d", "santext", 5, 30);
+    write_texts("texts", "e", "laplace-nearest", 50, 20);
+    struct nvdp_report *report = made_report(ctx, "texts");
+    cr_expect_eq(report->families, 4);
+    cr_expect_str_eq(report->family[0].label, "base");
+    cr_expect(report->family[0].reference);
+    const struct nvdp__group *group = report_selected(report, "santext");
+    cr_expect_eq(group->eta, 5);
+    cr_expect_eq(group->quantity[NVDP__SUM_MEAN].mean, 30);
+    cr_expect_eq(group->quantity[NVDP__SUM_MAX].mean, 120);
+    cr_expect_eq(group->quantity[NVDP__EPSILON_MAX].mean, 180);
+    cr_expect_eq(group->quantity[NVDP__EPSILON_MEAN].mean, 90);
+    cr_expect_eq(group->quantity[NVDP__INFINITE].mean, 0);
+    cr_expect(group->best->how.given_length && !group->best->how.same_length);
+    cr_expect_not(report->family[group->family].reference);
+    char text[NVDP__NUMBER_SIZE];
+    cr_expect_str_eq(nvdp__say_setting(text, group), "eta 5");
+    group = report_selected(report, "folder");
+    cr_expect_str_eq(report->family[group->family].method, "laplace-nearest");
+    cr_expect_eq(group->eta, 50);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+    char *figure = report_written("texts", "figures/epsilon_mean.dat");
+    support_contains(figure, "# index 0: sst2, santext\n");
+    free(figure);
+    char *table = report_written("texts", "tables/table1.txt");
+    support_contains(table, "3 of 4 runs are on privatized texts");
+    free(table);
+    char *csv = report_written("texts", "data/groups.csv");
+    support_contains(csv, "clip_sequence,eta,seeds");
+    support_contains(csv, ",epsilon_max,");
+    free(csv);
+}

@@ -442,12 +442,12 @@ Test(tables, numbers) {
 Test(tables, numbers_in_full) {
     make("full");
     char *text = report_written("full", "data/groups.csv");
-    support_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,,2,1,accuracy,");
+    support_contains(text, "sst2,glue,nvdp,nvdp,0.001,0.001,,,2,1,accuracy,");
     support_contains(text, ",inf,,inf,,"); /* means of infinities, which have no deviation */
     free(text);
     text = report_written("full", "data/runs.csv");
     support_contains(text,
-                     "strong1,sst2,nvdp,nvdp,0.1,0.1,,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
+                     "strong1,sst2,nvdp,nvdp,0.1,0.1,,,1,0.6,accuracy,0.62,f1,0.1,0.004,0.0012,");
     support_contains(text, "nvdp train --task sst2 ");
     free(text);
 }
