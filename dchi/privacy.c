@@ -188,7 +188,8 @@ static nvdp_status grow(struct work *work, struct table *table) {
 
 static nvdp_status number_of(struct work *work, struct table *table, struct duo duo,
                              uint32_t *number) {
-    if (2 * (work->duos + 1) > table->slots) NVDP_RETURN_IF_FAILED(grow(work, table));
+    if (table->slot == NULL || 2 * (work->duos + 1) > table->slots)
+        NVDP_RETURN_IF_FAILED(grow(work, table));
     size_t at = slot_of(table, duo);
     for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
         const struct duo *known = &work->duo[table->slot[at] - 1];

@@ -115,6 +115,7 @@ static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer 
                           struct nvdp__field field, struct nvdp_token_list *list,
                           struct tokens *tokens, size_t *count) {
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
+    if (list->count == 0) return NVDP_OK;
     if (*count + list->count > tokens->capacity)
         NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &tokens->token, &tokens->capacity,
                                             *count + list->count, sizeof *tokens->token));
