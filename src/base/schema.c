@@ -223,7 +223,9 @@ static bool implies(const struct nvdp__implied *implied, const struct nvdp_optio
     char text[NUMBER_SIZE];
     union value usual = default_of(when);
     const char *is = implied->is != NULL ? implied->is : format(when, &usual, text);
-    return present != NULL && (strcmp(present, is) == 0) == (implied->is != NULL);
+    if (present == NULL || is == NULL)
+        return present != NULL; /* a text that none is the usual one of */
+    return (strcmp(present, is) == 0) == (implied->is != NULL);
 }
 
 void nvdp__schema_imply(const struct nvdp__schema *schema, void *values) {

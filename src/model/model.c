@@ -318,8 +318,9 @@ static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *ba
     NVDP_RETURN_IF_FAILED(check_batch(model, batch));
     if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
     if (model->noise != NULL)
-        sent.words = nvdp__token_noise_words(model->noise, &model->dev,
-                                             nvdp__value(&model->params, model->bert.word), batch);
+        NVDP_RETURN_IF_FAILED(nvdp__token_noise_words(model->noise, &model->dev,
+                                                      nvdp__value(&model->params, model->bert.word),
+                                                      batch, &sent.words));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, &sent, pass, &model->cache);
     if (model->noise != NULL)
         nvdp__token_noise_states(model->noise, &model->dev, batch, last_hidden(model));

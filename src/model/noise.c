@@ -70,6 +70,19 @@ cleanup:
     return status;
 }
 
+nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
+                                    void *reader, struct nvdp__token_noise **out) {
+    struct nvdp__token_noise *made = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
+    *made = (struct nvdp__token_noise){.ctx = ctx,
+                                       .options = {.mechanism = NVDP__NOISE_LAPLACE},
+                                       .dim = dim,
+                                       .read = read,
+                                       .reader = reader};
+    *out = made;
+    return NVDP_OK;
+}
+
 static void release_plan(struct nvdp__token_noise *noise) {
     free(noise->place);
     free(noise->token);
@@ -184,11 +197,12 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
 
 nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                                    size_t max_tokens, size_t max_texts, size_t dim) {
-    const size_t rows = noise->sanitizer == NULL ? max_texts : max_tokens;
+    const bool sequence = noise->options.mechanism == NVDP__NOISE_SEQUENCE;
+    const size_t rows = sequence ? max_texts : max_tokens;
     release_plan(noise);
     if (gives_tokens(noise)) return NVDP_OK;
-    noise->dim =
-        noise->sanitizer == NULL ? dim : nvdp_vectors_dim(nvdp_sanitizer_vectors(noise->sanitizer));
+    if (noise->read != NULL) return NVDP__NEW(noise->ctx, noise->words, rows * noise->dim);
+    noise->dim = sequence ? dim : nvdp_vectors_dim(nvdp_sanitizer_vectors(noise->sanitizer));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->place, rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->token, rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->row, rows));
@@ -197,11 +211,15 @@ nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct
     return NVDP__NEW(noise->ctx, noise->scratch, (size_t)dev->threads * noise->dim);
 }
 
-const float *nvdp__token_noise_words(struct nvdp__token_noise *noise,
-                                     const struct nvdp__device *dev, const float *table,
-                                     const struct nvdp__batch *batch) {
+nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
+                                    const float *table, const struct nvdp__batch *batch,
+                                    const float **words) {
     size_t n = 0;
-    if (noise->options.mechanism != NVDP__NOISE_LAPLACE) return NULL;
+    *words = NULL;
+    if (noise->options.mechanism != NVDP__NOISE_LAPLACE) return NVDP_OK;
+    nvdp__rows_gather(dev, batch->tokens, noise->dim, batch->ids, table, noise->words);
+    *words = noise->words;
+    if (noise->read != NULL) return noise->read(noise->reader, batch, noise->words);
     for (size_t b = 0; b < batch->texts; b++) {
         const size_t from = (size_t)batch->offset[b], of_text = (size_t)batch->offset[b + 1] - from;
         const uint64_t text = number_of(batch->split, batch->key[b]);
@@ -215,9 +233,8 @@ const float *nvdp__token_noise_words(struct nvdp__token_noise *noise,
     }
     nvdp__dchi_perturb(nvdp_sanitizer_dchi(noise->sanitizer), &noise->noise, dev->threads, n,
                        noise->place, noise->token, noise->scratch, noise->point);
-    nvdp__rows_gather(dev, batch->tokens, noise->dim, batch->ids, table, noise->words);
     nvdp__rows_place(dev, n, noise->dim, noise->row, noise->point, noise->words);
-    return noise->words;
+    return NVDP_OK;
 }
 
 void nvdp__token_noise_states(struct nvdp__token_noise *noise, const struct nvdp__device *dev,

@@ -32,12 +32,19 @@ struct nvdp__token_noise_options {
 nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
                                     const struct nvdp__token_noise_options *options);
 
+/* Vectors that were drawn elsewhere: of the user's tokens into their rows of words [tokens, dim], where the
+ * table's rows of all ids stand. */
+typedef nvdp_status (*nvdp__words_reader)(void *reader, const struct nvdp__batch *batch,
+                                          float *words);
+
 struct nvdp__token_noise {
     struct nvdp_context *ctx;
     struct nvdp__token_noise_options options;
     struct nvdp__noise noise;
     const struct nvdp_tokenizer *tokenizer;
-    struct nvdp_sanitizer *sanitizer; /* NULL: sequence-laplace */
+    struct nvdp_sanitizer *sanitizer; /* NULL: sequence-laplace, or read */
+    nvdp__words_reader read;          /* NULL: drawn here */
+    void *reader;
     /* planned; tokens, or texts of sequence-laplace */
     size_t dim;
     struct nvdp__token_place *place;
@@ -51,6 +58,9 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
                                      const struct nvdp__token_noise_options *options, uint64_t seed,
                                      const char *model, const struct nvdp_tokenizer *tokenizer,
                                      struct nvdp__token_noise **out);
+/* laplace of vectors of `dim` numbers that `read` gives; the reader outlives it. */
+nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
+                                    void *reader, struct nvdp__token_noise **out);
 void nvdp__token_noise_free(struct nvdp__token_noise *noise); /* NULL allowed */
 
 /* Mechanisms that give tokens: those of a data set as it was read, rows rising, are replaced.  The
@@ -61,9 +71,9 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
 nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                                    size_t max_tokens, size_t max_texts, size_t dim);
 /* laplace: what stands in the place of the rows of `table`, for batch->words; else NULL. */
-const float *nvdp__token_noise_words(struct nvdp__token_noise *noise,
-                                     const struct nvdp__device *dev, const float *table,
-                                     const struct nvdp__batch *batch);
+nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
+                                    const float *table, const struct nvdp__batch *batch,
+                                    const float **words);
 /* sequence-laplace: noise on the states [tokens, dim] of first tokens; else they stay. */
 void nvdp__token_noise_states(struct nvdp__token_noise *noise, const struct nvdp__device *dev,
                               const struct nvdp__batch *batch, float *hidden);

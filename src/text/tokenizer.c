@@ -150,9 +150,7 @@ static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, si
     return NVDP_OK;
 }
 
-/* Both lengths after tokens were dropped from the longer side, one at a time, from the second on a
- * tie, until `limit` are left. */
-static void shorten(size_t limit, size_t *a, size_t *b) {
+void nvdp__shorten(size_t limit, size_t *a, size_t *b) {
     if (*a + *b <= limit) return;
     size_t middle = limit / 2;
     if (*b <= middle) {
@@ -182,7 +180,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     size_t a = middle - 1;
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
-    shorten(limit, &a, &b);
+    nvdp__shorten(limit, &a, &b);
     NVDP_RETURN_IF_FAILED(reserve_ids(encoder, MOST_SPECIALS));
     int32_t *ids = encoder->ids + 1 + a;
     size_t between = pair != NULL ? specials - 2 : 1; /* [SEP]s behind the first text */

@@ -71,4 +71,8 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
                          const char *pair, size_t pair_size, size_t max_length);
 void nvdp__encoder_release(struct nvdp__encoder *encoder);
 
+/* Both lengths after tokens were dropped from the longer side, one at a time, from the second on a
+ * tie, until `limit` are left. */
+void nvdp__shorten(size_t limit, size_t *a, size_t *b);
+
 #endif

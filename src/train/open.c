@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
+#include "train/representations.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -95,6 +96,10 @@ nvdp_status nvdp__trainer_take_head(struct nvdp__trainer *t) {
 nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split split,
                                      struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    if (t->given != NULL)
+        return nvdp__given_texts(t->ctx, t->given, t->tokenizer, t->config.max_length, split,
+                                 split == NVDP_SPLIT_TRAIN ? t->config.limit_train : 0,
+                                 t->config.seed, out);
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
     config.directory = t->config.data;
     config.columns = t->config.columns;
@@ -121,12 +126,15 @@ static nvdp_status privatize(struct nvdp__trainer *t) {
 }
 
 static nvdp_status load_data(struct nvdp__trainer *t) {
+    if (t->config.representations != NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__given_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     NVDP_RETURN_IF_FAILED(privatize(t));
     if (t->all->label == NULL || t->test->label == NULL) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
-                          t->config.data);
+                          t->given != NULL ? t->config.representations : t->config.data);
     }
     if (t->config.protocol == NVDP_PROTOCOL_DEV) {
         t->train = t->all;
@@ -187,7 +195,8 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     nvdp_context_set_precision(t->ctx, callers);
     NVDP_RETURN_IF_FAILED(status);
     t->model->noise = t->noise;
-    if (t->config.freeze_words || t->config.noise.mechanism == NVDP__NOISE_LAPLACE)
+    if (t->config.freeze_words || t->given != NULL ||
+        t->config.noise.mechanism == NVDP__NOISE_LAPLACE)
         nvdp__model_freeze_words(t->model);
     if (t->config.noise.mechanism == NVDP__NOISE_SEQUENCE)
         t->config.freeze_layers = bert->num_hidden_layers;
@@ -285,6 +294,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__optimizer_release(&t->optimizer);
     nvdp_model_free(t->model);
     nvdp__token_noise_free(t->noise);
+    nvdp__given_close(t->given);
     if (t->train != t->all) nvdp_dataset_free(t->train);
     if (t->validation != t->test) nvdp_dataset_free(t->validation);
     nvdp_dataset_free(t->all);
@@ -344,8 +354,10 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     const char *files[NVDP__TOKENIZER_FILES + 1] = {0};
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
     NVDP_RETURN_IF_FAILED(nvdp__task_file(t->ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
-    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, "train.tsv"));
-    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, dev));
+    if (options->representations == NULL) {
+        NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, "train.tsv"));
+        NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, dev));
+    }
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
     NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "model.safetensors"));

@@ -28,8 +28,12 @@ static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
      "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (a file of your own)", NULL, AT(task),
      .group = "Task and data:", .traits = NVDP_TRAIT_REQUIRED},
-    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv", NULL, AT(data),
-     .traits = NVDP_TRAIT_REQUIRED},
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv", NULL, AT(data)},
+    {"representations", NVDP_OPTION_TEXT, "F.h5",
+     "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
+     "laplace "
+     "wrote over --model; for base and reg, whose word embeddings then stay as they are",
+     NULL, AT(representations)},
     {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
      AT(columns.text_column), .parent = "columns", .key = "text"},
     {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
@@ -209,6 +213,7 @@ static const struct nvdp__implied implied[] = {
     {"encoder", "bilstm", "dropout", "0.1"},
     {"encoder", "bilstm", "classifier-dropout", "0.1"},
     {"token-noise", NULL, "method", "base"},
+    {"representations", NULL, "method", "base"},
     {"regularizer", "kl", "kl-schedule", "warmup"},
     {"regularizer", "kl", "kl-delay", "0.2"},
     {"regularizer", "kl", "kl-ramp", "0.5"},
@@ -258,6 +263,19 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "are never trained), found %zu",
                           options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
+    if ((options->data == NULL) == (options->representations == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --data %s",
+                          options->data == NULL ? "is needed"
+                                                : "and --representations exclude each other");
+    if (options->representations != NULL &&
+        (nvdp_method_is_private(options->method) || options->freeze_layers > 0 ||
+         options->noise.mechanism != NVDP__NOISE_NONE || strcmp(options->task, "tsv") == 0))
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --representations: expected method base or reg, token-noise none, "
+            "freeze-layers 0 and a task that is not tsv, found %s, %s, %zu and %s",
+            nvdp_method_name(options->method), nvdp__text_noise_names[options->noise.mechanism],
+            options->freeze_layers, options->task);
     if (strcmp(options->task, "tsv") != 0) return NVDP_OK;
     if (options->columns.text_column == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --text-column is needed for --task tsv");

@@ -60,7 +60,8 @@ struct nvdp__train_options {
     const char *preset; /* where options come from that were not given; for the record */
     const char *task;   /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
-    const char *from_base; /* run of base or reg to start from; NULL: `model` */
+    const char *representations; /* file in the place of data's texts; NULL: none */
+    const char *from_base;       /* run of base or reg to start from; NULL: `model` */
     struct nvdp_task_options columns;
     enum nvdp__encoder_kind encoder;
     size_t lstm_hidden; /* units a direction */

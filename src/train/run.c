@@ -7,6 +7,7 @@
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
 #include "train/metrics.h"
+#include "train/representations.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -119,7 +120,10 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
     config.limit = which == NVDP_SPLIT_TRAIN ? run->config.limit_train : limit;
     config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
     NVDP_RETURN_IF_FAILED(
-        nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
+        run->given != NULL
+            ? nvdp__given_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
+                                config.max_length, which, config.limit, config.limit_seed, &dataset)
+            : nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
     if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
     if (which == NVDP_SPLIT_TRAIN) NVDP_TRY(cut(ctx, limit, &dataset));
     *out = dataset;
@@ -132,6 +136,7 @@ cleanup:
 /* Texts as the run's users send them: over the word embeddings that the run began with. */
 static nvdp_status privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
     const struct nvdp__train_options *config = &run->config;
+    run->model->noise = run->noise; /* of a file, or none */
     if (config->noise.mechanism == NVDP__NOISE_NONE || run->dataset == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(ctx, &config->noise, config->seed, config->model,
                                                    nvdp_model_tokenizer(run->model), &run->noise));
@@ -155,6 +160,13 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
                             "%s: no model yet: the run has not finished an epoch", config->run));
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
+    if (opened.config.representations != NULL && config->data != NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "option --data: the run reads token representations, of %s alone",
+                            opened.config.representations));
+    if (config->split != NULL && opened.config.representations != NULL)
+        NVDP_TRY(nvdp__given_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
+                                  &opened.given, &opened.noise));
     if (config->split != NULL) {
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));
@@ -172,6 +184,7 @@ void nvdp__run_close(struct nvdp__run *run) {
     nvdp_dataset_free(run->dataset);
     nvdp_model_free(run->model);
     nvdp__token_noise_free(run->noise);
+    nvdp__given_close(run->given);
     json_decref(run->config_owner);
 }
 

@@ -33,6 +33,7 @@ struct nvdp__trainer {
     struct nvdp_tokenizer *tokenizer;
     bool plan; /* nothing is to be trained */
     struct nvdp__token_noise *noise;
+    struct nvdp__given *given; /* what noise reads; NULL: nothing */
     struct nvdp_dataset *all, *train, *validation,
         *test; /* `train` may be `all`, `validation` `test` */
     struct nvdp_model *model;

@@ -4,6 +4,7 @@
 #include "support.h"
 #include "tensor/ops.h"
 #include "tiny_task.h"
+#include "train/representations.h"
 #include "train/run.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +12,7 @@
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
 
-enum { DIM = 16, SEED = 7, SPLIT_SHIFT = 40 };
+enum { DIM = 16, SEED = 7, PIECES = 15 };
 
 /* ---- what is sent ---- */
 
@@ -128,7 +129,8 @@ static float *words_of(struct fixture *f, const int64_t *order, size_t n, const 
     cr_assert_eq(nvdp__batch_create(f->ctx, n, TASK_LENGTH, batch), NVDP_OK);
     cr_assert_eq(nvdp__token_noise_plan(f->noise, &dev, n * TASK_LENGTH, n, DIM), NVDP_OK);
     nvdp__batch_fill(*batch, f->data, order, 0, n);
-    const float *words = nvdp__token_noise_words(f->noise, &dev, table, *batch);
+    const float *words = NULL;
+    cr_assert_eq(nvdp__token_noise_words(f->noise, &dev, table, *batch, &words), NVDP_OK);
     cr_assert_not_null(words);
     float *copy = malloc((*batch)->tokens * DIM * sizeof *copy);
     memcpy(copy, words, (*batch)->tokens * DIM * sizeof *copy);
@@ -175,7 +177,8 @@ Test(noise, vectors_are_one_draw_a_text) {
     /* a step draws without memory of its own */
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
     nvdp__fail_allocation(f.ctx, 1);
-    cr_expect_not_null(nvdp__token_noise_words(f.noise, &dev, table, alone));
+    const float *again = NULL;
+    cr_expect_eq(nvdp__token_noise_words(f.noise, &dev, table, alone, &again), NVDP_OK);
     cr_expect_null(nvdp__calloc(f.ctx, 1, 1));
     free(words);
     free(own);
@@ -347,6 +350,122 @@ Test(noise, sequences_resume_exactly) {
     resumes(NVDP__NOISE_SEQUENCE);
 }
 
+/* ---- token representations from a file ---- */
+
+/* The task's, drawn over its model. */
+static const char *represent(struct nvdp_context *ctx, const struct task *task, const char *eta) {
+    const char *path = support_scratch_path("representations.h5");
+    const char *const settings[][2] = {
+        {"task", "sst2"}, {"data", task->data}, {"model", task->model},  {"mechanism", "laplace"},
+        {"eta", eta},     {"out", path},        {"measure-tokens", "3"}, {"draws", "5"}};
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_sanitize_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        support_set(ctx, config, settings[i][0], settings[i][1]);
+    cr_assert_eq(nvdp_sanitize(ctx, config, NULL, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return path;
+}
+
+static struct nvdp__train_options config_from(const struct task *task, const char *path,
+                                              const char *out) {
+    struct nvdp__train_options config =
+        task_config(task, NVDP_METHOD_BASE, support_scratch_path(out));
+    config.data = NULL;
+    config.representations = path;
+    return config;
+}
+
+/* Texts as long as those that they were made from, under their numbers and labels; their vectors, between the
+ * table's rows of [CLS] and [SEP]; a sample is a part of them. */
+Test(noise, representations_are_texts_without_words) {
+    struct nvdp__token_noise_options none = options_of(NVDP__TOKENS_RANDOM, 0);
+    struct fixture f = setup(&none);
+    const char *path = represent(f.ctx, &f.task, "50");
+    struct nvdp__train_options config = config_from(&f.task, path, "run");
+    struct nvdp__given *given = NULL;
+    struct nvdp__token_noise *noise = NULL;
+    struct nvdp_dataset *texts = NULL, *few = NULL;
+    struct nvdp__batch *batch = NULL;
+    struct nvdp__device dev = nvdp__device_cpu(f.ctx);
+    cr_assert_eq(nvdp__given_open(f.ctx, &config, f.tokenizer, &given, &noise), NVDP_OK, "%s",
+                 nvdp_context_error(f.ctx));
+    cr_assert_eq(
+        nvdp__given_texts(f.ctx, given, f.tokenizer, TASK_LENGTH, NVDP_SPLIT_TRAIN, 0, 1, &texts),
+        NVDP_OK);
+    cr_assert_eq(texts->count, f.data->count);
+    cr_expect_arr_eq(texts->offset, f.data->offset, (texts->count + 1) * sizeof *texts->offset);
+    cr_expect_arr_eq(texts->index, f.data->index, texts->count * sizeof *texts->index);
+    cr_expect_arr_eq(texts->label, f.data->label, texts->count * sizeof *texts->label);
+    cr_expect_arr_eq(texts->types, f.data->types, texts->offset[texts->count] * sizeof(int32_t));
+    for (size_t i = 0; i < texts->offset[texts->count]; i++) {
+        bool marker = is_marker(&f, f.data->ids[i]);
+        cr_assert_eq(texts->ids[i],
+                     marker ? f.data->ids[i] : nvdp_tokenizer_special(f.tokenizer, NVDP_TOKEN_UNK));
+    }
+    struct nvdp_representations *file = NULL;
+    struct nvdp_representations_info info = NVDP_RESULT(struct nvdp_representations_info);
+    cr_assert_eq(nvdp_representations_open(f.ctx, path, &file), NVDP_OK);
+    cr_assert_eq(nvdp_representations_describe(file, &info), NVDP_OK);
+    float *z = malloc(info.tokens * DIM * sizeof *z), *table = calloc(PIECES * DIM, sizeof *table);
+    cr_assert_eq(nvdp_representations_read(file, 0, info.tokens, z), NVDP_OK);
+    const int64_t order[] = {77, 4, 50};
+    const float *words = NULL;
+    cr_assert_eq(nvdp__batch_create(f.ctx, 3, TASK_LENGTH, &batch), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_plan(noise, &dev, 3 * TASK_LENGTH, 3, DIM), NVDP_OK);
+    nvdp__batch_fill(batch, texts, order, 0, 3);
+    cr_assert_eq(nvdp__token_noise_words(noise, &dev, table, batch, &words), NVDP_OK);
+    for (size_t t = 0; t < 3; t++) {
+        size_t row = 0; /* of the file */
+        while (info.split[row] != NVDP_SPLIT_TRAIN || info.id[row] != order[t])
+            row++;
+        size_t first = (size_t)info.offset[row], n = (size_t)info.offset[row + 1] - first;
+        const float *of_text = words + (size_t)batch->offset[t] * DIM;
+        for (size_t i = 0; i < DIM; i++)
+            cr_assert(of_text[i] == 0 && of_text[(n + 1) * DIM + i] == 0);
+        cr_expect_arr_eq(of_text + DIM, z + first * DIM, n * DIM * sizeof *z);
+    }
+    cr_assert_eq(nvdp__given_texts(f.ctx, given, f.tokenizer, 5, NVDP_SPLIT_TRAIN, 20, 1, &few),
+                 NVDP_OK);
+    cr_expect_eq(few->count, 20);
+    cr_expect_eq(few->longest, 5);
+    cr_expect_gt(few->truncated, 0);
+    free(z);
+    free(table);
+    nvdp_representations_close(file);
+    nvdp__batch_free(batch);
+    nvdp_dataset_free(texts);
+    nvdp_dataset_free(few);
+    nvdp__token_noise_free(noise);
+    nvdp__given_close(given);
+    teardown(&f);
+}
+
+Test(noise, representations_are_learned_from) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_from(&task, represent(ctx, &task, "5000"), "run");
+    config.adamw.lr = 3e-3;
+    config.epochs = 20;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    cr_expect_gt(result.test.mean[0], 0.9, "%g", result.test.mean[0]);
+    cr_expect_eq(task_evaluate(ctx, config.out, 1).scores.mean[0], result.test.mean[0]);
+    cr_expect_eq(changed(ctx, task.model, config.out, WORDS), 0);
+    cr_expect_gt(changed(ctx, task.model, config.out, POSITIONS), 0);
+    config.out = support_scratch_path("lstm");
+    config.encoder = NVDP__ENCODER_BILSTM;
+    config.epochs = 1;
+    task_train(ctx, &config);
+    nvdp_context_free(ctx);
+}
+
+Test(noise, representations_resume_exactly) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    task_resumes_exactly(ctx, config_from(&task, represent(ctx, &task, "100"), "unused"));
+    nvdp_context_free(ctx);
+}
+
 static void refused(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                     const char *part) {
     struct nvdp_train_result result;
@@ -379,12 +498,25 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "santext-plus expects one of");
     config.noise.sanitizer.sensitive_from_data = true;
     refused(ctx, &config, "sensitive-list FILE in training");
-    config.noise.mechanism = NVDP__NOISE_LAPLACE;
-    config.noise.sanitizer.sensitive_from_data = false;
+    config = config_from(&task, represent(ctx, &task, "100"), "run");
+    struct nvdp_train_result none;
+    config.task = "cola";
+    cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "token representations of task cola, found sst2");
+    config.task = "sst2";
+    config.method = NVDP_METHOD_NVDP;
+    refused(ctx, &config, "option --representations: expected method base or reg");
+    config.method = NVDP_METHOD_BASE;
+    config.data = task.data;
+    refused(ctx, &config, "option --data and --representations exclude each other");
+    config.data = NULL;
+    config.model = support_golden("distilbert");
+    cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), ": expected vectors of ");
+    config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 5);
     config.model = support_golden("roberta");
     config.max_length = 24;
-    struct nvdp_train_result result;
-    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_UNSUPPORTED);
+    cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_UNSUPPORTED);
     support_contains(nvdp_context_error(ctx), "expected an encoder with WordPieces");
     nvdp_context_free(ctx);
 }

@@ -1,0 +1,213 @@
+#include "train/representations.h"
+
+#include "text/dataset.h"
+#include "text/task.h"
+#include "text/tokenizer.h"
+#include <math.h>
+#include <nvdp/sanitize.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct place {
+    enum nvdp_split split;
+    int64_t id;
+    size_t row; /* of the file */
+};
+
+struct nvdp__given {
+    struct nvdp_representations *file;
+    struct nvdp_representations_info info;
+    struct nvdp_task task;
+    struct place *place; /* [rows] rising */
+};
+
+void nvdp__given_close(struct nvdp__given *given) {
+    if (given == NULL) return;
+    nvdp_representations_close(given->file);
+    free(given->place);
+    free(given);
+}
+
+static int compare(const void *left, const void *right) {
+    const struct place *a = left, *b = right;
+    if (a->split != b->split) return a->split < b->split ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
+                               struct nvdp__given *given) {
+    const struct nvdp_representations_info *info = &given->info;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, given->place, info->rows));
+    for (size_t i = 0; i < info->rows; i++)
+        given->place[i] = (struct place){(enum nvdp_split)info->split[i], info->id[i], i};
+    qsort(given->place, info->rows, sizeof *given->place, compare);
+    for (size_t i = 1; i < info->rows; i++)
+        if (compare(&given->place[i - 1], &given->place[i]) == 0)
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                "%s: dataset 'id': expected a number of its own for every row of a split, "
+                "found %lld twice",
+                path, (long long)given->place[i].id);
+    return NVDP_OK;
+}
+
+/* ---- the texts ---- */
+
+/* Tokens that are left of each text of a row. */
+static void lengths(const struct nvdp__given *given, size_t row, size_t limit, size_t *a,
+                    size_t *b) {
+    const int64_t *offset = given->info.offset + row * given->info.columns;
+    *a = (size_t)(offset[1] - offset[0]);
+    *b = given->info.columns > 1 ? (size_t)(offset[2] - offset[1]) : 0;
+    nvdp__shorten(limit, a, b);
+}
+
+static void fill(const struct nvdp_tokenizer *tokenizer, size_t a, size_t b, bool pair,
+                 int32_t *ids, int32_t *types) {
+    size_t at = 0;
+    ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
+    for (size_t i = 0; i < a; i++)
+        ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
+    ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+    const size_t first = at;
+    for (size_t i = 0; i < b; i++)
+        ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
+    if (pair) ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+    for (size_t i = 0; i < at; i++)
+        types[i] = i >= first;
+}
+
+/* The split's places: *from, and how many. */
+static size_t find_split(const struct nvdp__given *given, enum nvdp_split split,
+                         const struct place **from) {
+    size_t first = 0, n = 0;
+    while (first < given->info.rows && given->place[first].split < split)
+        first++;
+    while (first + n < given->info.rows && given->place[first + n].split == split)
+        n++;
+    *from = given->place + first;
+    return n;
+}
+
+nvdp_status nvdp__given_texts(struct nvdp_context *ctx, const struct nvdp__given *given,
+                              const struct nvdp_tokenizer *tokenizer, size_t max_length,
+                              enum nvdp_split split, size_t limit, uint64_t seed,
+                              struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    const bool pair = given->info.columns > 1;
+    const size_t specials = nvdp_tokenizer_specials(tokenizer, pair);
+    const struct place *from;
+    struct nvdp_dataset *made = NULL;
+    bool *chosen = NULL;
+    size_t n = find_split(given, split, &from), count = limit > 0 && limit < n ? limit : n, k = 0;
+    if (n == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "representations: expected rows of split %d, found none", (int)split));
+    NVDP_TRY(NVDP__NEW(ctx, chosen, n));
+    memset(chosen, true, n);
+    if (count < n) {
+        memset(chosen, false, n);
+        NVDP_TRY(nvdp__sample_rows(ctx, seed, n, count, chosen));
+    }
+    const bool labelled = given->info.label != NULL && !isnan(given->info.label[from->row]);
+    NVDP_TRY(nvdp__dataset_create(ctx, count, labelled, &made));
+    for (size_t i = 0; i < n; i++) {
+        size_t a, b;
+        if (!chosen[i]) continue;
+        lengths(given, from[i].row, SIZE_MAX, &a, &b);
+        nvdp__dataset_storage(made)->cut[k] = a + b > max_length - specials;
+        nvdp__shorten(max_length - specials, &a, &b);
+        made->offset[k + 1] = a + b + specials;
+        made->index[k] = from[i].id;
+        if (labelled) made->label[k] = given->info.label[from[i].row];
+        k++;
+    }
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, made));
+    for (size_t i = 0, text = 0; i < n; i++) {
+        size_t a, b;
+        if (!chosen[i]) continue;
+        lengths(given, from[i].row, max_length - specials, &a, &b);
+        fill(tokenizer, a, b, pair, made->ids + made->offset[text],
+             made->types + made->offset[text]);
+        text++;
+    }
+    made->task = given->task;
+    made->split = split;
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    free(chosen);
+    nvdp_dataset_free(made);
+    return status;
+}
+
+/* ---- the vectors ---- */
+
+/* Behind [CLS], and behind the first [SEP]. */
+static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, float *words) {
+    struct nvdp__given *given = reader;
+    const size_t columns = given->info.columns, dim = given->info.dim;
+    for (size_t t = 0; t < batch->texts; t++) {
+        const struct place key = {batch->split, (int64_t)batch->key[t], 0};
+        const struct place *at = bsearch(&key, given->place, given->info.rows, sizeof key, compare);
+        const size_t first = (size_t)batch->offset[t],
+                     tokens = (size_t)batch->offset[t + 1] - first;
+        const size_t specials = columns + 1;
+        size_t a, b;
+        if (at == NULL) continue; /* not a text of this file: nobody asks for one */
+        lengths(given, at->row, tokens - specials, &a, &b);
+        const int64_t *offset = given->info.offset + at->row * columns;
+        NVDP_RETURN_IF_FAILED(nvdp_representations_read(given->file, (size_t)offset[0], a,
+                                                        words + (first + 1) * dim));
+        if (b > 0)
+            NVDP_RETURN_IF_FAILED(nvdp_representations_read(given->file, (size_t)offset[1], b,
+                                                            words + (first + a + 2) * dim));
+    }
+    return NVDP_OK;
+}
+
+/* ---- opening ---- */
+
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                         const struct nvdp_tokenizer *tokenizer, size_t dim,
+                         struct nvdp__given *given) {
+    const char *path = options->representations;
+    enum nvdp_task_id id;
+    if (tokenizer->bpe != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: expected an encoder with WordPieces, found byte-level BPE",
+                          options->model);
+    if (strcmp(given->info.task, options->task) != 0 || given->info.split == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected token representations of task %s, found %s", path,
+                          options->task, given->info.task);
+    if (given->info.dim != dim)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected vectors of %zu numbers, as %s has them, found %zu", path,
+                          dim, options->model, given->info.dim);
+    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &id));
+    given->task = nvdp__task_layout(id)->task;
+    return make_places(ctx, path, given);
+}
+
+nvdp_status nvdp__given_open(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                             const struct nvdp_tokenizer *tokenizer, struct nvdp__given **out,
+                             struct nvdp__token_noise **noise) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_bert_config config;
+    struct nvdp__given *made = NULL;
+    struct nvdp__token_noise *reads = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->info.struct_size = sizeof made->info;
+    NVDP_TRY(nvdp_bert_config_read(ctx, options->model, &config));
+    NVDP_TRY(nvdp_representations_open(ctx, options->representations, &made->file));
+    NVDP_TRY(nvdp_representations_describe(made->file, &made->info));
+    size_t dim =
+        config.model_type == NVDP_MODEL_BILSTM ? config.embedding_size : config.hidden_size;
+    NVDP_TRY(check(ctx, options, tokenizer, dim, made));
+    NVDP_TRY(nvdp__token_noise_given(ctx, dim, read_words, made, &reads));
+    *noise = reads;
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp__given_close(made);
+    return status;
+}
