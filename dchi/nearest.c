@@ -201,33 +201,44 @@ static struct rough quantise_point(const struct nvdp_vectors *vectors, const dou
     return rough;
 }
 
-/* Bounds of scores of rows [first, first + n) of the table, whose sums these are: lower[g] the least of a
- * group of rows; the least upper bound is returned. */
-NVDP__INLINE float lower_bound(const struct nvdp_vectors *v, const struct rough *p, size_t j,
-                               int32_t sum, float *upper) {
-    const float score = v->half[j] - p->step * v->step[j] * (float)sum - p->least * v->sum[j];
-    const float e = 1.0001f * (p->a * v->length[j] + p->b * v->rest[j] + 0x1p-20f * v->half[j]);
-    *upper = score + e;
-    return score - e;
+/* What lies between the bounds of row j's score, and its distance from either. */
+NVDP__INLINE float middle(const struct nvdp_vectors *v, const struct rough *p, size_t j,
+                          int32_t sum) {
+    return v->half[j] - p->step * v->step[j] * (float)sum - p->least * v->sum[j];
 }
 
+NVDP__INLINE float error(const struct nvdp_vectors *v, const struct rough *p, size_t j) {
+    return 1.0001f * (p->a * v->length[j] + p->b * v->rest[j] + 0x1p-20f * v->half[j]);
+}
+
+NVDP__INLINE int32_t key_of(float x) {
+    return nvdp__ordered_bits((int32_t)nvdp__float_bits(x));
+}
+
+NVDP__INLINE float number_of(int32_t key) {
+    return nvdp__bits_float((uint32_t)nvdp__ordered_bits(key));
+}
+
+/* Bounds of scores of rows [first, first + n) of the table, whose sums these are: lower[g] the least of a
+ * group of rows; the least upper bound is returned. */
 NVDP__CLONES
 static float bound_rows(const struct nvdp_vectors *v, const struct rough *p, size_t first, size_t n,
-                        const int32_t *sums, float *lower) {
-    float best = INFINITY;
+                        const int32_t *restrict sums, float *restrict lower) {
+    int32_t best = INT32_MAX;
     for (size_t g = 0; g * GROUP < n; g++) {
         const size_t end = n - g * GROUP < GROUP ? n : (g + 1) * GROUP;
-        float least = INFINITY, above = INFINITY;
-#pragma omp simd reduction(min : least, above)
+        int32_t least = INT32_MAX,
+                above = INT32_MAX; /* in the order of integers: a vector minimum */
         for (size_t i = g * GROUP; i < end; i++) {
-            float upper, l = lower_bound(v, p, first + i, sums[i], &upper);
-            least = l < least ? l : least;
-            above = upper < above ? upper : above;
+            const float score = middle(v, p, first + i, sums[i]), e = error(v, p, first + i);
+            const int32_t low = key_of(score - e), high = key_of(score + e);
+            least = low < least ? low : least;
+            above = high < above ? high : above;
         }
-        lower[g] = least;
+        lower[g] = number_of(least);
         best = above < best ? above : best;
     }
-    return best;
+    return number_of(best);
 }
 
 /* sums: of tile t from t TILE stride on; of point i within it i times the tile's rows. */
@@ -248,9 +259,8 @@ static int32_t choose_rough(const struct nvdp_vectors *vectors, const double *po
         const size_t tile = first / TILE, start = tile * TILE;
         const size_t rows = count - start < TILE ? count - start : TILE;
         for (size_t j = first; j < end; j++) {
-            float above;
             const int32_t sum = sums[start * stride + i * rows + (j - start)];
-            if (lower_bound(vectors, rough, j, sum, &above) > upper) continue;
+            if (middle(vectors, rough, j, sum) - error(vectors, rough, j) > upper) continue;
             double square = nvdp__square_distance(dim, point, nvdp_vectors_row(vectors, j));
             if (square >= least) continue;
             least = square;

@@ -262,10 +262,11 @@ static void choose_queries(const struct nvdp__block *block, const struct nvdp__s
 static struct nvdp__attention attention_of(const struct nvdp__block *block,
                                            const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
+    size_t head_dim = block->dim / block->heads;
     return (struct nvdp__attention){
         .groups = sample->texts,
         .heads = block->heads,
-        .scale = (float)(1 / sqrt((double)(block->dim / block->heads))),
+        .scale = (float)(1 / sqrt((double)head_dim)),
         .q_offset = c->q_offset,
         .k_offset = sample->offset,
         .q = nvdp__with_rows(c->query, c->queries),

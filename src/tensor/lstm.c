@@ -305,13 +305,13 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
 }
 
 /* Pieces of work are handed out from the longest texts to the shortest; who does which changes no bit. */
-static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
+static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm, bool forward,
                       const float *d_out) {
     size_t pieces = DIRECTIONS * nvdp__blocks(lstm->steps->texts, TEXTS);
     int team = nvdp__team(dev, lstm->steps->rows * lstm->units * lstm->units);
 #pragma omp parallel for num_threads(team) schedule(dynamic)
     for (size_t i = 0; i < pieces; i++) {
-        if (d_out == NULL)
+        if (forward)
             texts_forward(lstm, i % DIRECTIONS, i / DIRECTIONS * TEXTS);
         else
             texts_backward(lstm, d_out, i % DIRECTIONS, i / DIRECTIONS * TEXTS);
@@ -320,13 +320,13 @@ static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *l
 
 void nvdp__lstm_forward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm) {
     pack(dev, lstm, true);
-    for_texts(dev, lstm, NULL);
+    for_texts(dev, lstm, true, NULL);
 }
 
 void nvdp__lstm_backward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                          const float *d_out) {
     pack(dev, lstm, false);
-    for_texts(dev, lstm, d_out);
+    for_texts(dev, lstm, false, d_out);
 }
 
 void nvdp__lstm_backward_weight(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
