@@ -133,13 +133,13 @@ NVDP__INLINE float sigmoid(float x) {
 
 /* The places of one row's units; `before` is 0 where there is no step before. */
 struct cell {
-    float *gate;         /* i, f, g, o at distances of H */
-    float *c, *h;        /* h NULL: backward */
+    float *gate; /* i, f, g, o at distances of H */
+    float *c;
     const float *before; /* c of the step before */
 };
 
 NVDP__INLINE void cell_forward(size_t n, size_t units, const float *restrict product,
-                               struct cell at) {
+                               struct cell at, float *restrict h) {
     float *restrict i = at.gate, *restrict f = i + units;
     float *restrict g = f + units, *restrict o = g + units;
 #pragma omp simd
@@ -149,7 +149,7 @@ NVDP__INLINE void cell_forward(size_t n, size_t units, const float *restrict pro
         g[j] = nvdp__fast_tanh(g[j] + product[2 * UNITS + j]);
         o[j] = sigmoid(o[j] + product[3 * UNITS + j]);
         at.c[j] = f[j] * at.before[j] + i[j] * g[j];
-        at.h[j] = o[j] * nvdp__fast_tanh(at.c[j]);
+        h[j] = o[j] * nvdp__fast_tanh(at.c[j]);
     }
 }
 
@@ -189,17 +189,17 @@ static const float nothing[PANEL];
 NVDP__INLINE struct cell cell_at(const struct rows *at, size_t r) {
     size_t state = r * DIRECTIONS * at->units;
     return (struct cell){at->gate + GATES * state, at->c + state,
-                         at->h != NULL ? at->h + state : NULL,
                          r < at->known ? at->before + state : nothing};
 }
 
 NVDP__CLONES
 static void rows_forward(size_t n, const struct rows *at, const float *product) {
     for (size_t r = 0; r < at->count; r++) {
+        float *h = at->h + r * DIRECTIONS * at->units;
         if (n == UNITS) /* a length the compiler knows */
-            cell_forward(UNITS, at->units, product + r * PANEL, cell_at(at, r));
+            cell_forward(UNITS, at->units, product + r * PANEL, cell_at(at, r), h);
         else
-            cell_forward(n, at->units, product + r * PANEL, cell_at(at, r));
+            cell_forward(n, at->units, product + r * PANEL, cell_at(at, r), h);
     }
 }
 
@@ -305,13 +305,13 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
 }
 
 /* Pieces of work are handed out from the longest texts to the shortest; who does which changes no bit. */
-static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm, bool forward,
+static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                       const float *d_out) {
     size_t pieces = DIRECTIONS * nvdp__blocks(lstm->steps->texts, TEXTS);
     int team = nvdp__team(dev, lstm->steps->rows * lstm->units * lstm->units);
 #pragma omp parallel for num_threads(team) schedule(dynamic)
     for (size_t i = 0; i < pieces; i++) {
-        if (forward)
+        if (d_out == NULL)
             texts_forward(lstm, i % DIRECTIONS, i / DIRECTIONS * TEXTS);
         else
             texts_backward(lstm, d_out, i % DIRECTIONS, i / DIRECTIONS * TEXTS);
@@ -320,13 +320,13 @@ static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *l
 
 void nvdp__lstm_forward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm) {
     pack(dev, lstm, true);
-    for_texts(dev, lstm, true, NULL);
+    for_texts(dev, lstm, NULL);
 }
 
 void nvdp__lstm_backward(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                          const float *d_out) {
     pack(dev, lstm, false);
-    for_texts(dev, lstm, false, d_out);
+    for_texts(dev, lstm, d_out);
 }
 
 void nvdp__lstm_backward_weight(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
