@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
-#include "bert/sentence.h"
+#include "text/sentence.h"
 #include <stdlib.h>
 
 struct nvdp_sanitizer {

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "bert/encoder.h"
-#include "bert/sentence.h"
+#include "text/sentence.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

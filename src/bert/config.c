@@ -2,7 +2,7 @@
  * the file in and out. */
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
-#include "bert/sentence.h"
+#include "text/sentence.h"
 
 #include "base/file.h"
 #include "base/json.h"

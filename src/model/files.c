@@ -3,9 +3,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
-#include "bert/sentence.h"
 #include "mechanism/options.h"
 #include "model/model.h"
+#include "text/sentence.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
-#include "bert/sentence.h"
+#include "text/sentence.h"
 #include "train/rundir.h"
 #include "train/state.h"
 

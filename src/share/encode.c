@@ -8,8 +8,8 @@
 #include "base/schema.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
-#include "bert/sentence.h"
 #include "text/batch.h"
+#include "text/sentence.h"
 #include <errno.h>
 #include <math.h>
 #include <nvdp/evaluate.h>

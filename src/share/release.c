@@ -128,13 +128,7 @@ double nvdp__public_number(double value) {
 
 /* --- in plain English --- */
 
-struct writer {
-    char *out;
-    size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct writer *writer, const char *format,
-                                                      ...) {
+void nvdp__say(struct nvdp__writer *writer, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
@@ -153,20 +147,23 @@ static const char *number(double value, char text[32]) {
     return text;
 }
 
-static void say_what(struct writer *writer, const struct nvdp__release_facts *facts) {
+static void say_what(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
-    say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ", facts->samples,
-        facts->samples == 1 ? "" : "s", facts->texts, nvdp_method_name(facts->info->method));
+    nvdp__say(writer, "%zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
+              facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
+              nvdp_method_name(facts->info->method));
     if (facts->form.single) {
-        say(writer, "A sample is one vector of the whole text, whose length does not show. ");
+        nvdp__say(writer, "A sample is one vector of the whole text, whose length does not show. ");
     } else if (nvib->length_policy == NVDP_LENGTH_HIDDEN) {
-        say(writer,
+        nvdp__say(
+            writer,
             "Lengths are hidden up to %zu tokens, special tokens included; longer texts are cut. ",
             nvib->length);
     } else {
-        say(writer, "Lengths are public. ");
+        nvdp__say(writer, "Lengths are public. ");
     }
-    say(writer,
+    nvdp__say(
+        writer,
         "The number and order of the texts, their row numbers and splits%s are public, and no part "
         "of the numbers below. ",
         facts->labels ? ", and their exact labels" : "");
@@ -177,33 +174,37 @@ static const char *shared_parts(const struct nvdp__form *form) {
     return form->single ? "its vector" : "all vectors together";
 }
 
-static void say_measured(struct writer *writer, const struct nvdp__release_facts *facts) {
+static void say_measured(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp_privacy_report *report = &facts->privacy;
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     char a[32], b[32];
     if (!facts->measured) {
-        say(writer, "No divergence was measured. ");
+        nvdp__say(writer, "No divergence was measured. ");
         return;
     }
-    say(writer,
+    nvdp__say(
+        writer,
         "Measured, not proven: over all ordered pairs of %zu of the texts, the Renyi divergence of "
         "order %g of one sample of a text, %s, is at most %s and on average %s nats",
         pairs->texts, pairs->order, shared_parts(&facts->form), number(pairs->sum.max, a),
         number(pairs->sum.mean, b));
     if (pairs->infinite > 0)
-        say(writer, " (%s%% of the pairs infinite)",
-            number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
+        nvdp__say(writer, " (%s%% of the pairs infinite)",
+                  number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
     if (facts->samples > 1)
-        say(writer, "; %zu releases of a text together: %zu times that, at most %s", facts->samples,
-            facts->samples, number((double)facts->samples * pairs->sum.max, a));
-    say(writer,
+        nvdp__say(writer, "; %zu releases of a text together: %zu times that, at most %s",
+                  facts->samples, facts->samples,
+                  number((double)facts->samples * pairs->sum.max, a));
+    nvdp__say(
+        writer,
         ". Bayesian DP of all samples of a text, best moment, worst of the measured texts: epsilon "
         "%s at delta %g%s. ",
         number(report->best.worst.epsilon, a), facts->delta,
         report->small_population ? " (too few texts to trust)" : "");
-    say(writer, "These numbers hold for these texts, are no bound for others, and are published "
-                "without noise, rounded up. Another file of the same texts, or a text that occurs "
-                "twice, adds to them. ");
+    nvdp__say(writer,
+              "These numbers hold for these texts, are no bound for others, and are published "
+              "without noise, rounded up. Another file of the same texts, or a text that occurs "
+              "twice, adds to them. ");
 }
 
 /* The order of what is said to be proven: that of what was measured beside it. */
@@ -215,16 +216,17 @@ static double bound_of(const struct nvdp__release_facts *facts) {
     return nvdp__method_bound(facts->info->method, &facts->info->nvib, bound_order(facts));
 }
 
-static void say_bound(struct writer *writer, const struct nvdp__release_facts *facts) {
+static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[32], b[32];
     if (!nvdp__clips_sequence(clip)) {
-        say(writer, "No worst-case bound is claimed. ");
+        nvdp__say(writer, "No worst-case bound is claimed. ");
         return;
     }
     double bound = bound_of(facts);
     double vectors = nvdp_renyi_sequence_bound(bound_order(facts), clip->sequence);
-    say(writer,
+    nvdp__say(
+        writer,
         "Proven, but for the rounding of numbers: in one sample no two texts, measured or not, are "
         "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
         "most and every variance is 1. ",
@@ -235,19 +237,21 @@ static void say_bound(struct writer *writer, const struct nvdp__release_facts *f
         number(clip->sequence, b));
 }
 
-static void say_noise(struct writer *writer, const struct nvdp__release_facts *facts) {
+static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     if (facts->insecure_seed) {
-        say(writer,
+        nvdp__say(
+            writer,
             "INSECURE: the noise comes from a seed. Who knows it can remove the noise; two files "
             "with one seed reveal differences to anyone. ");
     } else {
-        say(writer, "The noise comes from the operating system's generator and was not kept. ");
+        nvdp__say(writer,
+                  "The noise comes from the operating system's generator and was not kept. ");
     }
-    say(writer, "Noise was added in double, values then rounded to float16.");
+    nvdp__say(writer, "Noise was added in double, values then rounded to float16.");
 }
 
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
-    struct writer writer = {.out = out, .size = size};
+    struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
     say_what(&writer, facts);
     say_measured(&writer, facts);

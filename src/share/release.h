@@ -36,6 +36,14 @@ void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
 
 /* --- what is said --- */
 
+/* Plain English that grows in a buffer; what does not fit is cut. */
+struct nvdp__writer {
+    char *out;
+    size_t size, used;
+};
+__attribute__((format(printf, 2, 3))) void nvdp__say(struct nvdp__writer *writer,
+                                                     const char *format, ...);
+
 /* Everything that is said.  All of it is public. */
 struct nvdp__release_facts {
     const struct nvdp__model_info *info;

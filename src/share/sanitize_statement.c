@@ -6,7 +6,6 @@
 #include "share/release.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 static double share(uint64_t part, uint64_t all) {
@@ -122,23 +121,7 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 
 /* ---- in plain English ---- */
 
-struct writer {
-    char *out;
-    size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct writer *writer, const char *format,
-                                                      ...) {
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(writer->out + writer->used, writer->size - writer->used, format, args);
-    va_end(args);
-    if (length < 0) return;
-    size_t left = writer->size - writer->used - 1;
-    writer->used += (size_t)length < left ? (size_t)length : left;
-}
-
-static void say_what(struct writer *writer, const struct nvdp__sanitized *done) {
+static void say_what(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     static const char *const names[] = {
         [NVDP_DCHI_LAPLACE] =
             "laplace (a vector with noise in place of the token; Qu et al. 2021, Eq. 3)",
@@ -148,17 +131,18 @@ static void say_what(struct writer *writer, const struct nvdp__sanitized *done) 
         [NVDP_DCHI_SANTEXT_PLUS] = "santext-plus (Yue et al. 2021, Algorithm 2)",
         [NVDP_DCHI_RANDOM] = "random (a uniform draw, whatever the token)"};
     const struct nvdp_sanitizer_info *info = &done->info;
-    say(writer,
-        "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
-        "vectors "
-        "have %zu dimensions. ",
-        (unsigned long long)done->texts, done->texts == 1 ? "" : "s", names[info->mechanism],
-        info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
+    nvdp__say(writer,
+              "%llu text%s, privatized token by token by mechanism %s over the %zu %s of %s, whose "
+              "vectors "
+              "have %zu dimensions. ",
+              (unsigned long long)done->texts, done->texts == 1 ? "" : "s", names[info->mechanism],
+              info->tokens, info->pieces ? "WordPieces" : "words", done->source, info->dim);
     if (info->mechanism == NVDP_DCHI_RANDOM) {
-        say(writer, "What comes out says nothing of a text but its length. ");
+        nvdp__say(writer, "What comes out says nothing of a text but its length. ");
         return;
     }
-    say(writer,
+    nvdp__say(
+        writer,
         "Noise: %s %g nats per unit of distance. No output tells %s token x from another x' by a "
         "log "
         "ratio above %g |x - x'|: near tokens are hard to tell apart, far ones are not. ",
@@ -166,16 +150,18 @@ static void say_what(struct writer *writer, const struct nvdp__sanitized *done) 
         info->mechanism == NVDP_DCHI_SANTEXT_PLUS ? "a sensitive" : "a", info->eta);
 }
 
-static void say_scale(struct writer *writer, const struct nvdp__sanitized *done) {
+static void say_scale(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
     if (done->info.mechanism == NVDP_DCHI_RANDOM) return;
-    say(writer,
+    nvdp__say(
+        writer,
         "The scale: a token's nearest neighbour is %.3g away, two tokens are %.3g apart (medians "
         "over "
         "%zu tokens), at most %.3g. ",
         geometry->nearest_median, geometry->pair_median, geometry->tokens,
         geometry->diameter_bound);
-    say(writer,
+    nvdp__say(
+        writer,
         "As local differential privacy, which treats all pairs of tokens alike, that is an epsilon "
         "of "
         "%.3g for one token (of the %zu, two have %.3g), and n times that for a text of n: no "
@@ -185,10 +171,11 @@ static void say_scale(struct writer *writer, const struct nvdp__sanitized *done)
         done->info.eta * geometry->pair_max);
 }
 
-static void say_plus(struct writer *writer, const struct nvdp__sanitized *done) {
+static void say_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->mechanism != NVDP_DCHI_SANTEXT_PLUS) return;
-    say(writer,
+    nvdp__say(
+        writer,
         "That holds for the %zu sensitive tokens alone. The %zu others, %.3g%% of these texts' "
         "tokens, "
         "are left as they are with probability %g: whoever sees one of them knows that it was "
@@ -197,14 +184,16 @@ static void say_plus(struct writer *writer, const struct nvdp__sanitized *done) 
         info->sensitive, info->tokens - info->sensitive, 100 * share(done->kept, done->tokens),
         1 - info->p);
     if (strcmp(done->chosen, "sensitive-from-data") == 0)
-        say(writer, "Which tokens are sensitive was counted on the private texts themselves: that "
-                    "choice is not private. ");
+        nvdp__say(writer,
+                  "Which tokens are sensitive was counted on the private texts themselves: that "
+                  "choice is not private. ");
 }
 
-static void say_corpus(struct writer *writer, const struct nvdp__sanitized *done) {
+static void say_corpus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (done->sampled > 0 && info->mechanism != NVDP_DCHI_RANDOM)
-        say(writer,
+        nvdp__say(
+            writer,
             "Of these texts' own tokens a draw gives the token itself with probability N_w = "
             "%.3g%s, and "
             "S_w = %.3g different ones come out in %zu draws (means over %zu tokens drawn from the "
@@ -212,32 +201,36 @@ static void say_corpus(struct writer *writer, const struct nvdp__sanitized *done
             done->same, info->mechanism == NVDP_DCHI_LAPLACE ? ", by its nearest neighbour" : "",
             done->distinct, done->draws, done->sampled);
     if (done->unknown > 0)
-        say(writer, "%.3g%% of the words had no vector and %s. ",
-            100 * share(done->unknown, words(done)),
-            info->drops ? "were left out" : "became uniform draws");
-    if (info->equal > 0) say(writer, "%zu tokens have the vector of another one. ", info->equal);
-    say(writer, "Public, and no part of these numbers: the number and order of the texts, how many "
-                "tokens each "
-                "has, labels, ids and all columns that were not privatized. These numbers were "
-                "computed from "
-                "the texts without noise. ");
+        nvdp__say(writer, "%.3g%% of the words had no vector and %s. ",
+                  100 * share(done->unknown, words(done)),
+                  info->drops ? "were left out" : "became uniform draws");
+    if (info->equal > 0)
+        nvdp__say(writer, "%zu tokens have the vector of another one. ", info->equal);
+    nvdp__say(writer,
+              "Public, and no part of these numbers: the number and order of the texts, how many "
+              "tokens each "
+              "has, labels, ids and all columns that were not privatized. These numbers were "
+              "computed from "
+              "the texts without noise. ");
 }
 
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {
-    struct writer writer = {out, size, 0};
+    struct nvdp__writer writer = {out, size, 0};
     out[0] = '\0';
     say_what(&writer, done);
     say_scale(&writer, done);
     say_plus(&writer, done);
     say_corpus(&writer, done);
     if (strcmp(done->generator, "os") == 0)
-        say(&writer, "Every draw came from the operating system's generator and is not repeated; a "
-                     "second privatization of the same texts would add to what this one reveals.");
+        nvdp__say(&writer,
+                  "Every draw came from the operating system's generator and is not repeated; a "
+                  "second privatization of the same texts would add to what this one reveals.");
     else if (strcmp(done->generator, "seed") == 0)
-        say(&writer,
-            "For experiments alone: the draws come from a seed. Who knows it can undo them.");
+        nvdp__say(&writer,
+                  "For experiments alone: the draws come from a seed. Who knows it can undo them.");
     else
-        say(&writer,
+        nvdp__say(
+            &writer,
             "INSECURE: the draws come from a seed. Who knows it can undo them; two releases with "
             "one seed reveal differences to anyone.");
 }

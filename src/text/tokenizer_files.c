@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "bert/sentence.h"
+#include "text/sentence.h"
 #include <stdlib.h>
 #include <string.h>
 

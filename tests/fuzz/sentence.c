@@ -1,6 +1,6 @@
 /* Any bytes as the files of a sentence-transformers folder, a NUL between one and the next: what is
  * read of them is a pooling that there is, and a length. */
-#include "bert/sentence.h"
+#include "text/sentence.h"
 #include "fuzz.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "bert/sentence.h"
+#include "text/sentence.h"
 
 #include "base/file.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* Folders of sentence-transformers: modules.json says where the encoder's files lie and what becomes
  * of its hidden states (Reimers & Gurevych 2019, Sentence-BERT). */
-#ifndef NVDP_SRC_BERT_SENTENCE_H
-#define NVDP_SRC_BERT_SENTENCE_H
+#ifndef NVDP_SRC_TEXT_SENTENCE_H
+#define NVDP_SRC_TEXT_SENTENCE_H
 
 #include "base/base.h"
 
