@@ -85,9 +85,13 @@ enum nvdp_dchi_mechanism {
 /** A mechanism over a table, opaque. */
 struct nvdp_dchi;
 
-/** In the place of a token: a word that is not in the table.  What comes out for it is a uniform draw
- * from the table, and of laplace such a token's noised vector; it says nothing of the word. */
-enum { NVDP_DCHI_UNKNOWN = -1 };
+/** What stands in the place of a token. */
+enum {
+    NVDP_DCHI_UNKNOWN =
+        -1 /**< a word that is not in the table: what comes out for it is a uniform draw
+                                from the table, and of laplace such a token's noised vector; it says
+                                nothing of the word */
+};
 
 /** Makes a mechanism.  O(V).
  * @param ctx       records messages
