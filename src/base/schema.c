@@ -466,7 +466,10 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
     size_t at = config->entries;
     struct entry *known = find(config, entry->row.name);
     if (known != NULL) {
-        entry->twin = known->twin;
+        struct entry *last = entry; /* of its own twins */
+        while (last->twin != NULL)
+            last = last->twin;
+        last->twin = known->twin;
         known->twin = entry;
         return known->at == NULL ? NVDP_OK : store(config, known, value_at(&known->row, known->at));
     }

@@ -332,6 +332,24 @@ Test(schema, kinds_of_work_can_be_joined) {
     nvdp_context_free(ctx);
 }
 
+/* Joined before it is joined: nobody is lost. */
+Test(schema, kinds_of_work_that_were_joined_can_be_joined) {
+    const struct nvdp__schema schema_of_third = schema_of_more;
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = config_of(ctx, &schema), *other = config_of(ctx, &schema_of_more);
+    struct work one, two, three;
+    cr_assert_eq(nvdp_config_join(other, config_of(ctx, &schema_of_third)), NVDP_OK);
+    cr_assert_eq(nvdp_config_join(config, other), NVDP_OK);
+    set(config, "name", "x");
+    set(config, "seed", "5");
+    cr_assert_eq(nvdp__config_open(ctx, config, &schema, &one), NVDP_OK);
+    cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_more, &two), NVDP_OK);
+    cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_third, &three), NVDP_OK);
+    cr_assert(one.seed == 5 && two.seed == 5 && three.seed == 5);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
 Test(schema, results_are_given_as_far_as_the_caller_s_struct_reaches) {
     struct old {
         size_t struct_size;
