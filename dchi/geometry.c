@@ -9,14 +9,9 @@
 
 enum { BLOCK = NVDP__DCHI_BLOCK };
 
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Sorts; 0 of none. */
 static double median(size_t n, double *values) {
-    qsort(values, n, sizeof *values, ascending);
+    qsort(values, n, sizeof *values, nvdp__by_double);
     return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
@@ -102,7 +97,7 @@ static void find_neighbours(const struct nvdp_vectors *vectors, size_t n, const 
     for (size_t i = 0; i < n; i++) {
         double *row = rows + i * count;
         row[token[i]] = row[count - 1]; /* it is none of its own */
-        qsort(row, count - 1, sizeof *row, ascending);
+        qsort(row, count - 1, sizeof *row, nvdp__by_double);
         for (size_t j = 0; j < m; j++)
             distance[i * m + j] = row[k[j] - 1];
     }
@@ -140,11 +135,6 @@ cleanup:
 }
 
 /* ---- plausible deniability ---- */
-
-static int by_token(const void *left, const void *right) {
-    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
-    return (a > b) - (a < b);
-}
 
 /* Draws of many tokens at a time: what a product of their vectors with the table costs is shared. */
 enum { TOGETHER = 64 };
@@ -184,7 +174,7 @@ static nvdp_status draw_together(struct nvdp_context *ctx, struct drawing *d, si
     NVDP_RETURN_IF_FAILED(
         nvdp_dchi_sample(ctx, d->dchi, n, d->offset, d->in, &seed, first, d->drawn));
     for (size_t i = 0; i < n; i++)
-        qsort(d->drawn + i * d->draws, d->draws, sizeof *d->drawn, by_token);
+        qsort(d->drawn + i * d->draws, d->draws, sizeof *d->drawn, nvdp__by_int32);
     return NVDP_OK;
 }
 

@@ -211,14 +211,6 @@ NVDP__INLINE float error(const struct nvdp_vectors *v, const struct rough *p, si
     return 1.0001f * (p->a * v->length[j] + p->b * v->rest[j] + 0x1p-20f * v->half[j]);
 }
 
-NVDP__INLINE int32_t key_of(float x) {
-    return nvdp__ordered_bits((int32_t)nvdp__float_bits(x));
-}
-
-NVDP__INLINE float number_of(int32_t key) {
-    return nvdp__bits_float((uint32_t)nvdp__ordered_bits(key));
-}
-
 /* Bounds of scores of rows [first, first + n) of the table, whose sums these are: lower[g] the least of a
  * group of rows; the least upper bound is returned. */
 NVDP__CLONES
@@ -231,14 +223,14 @@ static float bound_rows(const struct nvdp_vectors *v, const struct rough *p, siz
                 above = INT32_MAX; /* in the order of integers: a vector minimum */
         for (size_t i = g * GROUP; i < end; i++) {
             const float score = middle(v, p, first + i, sums[i]), e = error(v, p, first + i);
-            const int32_t low = key_of(score - e), high = key_of(score + e);
+            const int32_t low = nvdp__ordered_key(score - e), high = nvdp__ordered_key(score + e);
             least = low < least ? low : least;
             above = high < above ? high : above;
         }
-        lower[g] = number_of(least);
+        lower[g] = nvdp__ordered_float(least);
         best = above < best ? above : best;
     }
-    return number_of(best);
+    return nvdp__ordered_float(best);
 }
 
 /* sums: of tile t from t TILE stride on; of point i within it i times the tile's rows. */

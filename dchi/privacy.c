@@ -145,16 +145,11 @@ static nvdp_status sort_texts(struct work *work) {
     return NVDP_OK;
 }
 
-static int by_token(const void *left, const void *right) {
-    const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
-    return (a > b) - (a < b);
-}
-
 static nvdp_status list_tokens(struct work *work) {
     const size_t n = work->texts->offset[work->texts->texts];
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->token, n));
     memcpy(work->token, work->texts->tokens, n * sizeof *work->token);
-    qsort(work->token, n, sizeof *work->token, by_token);
+    qsort(work->token, n, sizeof *work->token, nvdp__by_int32);
     for (size_t i = 0; i < n; i++)
         if (work->tokens == 0 || work->token[work->tokens - 1] != work->token[i])
             work->token[work->tokens++] = work->token[i];
@@ -219,7 +214,7 @@ static nvdp_status list_duos(struct work *work) {
     NVDP_TRY(NVDP__NEW(work->ctx, place, tokens));
     for (size_t i = 0; i < tokens; i++)
         place[i] = (uint32_t)((const int32_t *)bsearch(&texts->tokens[i], work->token, work->tokens,
-                                                       sizeof *work->token, by_token) -
+                                                       sizeof *work->token, nvdp__by_int32) -
                               work->token);
     for (size_t i = 0; i < n; i++)
         entries += (work->group[i] - i - 1) * length_of(texts, work->by_shape[i]);
@@ -336,10 +331,9 @@ struct tile {
 };
 
 NVDP__CLONES
-static void add_duo(size_t m, size_t bases, const struct order *orders, double h, const double *w_a,
+static void add_duo(size_t m, const struct order *orders, double h, const double *w_a,
                     const double *w_b, const double *log_a, const double *log_b,
                     const double *power_a, const double *power_b, double *scratch, double *value) {
-    (void)bases;
     for (size_t k = 0; k < m; k++) {
         double *u = scratch + 2 * k * WIDTH, *v = u + WIDTH, here = 0, there = 0;
         const struct order *of = &orders[k];
@@ -500,10 +494,9 @@ static nvdp_status santext_duos(struct work *work) {
         for (size_t i = 0; i < fasts; i++) {
             const size_t a = work->duo[fast[i]].a, b = work->duo[fast[i]].b;
             const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
-            add_duo(m, work->bases, work->orders, h, tile.weight + a * WIDTH,
-                    tile.weight + b * WIDTH, tile.log_weight + a * WIDTH,
-                    tile.log_weight + b * WIDTH, tile.power + a * work->bases * WIDTH,
-                    tile.power + b * work->bases * WIDTH,
+            add_duo(m, work->orders, h, tile.weight + a * WIDTH, tile.weight + b * WIDTH,
+                    tile.log_weight + a * WIDTH, tile.log_weight + b * WIDTH,
+                    tile.power + a * work->bases * WIDTH, tile.power + b * work->bases * WIDTH,
                     scratch + (size_t)omp_get_thread_num() * 2 * m * WIDTH,
                     work->value + (size_t)fast[i] * 2 * m);
         }

@@ -10,16 +10,10 @@
 #include <nvdp/trainer.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts the seconds. */
 static struct nvdp_bench_times times_of(size_t count, double *seconds) {
     double sum = 0;
-    qsort(seconds, count, sizeof *seconds, compare);
+    qsort(seconds, count, sizeof *seconds, nvdp__by_double);
     for (size_t i = 0; i < count; i++)
         sum += seconds[i];
     return (struct nvdp_bench_times){

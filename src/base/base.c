@@ -123,6 +123,21 @@ nvdp_status nvdp__made(const void *const *pointer, size_t count) {
     return NVDP_OK;
 }
 
+int nvdp__by_double(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int nvdp__by_int32(const void *a, const void *b) {
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+int nvdp__by_int64(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 char *nvdp__strdup(struct nvdp_context *ctx, const char *text) {
     return nvdp__format(ctx, "%s", text);
 }

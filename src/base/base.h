@@ -54,6 +54,10 @@ void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size);
  * zeroed. */
 nvdp_status nvdp__reserve(struct nvdp_context *ctx, void *array, size_t *capacity, size_t need,
                           size_t size);
+/* Ascending, for qsort and bsearch. */
+int nvdp__by_double(const void *a, const void *b);
+int nvdp__by_int32(const void *a, const void *b);
+int nvdp__by_int64(const void *a, const void *b);
 char *nvdp__strdup(struct nvdp_context *ctx, const char *text);
 /* printf into fresh memory; NULL with the error recorded. */
 char *nvdp__format(struct nvdp_context *ctx, const char *format, ...)

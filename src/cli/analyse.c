@@ -139,23 +139,13 @@ static int choose_tokens(struct analysis *a) {
 
 /* ---- what is said ---- */
 
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static int by_token(const void *left, const void *right) {
-    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* Mean and quantiles of values, which it sorts; a row of the table. */
 static void say(struct analysis *a, const char *key, const char *name, size_t n, double *value) {
     static const char *const names[5] = {"q05", "q25", "median", "q75", "q95"};
     static const double share[5] = {.05, .25, .5, .75, .95};
     double quantile[5] = {0}, sum = 0;
     json_t *object = json_object();
-    qsort(value, n, sizeof *value, ascending);
+    qsort(value, n, sizeof *value, nvdp__by_double);
     for (size_t i = 0; i < n; i++)
         sum += value[i];
     json_object_set_new(object, "mean", cli_number(sum / (double)n));
@@ -220,7 +210,7 @@ static int deniability(struct analysis *a) {
     CLI_DO(a->cli, nvdp_dchi_deniability(a->cli->ctx, a->dchi, a->n, a->token, a->draws, a->seed,
                                          a->value[0], a->value[1]));
     size_t inputs = 0; /* different ones */
-    qsort(a->token, a->n, sizeof *a->token, by_token);
+    qsort(a->token, a->n, sizeof *a->token, nvdp__by_int32);
     for (size_t i = 0; i < a->n; i++)
         if (inputs == 0 || a->token[i] != a->token[inputs - 1]) a->token[inputs++] = a->token[i];
     CLI_DO(a->cli,

@@ -281,18 +281,13 @@ static void store_close(struct nvdp__prefix_store *store) {
 
 /* --- reading it --- */
 
-static int compare(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The states of the text with that index, `tokens` rows, into `to`.  False where the file has none,
  * or, after one notice, none that are whole: the file is removed then, for the next run to make it
  * anew. */
 static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t tokens, float *to) {
     const struct nvdp_dataset *dataset = store->dataset;
-    const int64_t *found = bsearch(&index, dataset->index, dataset->count, sizeof index, compare);
+    const int64_t *found =
+        bsearch(&index, dataset->index, dataset->count, sizeof index, nvdp__by_int64);
     if (found == NULL) return false;
     size_t text = (size_t)(found - dataset->index);
     if (dataset->offset[text + 1] - dataset->offset[text] != tokens) return false;

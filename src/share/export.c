@@ -339,12 +339,6 @@ cleanup:
     return status;
 }
 
-static int by_value(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Fills the facts: a seeded choice of at most measure_texts texts, and the report over its pairs;
  * nothing where there are fewer than two texts. */
 static nvdp_status measure(struct export *export) {
@@ -375,7 +369,7 @@ static nvdp_status measure(struct export *export) {
     }
     struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 0, 0);
     if (count < export->texts) nvdp__stream_shuffle(&stream, export->texts, order);
-    qsort(order, count, sizeof *order, by_value);
+    qsort(order, count, sizeof *order, nvdp__by_int64);
     NVDP_TRY(infer_chosen(export, order, count, &posteriors));
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     config.pairs.order = options->order;

@@ -146,12 +146,12 @@ NVDP__INLINE void quantise(bool bf16, size_t n, const void *restrict x, uint8_t 
                            float *least, float *step) {
     int32_t lowest = INT32_MAX, highest = INT32_MIN;
     for (size_t i = 0; i < n; i++) {
-        int32_t key = nvdp__ordered_bits((int32_t)nvdp__float_bits(element(bf16, x, i)));
+        int32_t key = nvdp__ordered_key(element(bf16, x, i));
         lowest = key < lowest ? key : lowest;
         highest = key > highest ? key : highest;
     }
-    float low = nvdp__bits_float((uint32_t)nvdp__ordered_bits(lowest));
-    float range = nvdp__bits_float((uint32_t)nvdp__ordered_bits(highest)) - low;
+    float low = nvdp__ordered_float(lowest);
+    float range = nvdp__ordered_float(highest) - low;
     float per_step = range > 0 ? 255 / range : 0;
     for (size_t i = 0; i < n; i++) {
         float t = (element(bf16, x, i) - low) * per_step + 0.5f;

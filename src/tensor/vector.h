@@ -74,18 +74,26 @@ NVDP__INLINE size_t nvdp__whole_lines(size_t ld) {
 }
 
 /* Floats as integers of the same order (NaN outermost), and back: compilers vectorise only integer
- * maxima, because their order is free. */
+ * minima and maxima, because their order is free. */
 NVDP__INLINE int32_t nvdp__ordered_bits(int32_t bits) {
     return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
+NVDP__INLINE int32_t nvdp__ordered_key(float x) {
+    return nvdp__ordered_bits((int32_t)nvdp__float_bits(x));
+}
+
+NVDP__INLINE float nvdp__ordered_float(int32_t key) {
+    return nvdp__bits_float((uint32_t)nvdp__ordered_bits(key));
 }
 
 NVDP__INLINE float nvdp__row_max(size_t ld, const float *s) {
     int32_t highest = INT32_MIN;
     for (size_t j = 0; j < ld; j++) {
-        int32_t key = nvdp__ordered_bits((int32_t)nvdp__float_bits(s[j]));
+        int32_t key = nvdp__ordered_key(s[j]);
         highest = key > highest ? key : highest;
     }
-    return nvdp__bits_float((uint32_t)nvdp__ordered_bits(highest));
+    return nvdp__ordered_float(highest);
 }
 
 /* exp(x): relative error below 2e-7 for results that are normal numbers; subnormal results are
