@@ -132,10 +132,12 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
  * of a preset (nvdp_preset()), or the path of a file as nvdp_config_load() reads it, with a '/' or
  * ".json" at its end: options that are not given, before or after, have the preset's values.
  * @param config unchanged on error.
- * @param name with '-' or '_'; a synonym such as "lambda" sets its options.
+ * @param name with '-' or '_'; a synonym such as "lambda" sets its options.  Where it stands for one
+ *     option, as "epsilon" for "eta", that is given under one of the names, not under both; what a
+ *     file has may be given again under either.
  * @param value as text; NULL: back to the default.
- * @return NVDP_ERR_ARGUMENT for an unknown name, a text that is no such value, or a value out of
- *     its range; of a preset's file what nvdp_config_load() returns; NVDP_ERR_MEMORY. */
+ * @return NVDP_ERR_ARGUMENT for an unknown name, a text that is no such value, a value out of
+ *     its range, or a second name of an option; of a preset's file what nvdp_config_load() returns; NVDP_ERR_MEMORY. */
 nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const char *value);
 
 /** The present value as text: numbers in as few digits as give the same bits again.

@@ -401,6 +401,8 @@ struct entry {
     struct entry *twin; /* the option of this name of another kind of work; has the same value */
     bool own;           /* a program's */
     bool given;
+    const char *as;       /* the name under which it was given: its own, or a synonym's */
+    size_t source;        /* the file, counted from 1, that gave it; 0: none */
     union value kept;     /* of rows that fill no struct */
     union value fallback; /* of a program's row without a default: what the struct held */
     char *text;           /* the present value */
@@ -422,6 +424,7 @@ struct nvdp_config {
     size_t parts;
     struct entry **entry; /* in the order of help */
     size_t entries, capacity;
+    size_t files; /* that were read */
 };
 
 static nvdp_status out_of_memory(const struct nvdp_config *config) {
@@ -564,6 +567,8 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
         struct entry *to = copy->entry[i];
         const struct entry *from = find(config, to->row.name);
         to->given = from->given;
+        to->as = from->as;
+        to->source = from->source;
         if (from->preset != NULL) to->preset = nvdp__strdup(config->ctx, from->preset);
         if (from->preset != NULL && to->preset == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         if (to->at != NULL) NVDP_TRY(store(copy, to, value_at(&from->row, from->at)));
@@ -648,23 +653,40 @@ enum giver { GIVEN, PRESET };
 
 static nvdp_status take_preset(struct nvdp_config *config, const char *name);
 
-static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *path,
-                        const char *text, enum giver giver) {
+/* An option under two of its names, both by the caller or both in one file: no order says which counts. */
+static nvdp_status check_name(struct nvdp_config *config, const struct entry *entry, const char *as,
+                              const char *path) {
+    const size_t source = path != NULL ? config->files : 0;
+    if (!entry->given || entry->source != source || strcmp(entry->as, as) == 0) return NVDP_OK;
+    return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                      path != NULL ? "%s: keys '%s' and '%s' are one option: expected one of them"
+                                   : "%soptions --%s and --%s are one: expected one of them",
+                      path != NULL ? path : "", entry->as, as);
+}
+
+/* `as` is the name by which the caller has it. */
+static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
+                        const char *path, const char *text, enum giver giver) {
     union value value = entry->fallback;
+    const char *const *sets = entry->row.sets;
     const char *tells = text != NULL ? text : entry->preset;
     if (tells != NULL) NVDP_RETURN_IF_FAILED(read_value(config, entry, path, tells, &value));
-    for (size_t i = 0; entry->row.sets != NULL && entry->row.sets[i] != NULL; i++)
-        NVDP_RETURN_IF_FAILED(give(config, find(config, entry->row.sets[i]), path, text, giver));
-    if (entry->row.sets != NULL) return NVDP_OK;
+    for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
+        NVDP_RETURN_IF_FAILED(
+            give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i], path, text, giver));
+    if (sets != NULL) return NVDP_OK;
     if (giver == PRESET) {
         free(entry->next);
         entry->next = nvdp__strdup(config->ctx, text);
         return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
     }
+    if (text != NULL) NVDP_RETURN_IF_FAILED(check_name(config, entry, as, path));
     if ((entry->row.traits & NVDP_TRAIT_PRESET) != 0)
         NVDP_RETURN_IF_FAILED(take_preset(config, text));
     NVDP_RETURN_IF_FAILED(store(config, entry, value));
     entry->given = text != NULL;
+    entry->as = as;
+    entry->source = path != NULL ? config->files : 0;
     for (size_t i = 0; i < config->parts; i++)
         NVDP_RETURN_IF_FAILED(imply(config, config->part[i].schema));
     return NVDP_OK;
@@ -674,7 +696,7 @@ nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const 
     struct entry *entry = find(config, name);
     if (entry == NULL)
         return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '--%s'", name);
-    return give(config, entry, NULL, value, GIVEN);
+    return give(config, entry, entry->row.name, NULL, value, GIVEN);
 }
 
 const char *nvdp_config_get(const struct nvdp_config *config, const char *name) {
@@ -753,7 +775,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
             entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
         char *text = text_of(value, list);
         if (text == NULL) return out_of_memory(config);
-        nvdp_status status = give(config, entry, path, text, giver);
+        nvdp_status status = give(config, entry, entry->row.name, path, text, giver);
         free(text);
         NVDP_RETURN_IF_FAILED(status);
     }
@@ -765,6 +787,7 @@ static nvdp_status load(struct nvdp_config *config, const char *path, json_t *ro
                         const json_error_t *error, enum giver giver) {
     if (root == NULL)
         return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
+    config->files += giver == GIVEN;
     nvdp_status status =
         json_is_object(root)
             ? load_members(config, path, NULL, root, giver)

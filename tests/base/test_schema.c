@@ -54,9 +54,11 @@ static const char *const sizes[] = {"small", "large", NULL};
          .traits = NVDP_TRAIT_REQUIRED},                                                           \
         {"places", NVDP_OPTION_LIST, "P", "one or more", "here", AT(places)},                      \
         {"size", NVDP_OPTION_CHOICE, "S", "small or large", "small", AT(size), .choices = sizes},  \
+        {"numbers", NVDP_OPTION_REAL, "X", "both",                                                 \
+         .sets = (const char *const[]){"some-weight", "bound", NULL}},                             \
     {                                                                                              \
-        "numbers", NVDP_OPTION_REAL, "X", "both", .sets = (const char *const[]) {                  \
-            "some-weight", "bound", NULL                                                           \
+        "germ", NVDP_OPTION_SEED, "N", "the same as seed", .sets = (const char *const[]) {         \
+            "seed", NULL                                                                           \
         }                                                                                          \
     }
 
@@ -211,6 +213,37 @@ Test(schema, implied_values_follow_and_give_way) {
     has(config, "numbers", "3");
     set(config, "bound", "4");
     has(config, "numbers", NULL);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+/* The caller's value wins over a file's under either name; of two of one giver none does. */
+Test(schema, one_option_is_not_given_under_two_names) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = config_of(ctx, &schema), *copy = NULL;
+    set(config, "germ", "1");
+    set(config, "germ", "2");
+    refused(ctx, nvdp_config_set(config, "seed", "3"), NVDP_ERR_ARGUMENT,
+            "options --germ and --seed are one: expected one of them");
+    has(config, "seed", "2");
+    cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
+    set(copy, "germ", "4");
+    refused(ctx, nvdp_config_set(copy, "seed", "3"), NVDP_ERR_ARGUMENT,
+            "options --germ and --seed are one: expected one of them");
+    set(config, "germ", NULL);
+    set(config, "seed", "3");
+    has(config, "germ", "3");
+    set(config, "some-weight", "1"); /* of several options a synonym is another thing */
+    set(config, "numbers", "2");
+    nvdp_config_free(config);
+    config = config_of(ctx, &schema);
+    cr_assert_eq(nvdp_config_load_text(config, "a file", "{\"seed\": 5}"), NVDP_OK);
+    set(config, "germ", "6");
+    has(config, "seed", "6");
+    refused(ctx, nvdp_config_load_text(config, "a file", "{\"seed\": 5, \"germ\": 5}"),
+            NVDP_ERR_ARGUMENT,
+            "a file: keys 'seed' and 'germ' are one option: expected one of them");
+    nvdp_config_free(copy);
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

@@ -44,4 +44,8 @@ Test(noise, without_eta_is_wrong_usage) {
                                             program_train_options(), support_scratch_path("none"));
     support_contains(refused.err, "eta: expected a finite number above 0 for laplace");
     program_release(&refused);
+    refused = program_expect(2, "train %s --token-noise laplace --eta 2 --epsilon 2 --out %s",
+                             program_train_options(), support_scratch_path("none"));
+    support_contains(refused.err, "options --eta and --epsilon are one: expected one of them");
+    program_release(&refused);
 }

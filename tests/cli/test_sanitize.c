@@ -232,6 +232,9 @@ Test(sanitize, bad_input) {
             task, words);
     refused(2, "eta", "--task sst2 --data %s --vectors %s --mechanism santext --eta inf", task,
             words);
+    refused(2, "options --epsilon and --eta are one: expected one of them",
+            "--task sst2 --data %s --vectors %s --mechanism santext --epsilon 2 --eta 2", task,
+            words);
     refused(2, "model or vectors: expected one, found both",
             "--task sst2 --data %s --vectors %s --model x " FAITHFUL, task, words);
     struct outcome outcome =
@@ -356,6 +359,9 @@ Test(sanitize, privacy_of_the_texts) {
     json_decref(measured);
     json_decref(first);
 
+    outcome = program_expect(2, "privacy --sanitizer santext --eta 1 --epsilon 2");
+    support_contains(outcome.err, "options --eta and --epsilon are one");
+    program_release(&outcome);
     outcome = program_expect(2, "privacy run --sanitizer santext --epsilon 1");
     support_contains(outcome.err, "expected neither RUN");
     program_release(&outcome);
