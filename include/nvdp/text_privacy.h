@@ -16,9 +16,32 @@ struct nvdp_token_texts {
     const size_t *offset;  /**< [N + 1] where each one's tokens begin, from 0 */
     const int32_t *tokens; /**< [offset[N]] below V, or NVDP_DCHI_UNKNOWN */
     const size_t
-        *first; /**< [N] tokens of the first of two texts, of pairs; NULL: single texts.  Texts
+        *first;     /**< [N] tokens of the first of two texts, of pairs; NULL: single texts.  Texts
                                 are of one length where both parts are */
+    size_t unknown; /**< words without a vector, also where they were left out; not read back */
 };
+
+/** The options of nvdp_token_texts_read(): task, data, text-column, text-pair-column, split (default dev);
+ * or text, a file with a text a line; limit, seed.
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Reads the texts of a task's split, or of a file, as a sanitizer's tokens.  Where V_S is to come from the
+ * texts themselves, all of them are counted, and it is chosen.  O(bytes), memory for the file.
+ * @param ctx       records messages
+ * @param config    of nvdp_token_texts_config_create(), or with its options
+ * @param sanitizer whose tokens they become
+ * @param[out] out  the texts, with `limit` a seeded sample in the file's order;
+ *                  nvdp_token_texts_release(); untouched on error
+ * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT, naming file and line;
+ *         NVDP_ERR_IO; NVDP_ERR_MEMORY */
+nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out);
+/** Frees the arrays and zeroes the struct.
+ * @param texts what nvdp_token_texts_read() filled, or zeros */
+void nvdp_token_texts_release(struct nvdp_token_texts *texts);
 
 /** The privacy of texts under a mechanism.  Lengths are public: pairs of other lengths are +inf, and what
  * pairs of one length say is told apart. */
@@ -82,8 +105,7 @@ nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dc
  * @param to     where it is written */
 void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to);
 
-/** The options of nvdp_text_privacy(): task, data, text-column, text-pair-column, split (default dev), limit,
- * seed; those of nvdp_sanitizer_create(), and of nvdp_privacy_config_create().
+/** The options of nvdp_text_privacy(): those of nvdp_token_texts_read(); those of nvdp_sanitizer_create(), and of nvdp_privacy_config_create().
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */

@@ -22,9 +22,10 @@ struct analysis {
     struct nvdp_dchi *dchi;
     size_t n, draws;
     uint64_t seed;
-    int32_t *token;         /* [n] that are measured */
-    double *prior;          /* [V] counts of the text; NULL: none is given */
-    size_t seen, unknown;   /* tokens of the text, words without a vector among them */
+    int32_t *token; /* [n] that are measured */
+    double *prior;  /* [V] counts of the texts; NULL: none is given */
+    struct nvdp_token_texts texts;
+    size_t seen;            /* tokens of the texts, words without a vector among them */
     double *value[2], *all; /* [n] each; [V], or [n, neighbours] */
     json_t *object;
 };
@@ -69,34 +70,31 @@ static nvdp_status make_sanitizer(struct analysis *a) {
     return nvdp_sanitizer_describe(a->sanitizer, &a->info);
 }
 
-/* Counts of a text a line; where V_S is to come from it, that is chosen. */
-static int read_text(struct analysis *a, const char *path) {
-    struct nvdp_token_list tokens = {0};
-    nvdp_status status = NVDP_OK;
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return cli_error(a->cli, CLI_FAILURE, "%s: cannot read", path);
-    a->prior = calloc(a->info.tokens, sizeof *a->prior);
-    if (a->prior == NULL) status = NVDP_ERR_MEMORY;
-    while (status == NVDP_OK && (length = getline(&line, &capacity, file)) > 0) {
-        status = nvdp_sanitizer_tokenize(a->cli->ctx, a->sanitizer, line, (size_t)length, &tokens);
-        for (size_t i = 0; status == NVDP_OK && i < tokens.count; i++)
-            if (tokens.token[i] >= 0) a->prior[tokens.token[i]]++;
-        if (status == NVDP_OK && a->info.counting)
-            nvdp_sanitizer_count(a->sanitizer, tokens.count, tokens.token);
-        a->seen += tokens.count;
-        a->unknown += tokens.unknown;
-    }
-    free(line);
-    fclose(file);
-    nvdp_token_list_release(&tokens);
+/* What the command's options name, and the counts of its tokens. */
+static int read_texts(struct analysis *a) {
+    static const char *const names[] = {
+        "task", "data", "text", "split", "text-column", "text-pair-column", "limit", "seed"};
+    struct nvdp_context *ctx = a->cli->ctx;
+    struct nvdp_config *config = NULL;
+    nvdp_status status = nvdp_token_texts_config_create(ctx, &config);
+    for (size_t i = 0; status == NVDP_OK && i < sizeof names / sizeof *names; i++)
+        if (nvdp_config_is_set(a->cli->config, names[i]))
+            status = nvdp_config_set(config, names[i], get(a, names[i]));
+    if (status == NVDP_OK) status = nvdp_token_texts_read(ctx, config, a->sanitizer, &a->texts);
+    nvdp_config_free(config);
     if (status != NVDP_OK) return cli_fail(a->cli, status);
-    if (a->seen == a->unknown)
+    const size_t count = a->texts.offset[a->texts.texts];
+    a->prior = calloc(a->info.tokens, sizeof *a->prior);
+    if (a->prior == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const int32_t token = a->texts.tokens[i];
+        if (token >= 0) a->prior[token]++;
+        a->seen += token >= 0;
+    }
+    if (a->seen == 0)
         return cli_error(a->cli, CLI_BAD_INPUT, "%s: expected a word with a vector, found none",
-                         path);
-    CLI_DO(a->cli, nvdp_sanitizer_choose(a->cli->ctx, a->sanitizer));
+                         get(a, get(a, "text") != NULL ? "text" : "data"));
+    a->seen += a->texts.unknown;
     return CLI_SUCCESS;
 }
 
@@ -245,38 +243,59 @@ static int inversion(struct analysis *a) {
     return CLI_SUCCESS;
 }
 
+/* Names of the texts as they are told apart; NULL: those of the vocabulary. */
+static json_t *texts_json(const struct analysis *a) {
+    if (a->prior == NULL) return json_null();
+    return get(a, "text") != NULL ? json_pack("{s:s, s:I}", "text", get(a, "text"), "texts",
+                                              (json_int_t)a->texts.texts)
+                                  : json_pack("{s:s, s:s, s:I}", "task", get(a, "task"), "split",
+                                              get(a, "split"), "texts", (json_int_t)a->texts.texts);
+}
+
+static int check(const struct analysis *a, bool texts) {
+    static const char *const none[] = {"out", "overwrite", "release", "insecure-seed", NULL};
+    static const char *const of_task[] = {"data", "split", NULL};
+    static const char *const of_texts[] = {"data", "split", "limit", NULL};
+    const char *name = cli_given_one(a->cli, none, true);
+    if (name != NULL) return cli_usage(a->cli, "option --%s does not apply to --analyse", name);
+    name = cli_given_one(a->cli, texts ? of_task : of_texts, true);
+    if (name != NULL && get(a, "task") == NULL)
+        return cli_usage(a->cli, "option --task is needed with --%s", name);
+    if (!texts && a->which == CLI_ANALYSE_INVERSION)
+        return cli_usage(
+            a->cli, "option --text or --task is needed: their counts are the attacker's prior");
+    return CLI_SUCCESS;
+}
+
 static int work(struct analysis *a) {
-    const char *text = get(a, "text");
     static const char *const mechanisms[] = {"laplace", "laplace-nearest", "santext",
                                              "santext-plus", "random"};
-    if (get(a, "task") != NULL || cli_given(a->cli, "out"))
-        return cli_usage(a->cli, "option --%s does not apply to --analyse",
-                         get(a, "task") != NULL ? "task" : "out");
-    if (text == NULL && a->which == CLI_ANALYSE_INVERSION)
-        return cli_usage(a->cli, "option --text is needed: its counts are the attacker's prior");
+    const bool texts = get(a, "text") != NULL || get(a, "task") != NULL;
+    CLI_TRY(check(a, texts));
     CLI_DO(a->cli, make_sanitizer(a));
-    if (text == NULL && a->info.counting)
-        return cli_usage(a->cli, "option --text is needed with --sensitive-from-data");
-    if (text != NULL) CLI_TRY(read_text(a, text));
+    if (!texts && a->info.counting)
+        return cli_usage(a->cli, "option --text or --task is needed with --sensitive-from-data");
+    if (texts) CLI_TRY(read_texts(a));
     a->dchi = nvdp_sanitizer_dchi(a->sanitizer);
     a->seed = strtoull(get(a, "seed"), NULL, 10);
     a->draws = number(a, "draws", a->which == CLI_ANALYSE_INVERSION ? INVERSIONS : DRAWS);
     a->n = number(a, "measure-tokens", TOKENS);
     if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
     CLI_TRY(choose_tokens(a));
-    a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "analysis",
+    a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
                           cli_analyses[a->which], "mechanism", mechanisms[a->info.mechanism], "eta",
                           a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",
-                          (json_int_t)a->info.dim, "tokens", (json_int_t)a->n, "text_tokens",
-                          (json_int_t)a->seen, "text_unknown", (json_int_t)a->unknown, "seed",
-                          (json_int_t)a->seed);
+                          (json_int_t)a->info.dim, "tokens", (json_int_t)a->n, "of", texts_json(a),
+                          "text_tokens", (json_int_t)a->seen, "text_unknown",
+                          (json_int_t)a->texts.unknown, "seed", (json_int_t)a->seed);
     if (!a->cli->json) {
         cli_row("vocabulary", "%zu %s, %zu dimensions", a->info.tokens,
                 a->info.pieces ? "WordPieces" : "words", a->info.dim);
-        if (text != NULL)
-            cli_row("text", "%zu tokens, %zu of them without a vector", a->seen, a->unknown);
+        if (texts)
+            cli_row("texts", "%zu, %zu tokens, %zu of them without a vector", a->texts.texts,
+                    a->seen, a->texts.unknown);
         if (a->which != CLI_ANALYSE_INVERSION)
-            cli_row("measured", "%zu tokens of the %s", a->n, text != NULL ? "text" : "vocabulary");
+            cli_row("measured", "%zu tokens of the %s", a->n, texts ? "texts" : "vocabulary");
     }
     return a->which == CLI_ANALYSE_GEOMETRY      ? geometry(a)
            : a->which == CLI_ANALYSE_DENIABILITY ? deniability(a)
@@ -289,6 +308,7 @@ int cli_analyse(struct cli *cli, enum cli_analysis which) {
     if (code == CLI_SUCCESS && cli->json) code = cli_print_json(cli, json_incref(a.object));
     json_decref(a.object);
     nvdp_sanitizer_free(a.sanitizer);
+    nvdp_token_texts_release(&a.texts);
     free(a.token);
     free(a.prior);
     free(a.value[0]);

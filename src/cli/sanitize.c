@@ -6,6 +6,8 @@
 
 struct values {
     enum cli_analysis analyse;
+    const char *split;
+    size_t limit;
 };
 
 static const struct nvdp_option options[] = {
@@ -14,8 +16,13 @@ static const struct nvdp_option options[] = {
      "deniability "
      "(N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often an attacker "
      "names the "
-     "token, by the nearest neighbour and at best); of the tokens of --text",
+     "token, by the nearest neighbour and at best); of the tokens of --text or --task",
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses, .group = "Analyses:"},
+    {"split", NVDP_OPTION_TEXT, "NAME",
+     "of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
+     NVDP_OPTION_AT(struct values, split)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0",
+     NVDP_OPTION_AT(struct values, limit), .unit = "texts"},
     {0},
 };
 
@@ -65,6 +72,9 @@ static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.analyse != CLI_ANALYSE_NONE) return cli_analyse(cli, values.analyse);
+    static const char *const of_analyses[] = {"split", "limit", NULL};
+    const char *name = cli_given_one(cli, of_analyses, true);
+    if (name != NULL) return cli_usage(cli, "option --%s: only with --analyse", name);
     const bool task = nvdp_config_get(cli->config, "task") != NULL;
     const char *out = nvdp_config_get(cli->config, "out");
     if (nvdp_config_get(cli->config, "text") == NULL && !task) {

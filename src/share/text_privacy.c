@@ -11,14 +11,62 @@
 
 /* ---- options ---- */
 
-struct options {
-    const char *task, *data, *split, *model;
+struct texts {
+    const char *task, *data, *split; /* or */
+    const char *text;
     struct nvdp_task_options columns;
     size_t limit;
     uint64_t seed;
+};
+
+struct options {
+    const char *model;
+    struct texts texts;
     struct nvdp__sanitizer_options sanitizer;
 };
 
+#define AT(member) NVDP_OPTION_AT(struct texts, member)
+
+static const struct nvdp_option text_rows[] = {
+    {"task", NVDP_OPTION_TEXT, "TASK", "whose texts: sst2, mrpc, ..., or tsv", NULL, AT(task)},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
+     AT(columns.text_column)},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
+     AT(columns.text_pair_column)},
+    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, of the texts as they are", NULL,
+     AT(data)},
+    {"text", NVDP_OPTION_TEXT, "FILE", "a text a line instead of a task", NULL, AT(text)},
+    {"split", NVDP_OPTION_TEXT, "NAME", "train, dev, test, dev-mismatched or test-mismatched",
+     "dev", AT(split)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0", AT(limit),
+     .unit = "texts"},
+    {"seed", NVDP_OPTION_SEED, "N", "of samples", "1", AT(seed)},
+    {0},
+};
+
+static nvdp_status check_texts(struct nvdp_context *ctx, const void *values) {
+    const struct texts *texts = values;
+    if ((texts->task == NULL) == (texts->text == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task or text: expected one, found %s",
+                          texts->task == NULL ? "neither" : "both");
+    if (texts->task != NULL && texts->data == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "data: expected a folder with the task's files, found none");
+    return NVDP_OK;
+}
+
+static const struct nvdp__section texts_section = {text_rows, 0, NULL};
+static const struct nvdp__schema texts_schema = {.kind = "texts",
+                                                 .size = sizeof(struct texts),
+                                                 .section = &texts_section,
+                                                 .sections = 1,
+                                                 .check = check_texts};
+
+nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &texts_schema, out);
+}
+
+#undef AT
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
 static const struct nvdp_option mechanism_rows[] = {
@@ -34,26 +82,11 @@ static const struct nvdp_option mechanism_rows[] = {
      AT(model)},
     {0},
 };
-static const struct nvdp_option text_rows[] = {
-    {"task", NVDP_OPTION_TEXT, "TASK", "whose texts: sst2, mrpc, ..., or tsv", NULL, AT(task)},
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL,
-     AT(columns.text_column)},
-    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL,
-     AT(columns.text_pair_column)},
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, of the texts as they are", NULL,
-     AT(data)},
-    {"split", NVDP_OPTION_TEXT, "NAME", "train, dev, test, dev-mismatched or test-mismatched",
-     "dev", AT(split)},
-    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0", AT(limit),
-     .unit = "texts"},
-    {"seed", NVDP_OPTION_SEED, "N", "of samples", "1", AT(seed)},
-    {0},
-};
 static const struct nvdp__section sections[] = {
     {mechanism_rows, 0, NULL},
     {nvdp__sanitizer_rows, offsetof(struct options, sanitizer), NULL},
     {nvdp__sanitizer_table_rows, offsetof(struct options, sanitizer), NULL},
-    {text_rows, 0, NULL},
+    {text_rows, offsetof(struct options, texts), NULL},
 };
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
@@ -62,9 +95,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
                           options->model == NULL ? "neither" : "both");
-    if (options->task == NULL || options->data == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a task and its folder, found none",
-                          options->task == NULL ? "task" : "data");
+    NVDP_RETURN_IF_FAILED(check_texts(ctx, &options->texts));
     return nvdp__sanitizer_check(ctx, &options->sanitizer);
 }
 
@@ -89,14 +120,8 @@ nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvd
 struct tokens {
     size_t *offset, *first;
     int32_t *token;
-    size_t capacity;
+    size_t count, capacity, unknown;
 };
-
-static void release(struct tokens *tokens) {
-    free(tokens->offset);
-    free(tokens->first);
-    free(tokens->token);
-}
 
 static nvdp_status find_split(struct nvdp_context *ctx, const char *name, enum nvdp_split *out) {
     static const char *const names[] = {"train", "dev", "test", "dev-mismatched",
@@ -113,76 +138,122 @@ static nvdp_status find_split(struct nvdp_context *ctx, const char *name, enum n
 
 static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                           struct nvdp__field field, struct nvdp_token_list *list,
-                          struct tokens *tokens, size_t *count) {
+                          struct tokens *tokens) {
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
+    tokens->unknown += list->unknown;
     if (list->count == 0) return NVDP_OK;
-    if (*count + list->count > tokens->capacity)
+    if (tokens->count + list->count > tokens->capacity)
         NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &tokens->token, &tokens->capacity,
-                                            *count + list->count, sizeof *tokens->token));
-    memcpy(tokens->token + *count, list->token, list->count * sizeof *list->token);
-    *count += list->count;
+                                            tokens->count + list->count, sizeof *tokens->token));
+    memcpy(tokens->token + tokens->count, list->token, list->count * sizeof *list->token);
+    tokens->count += list->count;
     return NVDP_OK;
 }
 
-/* All rows are counted where V_S comes from them; then a sample of `limit` is what is measured. */
-static nvdp_status read_rows(struct nvdp_context *ctx, const struct options *options,
+/* All rows are counted where V_S comes from them; then a sample of `limit` is what is given. */
+static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *options,
                              const struct nvdp__rows *rows, struct nvdp_sanitizer *sanitizer,
-                             struct tokens *out, size_t *texts) {
+                             struct nvdp_token_texts *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_token_list list = {0};
+    struct tokens made = {0};
     bool *chosen = NULL;
-    size_t n = 0, count = 0;
+    size_t n = 0;
     const bool some = options->limit > 0 && options->limit < rows->count;
     NVDP_TRY(NVDP__NEW(ctx, chosen, rows->count));
-    NVDP_TRY(NVDP__NEW(ctx, out->offset, rows->count + 1));
-    NVDP_TRY(NVDP__NEW(ctx, out->first, rows->count));
+    NVDP_TRY(NVDP__NEW(ctx, made.offset, rows->count + 1));
+    NVDP_TRY(NVDP__NEW(ctx, made.first, rows->count));
     if (some) NVDP_TRY(nvdp__sample_rows(ctx, options->seed, rows->count, options->limit, chosen));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__row *row = &rows->row[i];
-        const size_t begin = count;
-        NVDP_TRY(append(ctx, sanitizer, row->text, &list, out, &count));
-        out->first[n] = rows->task.pair ? count - begin : 0;
-        if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, row->pair, &list, out, &count));
-        nvdp_sanitizer_count(sanitizer, count - begin, out->token + begin);
-        if (some && !chosen[i])
-            count = begin;
-        else
-            out->offset[++n] = count;
+        const size_t begin = made.count, unknown = made.unknown;
+        NVDP_TRY(append(ctx, sanitizer, row->text, &list, &made));
+        made.first[n] = made.count - begin;
+        if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, row->pair, &list, &made));
+        if (made.count > begin)
+            nvdp_sanitizer_count(sanitizer, made.count - begin, made.token + begin);
+        if (some && !chosen[i]) {
+            made.count = begin;
+            made.unknown = unknown;
+        } else {
+            made.offset[++n] = made.count;
+        }
     }
     NVDP_TRY(nvdp_sanitizer_choose(ctx, sanitizer));
-    *texts = n;
+    *out = (struct nvdp_token_texts){.texts = n,
+                                     .offset = made.offset,
+                                     .tokens = made.token,
+                                     .first = rows->task.pair ? made.first : NULL,
+                                     .unknown = made.unknown};
+    if (!rows->task.pair) free(made.first);
+    made = (struct tokens){0};
 cleanup:
     nvdp_token_list_release(&list);
+    free(made.offset);
+    free(made.first);
+    free(made.token);
     free(chosen);
     return status;
 }
 
-static nvdp_status read_texts(struct nvdp_context *ctx, const struct options *options,
-                              struct nvdp_sanitizer *sanitizer, struct tokens *out, size_t *texts) {
+/* A text a line. */
+static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size_t size,
+                               struct nvdp__rows *rows) {
+    for (size_t at = 0; at < size;) {
+        const char *end = memchr(bytes + at, '\n', size - at);
+        const size_t length = end != NULL ? (size_t)(end - bytes) - at : size - at;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row));
+        rows->row[rows->count++] = (struct nvdp__row){.text = {bytes + at, length}};
+        at += length + 1;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *options,
+                              struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
     nvdp_status status = NVDP_OK;
     static const size_t most = (size_t)4 << 30;
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     struct nvdp__layout layout;
     struct nvdp__rows rows = {0};
     enum nvdp_split split = NVDP_SPLIT_DEV;
-    const char *name = NULL;
+    const char *name = options->text;
     char *path = NULL, *bytes = NULL;
     size_t size = 0;
-    NVDP_TRY(nvdp_task_find(ctx, options->task, &config.task));
-    config.columns = options->columns;
-    NVDP_TRY(find_split(ctx, options->split, &split));
-    NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
-    NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
-    path = nvdp__join(ctx, options->data, name);
-    NVDP_TRY(NVDP__MADE(path));
-    NVDP_TRY(nvdp__read_file(ctx, path, most, &bytes, &size));
-    NVDP_TRY(nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows));
-    NVDP_TRY(read_rows(ctx, options, &rows, sanitizer, out, texts));
+    if (options->task != NULL) {
+        NVDP_TRY(nvdp_task_find(ctx, options->task, &config.task));
+        config.columns = options->columns;
+        NVDP_TRY(find_split(ctx, options->split, &split));
+        NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
+        NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
+        path = nvdp__join(ctx, options->data, name);
+        NVDP_TRY(NVDP__MADE(path));
+    }
+    NVDP_TRY(nvdp__read_file(ctx, path != NULL ? path : name, most, &bytes, &size));
+    NVDP_TRY(path != NULL
+                 ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)
+                 : parse_lines(ctx, bytes, size, &rows));
+    NVDP_TRY(read_rows(ctx, options, &rows, sanitizer, out));
 cleanup:
     nvdp__rows_release(&rows);
     free(path);
     free(bytes);
     return status;
+}
+
+nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
+    struct texts options;
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &texts_schema, &options));
+    return read_texts(ctx, &options, sanitizer, out);
+}
+
+void nvdp_token_texts_release(struct nvdp_token_texts *texts) {
+    free((void *)texts->offset);
+    free((void *)texts->tokens);
+    free((void *)texts->first);
+    *texts = (struct nvdp_token_texts){0};
 }
 
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -191,20 +262,16 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
     struct options options;
     struct nvdp__privacy_options measures;
     struct nvdp_sanitizer *sanitizer = NULL;
-    struct tokens tokens = {0};
     struct nvdp_token_texts texts = {0};
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "sanitizer: expected a mechanism, found none"));
     NVDP_TRY(nvdp__sanitizer_create(ctx, &options.sanitizer, options.model, &sanitizer));
-    NVDP_TRY(read_texts(ctx, &options, sanitizer, &tokens, &texts.texts));
-    texts.offset = tokens.offset;
-    texts.tokens = tokens.token;
-    texts.first = tokens.first;
+    NVDP_TRY(read_texts(ctx, &options.texts, sanitizer, &texts));
     NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, NULL, out));
 cleanup:
-    release(&tokens);
+    nvdp_token_texts_release(&texts);
     nvdp_sanitizer_free(sanitizer);
     return status;
 }

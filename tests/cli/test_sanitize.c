@@ -434,9 +434,71 @@ Test(sanitize, analyses) {
     program_release(&o);
     o = program_expect(2, "sanitize --analyse inversion --vectors %s --mechanism random",
                        vectors_path);
-    support_contains(o.err, "option --text is needed");
+    support_contains(o.err, "option --text or --task is needed");
     program_release(&o);
     o = program_expect(2, "sanitize --analyse geometry --vectors %s --out x", vectors_path);
     support_contains(o.err, "option --out does not apply to --analyse");
     program_release(&o);
+}
+
+/* A task's texts say what the same lines say; pairs have both texts; a split, and a sample of it. */
+Test(sanitize, analyses_of_a_task) {
+    static const char format[] =
+        "sanitize --analyse inversion --vectors %s --mechanism santext --epsilon .1 %s --json";
+    const char *lines = support_scratch_path("lines.txt");
+    const char *data =
+        FOLDER("rte", "dev.tsv",
+               "index\tsentence1\tsentence2\tlabel\n0\tthe film .\tgood the\tentailment\n"
+               "1\tthe plot .\tthe unheard\tnot_entailment\n",
+               "train.tsv", "index\tsentence1\tsentence2\tlabel\n0\tbad\tbad bad\tentailment\n");
+    char vectors_path[4200], of[2][8600];
+    json_t *found[2];
+    support_write_text(lines, "the film . good the\nthe plot . the unheard\n");
+    snprintf(vectors_path, sizeof vectors_path, "%s", table());
+    snprintf(of[0], sizeof of[0], "--text %s", lines);
+    snprintf(of[1], sizeof of[1], "--task rte --data %s", data);
+    for (int i = 0; i < 2; i++) {
+        struct outcome o = program_expect(0, format, vectors_path, of[i]);
+        found[i] = program_object(&o);
+        program_release(&o);
+    }
+    cr_expect_eq(number(found[1], "text_tokens", NULL), 10);
+    cr_expect_eq(number(found[1], "text_unknown", NULL), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(json_object_get(found[1], "of"), "task")),
+                     "rte");
+    cr_expect_eq(number(found[1], "of", "texts"), 2);
+    json_object_del(found[0], "of");
+    json_object_del(found[1], "of");
+    cr_expect(json_equal(found[0], found[1]));
+    json_decref(found[0]);
+    json_decref(found[1]);
+    struct outcome o = program_expect(
+        0, "sanitize --analyse inversion --vectors %s --mechanism random %s --split train --json",
+        vectors_path, of[1]);
+    json_t *object = program_object(&o);
+    cr_expect_eq(number(object, "prior", NULL), 1);
+    cr_expect_eq(number(object, "text_tokens", NULL), 3);
+    json_decref(object);
+    program_release(&o);
+    o = program_expect(0, "sanitize --analyse geometry --vectors %s %s --limit 1 --json",
+                       vectors_path, of[1]);
+    object = program_object(&o);
+    cr_expect_eq(number(object, "of", "texts"), 1);
+    cr_expect_eq(number(object, "text_tokens", NULL), 5);
+    json_decref(object);
+    program_release(&o);
+    static const struct {
+        const char *options, *says;
+    } bad[] = {
+        {"--analyse geometry --data x", "option --task is needed with --data"},
+        {"--analyse geometry --task rte", "data: expected a folder"},
+        {"--analyse geometry --task rte --data x --text y", "expected one, found both"},
+        {"--analyse geometry --limit 3", "option --task is needed with --limit"},
+        {"--mechanism random --split dev", "option --split: only with --analyse"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o = program_expect(2, "sanitize --vectors %s %s", vectors_path, bad[i].options);
+        support_contains(o.err, bad[i].says);
+        program_release(&o);
+    }
 }
