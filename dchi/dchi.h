@@ -8,6 +8,7 @@
  *     geometry.c      distances within a table, plausible deniability
  *     inversion.c     attackers who guess the token
  *     privacy.c       all pairs of a data set's texts                      (privacy.h)
+ *     sequence.c      likewise, of one noised vector a text                (privacy.h)
  *     options.c       the rows of a mechanism's options                    (options.h)
  *     word_vectors.c  the table in a file of word vectors                  (sanitizer.h)
  *     sanitizer.c     a mechanism with the words or WordPieces of a table  (sanitizer.h)
@@ -103,6 +104,8 @@ struct nvdp__token_place {
 void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *noise, int threads,
                         size_t n, const struct nvdp__token_place *place, const int32_t *tokens,
                         double *scratch, double *out);
+/* out [dim] is in, scaled to norm `clip` at most. */
+void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out);
 void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
                             size_t texts, size_t dim, const struct nvdp__token_place *place,
                             const double *in, double *scratch, double *out);

@@ -5,10 +5,10 @@
 #include "dchi/privacy.h"
 
 #include "base/random.h"
+#include "rdp/loss.h"
 #include "rdp/pairs.h"
 #include "tensor/vector.h"
 
-#include <limits.h>
 #include <omp.h>
 #include <stdlib.h>
 
@@ -244,74 +244,28 @@ cleanup:
     return status;
 }
 
-/* ---- duos of a Laplace mechanism: a function of their distance ----
- *
- * D(s)/s is smooth, its singularities lie on the imaginary axis or left of it: Chebyshev's interpolation of
- * 20 points in [2^e, 2^(e+1)] has an error of (3 + sqrt 8)^-20 = 5e-16. */
-enum { NODES = 20 };
-
-static void laplace_panel(size_t dim, double order, int exponent, double *c) {
-    double f[NODES];
-    for (int i = 0; i < NODES; i++) {
-        const double s = ldexp(1.5 + 0.5 * cos(M_PI * (i + 0.5) / NODES), exponent);
-        f[i] = nvdp_renyi_laplace(order, dim, s) / s;
-    }
-    for (int k = 0; k < NODES; k++) {
-        c[k] = 0;
-        for (int i = 0; i < NODES; i++)
-            c[k] += (k > 0 ? 2.0 : 1.0) / NODES * f[i] * cos(M_PI * k * (i + 0.5) / NODES);
-    }
-}
-
-static double clenshaw(const double *c, double x) {
-    double b1 = 0, b2 = 0;
-    for (int k = NODES - 1; k > 0; k--) {
-        const double b = c[k] + 2 * x * b1 - b2;
-        b2 = b1;
-        b1 = b;
-    }
-    return c[0] + x * b1 - b2;
-}
+/* ---- duos of a Laplace mechanism: a function of their distance ---- */
 
 static nvdp_status laplace_duos(struct work *work) {
     nvdp_status status = NVDP_OK;
     const size_t dim = work->dchi->vectors->dim, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
-    double *distance = NULL, *panel = NULL;
-    int low = INT_MAX, high = INT_MIN;
+    double *distance = NULL, *value = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, distance, work->duos));
+    NVDP_TRY(NVDP__NEW(work->ctx, value, work->duos));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
     for (size_t i = 0; i < work->duos; i++)
         distance[i] = nvdp__dchi_distance(work->dchi, work->token[work->duo[i].a],
                                           work->token[work->duo[i].b]);
-    for (size_t i = 0; i < work->duos; i++) {
-        if (distance[i] == 0 || isinf(distance[i])) continue;
-        const int exponent = ilogb(distance[i]);
-        low = exponent < low ? exponent : low;
-        high = exponent > high ? exponent : high;
-    }
-    const size_t panels = low > high ? 0 : (size_t)(high - low) + 1;
-    NVDP_TRY(NVDP__NEW(work->ctx, panel, panels * m * NODES));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t i = 0; i < panels * m; i++)
-        if (work->orders[i % m].way != TOP)
-            laplace_panel(dim, work->orders[i % m].order, low + (int)(i / m), panel + i * NODES);
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (size_t i = 0; i < work->duos; i++) {
-        const double s = distance[i];
-        for (size_t k = 0; k < m; k++) {
-            double value = s;
-            if (s > 0 && isfinite(s) && work->orders[k].way != TOP) {
-                const int exponent = ilogb(s);
-                const double *c = panel + ((size_t)(exponent - low) * m + k) * NODES;
-                value = fmin(fmax(s * clenshaw(c, 2 * ldexp(s, -exponent) - 3), 0), s);
-            }
-            work->value[(2 * i) * m + k] = work->value[(2 * i + 1) * m + k] = value;
-        }
+    for (size_t k = 0; k < m; k++) {
+        NVDP_TRY(nvdp__renyi_laplaces(work->ctx, work->orders[k].order, dim, work->duos, distance,
+                                      value));
+        for (size_t i = 0; i < work->duos; i++)
+            work->value[(2 * i) * m + k] = work->value[(2 * i + 1) * m + k] = value[i];
     }
 cleanup:
     free(distance);
-    free(panel);
+    free(value);
     return status;
 }
 

@@ -11,5 +11,9 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                const struct nvdp_token_texts *texts,
                                const struct nvdp__privacy_options *options, double *matrix,
                                struct nvdp_dchi_report *out);
+nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
+                                   size_t dim, const double *states,
+                                   const struct nvdp__privacy_options *options, double *matrix,
+                                   struct nvdp_privacy_report *out);
 
 #endif

@@ -101,6 +101,14 @@ cleanup:
     return status;
 }
 
+void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out) {
+    double norm = 0;
+    for (size_t k = 0; k < dim; k++)
+        norm = hypot(norm, in[k]);
+    for (size_t k = 0; k < dim; k++)
+        out[k] = in[k] * (norm > clip ? clip / norm : 1);
+}
+
 void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
                             size_t texts, size_t dim, const struct nvdp__token_place *place,
                             const double *in, double *scratch, double *out) {
@@ -108,11 +116,7 @@ void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double
     for (size_t i = 0; i < texts; i++) {
         struct nvdp__stream stream =
             nvdp__stream_open(noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
-        double norm = 0;
-        for (size_t k = 0; k < dim; k++)
-            norm = hypot(norm, in[i * dim + k]);
-        for (size_t k = 0; k < dim; k++)
-            out[i * dim + k] = in[i * dim + k] * (norm > clip ? clip / norm : 1);
+        nvdp__sequence_clip(dim, clip, in + i * dim, out + i * dim);
         add_noise(&stream, eta, dim, out + i * dim, scratch + (size_t)omp_get_thread_num() * dim,
                   out + i * dim);
     }

@@ -331,6 +331,7 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->bound = set->clip_sequence > 0 && set->alpha == NULL
                         ? nvdp_renyi_sequence_bound(work->options->pairs.order, set->clip_sequence)
                         : INFINITY;
+    report->bound_loss = INFINITY;
     report->bdp_texts = set->texts;
     for (size_t i = 0; i < set->texts; i++) {
         if (work->published[i].m < FEWEST) report->small_population = true;

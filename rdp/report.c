@@ -136,8 +136,8 @@ static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
 /* What is proven; null where nothing is. */
 static json_t *pack_bound(const struct nvdp_privacy_report *report) {
     if (!(report->clip_sequence > 0)) return json_null();
-    return json_pack("{s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
-                     number(report->bound), "scope",
+    return json_pack("{s:o, s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
+                     number(report->bound), "loss", number(report->bound_loss), "scope",
                      isinf(report->bound) && report->posterior.weighted
                          ? "of the vectors alone it would be 2 order C^2; nothing is proven of the "
                            "weights"
@@ -226,6 +226,11 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
             "Proven by the sequence clip, C %g: at order %g no two texts, seen or not, are more "
             "than %s nats apart.\n",
             report->clip_sequence, report->pairs.order, say(bound, report->bound));
+    if (report->clip_sequence > 0 && isfinite(report->bound_loss))
+        fprintf(to,
+                "Whatever is shared, of no two does it tell more than %s nats: an epsilon at "
+                "delta 0.\n",
+                say(bound, report->bound_loss));
     fputc('\n', to);
 }
 
@@ -422,5 +427,5 @@ void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *t
     const struct nvdp_privacy_report from = whole(report);
     print_head(&from, to);
     nvdp__privacy_report_tables(&from, to);
-    print_posterior(&from.posterior, to);
+    if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);
 }

@@ -73,9 +73,14 @@ cleanup:
 
 /* What the run's users send in the place of their texts. */
 static nvdp_status measure_texts(const struct stage *at, const struct nvdp_config *config,
-                                 char **text) {
+                                 bool sequence, char **text) {
+    struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
+    if (sequence) {
+        NVDP_RETURN_IF_FAILED(nvdp_run_sequence_privacy(at->ctx, config, NULL, &vectors));
+        return nvdp_privacy_report_json(at->ctx, &vectors, text);
+    }
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    NVDP_RETURN_IF_FAILED(nvdp_run_text_privacy(at->ctx, config, &report));
+    NVDP_RETURN_IF_FAILED(nvdp_run_text_privacy(at->ctx, config, NULL, &report));
     return nvdp_dchi_report_json(at->ctx, &report, text);
 }
 
@@ -102,8 +107,8 @@ static nvdp_status measure(const struct stage *at) {
     if (has(at, "privacy.json")) return NVDP_OK;
     NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
-    if (noised && strcmp(noise, "sequence-laplace") != 0) {
-        NVDP_TRY(measure_texts(at, config, &text));
+    if (noised) {
+        NVDP_TRY(measure_texts(at, config, strcmp(noise, "sequence-laplace") == 0, &text));
     } else if (!at->run->private_) {
         NVDP_TRY(measured_before(at, &text));
     } else {

@@ -188,6 +188,8 @@ struct nvdp_privacy_report {
                        (nvdp_renyi_sequence_bound()); +inf where weights are shared, which it leaves
                        out */
     struct nvdp_epsilon_summary epsilon; /**< epsilon at bdp_delta, converted */
+    double bound_loss; /**< likewise of every order: no log ratio of densities exceeds it; +inf of
+                            Gaussians */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

@@ -105,6 +105,26 @@ nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dc
  * @param to     where it is written */
 void nvdp_dchi_report_print(const struct nvdp_dchi_report *report, FILE *to);
 
+/** The privacy of one noised vector a text (nvdp_sequence_laplace()), as nvdp_privacy_measure() tells that of
+ * posteriors: D_l of every pair is nvdp_renyi_laplace(l, d, eta |s - s'|), within 1e-12 of it.  With
+ * a clip the report has what no two texts exceed: that of distance 2 C eta.  A vector tells no
+ * length.  max-pairs is not supported.  O(N^2 d), memory 4 N^2 doubles.
+ * @param ctx    records messages, reports progress, is asked to cancel, lends threads
+ * @param eta    > 0 and finite
+ * @param clip   C > 0, to whose norm vectors are scaled at most; INFINITY: as they are
+ * @param texts  N, 2 to 20000
+ * @param dim    d, at least 1
+ * @param states [N, d] finite: vectors before clip and noise
+ * @param config of nvdp_privacy_config_create(); NULL: the defaults
+ * @param matrix [N, N] as that of nvdp_renyi_pairs(); NULL: not wanted
+ * @param[out] out the report
+ * @return NVDP_ERR_ARGUMENT for a value or an option out of its range, NVDP_ERR_UNSUPPORTED for
+ *     drawn pairs, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp_sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
+                                  size_t dim, const double *states,
+                                  const struct nvdp_config *config, double *matrix,
+                                  struct nvdp_privacy_report *out);
+
 /** The options of nvdp_text_privacy(): those of nvdp_token_texts_read(); those of nvdp_sanitizer_create(), and of nvdp_privacy_config_create().
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
@@ -114,20 +134,33 @@ nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvd
 /** Measures a split's own texts, not yet sanitized, under a sanitizer.
  * @param ctx    as that of nvdp_dchi_privacy()
  * @param config of nvdp_text_privacy_config_create()
+ * @param[out] matrix [N, N] as that of nvdp_renyi_pairs(), made for the caller; free(); NULL: not wanted
  * @param[out] out the report
  * @return as nvdp_sanitizer_create(), nvdp_dataset_load() and nvdp_dchi_privacy() */
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                              struct nvdp_dchi_report *out);
+                              double **matrix, struct nvdp_dchi_report *out);
 
 /** Measures a split's texts, as they are before they are sent, of a run that was trained with token-noise:
  * over the word embeddings that the run began with, cut to its max-length.
  * @param ctx    as that of nvdp_dchi_privacy()
  * @param config of nvdp_run_config_create() joined with nvdp_privacy_config_create()
+ * @param[out] matrix as that of nvdp_text_privacy()
  * @param[out] out the report
  * @return NVDP_ERR_UNSUPPORTED for a run without token-noise, or with sequence-laplace; else as
  *     nvdp_run_posteriors() and nvdp_dchi_privacy() */
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                  struct nvdp_dchi_report *out);
+                                  double **matrix, struct nvdp_dchi_report *out);
+
+/** Measures what is shared of a split's texts by a run with token-noise sequence-laplace: the first tokens' last
+ * states, of the encoder that the run has.
+ * @param ctx    as that of nvdp_sequence_privacy()
+ * @param config of nvdp_run_config_create() joined with nvdp_privacy_config_create()
+ * @param[out] matrix as that of nvdp_text_privacy()
+ * @param[out] out the report
+ * @return NVDP_ERR_UNSUPPORTED for a run without sequence-laplace; else as nvdp_run_posteriors() and
+ *     nvdp_sequence_privacy() */
+nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                      double **matrix, struct nvdp_privacy_report *out);
 
 NVDP_END_DECLS
 #endif

@@ -59,9 +59,24 @@ static int save(struct cli *cli, const char *report) {
     return code;
 }
 
+/* The report and the pairs to where they were asked for. */
+static int give(struct cli *cli, const struct values *values,
+                const struct nvdp_privacy_report *report, const double *matrix) {
+    char *text = NULL;
+    nvdp_status status = nvdp_privacy_report_json(cli->ctx, report, &text);
+    if (status == NVDP_OK && values->pairs != NULL)
+        status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs.texts, report->pairs.order,
+                                  matrix);
+    int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, text);
+    if (code == CLI_SUCCESS && cli->json) puts(text);
+    if (code == CLI_SUCCESS && !cli->json) nvdp_privacy_report_print(report, stdout);
+    free(text);
+    return code;
+}
+
 static int measure(struct cli *cli, const struct values *values,
                    const struct nvdp_posteriors *posteriors) {
-    char *text = NULL;
     double *matrix = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     nvdp_status status = NVDP_OK;
@@ -70,15 +85,20 @@ static int measure(struct cli *cli, const struct values *values,
         status = nvdp_posteriors_write(cli->ctx, values->posteriors_out, posteriors);
     if (status == NVDP_OK)
         status = nvdp_privacy_measure(cli->ctx, posteriors, cli->config, matrix, &report);
-    if (status == NVDP_OK) status = nvdp_privacy_report_json(cli->ctx, &report, &text);
-    if (status == NVDP_OK && values->pairs != NULL)
-        status = nvdp_pairs_write(cli->ctx, values->pairs, posteriors->texts, report.pairs.order,
-                                  matrix);
-    int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
-    if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, text);
-    if (code == CLI_SUCCESS && cli->json) puts(text);
-    if (code == CLI_SUCCESS && !cli->json) nvdp_privacy_report_print(&report, stdout);
-    free(text);
+    int code = status == NVDP_OK ? give(cli, values, &report, matrix) : cli_fail(cli, status);
+    free(matrix);
+    return code;
+}
+
+/* Of a run with token-noise sequence-laplace. */
+static int measure_states(struct cli *cli, const struct values *values) {
+    double *matrix = NULL;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    if (values->posteriors_out != NULL)
+        return cli_usage(cli, "--posteriors-out: sequence-laplace has no posteriors");
+    nvdp_status status = nvdp_run_sequence_privacy(cli->ctx, cli->config,
+                                                   values->pairs != NULL ? &matrix : NULL, &report);
+    int code = status == NVDP_OK ? give(cli, values, &report, matrix) : cli_fail(cli, status);
     free(matrix);
     return code;
 }
@@ -122,15 +142,22 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     const bool run = cli->args > 0; /* one with token-noise */
     if ((run && (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism"))) ||
-        values->posteriors != NULL || values->posteriors_out != NULL || values->pairs != NULL)
-        return cli_usage(cli, "--sanitizer measures texts: expected neither RUN, --posteriors, "
-                              "--posteriors-out nor --pairs");
+        values->posteriors != NULL || values->posteriors_out != NULL)
+        return cli_usage(cli, "--sanitizer measures texts: expected neither RUN, --posteriors nor "
+                              "--posteriors-out");
     if (values->sanitized != NULL) CLI_TRY(read_sanitized(cli, values->sanitized));
-    CLI_DO(cli, run ? nvdp_run_text_privacy(cli->ctx, cli->config, &report)
-                    : nvdp_text_privacy(cli->ctx, cli->config, &report));
-    CLI_DO(cli, nvdp_dchi_report_json(cli->ctx, &report, &text));
+    double *matrix = NULL, **wanted = values->pairs != NULL ? &matrix : NULL;
+    nvdp_status status = run ? nvdp_run_text_privacy(cli->ctx, cli->config, wanted, &report)
+                             : nvdp_text_privacy(cli->ctx, cli->config, wanted, &report);
+    if (status == NVDP_OK) status = nvdp_dchi_report_json(cli->ctx, &report, &text);
+    if (status == NVDP_OK && values->pairs != NULL)
+        status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs.pairs.texts,
+                                  report.pairs.pairs.order, matrix);
+    free(matrix);
     char *beside = NULL;
-    int code = values->out != NULL ? cli_write_text(cli, values->out, text) : CLI_SUCCESS;
+    int code = status != NVDP_OK     ? cli_fail(cli, status)
+               : values->out != NULL ? cli_write_text(cli, values->out, text)
+                                     : CLI_SUCCESS;
     if (code == CLI_SUCCESS && values->sanitized != NULL)
         code = asprintf(&beside, "%s/measured.json", values->sanitized) < 0
                    ? cli_error(cli, CLI_FAILURE, "out of memory")
@@ -143,16 +170,20 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     return code;
 }
 
-static bool has_token_noise(const char *directory) {
+/* What a run's users do to their texts. */
+enum noise { NO_NOISE, OF_TOKENS, OF_SEQUENCES };
+static enum noise noise_of(const char *directory) {
     char *path = NULL;
-    if (asprintf(&path, "%s/run.json", directory) < 0) return false;
+    if (asprintf(&path, "%s/run.json", directory) < 0) return NO_NOISE;
     json_t *root = json_load_file(path, 0, NULL);
     const json_t *config = json_object_get(root, "config");
-    const char *noise = json_string_value(json_object_get(config, "token_noise"));
-    const bool found = noise != NULL && strcmp(noise, "none") != 0;
+    const char *name = json_string_value(json_object_get(config, "token_noise"));
+    const enum noise noise = name == NULL || strcmp(name, "none") == 0 ? NO_NOISE
+                             : strcmp(name, "sequence-laplace") == 0   ? OF_SEQUENCES
+                                                                       : OF_TOKENS;
     json_decref(root);
     free(path);
-    return found;
+    return noise;
 }
 
 static int run(struct cli *cli) {
@@ -160,9 +191,11 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &values));
     if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || values.sanitized != NULL)
         return measure_texts(cli, &values);
+    const enum noise noise =
+        cli->args == 1 && values.posteriors == NULL ? noise_of(cli->arg[0]) : NO_NOISE;
+    if (noise == OF_TOKENS) return measure_texts(cli, &values);
     if (values.out != NULL) values.pairs = values.out;
-    if (cli->args == 1 && values.posteriors == NULL && has_token_noise(cli->arg[0]))
-        return measure_texts(cli, &values);
+    if (noise == OF_SEQUENCES) return measure_states(cli, &values);
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)

@@ -435,6 +435,22 @@ cleanup:
     return status;
 }
 
+static nvdp_status first_states(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                size_t first, void *user) {
+    const size_t dim = model->info.bert.hidden_size;
+    const struct nvdp__pass pass = {0};
+    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
+    nvdp__rows_widen(&model->dev, batch->texts, dim, batch->offset, last_hidden(model),
+                     (double *)user + first * dim);
+    return nvdp__device_status(&model->dev);
+}
+
+nvdp_status nvdp__model_first_states(struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                                     size_t batch, double *out) {
+    return for_each_batch(model, dataset, batch, "encode", first_states, out);
+}
+
 struct predictions {
     uint64_t seed;
     uint32_t first_draw;

@@ -110,6 +110,9 @@ void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out
 /* Draw for evaluation number `draw` under `seed`. */
 struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
 
+/* Without what model->noise adds: out [texts, H], the last states of first tokens. */
+nvdp_status nvdp__model_first_states(struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                                     size_t batch, double *out);
 /* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, texts, outputs]. */
 nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,

@@ -1,11 +1,17 @@
 #include "model/noise.h"
 
+#include "base/cache.h"
+#include "dchi/dchi.h"
 #include "dchi/sanitizer.h"
 #include "tensor/ops.h"
+#include "text/tokenizer.h"
 #include <math.h>
+#include <nvdp/version.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { CHUNK = 1 << 14, SPLIT_SHIFT = 40 };
+enum { CHUNK = 1 << 14, SPLIT_SHIFT = 40, VERSION = 1 };
+static const char kind[] = "drawn";
 
 const char *const nvdp__text_noise_names[] = {
     [NVDP__NOISE_NONE] = "none",
@@ -135,7 +141,7 @@ static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int3
 /* Texts [first, end), as texts of all rows of the file between them, of which those that are not there are
  * empty. */
 static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
-                           size_t first, size_t end, uint64_t *changed, uint64_t *tokens) {
+                           size_t first, size_t end) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = noise->ctx;
     const int64_t *index = dataset->index;
@@ -160,12 +166,8 @@ static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset 
     NVDP_TRY(nvdp_dchi_sample(ctx, nvdp_sanitizer_dchi(noise->sanitizer), rows, offset, token,
                               &noise->noise.seed, number_of(dataset->split, (uint64_t)index[first]),
                               token));
-    for (size_t i = 0; i < n; i++) {
-        const int32_t id = nvdp_sanitizer_piece(noise->sanitizer, token[i]);
-        *changed += ids[row[i]] != id;
-        ids[row[i]] = id;
-    }
-    *tokens += n;
+    for (size_t i = 0; i < n; i++)
+        ids[row[i]] = nvdp_sanitizer_piece(noise->sanitizer, token[i]);
 cleanup:
     free(offset);
     free(token);
@@ -173,24 +175,101 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset) {
+static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset) {
     struct nvdp__meter meter;
-    uint64_t changed = 0, tokens = 0;
-    if (!gives_tokens(noise)) return NVDP_OK;
+    size_t tokens = 0;
     nvdp__meter_begin(&meter, noise->ctx, "privatize", "text", 0, dataset->count);
     for (size_t first = 0, end; first < dataset->count; first = end) {
         for (end = first + 1; end < dataset->count; end++)
             if (dataset->offset[end + 1] - dataset->offset[first] > CHUNK) break;
         if (nvdp_context_cancelled(noise->ctx))
             return nvdp__fail(noise->ctx, NVDP_ERR_CANCELLED, "interrupted");
-        NVDP_RETURN_IF_FAILED(replace(noise, dataset, first, end, &changed, &tokens));
+        NVDP_RETURN_IF_FAILED(replace(noise, dataset, first, end));
+        tokens += dataset->offset[end] - dataset->offset[first];
         nvdp__meter_update(&meter, end, (double)tokens, "tok", NAN);
     }
     nvdp__meter_end(&meter);
-    nvdp__log(noise->ctx, NVDP_LOG_INFO, "%s: %.4f of %zu tokens became another",
-              nvdp__text_noise_names[noise->options.mechanism],
-              (double)changed / (double)(tokens > 0 ? tokens : 1), (size_t)tokens);
     return NVDP_OK;
+}
+
+/* The file of a data set's draws: everything that they depend on, as it is and not as it is named. */
+static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_dataset *dataset,
+                     const char *cache) {
+    char hex[NVDP__DIGEST_HEX];
+    struct nvdp__digest digest;
+    const struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(noise->sanitizer);
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    const size_t texts = dataset->count;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_text(&digest, NVDP_VERSION);
+    nvdp__digest_number(&digest, VERSION);
+    nvdp__digest_text(&digest, nvdp__text_noise_names[noise->options.mechanism]);
+    nvdp__digest_bytes(&digest, &dchi->eta, sizeof dchi->eta);
+    nvdp__digest_bytes(&digest, &dchi->p, sizeof dchi->p);
+    nvdp__digest_bytes(&digest, dchi->sensitive, dchi->sensitive != NULL ? vectors->count : 0);
+    nvdp__digest_number(&digest, vectors->dim);
+    nvdp__digest_bytes(&digest, vectors->rows,
+                       vectors->count * vectors->dim * sizeof *vectors->rows);
+    for (size_t row = 0; row < vectors->count; row++)
+        nvdp__digest_number(&digest,
+                            (uint64_t)nvdp_sanitizer_piece(noise->sanitizer, (int32_t)row));
+    nvdp__digest_text(&digest, noise->tokenizer->digest);
+    nvdp__digest_number(&digest, noise->noise.seed);
+    nvdp__digest_number(&digest, (uint64_t)dataset->split);
+    nvdp__digest_bytes(&digest, dataset->offset, (texts + 1) * sizeof *dataset->offset);
+    nvdp__digest_bytes(&digest, dataset->index, texts * sizeof *dataset->index);
+    nvdp__digest_bytes(&digest, dataset->ids, dataset->offset[texts] * sizeof *dataset->ids);
+    nvdp__digest_end(&digest, hex);
+    return nvdp__cache_path(noise->ctx, cache, kind, hex);
+}
+
+/* Where the draws cannot be kept it is a notice, not an error. */
+static void keep(struct nvdp_context *ctx, const char *cache, const char *path,
+                 const struct nvdp_dataset *dataset) {
+    nvdp_status status = nvdp__cache_make(ctx, cache);
+    if (status == NVDP_OK)
+        status = nvdp__cache_write(ctx, path, kind, VERSION, (const char *)dataset->ids,
+                                   dataset->offset[dataset->count] * sizeof *dataset->ids);
+    if (status != NVDP_OK)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "privatized tokens are not kept for other runs: %s",
+                  nvdp_context_error(ctx));
+}
+
+nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
+                                    const char *cache) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = noise->ctx;
+    const size_t all = dataset->offset[dataset->count], bytes = all * sizeof *dataset->ids;
+    int32_t *was = NULL;
+    char *path = NULL, *kept = NULL;
+    size_t changed = 0, tokens = 0, size = 0;
+    if (!gives_tokens(noise)) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(ctx, was, all));
+    memcpy(was, dataset->ids, bytes);
+    if (cache != NULL) {
+        path = path_of(noise, dataset, cache);
+        NVDP_TRY(NVDP__MADE(path));
+        NVDP_TRY(nvdp__cache_read(ctx, path, kind, VERSION, &kept, &size));
+    }
+    if (kept != NULL && size == bytes) {
+        memcpy(dataset->ids, kept, bytes);
+    } else {
+        NVDP_TRY(draw(noise, dataset));
+        if (path != NULL) keep(ctx, cache, path, dataset);
+    }
+    for (size_t i = 0; i < all; i++) {
+        changed += was[i] != dataset->ids[i];
+        tokens += !is_providers(noise->tokenizer, was[i]);
+    }
+    nvdp__log(ctx, NVDP_LOG_INFO, "%s: %.4f of %zu tokens became another%s",
+              nvdp__text_noise_names[noise->options.mechanism],
+              (double)changed / (double)(tokens > 0 ? tokens : 1), tokens,
+              kept != NULL ? " (drawn before, read from the cache)" : "");
+cleanup:
+    free(was);
+    free(path);
+    free(kept);
+    return status;
 }
 
 /* ---- vectors ---- */

@@ -64,8 +64,9 @@ nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__
 void nvdp__token_noise_free(struct nvdp__token_noise *noise); /* NULL allowed */
 
 /* Mechanisms that give tokens: those of a data set as it was read, rows rising, are replaced.  The
- * others leave it. */
-nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset);
+ * others leave it.  The draws are kept in the folder `cache` (NULL: nowhere), and read from there. */
+nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
+                                    const char *cache);
 
 /* Memory for batches; states of `dim` numbers. */
 nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct nvdp__device *dev,

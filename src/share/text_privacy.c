@@ -257,8 +257,9 @@ void nvdp_token_texts_release(struct nvdp_token_texts *texts) {
 }
 
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                              struct nvdp_dchi_report *out) {
+                              double **matrix, struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
+    double *made = NULL;
     struct options options;
     struct nvdp__privacy_options measures;
     struct nvdp_sanitizer *sanitizer = NULL;
@@ -269,8 +270,11 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "sanitizer: expected a mechanism, found none"));
     NVDP_TRY(nvdp__sanitizer_create(ctx, &options.sanitizer, options.model, &sanitizer));
     NVDP_TRY(read_texts(ctx, &options.texts, sanitizer, &texts));
-    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, NULL, out));
+    if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
+    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, out));
+    if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
+    free(made);
     nvdp_token_texts_release(&texts);
     nvdp_sanitizer_free(sanitizer);
     return status;

@@ -120,8 +120,8 @@ static nvdp_status privatize(struct nvdp__trainer *t) {
     if (t->config.noise.mechanism == NVDP__NOISE_NONE || t->plan) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed,
                                                    t->config.model, t->tokenizer, &t->noise));
-    nvdp_status status = nvdp__token_noise_texts(t->noise, t->all);
-    if (status == NVDP_OK) status = nvdp__token_noise_texts(t->noise, t->test);
+    nvdp_status status = nvdp__token_noise_texts(t->noise, t->all, t->config.cache);
+    if (status == NVDP_OK) status = nvdp__token_noise_texts(t->noise, t->test, t->config.cache);
     return status;
 }
 

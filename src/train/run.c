@@ -141,7 +141,7 @@ static nvdp_status privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
     NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(ctx, &config->noise, config->seed, config->model,
                                                    nvdp_model_tokenizer(run->model), &run->noise));
     run->model->noise = run->noise;
-    return nvdp__token_noise_texts(run->noise, run->dataset);
+    return nvdp__token_noise_texts(run->noise, run->dataset, NULL);
 }
 
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
@@ -254,29 +254,42 @@ static nvdp_status list_sent(struct nvdp_context *ctx, const struct nvdp_dataset
     return NVDP_OK;
 }
 
+/* A run with its split's texts as they are; `sequence`: of token-noise sequence-laplace, else of another. */
+static nvdp_status open_unsent(struct nvdp_context *ctx, const struct nvdp_config *config,
+                               bool sequence, struct nvdp__privacy_options *measures,
+                               struct nvdp__run_options *options, struct nvdp__run *run) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run told = {0};
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, options));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, measures));
+    NVDP_TRY(nvdp__run_read_config(ctx, options->run, &told.config, &told.config_owner));
+    const int mechanism = told.config.noise.mechanism;
+    if (mechanism == NVDP__NOISE_NONE || (mechanism == NVDP__NOISE_SEQUENCE) != sequence)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "%s: expected a run with %s, found %s",
+                            options->run,
+                            sequence ? "token-noise sequence-laplace"
+                                     : "a token-noise of tokens or of their vectors",
+                            nvdp__text_noise_names[mechanism]));
+    struct nvdp__run_options bare = *options;
+    bare.split = NULL;
+    NVDP_TRY(nvdp__run_open(ctx, &bare, run));
+    NVDP_TRY(load_split(ctx, run, options->data, options->split, options->limit, options->seed,
+                        &run->dataset));
+cleanup:
+    nvdp__run_close(&told);
+    return status;
+}
+
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                  struct nvdp_dchi_report *out) {
+                                  double **matrix, struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp__privacy_options measures;
     struct nvdp__token_noise *noise = NULL;
     struct sent sent = {0};
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
-    NVDP_TRY(nvdp__run_read_config(ctx, options.run, &run.config, &run.config_owner));
-    const int mechanism = run.config.noise.mechanism;
-    if (mechanism == NVDP__NOISE_NONE || mechanism == NVDP__NOISE_SEQUENCE)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "%s: expected a run with a token-noise of tokens or of their vectors, "
-                            "found %s",
-                            options.run, nvdp__text_noise_names[mechanism]));
-    nvdp__run_close(&run);
-    run = (struct nvdp__run){0};
-    const char *split = options.split;
-    options.split = NULL; /* the texts as they are */
-    NVDP_TRY(nvdp__run_open(ctx, &options, &run));
-    NVDP_TRY(load_split(ctx, &run, options.data, split, options.limit, options.seed, &run.dataset));
+    double *made = NULL;
+    NVDP_TRY(open_unsent(ctx, config, false, &measures, &options, &run));
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
     NVDP_TRY(nvdp__token_noise_create(ctx, &run.config.noise, run.config.seed, run.config.model,
                                       tokenizer, &noise));
@@ -285,14 +298,42 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
                                            .offset = sent.offset,
                                            .tokens = sent.token,
                                            .first = sent.first};
-    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, NULL,
+    if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
+    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, made,
                                 out));
+    if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
     nvdp__token_noise_free(noise);
     nvdp__run_close(&run);
+    free(made);
     free(sent.offset);
     free(sent.first);
     free(sent.token);
+    return status;
+}
+
+nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                      double **matrix, struct nvdp_privacy_report *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    struct nvdp__run_options options;
+    struct nvdp__privacy_options measures;
+    double *states = NULL, *made = NULL;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(open_unsent(ctx, config, true, &measures, &options, &run));
+    const struct nvdp__token_noise_options *noise = &run.config.noise;
+    const size_t texts = run.dataset->count, dim = run.model->info.bert.hidden_size;
+    NVDP_TRY(NVDP__NEW(ctx, states, texts * dim));
+    NVDP_TRY(nvdp__model_first_states(run.model, run.dataset, options.batch, states));
+    if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts * texts));
+    NVDP_TRY(nvdp__sequence_privacy(ctx, noise->sanitizer.eta,
+                                    noise->clip > 0 ? noise->clip : INFINITY, texts, dim, states,
+                                    &measures, made, out));
+    if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
+cleanup:
+    nvdp__run_close(&run);
+    free(states);
+    free(made);
     return status;
 }
 

@@ -39,6 +39,35 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     program_release(&predicted);
 }
 
+/* The states before the noise: what the report says of them, and the pairs in a file. */
+Test(noise, sequences_are_measured) {
+    const char *run = support_scratch_path("sequence"), *pairs = support_scratch_path("pairs.h5");
+    struct outcome outcome = program_expect(
+        0, "train %s --token-noise sequence-laplace --eta 2 --noise-clip 0.5 --out %s",
+        program_train_options(), run);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy %s --json --order inf --pairs %s", run, pairs);
+    json_t *privacy = program_object(&outcome);
+    json_t *saved = json_load_file(support_scratch_path("sequence/privacy.json"), 0, NULL);
+    cr_expect(json_equal(privacy, saved));
+    cr_expect_str_eq(json_string_value(json_object_get(privacy, "method")), "sequence-laplace");
+    cr_expect_str_eq(json_string_value(json_object_get(privacy, "length_policy")), "hidden");
+    const json_t *bound = json_object_get(privacy, "bound");
+    const json_t *sum = json_object_get(json_object_get(privacy, "rd"), "sum");
+    const double most = support_number(json_object_get(sum, "max"));
+    cr_expect_eq(support_number(json_object_get(bound, "loss")), 2);
+    cr_expect_eq(support_number(json_object_get(bound, "sum")), 2);
+    cr_expect(most > 0 && most <= 2, "%g", most);
+    json_decref(privacy);
+    json_decref(saved);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy %s", run);
+    support_contains(outcome.out, "of no two does it tell more than 2.0000 nats");
+    program_release(&outcome);
+    outcome = program_expect(0, "info %s", pairs);
+    program_release(&outcome);
+}
+
 Test(noise, without_eta_is_wrong_usage) {
     struct outcome refused = program_expect(2, "train %s --token-noise laplace --out %s",
                                             program_train_options(), support_scratch_path("none"));

@@ -346,8 +346,11 @@ Test(sanitize, privacy_of_the_texts) {
                              "--epsilon .1 --out %s --measure-tokens 0 --quiet",
                              data, table(), out);
     program_release(&outcome);
-    outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s", out,
-                             table(), data);
+    const char *pairs = support_scratch_path("pairs.h5");
+    outcome =
+        program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s --pairs %s",
+                       out, table(), data, pairs);
+    cr_expect(nvdp__exists(pairs));
     support_contains(outcome.out, "under santext, eta 0.1");
     support_contains(outcome.out, "they alone tell 66.7 % of the pairs apart");
     support_contains(outcome.out, "Given equal length:");

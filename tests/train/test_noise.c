@@ -1,5 +1,6 @@
 /* Runs on privatized input: what a user sends in a text's place, that it is one draw, and what of the model
  * stays the user's. */
+#include "base/cache.h"
 #include "dchi/sanitizer.h"
 #include "support.h"
 #include "tensor/ops.h"
@@ -8,9 +9,12 @@
 #include "train/run.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <math.h>
 #include <nvdp/safetensors.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DIM = 16, SEED = 7, PIECES = 15 };
 
@@ -82,7 +86,7 @@ Test(noise, tokens_are_one_draw_a_text) {
     load(&f, NVDP_SPLIT_TRAIN, 31, &few);
     load(&f, NVDP_SPLIT_DEV, 0, &dev);
     cr_assert_eq(dev->split, NVDP_SPLIT_DEV);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data, NULL), NVDP_OK);
     struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(f.noise->sanitizer);
     size_t changed = 0;
     for (size_t i = 0; i < f.data->count; i++) {
@@ -102,15 +106,15 @@ Test(noise, tokens_are_one_draw_a_text) {
         }
     }
     cr_expect_gt(changed, f.data->count);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, few), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, few, NULL), NVDP_OK);
     for (size_t i = 0; i < few->count; i++)
         cr_assert_eq(differences(few, i, f.data, (size_t)few->index[i]), 0, "text %zu", i);
     /* as if it were the train file's: other draws */
     struct nvdp_dataset *as_train = NULL;
     load(&f, NVDP_SPLIT_DEV, 0, &as_train);
     as_train->split = NVDP_SPLIT_TRAIN;
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, dev), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, as_train), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, dev, NULL), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, as_train, NULL), NVDP_OK);
     size_t different = 0;
     for (size_t i = 0; i < dev->count; i++)
         different += differences(dev, i, as_train, i);
@@ -119,6 +123,58 @@ Test(noise, tokens_are_one_draw_a_text) {
     nvdp_dataset_free(few);
     nvdp_dataset_free(dev);
     nvdp_dataset_free(as_train);
+    teardown(&f);
+}
+
+/* The one file of the folder; free(). */
+static char *only_file(const char *directory) {
+    char *found = NULL;
+    DIR *open = opendir(directory);
+    cr_assert_not_null(open);
+    for (const struct dirent *entry; (entry = readdir(open)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        cr_assert_null(found, "%s beside another", entry->d_name);
+        cr_assert_gt(asprintf(&found, "%s/%s", directory, entry->d_name), 0);
+    }
+    closedir(open);
+    cr_assert_not_null(found);
+    return found;
+}
+
+/* Draws are read where they were kept, whatever the file says; a damaged one is made again; others have
+ * another file. */
+Test(noise, draws_are_kept) {
+    struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_LAPLACE_NEAREST, 30);
+    struct fixture f = setup(&options);
+    const char *cache = support_scratch_path("drawn");
+    struct nvdp_dataset *drawn = NULL, *again = NULL, *other = NULL;
+    load(&f, NVDP_SPLIT_TRAIN, 0, &drawn);
+    load(&f, NVDP_SPLIT_TRAIN, 0, &again);
+    load(&f, NVDP_SPLIT_DEV, 0, &other);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data, NULL), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, drawn, cache), NVDP_OK);
+    const size_t bytes = drawn->offset[drawn->count] * sizeof *drawn->ids;
+    cr_expect_eq(memcmp(f.data->ids, drawn->ids, bytes), 0);
+    char *file = only_file(cache);
+    int32_t *fives = calloc(1, bytes);
+    for (size_t i = 0; i < bytes / sizeof *fives; i++)
+        fives[i] = 5;
+    cr_assert_eq(nvdp__cache_write(f.ctx, file, "drawn", 1, (const char *)fives, bytes), NVDP_OK);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, again, cache), NVDP_OK);
+    cr_expect_eq(memcmp(again->ids, fives, bytes), 0);
+    nvdp_dataset_free(again);
+    load(&f, NVDP_SPLIT_TRAIN, 0, &again);
+    support_write_text(file, "not it");
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, again, cache), NVDP_OK);
+    cr_expect_eq(memcmp(again->ids, drawn->ids, bytes), 0);
+    cr_assert_eq(remove(file), 0);
+    free(file);
+    cr_assert_eq(nvdp__token_noise_texts(f.noise, other, cache), NVDP_OK);
+    free(only_file(cache));
+    free(fives);
+    nvdp_dataset_free(drawn);
+    nvdp_dataset_free(again);
+    nvdp_dataset_free(other);
     teardown(&f);
 }
 

@@ -1,0 +1,92 @@
+/* One noised vector a text: every pair against the closed form, bounds against pairs. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/text_privacy.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXTS = 12, DIM = 5 };
+
+static const double eta = 3;
+
+static double norm(const double *a, const double *b) {
+    double sum = 0;
+    for (size_t k = 0; k < DIM; k++)
+        sum += (a[k] - b[k]) * (a[k] - b[k]);
+    return sqrt(sum);
+}
+
+Test(sequence, pairs_are_the_closed_form) {
+    struct nvdp_context *ctx = support_context();
+    double states[TEXTS * DIM], clipped[TEXTS * DIM], zero[DIM] = {0}, matrix[TEXTS * TEXTS];
+    static const double clips[] = {INFINITY, .9};
+    for (size_t i = 0; i < TEXTS * DIM; i++)
+        states[i] = sin(1.0 + 3.7 * (double)i) * (i < 2 * DIM ? 0.1 : 1);
+    memcpy(states + 3 * DIM, states + 2 * DIM, DIM * sizeof *states); /* texts that are one */
+    for (size_t c = 0; c < 2; c++) {
+        for (size_t i = 0; i < TEXTS * DIM; i++) {
+            const double length = norm(states + i / DIM * DIM, zero);
+            clipped[i] = states[i] * (length > clips[c] ? clips[c] / length : 1);
+        }
+        static const char *const orders[] = {"0.5", "1", "1.1", "8", "inf"};
+        for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+            struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+            struct nvdp_config *config = NULL;
+            const double order = strtod(orders[o], NULL);
+            double most = 0;
+            cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+            cr_assert_eq(nvdp_config_set(config, "order", orders[o]), NVDP_OK);
+            cr_assert_eq(nvdp_sequence_privacy(ctx, eta, clips[c], TEXTS, DIM, states, config,
+                                               matrix, &report),
+                         NVDP_OK, "%s", nvdp_context_error(ctx));
+            for (size_t i = 0; i < TEXTS; i++) {
+                for (size_t j = 0; j < TEXTS; j++) {
+                    const double distance = eta * norm(clipped + i * DIM, clipped + j * DIM);
+                    const double want = i == j ? 0 : nvdp_renyi_laplace(order, DIM, distance);
+                    /* a relative error of 1e-11 of either, and of the distance */
+                    cr_expect_float_eq(matrix[i * TEXTS + j], want, 1e-10 * (want + 1e-3));
+                    most = fmax(most, want);
+                }
+            }
+            cr_expect_float_eq(report.pairs.sum.max, most, 1e-10 * most);
+            cr_expect_eq(report.pairs.pairs, TEXTS * (TEXTS - 1));
+            cr_expect_eq(report.policy, NVDP_LENGTH_HIDDEN);
+            cr_expect_eq(report.components, 1);
+            cr_expect_eq(report.dim, DIM);
+            cr_expect_eq(isfinite(clips[c]), report.clip_sequence > 0);
+            if (isfinite(clips[c])) {
+                cr_expect_float_eq(report.bound, nvdp_renyi_laplace(order, DIM, 2 * eta * clips[c]),
+                                   1e-12);
+                cr_expect_float_eq(report.bound_loss, 2 * eta * clips[c], 1e-12);
+                cr_expect_leq(most, report.bound);
+                cr_expect_leq(report.epsilon.sum.max, report.bound_loss);
+            }
+            nvdp_config_free(config);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(sequence, wrong_values_are_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    struct nvdp_config *config = NULL;
+    double states[2 * DIM] = {1};
+    cr_expect_eq(nvdp_sequence_privacy(ctx, 0, 1, 2, DIM, states, NULL, NULL, &report),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 0, 2, DIM, states, NULL, NULL, &report),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 1, DIM, states, NULL, NULL, &report),
+                 NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "adjacency", "same-length"), NVDP_OK);
+    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 2, DIM, states, config, NULL, &report),
+                 NVDP_ERR_ARGUMENT);
+    states[3] = NAN;
+    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 2, DIM, states, NULL, NULL, &report),
+                 NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "text 0, dimension 3");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
