@@ -94,6 +94,59 @@ nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi 
 /* n of token[0..all), uniformly without replacement, to its front. */
 void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t *token);
 
+/* Memory of draws and searches that is kept for the next: all zeros to begin with, of one table.  It grows to
+ * what the largest batch takes. */
+enum nvdp__scratch_block {
+    NVDP__SCRATCH_PLACE,
+    NVDP__SCRATCH_DRAWN,
+    NVDP__SCRATCH_HEAD,
+    NVDP__SCRATCH_NEXT,
+    NVDP__SCRATCH_DISTINCT,
+    NVDP__SCRATCH_FLOATS,
+    NVDP__SCRATCH_PRODUCTS,
+    NVDP__SCRATCH_WEIGHTS,
+    NVDP__SCRATCH_SUMS,
+    NVDP__SCRATCH_ROWS,
+    NVDP__SCRATCH_POINTS,
+    NVDP__SCRATCH_NORMALS,
+    NVDP__SCRATCH_ROUGH,
+    NVDP__SCRATCH_BYTES,
+    NVDP__SCRATCH_INTEGERS,
+    NVDP__SCRATCH_LOWER,
+    NVDP__SCRATCH_UPPER,
+    NVDP__SCRATCH_CENTRED,
+    NVDP__SCRATCH_BLOCKS
+};
+struct nvdp__dchi_scratch {
+    struct {
+        void *at;
+        size_t bytes;
+    } block[NVDP__SCRATCH_BLOCKS];
+    struct nvdp__rowwise *rowwise;
+    struct nvdp__bf16_engine *integers; /* has the table in its own layout */
+};
+void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                         enum nvdp__scratch_block block, size_t count, size_t size);
+/* As NVDP__NEW, of memory that has what was last in it. */
+#define NVDP__SCRATCH(ctx, scratch, block, pointer, count)                                         \
+    (((pointer) = nvdp__dchi_scratch(ctx, scratch, block, count, sizeof *(pointer))) != NULL       \
+         ? NVDP_OK                                                                                 \
+         : NVDP_ERR_MEMORY)
+void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch);
+
+/* nvdp_dchi_sample(), nvdp_vectors_nearest(), nvdp_dchi_perturb() with kept memory. */
+nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
+                              struct nvdp__dchi_scratch *scratch, size_t texts,
+                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
+                              uint64_t first, int32_t *out);
+nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                  struct nvdp__dchi_scratch *scratch, size_t n,
+                                  const double *points, int32_t *nearest);
+nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                     struct nvdp__dchi_scratch *scratch, size_t texts,
+                                     const size_t *offset, const int32_t *tokens,
+                                     const uint64_t *seed, uint64_t first, double *out);
+
 /* Which text a token is of, and where in it: what its stream is keyed by. */
 struct nvdp__token_place {
     uint64_t text;

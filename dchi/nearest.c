@@ -264,14 +264,13 @@ static int32_t choose_rough(const struct nvdp_vectors *vectors, const double *po
 
 /* *done is false where the processor has no such products. */
 static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                       size_t n, const double *points, int32_t *nearest,
-                                       bool *done) {
+                                       struct nvdp__dchi_scratch *scratch, size_t n,
+                                       const double *points, int32_t *nearest, bool *done) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim, groups = nvdp__blocks(count, GROUP);
     const size_t fit = INTEGERS / count < LEAST_POINTS ? LEAST_POINTS : INTEGERS / count;
     const size_t block = fit > MOST_POINTS ? MOST_POINTS : fit, stride = nvdp__bf16_rows(block);
     const int threads = nvdp_context_threads(ctx);
-    struct nvdp__bf16_engine *products = NULL;
     struct rough *rough = NULL;
     uint8_t *u = NULL;
     int32_t *sums = NULL;
@@ -279,13 +278,15 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
     double *z = NULL;
     *done = false;
     if (nvdp__int8_missing() != NULL || n < LEAST_POINTS || dim > MOST_DIM) return NVDP_OK;
-    NVDP_TRY(nvdp__int8_products(ctx, &products));
-    NVDP_TRY(NVDP__NEW(ctx, rough, block));
-    NVDP_TRY(NVDP__NEW(ctx, u, stride * dim));
-    NVDP_TRY(NVDP__NEW(ctx, sums, stride * nvdp__blocks(count, TILE) * TILE));
-    NVDP_TRY(NVDP__NEW(ctx, lower, block * groups));
-    NVDP_TRY(NVDP__NEW(ctx, upper, block));
-    NVDP_TRY(NVDP__NEW(ctx, z, block * dim));
+    if (scratch->integers == NULL) NVDP_TRY(nvdp__int8_products(ctx, &scratch->integers));
+    struct nvdp__bf16_engine *products = scratch->integers;
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, rough, block));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BYTES, u, stride * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_INTEGERS, sums,
+                           stride * nvdp__blocks(count, TILE) * TILE));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_LOWER, lower, block * groups));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_UPPER, upper, block));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, block * dim));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = n - first < block ? n - first : block;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -314,19 +315,13 @@ static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nv
     }
     *done = true;
 cleanup:
-    nvdp__bf16_free(products);
-    free(rough);
-    free(u);
-    free(sums);
-    free(lower);
-    free(upper);
-    free(z);
     return status;
 }
 
 /* Many points at a time, so that a block of the table is packed for a product once for all of them. */
-nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                 size_t n, const double *points, int32_t *nearest) {
+nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                  struct nvdp__dchi_scratch *scratch, size_t n,
+                                  const double *points, int32_t *nearest) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim;
     const size_t block = n < POINTS ? n : POINTS, wide = count < ROWS ? count : ROWS;
@@ -341,12 +336,12 @@ nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vec
                 "nearest token: point %zu, dimension %zu is %g, expected a finite number", i / dim,
                 i % dim, points[i]);
     bool done;
-    NVDP_TRY(nearest_by_integers(ctx, vectors, n, points, nearest, &done));
+    NVDP_TRY(nearest_by_integers(ctx, vectors, scratch, n, points, nearest, &done));
     if (done) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(ctx, z, block * dim));
-    NVDP_TRY(NVDP__NEW(ctx, norm, block));
-    NVDP_TRY(NVDP__NEW(ctx, best, block));
-    NVDP_TRY(NVDP__NEW(ctx, dot, block * wide));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, block * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_UPPER, norm, block));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, best, block));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, block * wide));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = n - first < block ? n - first : block;
 #pragma omp parallel for schedule(static) num_threads(dev.threads)
@@ -374,9 +369,13 @@ nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vec
             nearest[first + i] = best[i].row;
     }
 cleanup:
-    free(z);
-    free(norm);
-    free(best);
-    free(dot);
+    return status;
+}
+
+nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                 size_t n, const double *points, int32_t *nearest) {
+    struct nvdp__dchi_scratch scratch = {0};
+    nvdp_status status = nvdp__vectors_nearest(ctx, vectors, &scratch, n, points, nearest);
+    nvdp__dchi_scratch_release(&scratch);
     return status;
 }

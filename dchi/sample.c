@@ -23,10 +23,32 @@ static nvdp_status open_source(struct nvdp_context *ctx, const uint64_t *seed, s
     return NVDP_OK;
 }
 
-static nvdp_status find_places(struct nvdp_context *ctx, size_t texts, const size_t *offset,
-                               uint64_t first, struct nvdp__token_place **out) {
+/* ---- memory ---- */
+
+void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                         enum nvdp__scratch_block block, size_t count, size_t size) {
+    size_t bytes;
+    const bool fits = nvdp__mul(count, size, &bytes) && bytes <= scratch->block[block].bytes;
+    if (fits && scratch->block[block].at != NULL) return scratch->block[block].at;
+    free(scratch->block[block].at);
+    scratch->block[block].at = nvdp__calloc(ctx, count, size);
+    scratch->block[block].bytes = scratch->block[block].at != NULL ? bytes : 0;
+    return scratch->block[block].at;
+}
+
+void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch) {
+    for (int i = 0; i < NVDP__SCRATCH_BLOCKS; i++)
+        free(scratch->block[i].at);
+    nvdp__rowwise_free(scratch->rowwise);
+    nvdp__bf16_free(scratch->integers);
+    *scratch = (struct nvdp__dchi_scratch){0};
+}
+
+static nvdp_status find_places(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                               size_t texts, const size_t *offset, uint64_t first,
+                               struct nvdp__token_place **out) {
     struct nvdp__token_place *place = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, place, offset[texts]));
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PLACE, place, offset[texts]));
     for (size_t t = 0; t < texts; t++)
         for (size_t i = offset[t]; i < offset[t + 1]; i++)
             place[i] = (struct nvdp__token_place){first + t, (uint32_t)(i - offset[t])};
@@ -78,26 +100,36 @@ void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *
     }
 }
 
-nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t texts,
-                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
-                              uint64_t first, double *out) {
+nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                     struct nvdp__dchi_scratch *scratch, size_t texts,
+                                     const size_t *offset, const int32_t *tokens,
+                                     const uint64_t *seed, uint64_t first, double *out) {
     nvdp_status status = NVDP_OK;
     const int threads = nvdp_context_threads(ctx);
     struct source source = {0};
     struct nvdp__token_place *place = NULL;
-    double *scratch = NULL;
+    double *normals = NULL;
     if (nvdp__dchi_exact(dchi))
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "text privatization: only a Laplace mechanism noises vectors");
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, offset[texts], tokens));
-    NVDP_TRY(find_places(ctx, texts, offset, first, &place));
-    NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dchi->vectors->dim));
+    NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals,
+                           (size_t)threads * dchi->vectors->dim));
     NVDP_TRY(open_source(ctx, seed, &source));
-    nvdp__dchi_perturb(dchi, &source.noise, threads, offset[texts], place, tokens, scratch, out);
+    nvdp__dchi_perturb(dchi, &source.noise, threads, offset[texts], place, tokens, normals, out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
-    free(place);
-    free(scratch);
+    return status;
+}
+
+nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t texts,
+                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
+                              uint64_t first, double *out) {
+    struct nvdp__dchi_scratch scratch = {0};
+    nvdp_status status =
+        nvdp__dchi_perturb_texts(ctx, dchi, &scratch, texts, offset, tokens, seed, first, out);
+    nvdp__dchi_scratch_release(&scratch);
     return status;
 }
 
@@ -214,6 +246,7 @@ static void make_proposal(const struct nvdp_dchi *dchi, int32_t x, float *row,
     if (own) row[x] = shift = 0;
     weigh(count, (float)fmin(dchi->eta / 2 / vectors->scale, 1e30), shift, row, made->weight);
     made->shift = (double)shift / vectors->scale;
+    made->sum[0] = 0;
     for (size_t y = 0, b = 0; y < count; y += SPAN, b++) {
         double sum = 0;
         for (size_t i = y; i < count && i < y + SPAN; i++)
@@ -297,11 +330,12 @@ struct lists {
     size_t n;
 };
 
-static nvdp_status make_lists(struct nvdp_context *ctx, size_t count, size_t n,
-                              const int32_t *tokens, struct lists *lists) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, lists->head, count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, lists->next, n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, lists->distinct, count < n ? count : n));
+static nvdp_status make_lists(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                              size_t count, size_t n, const int32_t *tokens, struct lists *lists) {
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_HEAD, lists->head, count));
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NEXT, lists->next, n));
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DISTINCT, lists->distinct,
+                                        count < n ? count : n));
     for (size_t x = 0; x < count; x++)
         lists->head[x] = -1;
     for (size_t i = 0; i < n; i++) {
@@ -314,9 +348,9 @@ static nvdp_status make_lists(struct nvdp_context *ctx, size_t count, size_t n,
 }
 
 static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
-                                const struct source *source, size_t n,
-                                const struct nvdp__token_place *place, const int32_t *tokens,
-                                int32_t *out) {
+                                struct nvdp__dchi_scratch *scratch, const struct source *source,
+                                size_t n, const struct nvdp__token_place *place,
+                                const int32_t *tokens, int32_t *out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_vectors *vectors = dchi->vectors;
     const size_t count = vectors->count, dim = vectors->dim, sums = nvdp__blocks(count, SPAN) + 1;
@@ -325,14 +359,15 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     float *z = NULL, *dot = NULL;
     nvdp__bf16 *weights = NULL;
     double *sum = NULL, *rows = NULL;
-    NVDP_TRY(make_lists(ctx, count, n, tokens, &lists));
+    NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
     const size_t most = lists.n < MADE ? lists.n : MADE;
-    NVDP_TRY(NVDP__NEW(ctx, z, most * dim));
-    NVDP_TRY(NVDP__NEW(ctx, dot, most * count));
-    NVDP_TRY(NVDP__NEW(ctx, weights, most * count));
-    NVDP_TRY(NVDP__NEW(ctx, sum, most * sums));
-    NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)dev.threads * count));
-    NVDP_TRY(nvdp__rowwise_create(&dev, dim, &dev.rowwise));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, most * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, most * count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, most * count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, sum, most * sums));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)dev.threads * count));
+    if (scratch->rowwise == NULL) NVDP_TRY(nvdp__rowwise_create(&dev, dim, &scratch->rowwise));
+    dev.rowwise = scratch->rowwise;
     if (dchi->kept == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->kept, count));
     for (size_t first = 0, now; first < lists.n; first += now) {
         struct nvdp__proposal made[MADE] = {0};
@@ -368,43 +403,33 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
         }
     }
 cleanup:
-    nvdp__rowwise_free(dev.rowwise);
-    free(lists.head);
-    free(lists.next);
-    free(lists.distinct);
-    free(z);
-    free(dot);
-    free(weights);
-    free(sum);
-    free(rows);
     return status;
 }
 
 static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                                  const struct source *source, size_t n,
-                                  const struct nvdp__token_place *place, const int32_t *tokens,
-                                  int32_t *out) {
-    nvdp_status status = NVDP_OK;
+                                  struct nvdp__dchi_scratch *scratch, const struct source *source,
+                                  size_t n, const struct nvdp__token_place *place,
+                                  const int32_t *tokens, int32_t *out) {
     const size_t dim = dchi->vectors->dim, block = n < PERTURBED ? n : PERTURBED;
     const int threads = nvdp_context_threads(ctx);
-    double *points = NULL, *scratch = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, points, block * dim));
-    NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
+    double *points = NULL, *normals = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));
+    NVDP_RETURN_IF_FAILED(
+        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals, (size_t)threads * dim));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = n - first < block ? n - first : block;
         nvdp__dchi_perturb(dchi, &source->noise, threads, now, place + first, tokens + first,
-                           scratch, points);
-        NVDP_TRY(nvdp_vectors_nearest(ctx, dchi->vectors, now, points, out + first));
+                           normals, points);
+        NVDP_RETURN_IF_FAILED(
+            nvdp__vectors_nearest(ctx, dchi->vectors, scratch, now, points, out + first));
     }
-cleanup:
-    free(points);
-    free(scratch);
-    return status;
+    return NVDP_OK;
 }
 
-nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, size_t texts,
-                             const size_t *offset, const int32_t *tokens, const uint64_t *seed,
-                             uint64_t first, int32_t *out) {
+nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
+                              struct nvdp__dchi_scratch *scratch, size_t texts,
+                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
+                              uint64_t first, int32_t *out) {
     nvdp_status status = NVDP_OK;
     struct source source = {0};
     struct nvdp__token_place *place = NULL;
@@ -414,14 +439,14 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "text privatization: laplace gives vectors, not tokens");
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
-    NVDP_TRY(find_places(ctx, texts, offset, first, &place));
-    NVDP_TRY(NVDP__NEW(ctx, drawn, n));
+    NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DRAWN, drawn, n));
     NVDP_TRY(open_source(ctx, seed, &source));
     const bool random = dchi->mechanism == NVDP_DCHI_RANDOM;
     if (!random && nvdp__dchi_exact(dchi))
-        NVDP_TRY(sample_exact(ctx, dchi, &source, n, place, tokens, drawn));
+        NVDP_TRY(sample_exact(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     else if (!random)
-        NVDP_TRY(sample_nearest(ctx, dchi, &source, n, place, tokens, drawn));
+        NVDP_TRY(sample_nearest(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     for (size_t i = 0; i < n; i++) {
         if (!random && tokens[i] >= 0) continue;
         struct nvdp__stream stream =
@@ -431,7 +456,15 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
     memcpy(out, drawn, n * sizeof *out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
-    free(place);
-    free(drawn);
+    return status;
+}
+
+nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, size_t texts,
+                             const size_t *offset, const int32_t *tokens, const uint64_t *seed,
+                             uint64_t first, int32_t *out) {
+    struct nvdp__dchi_scratch scratch = {0};
+    nvdp_status status =
+        nvdp__dchi_sample(ctx, dchi, &scratch, texts, offset, tokens, seed, first, out);
+    nvdp__dchi_scratch_release(&scratch);
     return status;
 }

@@ -64,6 +64,7 @@ void nvdp__privatizer_release(struct nvdp__privatizer *p) {
     free(p->points);
     free(p->words);
     free(p->targets.label);
+    nvdp__dchi_scratch_release(&p->scratch);
     *p = (struct nvdp__privatizer){0};
 }
 
@@ -94,16 +95,16 @@ static size_t gather_input(struct nvdp__privatizer *p, const struct nvdp__batch 
 static nvdp_status draw_input(struct nvdp__privatizer *p, struct nvdp__batch *batch, uint64_t seed,
                               uint64_t first, size_t n) {
     if (p->points != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp_dchi_perturb(p->ctx, nvdp_sanitizer_dchi(p->sanitizer),
-                                                batch->texts, p->offset, p->token, &seed, first,
-                                                p->points));
+        NVDP_RETURN_IF_FAILED(nvdp__dchi_perturb_texts(p->ctx, nvdp_sanitizer_dchi(p->sanitizer),
+                                                       &p->scratch, batch->texts, p->offset,
+                                                       p->token, &seed, first, p->points));
         nvdp__rows_gather(&p->dev, batch->tokens, p->dim, batch->ids, p->table, p->words);
         nvdp__rows_place(&p->dev, n, p->dim, p->row, p->points, p->words);
         batch->words = p->words;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp_dchi_sample(p->ctx, p->tokens, batch->texts, p->offset, p->token,
-                                           &seed, first, p->token));
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts, p->offset,
+                                            p->token, &seed, first, p->token));
     for (size_t i = 0; i < n; i++)
         batch->ids[p->row[i]] = nvdp_sanitizer_piece(p->sanitizer, p->token[i]);
     return NVDP_OK;
@@ -126,8 +127,8 @@ static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__b
         }
     }
     p->offset[batch->texts * draws] = n;
-    NVDP_RETURN_IF_FAILED(nvdp_dchi_sample(p->ctx, p->tokens, batch->texts * draws, p->offset,
-                                           p->token, &seed, first, p->token));
+    NVDP_RETURN_IF_FAILED(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts * draws,
+                                            p->offset, p->token, &seed, first, p->token));
     for (size_t t = 0, from = 0; t < batch->texts; t++) {
         const int32_t *drawn = p->token + p->offset[t * draws];
         const size_t labels = p->offset[t * draws + 1] - p->offset[t * draws];
@@ -154,8 +155,8 @@ static nvdp_status copy_input(struct nvdp__privatizer *p, const struct nvdp__bat
                     p->dim * sizeof *p->points);
     }
     if (left == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp_vectors_nearest(p->ctx, nvdp_sanitizer_vectors(p->sanitizer), left,
-                                               p->points, p->token));
+    NVDP_RETURN_IF_FAILED(nvdp__vectors_nearest(p->ctx, nvdp_sanitizer_vectors(p->sanitizer),
+                                                &p->scratch, left, p->points, p->token));
     for (size_t i = 0, at = 0; i < targets->count; i++)
         if (p->left[i]) targets->label[i] = nvdp_sanitizer_piece(p->sanitizer, p->token[at++]);
     return NVDP_OK;

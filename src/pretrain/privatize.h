@@ -16,6 +16,7 @@
 #ifndef NVDP_SRC_PRETRAIN_PRIVATIZE_H
 #define NVDP_SRC_PRETRAIN_PRIVATIZE_H
 
+#include "dchi/dchi.h"
 #include "dchi/options.h"
 #include "pretrain/model.h"
 
@@ -39,6 +40,7 @@ struct nvdp__privatizer {
     double *points;              /* laplace: [tokens, D] */
     float *words;                /* laplace: [tokens, D] */
     struct nvdp__masked targets; /* row is another's */
+    struct nvdp__dchi_scratch scratch;
 };
 
 /* Memory for batches of `texts` texts of `length` tokens, `masked` of them masked.  The table is the
@@ -62,7 +64,7 @@ struct nvdp__privacy_key {
     size_t first;    /* number of the batch's first row */
 };
 /* The batch's ids, or its words, become what is sent; *targets, the privatizer's or `masked` itself, is
- * what the model is to predict.  Takes scratch memory for its time. */
+ * what the model is to predict. */
 nvdp_status nvdp__privatize(struct nvdp__privatizer *privatizer, struct nvdp__batch *batch,
                             const struct nvdp__masked *masked, const struct nvdp__privacy_key *key,
                             const struct nvdp__masked **targets);

@@ -33,7 +33,7 @@ static void make(struct made *made, bool unknown) {
             made->tokens[k] = unknown && k % 11 == 5 ? NVDP_DCHI_UNKNOWN
                                                      : (int32_t)((k * k * 7 + 13 * i) % WORDS);
     }
-    made->texts = (struct nvdp_token_texts){TEXTS, made->offset, made->tokens, made->first, NULL};
+    made->texts = (struct nvdp_token_texts){TEXTS, made->offset, made->tokens, made->first, 0};
 }
 
 static void unmake(struct made *made) {

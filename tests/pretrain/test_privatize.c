@@ -151,6 +151,19 @@ Test(privatize, input_and_targets) {
 
 /* Ten draws a label have the mechanism's exact distribution (chi-square over all labels of one token,
  * 1e-6), in the input, at what was left, and in the targets. */
+Test(privatize, a_second_step_allocates_nothing) {
+    for (size_t m = 0; m < sizeof mechanisms / sizeof *mechanisms; m++)
+        for (int objective = NVDP__OBJECTIVE_VANILLA; objective <= NVDP__OBJECTIVE_DENOISING;
+             objective += 2) {
+            struct bench *b = open_bench(mechanisms[m], (enum nvdp__objective)objective, 1);
+            fill(b, 0, TEXTS, &(struct nvdp__privacy_key){.seed = 1, .step = 3});
+            nvdp__fail_allocation(b->toy.ctx, 1);
+            fill(b, 0, TEXTS, &(struct nvdp__privacy_key){.seed = 1, .step = 3});
+            nvdp__fail_allocation(b->toy.ctx, 0);
+            close_bench(b);
+        }
+}
+
 Test(privatize, draws_have_the_distribution) {
     struct bench *b = open_bench(NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 2);
     const struct nvdp_sanitizer *sanitizer = b->privatizer.sanitizer;
