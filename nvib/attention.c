@@ -282,6 +282,7 @@ static struct nvdp__attention attention_of(const struct nvdp__block *block,
 static struct nvdp__norm norm_of(const struct nvdp__block *block, const struct nvdp__params *params,
                                  const struct nvdp__dense *norm, float *mean, float *rstd) {
     struct nvdp__norm made = {.eps = block->eps,
+                              .offset = block->cache->q_offset,
                               .gamma = nvdp__value(params, norm->weight),
                               .beta = nvdp__value(params, norm->bias),
                               .mean = mean,
@@ -351,11 +352,13 @@ nvdp_status nvdp__block_forward(struct nvdp__block *block, const struct nvdp__de
 
 /* ---- backward ---- */
 
-/* dx (none: skip) set, or added to; the parameters' gradients added to. */
+/* dx (none: skip) set, or added to; the parameters' gradients added to.  Rows of the texts: `offset`. */
 static void dense_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
-                           const struct nvdp__dense *index, struct nvdp__tensor x,
-                           struct nvdp__tensor dy, struct nvdp__tensor dx, bool add) {
+                           const struct nvdp__dense *index, const int32_t *offset,
+                           struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
+                           bool add) {
     struct nvdp__linear layer = nvdp__dense_linear(params, index, x.rows);
+    layer.offset = offset;
     nvdp__dense_backward(dev, &layer, x, nvdp__with_rows(dy, x.rows), nvdp__with_rows(dx, x.rows),
                          add);
 }
@@ -369,10 +372,12 @@ static void query_backward(struct nvdp__block *block, const struct nvdp__device 
     if (block->clean_query) to = nvdp__f32(dz.rows, block->dim, block->d_clean);
     bool wanted = nvdp__is_tensor(to);
     if (wanted && !gathers(block)) {
-        dense_backward(dev, params, &block->query, x, c->d_row, to, !block->clean_query);
+        dense_backward(dev, params, &block->query, c->q_offset, x, c->d_row, to,
+                       !block->clean_query);
         return;
     }
-    dense_backward(dev, params, &block->query, x, c->d_row, wanted ? c->d_other : to, false);
+    dense_backward(dev, params, &block->query, c->q_offset, x, c->d_row, wanted ? c->d_other : to,
+                   false);
     if (!wanted) return;
     if (block->clean_query) nvdp__zero(dev, to.rows * block->dim, to.data);
     nvdp__rows_scatter_add(dev, c->queries, block->dim, c->index, c->d_other.data, to.data);
@@ -393,16 +398,18 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
 
     struct nvdp__norm norm = norm_of(block, params, &block->output_norm, c->out_mean, c->out_rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->sum, q), d, NVDP__NO_TENSOR);
-    dense_backward(dev, params, &block->output, nvdp__with_rows(c->activated, q), d, d_wide, false);
+    dense_backward(dev, params, &block->output, c->q_offset, nvdp__with_rows(c->activated, q), d,
+                   d_wide, false);
     nvdp__activation_backward(dev, act_of(block), nvdp__with_rows(c->inner, q), d_wide, d_wide,
                               NVDP__NO_TENSOR);
-    dense_backward(dev, params, &block->intermediate, nvdp__with_rows(c->attended_out, q), d_wide,
-                   d, true); /* d already is the residual's gradient */
+    dense_backward(dev, params, &block->intermediate, c->q_offset,
+                   nvdp__with_rows(c->attended_out, q), d_wide, d,
+                   true); /* d already is the residual's gradient */
     norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->attended, q), d, NVDP__NO_TENSOR);
     if (block->residual) nvdp__copy(dev, q * p, d.data, c->d_residual.data);
-    dense_backward(dev, params, &block->attention_output, nvdp__with_rows(c->context, q), d,
-                   c->d_other, false);
+    dense_backward(dev, params, &block->attention_output, c->q_offset,
+                   nvdp__with_rows(c->context, q), d, c->d_other, false);
 
     struct nvdp__attention att = attention_of(block, sample);
     struct nvdp__tensor z = nvdp__f32(sample->rows, p, sample->z);
@@ -411,8 +418,8 @@ void nvdp__block_backward(struct nvdp__block *block, const struct nvdp__device *
         nvdp__with_rows(c->d_other, q), d, nvdp__with_rows(c->d_key, sample->rows),
         nvdp__with_rows(c->d_value, sample->rows), c->d_bias};
     nvdp__attend_backward(dev, &att, &gradient);
-    dense_backward(dev, params, &block->key, z, c->d_key, d_z, false);
-    dense_backward(dev, params, &block->value, z, c->d_value, d_z, true);
+    dense_backward(dev, params, &block->key, sample->offset, z, c->d_key, d_z, false);
+    dense_backward(dev, params, &block->value, sample->offset, z, c->d_value, d_z, true);
     query_backward(block, dev, params, d_z);
     if (dz == NULL) return;
     if (block->residual && gathers(block))

@@ -29,7 +29,7 @@ struct nvdp__quadratic {
 /* log_alpha[t] = w2.(x*x) + w1.x + b */
 void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
                              const float *x, const struct nvdp__quadratic *w, float *log_alpha);
-/* dx and dw are added to. */
+/* dx and dw (NULL: skip) are added to. */
 void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                               const float *x, const struct nvdp__quadratic *w,
                               const float *dlog_alpha, float *dx, const struct nvdp__quadratic *dw);
@@ -43,10 +43,10 @@ void nvdp__row_gain_initialise(const struct nvdp__device *dev, struct nvdp__para
 /* y = gain_i x; x and y [rows, dim]. */
 void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
                             size_t dim, const float *gain, const float *x, float *y);
-/* dy becomes dx; d_gain is added to. */
+/* dy becomes dx; d_gain [length] is added to. */
 void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
-                             size_t dim, const float *gain, const float *x, float *dy,
-                             float *d_gain);
+                             size_t dim, size_t length, const float *gain, const float *x,
+                             float *dy, float *d_gain);
 
 /* ---- clip.c ---- */
 

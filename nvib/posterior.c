@@ -8,6 +8,7 @@
  * with variances of 1 (clip.c).  log a_i is summed in double: its terms are
  * of the size of |x|^2 and cancel. */
 #include "nvib/nvib.h"
+#include "tensor/examples.h"
 #include "tensor/vector.h"
 
 NVDP__CLONES static void quadratic_lanes(size_t n, const float *x, const float *w2, const float *w1,
@@ -73,8 +74,8 @@ void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_
     for (size_t t = 0; t < rows; t++) {
         bias += dlog_alpha[t];
     }
-    dw->b[0] += (float)bias;
-    size_t strips = nvdp__blocks(dim, NVDP__COLUMNS);
+    if (dw != NULL) dw->b[0] += (float)bias;
+    size_t strips = dw != NULL ? nvdp__blocks(dim, NVDP__COLUMNS) : 0;
     int team = nvdp__team(dev, rows * dim);
 #pragma omp parallel num_threads(team)
     {
@@ -133,12 +134,15 @@ void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const 
 }
 
 void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
-                             size_t dim, const float *gain, const float *x, float *dy,
-                             float *d_gain) {
-    for (size_t b = 0; b < texts; b++) {
+                             size_t dim, size_t length, const float *gain, const float *x,
+                             float *dy, float *d_gain) {
+    bool each = dev->examples != NULL;
+    if (each) d_gain = nvdp__examples_vectors(dev, d_gain, length);
+    for (size_t b = 0; b < texts && d_gain != NULL; b++) {
+        float *to = each ? d_gain + b * length : d_gain;
         for (int32_t r = offset[b]; r < offset[b + 1]; r++) {
             size_t at = (size_t)r * dim;
-            d_gain[r - offset[b]] += (float)nvdp__dot_f64(dim, dy + at, x + at);
+            to[r - offset[b]] += (float)nvdp__dot_f64(dim, dy + at, x + at);
         }
     }
     nvdp__row_gain_forward(dev, texts, offset, dim, gain, dy, dy);
@@ -192,14 +196,16 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
                                      &nvib->posterior, nvib->factor, d);
     if (nvib->gains)
         nvdp__row_gain_backward(dev, nvib->rows.texts, nvib->rows.source_offset, nvib->dim,
-                                nvdp__value(in->params, nvib->row_gain), nvib->ungained, d->mu,
-                                nvdp__grad(in->params, nvib->row_gain));
+                                nvib->form.length, nvdp__value(in->params, nvib->row_gain),
+                                nvib->ungained, d->mu, nvdp__grad(in->params, nvib->row_gain));
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &nvib->mu, rows);
+    mu.offset = nvib->rows.source_offset;
     struct nvdp__tensor x = nvdp__f32(rows, nvib->hidden_size, in->hidden);
     struct nvdp__tensor dx = nvdp__f32(rows, nvib->hidden_size, d_hidden);
     nvdp__dense_backward(dev, &mu, x, nvdp__f32(rows, nvib->dim, d->mu), dx, false);
     if (!nvib->sequence) {
         struct nvdp__linear logvar = nvdp__dense_linear(in->params, &nvib->logvar, rows);
+        logvar.offset = nvib->rows.source_offset;
         nvdp__dense_backward(dev, &logvar, x, nvdp__f32(rows, nvib->dim, d->logvar), dx, true);
     }
     if (!nvib->form.weights) return;
@@ -207,8 +213,24 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
     const struct nvdp__quadratic d_alpha = {nvdp__grad(in->params, nvib->alpha_quadratic),
                                             nvdp__grad(in->params, nvib->alpha_weight),
                                             nvdp__grad(in->params, nvib->alpha_bias)};
-    nvdp__quadratic_backward(dev, rows, nvib->hidden_size, in->hidden, &alpha, d->log_alpha,
-                             d_hidden, &d_alpha);
+    if (dev->examples == NULL) {
+        nvdp__quadratic_backward(dev, rows, nvib->hidden_size, in->hidden, &alpha, d->log_alpha,
+                                 d_hidden, &d_alpha);
+        return;
+    }
+    size_t dim = nvib->hidden_size;
+    const struct nvdp__quadratic each = {nvdp__examples_vectors(dev, d_alpha.w2, dim),
+                                         nvdp__examples_vectors(dev, d_alpha.w1, dim),
+                                         nvdp__examples_vectors(dev, d_alpha.b, 1)};
+    for (size_t b = 0; b < nvib->rows.texts; b++) {
+        size_t first = (size_t)in->batch->offset[b], next = (size_t)in->batch->offset[b + 1];
+        struct nvdp__quadratic own = {0};
+        if (each.b != NULL)
+            own = (struct nvdp__quadratic){each.w2 + b * dim, each.w1 + b * dim, each.b + b};
+        nvdp__quadratic_backward(dev, next - first, dim, in->hidden + first * dim, &alpha,
+                                 d->log_alpha + first, d_hidden + first * dim,
+                                 each.b != NULL ? &own : NULL);
+    }
 }
 
 /* ---- initial values ---- */

@@ -5,6 +5,7 @@
  *     vtdp         z_i = mu(x_i) + sigma(x_i) eps_i, sigma = softplus(rho(x_i)), per token, or, pools
  *                  first, of one pooled vector, after one more encoder layer        (NVDP, Eq. 8) */
 #include "vib/vib.h"
+#include "tensor/examples.h"
 #include "tensor/vector.h"
 
 #include <math.h>
@@ -361,10 +362,16 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
     float *d_logvar = vib->d.logvar;
     if (spread(vib) == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
+        rho.offset = vib->rows.source_offset;
         nvdp__softplus_logvar_backward(dev, sources * p, vib->rho_out, d_logvar, d_logvar);
         nvdp__dense_backward(dev, &rho, x, nvdp__f32(sources, p, d_logvar), dx, true);
     }
-    if (spread(vib) == NVDP__VIB_LEARNED) {
+    if (spread(vib) == NVDP__VIB_LEARNED && dev->examples != NULL) { /* a source is a text */
+        float *d_rho = nvdp__examples_vectors(dev, nvdp__grad(params, vib->rho_vector), p);
+        for (size_t s = 0; s < sources && d_rho != NULL; s++)
+            nvdp__softplus_logvar_backward(dev, p, nvdp__value(params, vib->rho_vector),
+                                           d_logvar + s * p, d_rho + s * p);
+    } else if (spread(vib) == NVDP__VIB_LEARNED) {
         float *d_rho = vib->rho_out;
         nvdp__zero(dev, p, d_rho);
         for (size_t s = 0; s < sources; s++)
@@ -399,11 +406,12 @@ static void backward(void *self, const struct nvdp__encoded *in,
         nvdp__clip_sequence_backward(dev, layout->texts, layout->source_offset, &vib->posterior,
                                      vib->factor, &vib->d);
     if (vib->gains)
-        nvdp__row_gain_backward(dev, batch->texts, batch->offset, p,
+        nvdp__row_gain_backward(dev, batch->texts, batch->offset, p, vib->form.length,
                                 nvdp__value(in->params, vib->row_gain), vib->ungained, vib->d.mu,
                                 nvdp__grad(in->params, vib->row_gain));
     float *d_x = vib->form.single ? vib->d_x : d_hidden;
     struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, sources);
+    mu.offset = layout->source_offset;
     struct nvdp__tensor x = nvdp__f32(sources, d, vib->x), dx = nvdp__f32(sources, d, d_x);
     nvdp__dense_backward(dev, &mu, x, nvdp__f32(sources, p, vib->d.mu), dx, false);
     logvar_backward(vib, dev, in->params, x, dx);

@@ -252,7 +252,8 @@ static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense
                                .dbeta = nvdp__grad(run->params, norm->bias),
                                .mean = mean,
                                .rstd = rstd,
-                               .dropout = dropout};
+                               .dropout = dropout,
+                               .offset = run->batch->offset};
 }
 
 /* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])), in DistilBERT without
@@ -275,7 +276,8 @@ static struct nvdp__embedding embedding(const struct run *run,
                                     .word = of(run->params, run->bert->word),
                                     .given = run->batch->words,
                                     .position = of(run->params, run->bert->position) + first,
-                                    .type = types ? of(run->params, run->bert->type) : NULL};
+                                    .type = types ? of(run->params, run->bert->type) : NULL,
+                                    .offset = run->batch->offset};
 }
 
 static void embeddings_forward(const struct run *run) {
@@ -317,6 +319,7 @@ static void embeddings_backward(const struct run *run, float *d) {
 static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__dense *dense) {
     struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
     layer.int8 = true;
+    layer.offset = run->batch->offset;
     return layer;
 }
 

@@ -140,6 +140,8 @@ struct nvdp__pass {
     /* Where the pass begins: cache->hidden[first_layer] is given, what lies below is not run and
      * gets no gradient.  0: at the embeddings. */
     size_t first_layer;
+    /* What the sum of the texts' gradients is divided by; 0: the batch's number of texts. */
+    double divisor;
 };
 
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "tensor/examples.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -269,6 +270,21 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     return nvdp__arena_check(model->ctx, &model->arena);
 }
 
+nvdp_status nvdp__model_examples(struct nvdp_model *model, struct nvdp__examples **out) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    size_t longest = model->longest;
+    if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
+        return nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
+                          "per-example gradients: expected an encoder of the kind of BERT, found a "
+                          "BiLSTM");
+    if (mechanism->private_) {
+        struct nvdp__form form = nvdp__model_form(model);
+        size_t rows = nvdp__form_rows(&form, form.single ? 1 : longest);
+        if (rows > longest) longest = rows;
+    }
+    return nvdp__examples_create(&model->dev, &model->params, model->max_texts, longest, out);
+}
+
 size_t nvdp__model_first_layer(const struct nvdp_model *model) {
     return model->prefix != NULL ? model->prefix->layers : 0;
 }
@@ -352,13 +368,15 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     return classify(model, batch, pass, draw, classifier_dropout);
 }
 
-static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch) {
+/* The mean; its gradient that of the sum divided by `divisor`. */
+static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor) {
+    double scale = (double)batch->texts / divisor;
     if (model->info.task.regression) {
-        return nvdp__mean_squared(&model->dev, batch->texts, model->logits, batch->label, 1.0,
+        return nvdp__mean_squared(&model->dev, batch->texts, model->logits, batch->label, scale,
                                   model->d_logits);
     }
     return nvdp__cross_entropy(&model->dev, batch->texts, model->info.outputs, model->logits,
-                               batch->label, 1.0, model->d_logits);
+                               batch->label, scale, model->d_logits);
 }
 
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
@@ -367,7 +385,8 @@ nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__ba
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     size_t width = mechanism->width(model->bottleneck.self);
     double texts = (double)batch->texts;
-    losses->task = task_loss(model, batch);
+    double divisor = pass->divisor > 0 ? pass->divisor : texts;
+    losses->task = task_loss(model, batch, divisor);
     struct nvdp__linear classifier = classifier_of(model, batch->texts);
     nvdp__dense_backward(&model->dev, &classifier,
                          nvdp__f32(batch->texts, width, model->head_input),
@@ -376,7 +395,7 @@ nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__ba
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
     nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->d_pooled);
     struct nvdp__encoded in = encoded(model, batch);
-    struct nvdp__penalty penalty = {weight_g / texts, weight_d / texts, model->loss_g,
+    struct nvdp__penalty penalty = {weight_g / divisor, weight_d / divisor, model->loss_g,
                                     model->loss_d};
     mechanism->backward(model->bottleneck.self, &in, &penalty, model->d_pooled, model->d_hidden);
     losses->loss_g = losses->loss_d = 0;

@@ -101,6 +101,9 @@ nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_r
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
+/* For per-example gradients of the planned model's batches (tensor/examples.h): to become its
+ * device's.  NVDP_ERR_UNSUPPORTED for a BiLSTM. */
+nvdp_status nvdp__model_examples(struct nvdp_model *model, struct nvdp__examples **out);
 /* What a private model's posteriors and samples are made of. */
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model);
 /* What is the same for every text of its posteriors: prior, padding, kappa, length, method. */

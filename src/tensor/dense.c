@@ -8,6 +8,7 @@
  * In float32 large products go through oneDNN where the build has it (onednn.c) and through OpenBLAS
  * elsewhere; those of short texts through kernels of our own.  On a bfloat16 device operands are
  * bfloat16 and sums float32, all through oneDNN; layers that may be in int8 are int8.c's. */
+#include "tensor/examples.h"
 #include "tensor/int8.h"
 #include "tensor/kernels.h"
 
@@ -292,6 +293,10 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
     if (in_bf16(dev, layer)) {
         dy = nvdp__bf16_rounded(dev, true, dy);
         if (nvdp__device_status(dev) != NVDP_OK) return;
+        if (params && dev->examples != NULL) {
+            nvdp__examples_linear(dev, layer, x, dy);
+            params = false;
+        }
         int before = nvdp__threads_set(dev->threads);
         if (params && layer->dw != NULL)
             nvdp__bf16_backward_weight(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), dy);
@@ -299,6 +304,10 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
         if (nvdp__is_tensor(dx)) nvdp__bf16_backward_input(dev->bf16, layer, dy, dx, add);
         nvdp__threads_restore(before);
         return;
+    }
+    if (params && dev->examples != NULL) {
+        nvdp__examples_linear(dev, layer, x, dy);
+        params = false;
     }
     if (params && layer->dw != NULL)
         nvdp__gemm(dev, 1, true, dy, false, x, layer->set ? 0 : 1,

@@ -15,6 +15,7 @@
  *
  * The variance is taken in a second pass over the row, and sums run in double.  y and dx may be
  * wanted in bfloat16 too: rows are worked on while they are in the cache. */
+#include "tensor/examples.h"
 #include "tensor/kernels.h"
 
 /* ---- one row ---- */
@@ -177,6 +178,27 @@ static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
         memcpy(to, d, dim * sizeof *to);
 }
 
+/* dgamma and dbeta of each text. */
+static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm *norm,
+                        const float *s, struct nvdp__tensor d) {
+    size_t dim = d.cols, blocks = nvdp__blocks(dim, NVDP__COLUMNS);
+    size_t texts = nvdp__examples_texts(dev, norm->offset, d.rows);
+    float *gamma = nvdp__examples_vectors(dev, norm->dgamma, dim);
+    float *beta = nvdp__examples_vectors(dev, norm->dbeta, dim);
+    const float *dy = d.data;
+    if (gamma == NULL || beta == NULL) return;
+    int team = nvdp__team(dev, d.rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < texts * blocks; i++) {
+        size_t text = i / blocks, column = i % blocks * NVDP__COLUMNS, to = text * dim + column;
+        size_t first = norm->offset != NULL ? (size_t)norm->offset[text] : text;
+        size_t end = norm->offset != NULL ? (size_t)norm->offset[text + 1] : text + 1;
+        size_t at = first * dim + column;
+        param_columns(end - first, dim, nvdp__block_length(dim, NVDP__COLUMNS, i % blocks), s + at,
+                      norm->mean + first, norm->rstd + first, dy + at, gamma + to, beta + to);
+    }
+}
+
 void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm *norm,
                          struct nvdp__tensor sum, struct nvdp__tensor d, struct nvdp__tensor d_x) {
     size_t rows = d.rows;
@@ -184,7 +206,8 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
     const float *s = sum.data;
     float *dy = d.data;
     int team = nvdp__team(dev, rows * dim);
-    size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
+    size_t blocks = dev->examples == NULL ? nvdp__blocks(dim, NVDP__COLUMNS) : 0;
+    if (dev->examples != NULL) param_texts(dev, norm, s, d);
 #pragma omp parallel num_threads(team)
     {
 #pragma omp for schedule(static) /* waits at its end: rows overwrite d */

@@ -1,5 +1,5 @@
 /* Embeddings, rows taken and given back, pooling. */
-#include "tensor/ops.h"
+#include "tensor/examples.h"
 #include "tensor/vector.h"
 #include <math.h>
 
@@ -66,6 +66,10 @@ void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
 void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy) {
     const struct nvdp__embedding *g = gradients;
+    if (dev->examples != NULL) {
+        nvdp__examples_embedding(dev, g, dy);
+        return;
+    }
     if (g->word != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
     nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->positions, dy.data, g->position);
     if (g->type != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->types, dy.data, g->type);

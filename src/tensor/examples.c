@@ -1,0 +1,607 @@
+/* Norms of the gradients of single texts, and their weighted sum.  With a_t what a linear map read in
+ * a text's row t and b_t the gradient of what it gave,
+ *
+ *     dW       = sum_t b_t a_t^T
+ *     |dW|^2   = sum_{t,t'} (a_t.a_t') (b_t.b_t')      (Goodfellow 2015; Li et al. 2022, section 4)
+ *     db       = sum_t b_t
+ *
+ * by the two matrices of inner products or by dW itself, block by block, whichever takes fewer
+ * products.  A table of embeddings is a linear map of one-hot rows: a_t.a_t' is 1 for equal ids; what
+ * a tied table adds is, with dW of its other use, 2 <dW, dE> = 2 sum_t (dW^T's row id_t).b_t.
+ * Vectors, that is biases, LayerNorms and the like, are kept for each text.
+ *
+ * Sums of products are float32, sums of those double. */
+#include "tensor/examples.h"
+
+#include "tensor/kernels.h"
+#include <omp.h>
+#include <stdlib.h>
+
+enum { PANEL = 64 };
+/* Of sum_t |a_t| |b_t|: what float32 products err by (squared), and what rounding a weighted row to
+ * bfloat16, or to float32, does. */
+static const double SUM_ERROR = 0x1p-18, BF16_ROUNDING = 0x1p-9, F32_ROUNDING = 0x1p-24;
+static const double UPWARDS = 1 + 0x1p-20;
+
+enum kind { LINEAR, VECTORS, EMBEDDING };
+
+struct record {
+    enum kind kind;
+    struct nvdp__linear layer;
+    bool bf16;
+    struct nvdp__tensor x, dy;
+    float *vector, *grad; /* [texts, count], [count] */
+    size_t count;
+    struct nvdp__embedding tables;
+    const int32_t *offset;
+};
+
+struct nvdp__examples {
+    size_t texts, max_texts, longest, widest;
+    struct record *record;
+    size_t records, max_records;
+    float *store; /* output gradients and vectors */
+    size_t used, floats;
+    double *square, *excess, *rounding; /* [max_texts] */
+    float *scratch;                     /* [threads, each] */
+    size_t each;
+    const char *fault;
+};
+
+/* ---- plan ---- */
+
+static size_t whole_lines(size_t n) {
+    return (n + NVDP__LINE - 1) / NVDP__LINE * NVDP__LINE;
+}
+
+/* Parts of a thread's scratch. */
+struct scratch {
+    float *gram[2]; /* [L, L] */
+    float *wide[2]; /* [L, W]; the first also for packed words */
+    nvdp__bf16 *rounded;
+    float *panel; /* [PANEL, W] */
+};
+
+static size_t scratch_floats(size_t longest, size_t widest) {
+    size_t rows = whole_lines(longest);
+    return 2 * rows * rows + 2 * rows * widest + rows * widest / 2 + PANEL * widest + NVDP__LINE;
+}
+
+static struct scratch scratch_of(const struct nvdp__examples *examples) {
+    size_t rows = whole_lines(examples->longest), widest = examples->widest;
+    float *at = examples->scratch + examples->each * (size_t)omp_get_thread_num();
+    struct scratch s = {.gram = {at, at + rows * rows}};
+    at += 2 * rows * rows;
+    s.wide[0] = at;
+    s.wide[1] = at + rows * widest;
+    s.panel = at + 2 * rows * widest;
+    s.rounded = (nvdp__bf16 *)(void *)(s.panel + PANEL * widest);
+    return s;
+}
+
+static bool is_matrix(const struct nvdp__param *entry) {
+    return (entry->flags & NVDP__PARAM_LINEAR) != 0;
+}
+
+/* Tables are not kept, and are no wider than the layers; the decoder's use of one is the caller's
+ * to plan for. */
+static bool is_table(const struct nvdp__param *entry) {
+    return entry->rank == 2 && entry->shape[0] > 1 && !is_matrix(entry);
+}
+
+static size_t kept_floats(const struct nvdp__device *dev, size_t rows, size_t cols) {
+    size_t each = nvdp__padded_rows(dev, rows) * cols;
+    return whole_lines(nvdp__product_type(dev) == NVDP__BF16 ? (each + 1) / 2 : each);
+}
+
+nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct nvdp__params *params,
+                                  size_t max_texts, size_t longest, struct nvdp__examples **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__examples *made = nvdp__calloc(dev->ctx, 1, sizeof *made);
+    if (made == NULL) return NVDP_ERR_MEMORY;
+    made->max_texts = max_texts;
+    made->longest = longest;
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        size_t most = entry->shape[0] > entry->shape[1] ? entry->shape[0] : entry->shape[1];
+        if (is_matrix(entry) && 3 * most > made->widest) made->widest = 3 * most;
+        if ((entry->flags & NVDP__PARAM_FROZEN) != 0) continue;
+        made->max_records += 2;
+        if (is_matrix(entry)) /* and a float32 layer of one row a text */
+            made->floats += kept_floats(dev, max_texts * longest, entry->shape[0]) +
+                            whole_lines(nvdp__padded_rows(dev, max_texts) * entry->shape[0]);
+        else if (!is_table(entry))
+            made->floats += whole_lines(max_texts * entry->count);
+    }
+    made->each = scratch_floats(longest, made->widest);
+    made->record = nvdp__calloc(dev->ctx, made->max_records + 1, sizeof *made->record);
+    made->store = nvdp__calloc(dev->ctx, made->floats + 1, sizeof *made->store);
+    made->square = nvdp__calloc(dev->ctx, 3 * max_texts, sizeof *made->square);
+    made->scratch = nvdp__calloc(dev->ctx, (size_t)dev->threads * made->each, sizeof(float));
+    NVDP_TRY(NVDP__MADE(made->record, made->store, made->square, made->scratch));
+    made->excess = made->square + max_texts;
+    made->rounding = made->excess + max_texts;
+    *out = made;
+    made = NULL;
+cleanup:
+    nvdp__examples_free(made);
+    return status;
+}
+
+void nvdp__examples_free(struct nvdp__examples *examples) {
+    if (examples == NULL) return;
+    free(examples->record);
+    free(examples->store);
+    free(examples->square);
+    free(examples->scratch);
+    free(examples);
+}
+
+void nvdp__examples_begin(struct nvdp__examples *examples, size_t texts) {
+    examples->texts = texts;
+    examples->records = 0;
+    examples->used = 0;
+    examples->fault = texts > examples->max_texts ? "more texts than were planned" : NULL;
+    for (size_t i = 0; i < texts && examples->fault == NULL; i++)
+        examples->square[i] = examples->excess[i] = examples->rounding[i] = 0;
+}
+
+static struct record *add_record(struct nvdp__examples *examples, enum kind kind) {
+    if (examples->fault != NULL) return NULL;
+    if (examples->records == examples->max_records) {
+        examples->fault = "more operations than were planned";
+        return NULL;
+    }
+    struct record *record = &examples->record[examples->records++];
+    *record = (struct record){.kind = kind};
+    return record;
+}
+
+static float *take(struct nvdp__examples *examples, size_t floats) {
+    size_t at = examples->used;
+    if (examples->fault == NULL && examples->floats - at < whole_lines(floats))
+        examples->fault = "more output gradients than were planned";
+    if (examples->fault != NULL) return NULL;
+    examples->used += whole_lines(floats);
+    return examples->store + at;
+}
+
+/* Whether offset [texts+1], NULL: one row each, cuts so many rows into planned texts. */
+static bool cuts(struct nvdp__examples *examples, const int32_t *offset, size_t rows) {
+    bool fits = offset != NULL ? (size_t)offset[examples->texts] == rows : rows == examples->texts;
+    for (size_t i = 0; i < examples->texts && offset != NULL; i++)
+        fits &= (size_t)(offset[i + 1] - offset[i]) <= examples->longest;
+    if (!fits && examples->fault == NULL)
+        examples->fault = "rows of which it is not known what text each belongs to";
+    return fits;
+}
+
+static size_t first_row(const int32_t *offset, size_t text) {
+    return offset != NULL ? (size_t)offset[text] : text;
+}
+
+static size_t row_count(const int32_t *offset, size_t text) {
+    return offset != NULL ? (size_t)(offset[text + 1] - offset[text]) : 1;
+}
+
+/* ---- small kernels ---- */
+
+NVDP__CLONES
+static double examples_dot(size_t n, const float *restrict x, const float *restrict y) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+NVDP__CLONES
+static void examples_widen(size_t n, const nvdp__bf16 *restrict x, float *restrict y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = nvdp__bfloat16_to_float(x[i]);
+}
+
+NVDP__CLONES
+static double widened_square(size_t n, const nvdp__bf16 *restrict x) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        double v = (double)nvdp__bfloat16_to_float(x[i]);
+        sum += v * v;
+    }
+    return sum;
+}
+
+/* sum += x's rows, at most PANEL columns. */
+NVDP__CLONES
+static void sum_bf16_columns(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
+                             float *restrict to) {
+    double sum[PANEL] = {0};
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < count; c++)
+            sum[c] += (double)nvdp__bfloat16_to_float(x[r * stride + c]);
+    for (size_t c = 0; c < count; c++)
+        to[c] = (float)sum[c];
+}
+
+NVDP__CLONES
+static void examples_scale(size_t n, float a, float *x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] *= a;
+}
+
+NVDP__CLONES
+static void examples_scale_bf16(size_t n, float a, nvdp__bf16 *x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = nvdp__bfloat16_from_float(a * nvdp__bfloat16_to_float(x[i]));
+}
+
+/* ---- linear maps ---- */
+
+/* A text's rows as products read them: rounded where they are rounded first. */
+static struct nvdp__tensor as_used(struct nvdp__tensor rows, bool bf16, nvdp__bf16 *rounded) {
+    if (!bf16 || rows.type == NVDP__BF16) return rows;
+    for (size_t r = 0; r < rows.rows; r++)
+        nvdp__round_row(rows.cols, (const float *)rows.data + r * rows.stride,
+                        rounded + r * rows.cols);
+    return (struct nvdp__tensor){NVDP__BF16, rows.rows, rows.cols, rows.cols, rounded};
+}
+
+static struct nvdp__tensor widened(struct nvdp__tensor rows, float *wide) {
+    if (rows.type == NVDP__F32) return rows;
+    for (size_t r = 0; r < rows.rows; r++)
+        examples_widen(rows.cols, (const nvdp__bf16 *)rows.data + r * rows.stride,
+                       wide + r * rows.cols);
+    return nvdp__f32(rows.rows, rows.cols, wide);
+}
+
+/* gram [n, n], row stride ld = whole_lines(n): inner products of the rows. */
+static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor rows, float *wide,
+                           float *gram) {
+    size_t n = rows.rows, ld = whole_lines(n);
+    if (rows.type == NVDP__BF16 && nvdp__attention_fits_bf16(rows.cols)) {
+        uint32_t *words = (uint32_t *)(void *)wide;
+        nvdp__bf16_pack_transposed(dev->plain, n, rows.cols, rows.data, rows.stride, ld, words);
+        nvdp__bf16_product(dev->plain,
+                           (struct nvdp__bf16_product){n, ld, rows.cols, false, rows.data,
+                                                       rows.stride, words, ld, gram, ld});
+        return;
+    }
+    rows = widened(rows, wide);
+    nvdp__gemm(dev, 1, false, rows, true, rows, 0,
+               (struct nvdp__tensor){NVDP__F32, n, n, ld, gram});
+}
+
+static double row_square(struct nvdp__tensor x, size_t r) {
+    const float *row = (const float *)x.data + r * x.stride;
+    return x.type == NVDP__F32 ? examples_dot(x.cols, row, row)
+                               : widened_square(x.cols, (const nvdp__bf16 *)x.data + r * x.stride);
+}
+
+/* |b^T a|^2, and sum_t |a_t| |b_t|. */
+static double product_square(const struct nvdp__device *dev, struct nvdp__tensor a,
+                             struct nvdp__tensor b, struct scratch s, double *lengths) {
+    size_t n = a.rows, in = a.cols, out = b.cols;
+    double square = 0;
+    *lengths = 0;
+    if (n == 1 || n * (in + out) > in * out)
+        for (size_t t = 0; t < n; t++)
+            *lengths += sqrt(row_square(a, t) * row_square(b, t));
+    if (n == 1) return *lengths * *lengths;
+    if (n * (in + out) <= in * out) {
+        size_t ld = whole_lines(n);
+        inner_products(dev, a, s.wide[0], s.gram[0]);
+        inner_products(dev, b, s.wide[0], s.gram[1]);
+        for (size_t t = 0; t < n; t++) {
+            square += examples_dot(n, s.gram[0] + t * ld, s.gram[1] + t * ld);
+            *lengths += sqrt(fmax(0, (double)s.gram[0][t * ld + t]) *
+                             fmax(0, (double)s.gram[1][t * ld + t]));
+        }
+        return fmax(0, square);
+    }
+    a = widened(a, s.wide[0]);
+    b = widened(b, s.wide[1]);
+    for (size_t at = 0; at < out; at += PANEL) {
+        size_t count = out - at < PANEL ? out - at : PANEL;
+        nvdp__gemm(dev, 1, true, nvdp__col_slice(b, at, count), false, a, 0,
+                   nvdp__f32(count, in, s.panel));
+        square += examples_dot(count * in, s.panel, s.panel);
+    }
+    return square;
+}
+
+static void bias_sums(struct nvdp__tensor dy, float *db) {
+    for (size_t c = 0; c < dy.cols; c += PANEL) {
+        size_t count = dy.cols - c < PANEL ? dy.cols - c : PANEL;
+        if (dy.type == NVDP__F32)
+            nvdp__column_sums(dy.rows, dy.stride, count, (const float *)dy.data + c, db + c);
+        else
+            sum_bf16_columns(dy.rows, dy.stride, count, (const nvdp__bf16 *)dy.data + c, db + c);
+    }
+}
+
+static void keep_rows(struct nvdp__tensor from, struct nvdp__tensor to) {
+    size_t size = from.type == NVDP__BF16 ? sizeof(nvdp__bf16) : sizeof(float);
+    for (size_t r = 0; r < from.rows; r++)
+        memcpy((char *)to.data + r * to.stride * size,
+               (const char *)from.data + r * from.stride * size, from.cols * size);
+}
+
+void nvdp__examples_linear(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                           struct nvdp__tensor x, struct nvdp__tensor dy) {
+    struct nvdp__examples *examples = dev->examples;
+    const int32_t *offset = layer->offset;
+    struct nvdp__tensor kept = {dy.type, dy.rows, dy.cols, dy.cols, NULL};
+    if (!cuts(examples, offset, dy.rows)) return;
+    float *biases = NULL;
+    if (layer->db != NULL) {
+        biases = nvdp__examples_vectors(dev, layer->db, dy.cols);
+        if (biases == NULL) return; /* does not fit */
+    }
+    if (layer->dw != NULL) {
+        size_t elements = nvdp__padded_rows(dev, dy.rows) * dy.cols;
+        kept.data = take(examples, dy.type == NVDP__BF16 ? (elements + 1) / 2 : elements);
+        struct record *record = kept.data != NULL ? add_record(examples, LINEAR) : NULL;
+        if (record == NULL) return;
+        record->layer = *layer;
+        record->x = x;
+        record->dy = kept;
+        record->bf16 = dy.type == NVDP__BF16;
+        record->offset = offset;
+    }
+    bool bf16 = dy.type == NVDP__BF16;
+    int team = nvdp__team(dev, dy.rows * (x.cols + dy.cols));
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t i = 0; i < examples->texts; i++) {
+        size_t first = first_row(offset, i), n = row_count(offset, i);
+        struct nvdp__tensor b = nvdp__row_slice(dy, first, n);
+        struct scratch s = scratch_of(examples);
+        double lengths;
+        if (biases != NULL) bias_sums(b, biases + i * dy.cols);
+        if (kept.data == NULL || n == 0) continue;
+        keep_rows(b, nvdp__row_slice(kept, first, n));
+        struct nvdp__tensor a = as_used(nvdp__row_slice(x, first, n), bf16, s.rounded);
+        examples->square[i] += product_square(dev, a, b, s, &lengths);
+        examples->excess[i] += SUM_ERROR * lengths * lengths;
+        double rounding = (bf16 ? BF16_ROUNDING : F32_ROUNDING) * lengths;
+        examples->rounding[i] += rounding * rounding;
+    }
+}
+
+/* ---- vectors and tables ---- */
+
+size_t nvdp__examples_texts(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
+    return cuts(dev->examples, offset, rows) ? dev->examples->texts : 0;
+}
+
+float *nvdp__examples_vectors(const struct nvdp__device *dev, float *grad, size_t n) {
+    struct nvdp__examples *examples = dev->examples;
+    if (grad == NULL) return NULL; /* not trained */
+    float *vector = take(examples, examples->texts * n);
+    struct record *record = vector != NULL ? add_record(examples, VECTORS) : NULL;
+    if (record == NULL) return NULL;
+    record->vector = vector;
+    record->grad = grad;
+    record->count = n;
+    nvdp__zero(dev, examples->texts * n, vector);
+    return vector;
+}
+
+/* Squared norm of one table's gradient: rows of equal ids are added first.  `done` [n] is scratch. */
+static double table_square(size_t n, size_t dim, const int32_t *ids, const float *dy,
+                           int32_t *done) {
+    double square = 0;
+    memset(done, 0, n * sizeof *done);
+    for (size_t t = 0; t < n; t++) {
+        bool alone = true;
+        for (size_t u = t + 1; u < n && !done[t]; u++) {
+            if (ids[u] != ids[t]) continue;
+            done[u] = 1;
+            alone = false;
+        }
+        if (alone && !done[t]) square += examples_dot(dim, dy + t * dim, dy + t * dim);
+        for (size_t c = 0; c < dim && !alone; c += PANEL) {
+            size_t count = dim - c < PANEL ? dim - c : PANEL;
+            double sum[PANEL] = {0};
+            for (size_t u = t; u < n; u++)
+                for (size_t k = 0; k < count && ids[u] == ids[t]; k++)
+                    sum[k] += (double)dy[u * dim + c + k];
+            for (size_t k = 0; k < count; k++)
+                square += sum[k] * sum[k];
+        }
+    }
+    return square;
+}
+
+void nvdp__examples_embedding(const struct nvdp__device *dev,
+                              const struct nvdp__embedding *gradients, struct nvdp__tensor dy) {
+    struct nvdp__examples *examples = dev->examples;
+    const int32_t *offset = gradients->offset;
+    if (!cuts(examples, offset, dy.rows)) return;
+    struct record *record = add_record(examples, EMBEDDING);
+    if (record == NULL) return;
+    record->tables = *gradients;
+    record->dy = dy;
+    record->offset = offset;
+    int team = nvdp__team(dev, dy.rows * dy.cols);
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t i = 0; i < examples->texts; i++) {
+        size_t first = first_row(offset, i), n = row_count(offset, i);
+        const float *rows = (const float *)dy.data + first * dy.cols;
+        int32_t *done = (int32_t *)(void *)scratch_of(examples).wide[0];
+        const int32_t *ids[] = {gradients->word != NULL ? gradients->ids : NULL,
+                                gradients->position != NULL ? gradients->positions : NULL,
+                                gradients->type != NULL ? gradients->types : NULL};
+        for (size_t k = 0; k < 3; k++)
+            if (ids[k] != NULL)
+                examples->square[i] += table_square(n, dy.cols, ids[k] + first, rows, done);
+    }
+}
+
+/* 2 <dW, dE> of a table that is also a layer's matrix: dW's row v is sum_m dy_m[v] x_m. */
+static double tied_product(const struct nvdp__device *dev, const struct record *layer,
+                           const struct record *table, size_t text, struct scratch s) {
+    size_t m = row_count(layer->offset, text), n = row_count(table->offset, text);
+    size_t first = first_row(layer->offset, text), token = first_row(table->offset, text);
+    size_t dim = table->dy.cols;
+    double product = 0;
+    if (m == 0 || n == 0) return 0;
+    struct nvdp__tensor x =
+        widened(as_used(nvdp__row_slice(layer->x, first, m), layer->bf16, s.rounded), s.wide[0]);
+    struct nvdp__tensor d = nvdp__f32(n, dim, (const float *)table->dy.data + token * dim);
+    nvdp__gemm(dev, 1, false, x, true, d, 0, nvdp__f32(m, n, s.gram[0]));
+    for (size_t r = 0; r < m; r++) {
+        size_t at = (first + r) * layer->dy.stride;
+        for (size_t t = 0; t < n; t++) {
+            size_t id = (size_t)table->tables.ids[token + t];
+            double dy =
+                layer->bf16
+                    ? (double)nvdp__bfloat16_to_float(((const nvdp__bf16 *)layer->dy.data)[at + id])
+                    : (double)((const float *)layer->dy.data)[at + id];
+            product += dy * (double)s.gram[0][r * n + t];
+        }
+    }
+    return 2 * product;
+}
+
+static void add_tied(const struct nvdp__device *dev, const struct record *layer,
+                     const struct record *table) {
+    struct nvdp__examples *examples = dev->examples;
+    int team = nvdp__team(dev, layer->x.rows * table->dy.cols);
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t i = 0; i < examples->texts; i++)
+        examples->square[i] += tied_product(dev, layer, table, i, scratch_of(examples));
+}
+
+/* ---- norms, and the sum ---- */
+
+nvdp_status nvdp__examples_norms(const struct nvdp__device *dev, double *square, double *norm) {
+    struct nvdp__examples *examples = dev->examples;
+    if (examples->fault != NULL)
+        return nvdp__fail(dev->ctx, NVDP_ERR_STATE, "per-example gradients: %s", examples->fault);
+    for (size_t r = 0; r < examples->records; r++) {
+        const struct record *table = &examples->record[r];
+        for (size_t k = 0; k < examples->records && table->kind == EMBEDDING; k++) {
+            const struct record *layer = &examples->record[k];
+            bool tied = layer->kind == LINEAR && layer->layer.dw == table->tables.word;
+            if (tied) add_tied(dev, layer, table);
+        }
+    }
+    int team = nvdp__team(dev, examples->used);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < examples->texts; i++) {
+        double sum = examples->square[i];
+        for (size_t r = 0; r < examples->records; r++) {
+            const struct record *record = &examples->record[r];
+            const float *vector = record->vector + i * record->count;
+            if (record->kind == VECTORS) sum += examples_dot(record->count, vector, vector);
+        }
+        sum = sum < 0 ? 0 : sum; /* NaN stays */
+        if (square != NULL) square[i] = sum;
+        norm[i] = UPWARDS * (sqrt(sum + examples->excess[i]) + sqrt(examples->rounding[i]));
+    }
+    return NVDP_OK;
+}
+
+static void weigh_row(float weight, struct nvdp__tensor x, size_t r) {
+    if (weight == 1) return;
+    if (x.type == NVDP__F32) {
+        float *row = (float *)x.data + r * x.stride;
+        if (weight == 0)
+            memset(row, 0, x.cols * sizeof *row);
+        else
+            examples_scale(x.cols, weight, row);
+    } else {
+        nvdp__bf16 *row = (nvdp__bf16 *)x.data + r * x.stride;
+        if (weight == 0)
+            memset(row, 0, x.cols * sizeof *row);
+        else
+            examples_scale_bf16(x.cols, weight, row);
+    }
+}
+
+static void weigh_rows(const struct nvdp__device *dev, const int32_t *offset, const float *weight,
+                       struct nvdp__tensor x) {
+    int team = nvdp__team(dev, x.rows * x.cols);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < dev->examples->texts; i++)
+        for (size_t r = 0; r < row_count(offset, i); r++)
+            weigh_row(weight[i], x, first_row(offset, i) + r);
+}
+
+NVDP__CLONES
+static void weigh_columns(size_t texts, size_t stride, size_t count, const float *restrict weight,
+                          const float *restrict vector, float *restrict grad) {
+    double sum[NVDP__COLUMNS] = {0};
+    for (size_t i = 0; i < texts; i++) {
+        double w = (double)weight[i];
+        for (size_t c = 0; c < count && w != 0; c++)
+            sum[c] += w * (double)vector[i * stride + c];
+    }
+    for (size_t c = 0; c < count; c++)
+        grad[c] = (float)((double)grad[c] + sum[c]);
+}
+
+static void add_vectors(const struct nvdp__device *dev, const struct record *record,
+                        const float *weight) {
+    size_t blocks = nvdp__blocks(record->count, NVDP__COLUMNS), texts = dev->examples->texts;
+    int team = nvdp__team(dev, texts * record->count);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t b = 0; b < blocks; b++) {
+        size_t at = b * NVDP__COLUMNS;
+        weigh_columns(texts, record->count, nvdp__block_length(record->count, NVDP__COLUMNS, b),
+                      weight, record->vector + at, record->grad + at);
+    }
+}
+
+void nvdp__examples_add(const struct nvdp__device *dev, const float *weight, bool first) {
+    const struct nvdp__examples *examples = dev->examples;
+    struct nvdp__device whole = *dev;
+    whole.examples = NULL;
+    for (size_t r = 0; r < examples->records; r++) {
+        struct record *record = &examples->record[r];
+        if (record->kind == VECTORS) {
+            add_vectors(dev, record, weight);
+            continue;
+        }
+        weigh_rows(dev, record->offset, weight, record->dy);
+        if (record->kind == EMBEDDING) {
+            nvdp__embed_backward(&whole, &record->tables, record->dy);
+            continue;
+        }
+        record->layer.set &= first;
+        record->layer.db = NULL;
+        nvdp__dense_backward(&whole, &record->layer, record->x, record->dy, NVDP__NO_TENSOR, false);
+    }
+}
+
+/* ---- noise ---- */
+
+static void noisy_block(struct nvdp__stream *stream, size_t n, double sd, float *grad) {
+    enum { CHUNK = 512 };
+    double eps[CHUNK];
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t count = n - at < CHUNK ? n - at : CHUNK;
+        nvdp__stream_normals_f64(stream, count, eps);
+        for (size_t i = 0; i < count; i++)
+            grad[at + i] = (float)((double)grad[at + i] + sd * eps[i]);
+    }
+}
+
+void nvdp__gradient_noise(const struct nvdp__device *dev, const struct nvdp__params *params,
+                          const struct nvdp__noise *noise, uint32_t step, double sd) {
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        float *grad = nvdp__grad(params, i);
+        if (grad == NULL) continue;
+        size_t blocks = nvdp__blocks(entry->count, NVDP__BLOCK);
+        int team = nvdp__team(dev, 16 * entry->count);
+#pragma omp parallel for num_threads(team) schedule(static)
+        for (size_t b = 0; b < blocks; b++) {
+            size_t at = b * NVDP__BLOCK;
+            struct nvdp__stream stream =
+                nvdp__stream_open(noise, NVDP__PURPOSE_DP_NOISE, step, entry->offset + at);
+            noisy_block(&stream, nvdp__block_length(entry->count, NVDP__BLOCK, b), sd, grad + at);
+        }
+    }
+}

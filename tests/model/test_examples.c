@@ -1,0 +1,260 @@
+/* Per-example gradients: norms and weighted sums against texts that are run alone. */
+#include "model/model.h"
+#include "support.h"
+#include "tensor/examples.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES = 17, LAYERS = 2, TEXTS = 7, LONGEST = 40, WIDTH = 32 };
+
+struct choice {
+    enum nvdp_method method;
+    size_t latent_dim;
+    enum nvdp_pool pool;
+    enum nvdp_length_policy policy;
+    int kappa;
+    double clip_sequence;
+    enum nvdp__vtdp_pool vtdp_pool;
+    enum nvdp_precision precision;
+    bool regression;
+};
+
+struct fixture {
+    struct nvdp_context *ctx;
+    struct nvdp_model *model;
+    struct nvdp__batch *batch, *one;
+    struct nvdp__examples *examples;
+};
+
+static struct fixture open_fixture(const struct choice *choice) {
+    struct fixture fixture = {.ctx = support_context()};
+    struct nvdp__model_info info = {
+        .method = choice->method, .max_length = LONGEST, .outputs = choice->regression ? 1 : 3};
+    info.bert = nvdp_bert_config_default();
+    info.bert.hidden_size = WIDTH;
+    info.bert.num_hidden_layers = LAYERS;
+    info.bert.num_attention_heads = choice->precision == NVDP_PRECISION_BF16 ? 1 : 2;
+    info.bert.intermediate_size = 3 * WIDTH;
+    info.bert.vocab_size = PIECES;
+    info.bert.max_position_embeddings = LONGEST;
+    info.bert.initializer_range = 0.3;
+    info.nvib = nvdp__nvib_config_default();
+    info.nvib.length = LONGEST;
+    info.nvib.length_policy = choice->policy;
+    info.nvib.latent_dim = choice->latent_dim;
+    info.nvib.pool = choice->pool;
+    info.nvib.kappa = choice->kappa > 0 ? choice->kappa : 1;
+    info.nvib.vib.vtdp_pool = choice->vtdp_pool;
+    info.nvib.alpha_tau = 0;
+    if (choice->clip_sequence > 0) {
+        info.nvib.clip.sequence = choice->clip_sequence;
+        info.nvib.weights = NVDP__WEIGHTS_CONSTANT;
+        info.nvib.row_index = NVDP__ROW_INDEX_TRAINED;
+        info.nvib.stdev_tau = 1;
+    }
+    cr_assert_eq(nvdp__method_resolve(fixture.ctx, info.method, &info.bert, &info.nvib), NVDP_OK,
+                 "%s", nvdp_context_error(fixture.ctx));
+    info.task.classes = 3;
+    info.task.regression = choice->regression;
+    nvdp_context_set_precision(fixture.ctx, choice->precision);
+    nvdp__allow_plain_bf16(fixture.ctx);
+    cr_assert_eq(nvdp__model_build(fixture.ctx, &info, true, &fixture.model), NVDP_OK, "%s",
+                 nvdp_context_error(fixture.ctx));
+    struct nvdp_model *model = fixture.model;
+    for (size_t i = 0; i < model->params.count; i++) {
+        const char *name = model->params.entry[i].name;
+        bool gain = strstr(name, "LayerNorm.weight") != NULL || strstr(name, ".gain") != NULL;
+        nvdp__params_normal(&model->dev, &model->params, i, 0.25, 3);
+        float *value = nvdp__value(&model->params, i);
+        for (size_t k = 0; k < model->params.entry[i].count && gain; k++)
+            value[k] += 1;
+    }
+    cr_assert_eq(nvdp__model_plan(model, TEXTS, LONGEST, true), NVDP_OK);
+    cr_assert_eq(nvdp__model_examples(model, &fixture.examples), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch), NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(fixture.ctx, 1, LONGEST, &fixture.one), NVDP_OK);
+    return fixture;
+}
+
+static void close_fixture(struct fixture *fixture) {
+    nvdp__examples_free(fixture->examples);
+    nvdp__batch_free(fixture->batch);
+    nvdp__batch_free(fixture->one);
+    nvdp_model_free(fixture->model);
+    nvdp_context_free(fixture->ctx);
+}
+
+/* Texts [first, first + texts) of 1 to LONGEST tokens, with ids that repeat, so that both forms of a norm
+ * are met (WIDTH x WIDTH: products of single rows up to 16). */
+static void fill(struct nvdp__batch *batch, size_t first, size_t texts, bool scores) {
+    static const int32_t lengths[TEXTS] = {5, 1, LONGEST, 12, 30, 2, 17};
+    int32_t used = 0;
+    batch->longest = 0;
+    for (size_t i = 0; i < texts; i++) {
+        size_t key = first + i;
+        int32_t tokens = lengths[key];
+        batch->offset[i] = used;
+        for (int32_t t = 0; t < tokens; t++) {
+            batch->ids[used + t] = (int32_t)((key * 11 + (size_t)t * t) % PIECES);
+            batch->types[used + t] = t > tokens / 2;
+            batch->positions[used + t] = t;
+        }
+        batch->label[i] =
+            (float)(key % 3) + (scores ? 5 : 0); /* far from what random weights say */
+        batch->key[i] = key;
+        used += tokens;
+        if ((size_t)tokens > batch->longest) batch->longest = (size_t)tokens;
+    }
+    batch->offset[texts] = used;
+    batch->texts = texts;
+    batch->tokens = (size_t)used;
+}
+
+/* A pass forward and back, the regularisers' gradients too. */
+static void pass(struct fixture *fixture, const struct nvdp__batch *batch) {
+    struct nvdp_model *model = fixture->model;
+    struct nvdp__pass pass = {.training = true, .divisor = 4};
+    struct nvdp__draw draw = {
+        .noise = {.seed = 9}, .gauss = NVDP__PURPOSE_GAUSS, .gamma = NVDP__PURPOSE_GAMMA};
+    struct nvdp__step_losses losses;
+    nvdp__grad_begin(&model->dev, &model->params);
+    nvdp__zero(&model->dev, model->params.total, model->params.grad);
+    cr_assert_eq(nvdp__model_forward(model, batch, &pass, &draw, 0), NVDP_OK, "%s",
+                 nvdp_context_error(fixture->ctx));
+    cr_assert_eq(nvdp__model_backward(model, batch, &pass, 1e-2, 1e-2, 0, &losses), NVDP_OK, "%s",
+                 nvdp_context_error(fixture->ctx));
+}
+
+static void examples_pass(struct fixture *fixture, double *square, double *norm) {
+    struct nvdp_model *model = fixture->model;
+    model->dev.examples = fixture->examples;
+    nvdp__examples_begin(fixture->examples, TEXTS);
+    pass(fixture, fixture->batch);
+    cr_assert_eq(nvdp__examples_norms(&model->dev, square, norm), NVDP_OK, "%s",
+                 nvdp_context_error(fixture->ctx));
+}
+
+static void add(struct fixture *fixture, const float *weight) {
+    nvdp__examples_add(&fixture->model->dev, weight, true);
+    fixture->model->dev.examples = NULL;
+}
+
+static double sum_squares(size_t n, const float *x) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+/* Tensors that operations see as one: a layer's weight and bias, query, key and value. */
+static size_t group_end(const struct nvdp__params *params, size_t first) {
+    size_t end = first + 1;
+    const char *name = params->entry[first].name;
+    size_t stem = (size_t)(strrchr(name, '.') - name);
+    while (end < params->count && ((params->entry[end].flags & NVDP__PARAM_JOINED) != 0 ||
+                                   strstr(params->entry[end].name, "query.bias") != NULL ||
+                                   (strncmp(params->entry[end].name, name, stem + 1) == 0)))
+        end++;
+    return end;
+}
+
+static void norms_agree(const struct choice *choice) {
+    struct fixture fixture = open_fixture(choice);
+    const struct nvdp__params *params = &fixture.model->params;
+    double square[TEXTS], norm[TEXTS], floor[TEXTS], total[TEXTS] = {0};
+    float *alone[TEXTS];
+    fill(fixture.batch, 0, TEXTS, choice->regression);
+    for (size_t i = 0; i < TEXTS; i++) {
+        fill(fixture.one, i, 1, choice->regression);
+        pass(&fixture, fixture.one);
+        alone[i] = malloc(params->total * sizeof(float));
+        memcpy(alone[i], params->grad, params->total * sizeof(float));
+        floor[i] = 1e-6 * sqrt(sum_squares(params->total, alone[i]));
+    }
+    for (size_t first = 0; first < params->count;) { /* each group alone is trained */
+        size_t end = group_end(params, first);
+        for (size_t i = 0; i < params->count; i++)
+            params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+        for (size_t i = first; i < end; i++)
+            params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
+        examples_pass(&fixture, square, norm);
+        fixture.model->dev.examples = NULL;
+        for (size_t t = 0; t < TEXTS; t++) {
+            double want = 0;
+            for (size_t i = first; i < end; i++)
+                want += sum_squares(params->entry[i].count, alone[t] + params->entry[i].offset);
+            total[t] += square[t];
+            /* float32 in another order; what has no gradient but rounding stays below the floor */
+            cr_expect_leq(fabs(sqrt(square[t]) - sqrt(want)), 1e-5 * sqrt(want) + floor[t],
+                          "%s, text %zu: %g, alone %g", params->entry[first].name, t,
+                          sqrt(square[t]), sqrt(want));
+        }
+        first = end;
+    }
+    for (size_t i = 0; i < params->count; i++)
+        params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
+    /* All together, and each text taken out of the sum by its weight. */
+    for (size_t t = 0; t < TEXTS; t++) {
+        float weight[TEXTS] = {0};
+        weight[t] = 1;
+        examples_pass(&fixture, square, norm);
+        cr_expect_eq(sum_squares(params->total, params->grad), 0,
+                     "a gradient went another way than the examples'");
+        cr_expect_leq(fabs(square[t] - total[t]), 1e-6 * total[t]);
+        cr_expect_geq(norm[t], sqrt(square[t]));
+        cr_expect_leq(norm[t], 1.05 * sqrt(square[t]) + 1e-6, "%g of %g", norm[t], sqrt(square[t]));
+        add(&fixture, weight);
+        for (size_t i = 0; i < params->count; i++) {
+            const struct nvdp__param *entry = &params->entry[i];
+            const float *got = params->grad + entry->offset, *want = alone[t] + entry->offset;
+            double size = sqrt(sum_squares(entry->count, want)), error = 0;
+            for (size_t k = 0; k < entry->count; k++)
+                error += pow((double)got[k] - (double)want[k], 2);
+            cr_expect_leq(sqrt(error), 1e-5 * size + floor[t], "%s, text %zu: off by %g of %g",
+                          entry->name, t, sqrt(error), size);
+        }
+    }
+    for (size_t i = 0; i < TEXTS; i++)
+        free(alone[i]);
+    close_fixture(&fixture);
+}
+
+Test(examples, base) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});
+}
+
+Test(examples, vib) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_FIXED, .latent_dim = 6});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 6});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED});
+}
+
+Test(examples, vtdp) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP,
+                                 .policy = NVDP_LENGTH_HIDDEN,
+                                 .clip_sequence = 2,
+                                 .latent_dim = 6});
+}
+
+Test(examples, nvdp) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP,
+                                 .latent_dim = 8,
+                                 .kappa = 2,
+                                 .policy = NVDP_LENGTH_HIDDEN,
+                                 .pool = NVDP_POOL_WEIGHTED});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .pool = NVDP_POOL_MEAN});
+    norms_agree(&(struct choice){
+        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2});
+}
+
+/* In bfloat16 a text alone has the same bits in each product, so that norms agree as in float32. */
+Test(examples, bf16) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
+}
