@@ -75,6 +75,7 @@
 #ifndef NVDP_H
 #define NVDP_H
 
+#include <nvdp/account.h>
 #include <nvdp/bert.h>
 #include <nvdp/config.h>
 #include <nvdp/context.h>

@@ -1,0 +1,143 @@
+/** @file account.h
+ * How private training with differential privacy was: the accountant of DP-SGD (docs/dp-bert.md).
+ *
+ * A step draws every example with probability q, independently (Poisson sampling), adds up their
+ * gradients, each clipped to norm C, and adds N(0, sigma^2 C^2) to every coordinate (Abadi et al.
+ * 2016).  Two data sets are adjacent where one has an example more.  This protects the texts that a
+ * model was trained on; the texts that a model encodes are nvdp/privacy.h's.
+ *
+ * Two accountants bound the same epsilon.  By Renyi divergences: each order's is a sum over steps,
+ * and the best order is converted; by the privacy loss distribution: the loss of a step is put on a
+ * grid and the steps' are convolved.  Both never tell less than there is; the second is within a
+ * thousandth of what is, as a rule, and is the one to quote.  +inf is a value. */
+#ifndef NVDP_ACCOUNT_H
+#define NVDP_ACCOUNT_H
+
+#include <nvdp/config.h>
+#include <nvdp/export.h>
+
+NVDP_BEGIN_DECLS
+
+/** Steps of DP-SGD with one setting. */
+struct nvdp_dp_steps {
+    double noise;   /**< sigma, the noise multiplier: standard deviation / clipping norm; > 0 */
+    double rate;    /**< q, the probability with which a step draws an example; (0, 1] */
+    uint64_t steps; /**< T */
+};
+
+/** (epsilon, delta) of something else that saw the same examples, under the same adjacency. */
+struct nvdp_dp_guarantee {
+    double epsilon; /**< >= 0 */
+    double delta;   /**< [0, 1) */
+};
+
+/** All that saw the training examples. */
+struct nvdp_dp_run {
+    const struct nvdp_dp_steps *phase;      /**< [phases] pretraining and fine-tuning, say */
+    size_t phases;                          /**< 0: no training */
+    const struct nvdp_dp_guarantee *beside; /**< [besides] a private vocabulary, say */
+    size_t besides;                         /**< 0: nothing else */
+};
+
+/** Which accountant. */
+enum nvdp_accountant {
+    NVDP_ACCOUNTANT_PLD, /**< by the privacy loss distribution: the tight one */
+    NVDP_ACCOUNTANT_RDP  /**< by Renyi divergences */
+};
+
+/** Epsilon of a run at one delta. */
+struct nvdp_account {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double delta;       /**< as asked */
+    double rdp_epsilon; /**< by Renyi divergences, with `beside` added up */
+    double rdp_order; /**< the order that it is from, of nvdp_account_order(); NaN where none is */
+    double pld_epsilon; /**< by the privacy loss distribution */
+};
+
+/** D_l(P || Q) of one step, P = (1-q) N(0, sigma^2) + q N(1, sigma^2), Q = N(0, sigma^2): Mironov,
+ * Talwar & Zhang 2019, who prove that the reverse is not larger:
+ *
+ *     1/(l-1) log E_{z ~ Q} [ 1 - q + q e^((2z-1)/(2 sigma^2)) ]^l.
+ *
+ * For any l > 1, by the trapezoidal rule, halved until two agree to 1e-12 relatively.  O(1) for one.
+ * @param order l > 1
+ * @param noise sigma > 0
+ * @param rate  q in [0, 1]
+ * @return nats; NaN for anything else */
+double nvdp_renyi_subsampled(double order, double noise, double rate);
+
+/** The i-th order that nvdp_account() tries: 1.1, 1.2 ... 10.9, 11, 12 ... 63, 128, 256 ... 2^16; up
+ * to 1024 those of TF-Privacy.
+ * @return NaN beyond the last */
+double nvdp_account_order(size_t i);
+
+/** Epsilon by both accountants.  Some ten milliseconds; more with sqrt(steps): a second at 10^6.
+ * @param ctx   records messages
+ * @param run   what saw the examples
+ * @param delta (0, 1)
+ * @param out   the account; untouched on error
+ * @return NVDP_ERR_ARGUMENT, naming value and range; NVDP_ERR_MEMORY */
+nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
+                         struct nvdp_account *out);
+
+/** One of the two alone: the Renyi accountant's is quick enough for a line of a log.
+ * @param accountant which
+ * @param epsilon    as in nvdp_account(); untouched on error
+ * @return as nvdp_account() */
+nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                                 double delta, enum nvdp_accountant accountant, double *epsilon);
+
+/** The delta of a run at an epsilon, by the privacy loss distribution.
+ * @param epsilon >= 0
+ * @param delta   [0, 1], not below the truth; untouched on error
+ * @return as nvdp_account() */
+nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double *delta);
+
+/** The noise that keeps a run within a budget: `noise` of the last phase, up to 1e-4 of itself above
+ * the least, never below.
+ * @param run        of which the last phase's `noise` is not read; it needs one phase or more
+ * @param epsilon    the budget, > 0
+ * @param delta      (0, 1)
+ * @param accountant by which
+ * @param noise      sigma; untouched on error
+ * @return NVDP_ERR_ARGUMENT also where no noise up to 1e6 is enough */
+nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double delta, enum nvdp_accountant accountant,
+                               double *noise);
+
+/** How many steps a budget allows: the largest `steps` of the last phase whose epsilon is not above
+ * the budget.
+ * @param run        of which the last phase's `steps` are the most that are wanted
+ * @param epsilon    the budget, > 0
+ * @param delta      (0, 1)
+ * @param accountant by which
+ * @param steps      0 where not even one fits; untouched on error
+ * @return as nvdp_account() */
+nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double delta, enum nvdp_accountant accountant,
+                               uint64_t *steps);
+
+/** What a statement tells beside the run and its account. */
+struct nvdp_dp_facts {
+    const char *example; /**< what an example is: "one row of the training file" */
+    double clip;         /**< C; 0: not told */
+    uint64_t examples;   /**< N; 0: not told */
+    uint64_t shards;     /**< workers that each added noise, which `noise` has; 0 or 1: one */
+    bool seeded;         /**< noise from a seed: for experiments, not private */
+};
+
+/** The statement, in plain English: adjacency, sampling, sigma, C, q, steps, delta, epsilon by both
+ * accountants, and what is outside of it.
+ * @param ctx     records messages
+ * @param run     what saw the examples
+ * @param facts   the rest
+ * @param account of nvdp_account()
+ * @param text    for free(); untouched on error
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                                   const struct nvdp_dp_facts *facts,
+                                   const struct nvdp_account *account, char **text);
+
+NVDP_END_DECLS
+#endif

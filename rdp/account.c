@@ -1,0 +1,496 @@
+/* The accountant of DP-SGD: Renyi divergences of a step, their conversion, noise and steps for a budget.
+ *
+ * With z = sigma t and w = 1 + u the likelihood ratio of step and no step (account.h),
+ *
+ *     A(l)  =  E_t w(t)^l,    t ~ N(0, 1),        D_l  =  log A / (l-1)          (Mironov et al. 2019, Theorem 4).
+ *
+ * w^l e^(-t^2/2) is analytic in |Im t| < pi sigma, so that the trapezoidal rule converges geometrically (Trefethen &
+ * Weideman 2014); it has a maximum near 0, one near l/sigma, or one between.  A is near 1 for a small rate: there
+ *
+ *     A - 1  =  E [ w^l - 1 - l u ],        E u = 0,
+ *
+ * whose integrand is nowhere negative, is added up instead, and nothing cancels. */
+#include "rdp/account.h"
+
+#include "base/schema.h"
+#include "rdp/divergence.h"
+
+#include <nvdp/privacy.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- a step ---- */
+
+static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
+enum { NEGLIGIBLE = 60, FAR = 13, MOST_TURNS = 1000, MOST_HALVINGS = 12 };
+static const uint64_t MOST_STEPS = 1000000000000;
+
+struct step {
+    double order, noise, rate;
+};
+
+static double log_integrand(const struct step *of, double t) {
+    return of->order * nvdp__step_loss(t, of->noise, of->rate) - t * t / 2 - HALF_LOG_2PI;
+}
+
+/* Where the integrand is largest: its slope is 0 where t = l/sigma s(t), s the posterior probability that the
+ * example was drawn; from 0 upwards to the first such t, from l/sigma downwards to the last. */
+static double maximum(const struct step *of, double t) {
+    for (int i = 0; i < MOST_TURNS; i++) {
+        const double c = (t - 1 / (2 * of->noise)) / of->noise;
+        const double next = of->order / of->noise / (1 + (1 - of->rate) / of->rate * exp(-c));
+        const double moved = fabs(next - t);
+        t = next;
+        if (moved < 1e-3) break;
+    }
+    return t;
+}
+
+/* A sum of e^f, as e^top times `sum`. */
+struct total {
+    double top, sum;
+};
+
+/* Adds e^f(i h) for i = from, from + by ... where it is not negligible, before `end`; returns where it stopped. */
+static double add_from(const struct step *of, double h, double from, int by, double end,
+                       struct total *to) {
+    double i = from;
+    for (; i != end; i += by) {
+        const double f = log_integrand(of, i * h);
+        if (!(f >= to->top - NEGLIGIBLE)) break;
+        if (f > to->top) *to = (struct total){f, to->sum * exp(to->top - f)};
+        to->sum += exp(f - to->top);
+    }
+    return i;
+}
+
+/* log A with step h: around the first maximum, and around the last as far as that is not reached. */
+static double log_sum(const struct step *of, double h, double low, double high) {
+    const double first = round(low / h), last = round(high / h);
+    struct total total = {fmax(log_integrand(of, low), log_integrand(of, high)), 0};
+    const double end = add_from(of, h, first, 1, INFINITY, &total);
+    add_from(of, h, first - 1, -1, -INFINITY, &total);
+    if (last >= end) {
+        add_from(of, h, last, 1, INFINITY, &total);
+        add_from(of, h, last - 1, -1, end - 1, &total);
+    }
+    return total.top + log(total.sum * h);
+}
+
+/* e^(-t^2/2) [ (1+u)^l - 1 - l u ]; by its series in u where that is small. */
+static double excess(const struct step *of, double t) {
+    const double l = of->order, w = nvdp__step_loss(t, of->noise, of->rate);
+    const double small = l * w, u = expm1(w), base = -t * t / 2;
+    if (fabs(small) < 0.5 && fabs(u) < 0.5) {
+        double term = l * u, sum = 0;
+        for (int j = 2; j < 80; j++) {
+            term *= (l - j + 1) / j * u;
+            sum += term;
+            if (fabs(term) <= 1e-18 * fabs(sum)) break;
+        }
+        return exp(base) * sum;
+    }
+    const double shifted =
+        t - 1 / of->noise; /* u e^(-t^2/2) = q (e^(-(t - 1/sigma)^2/2) - e^(-t^2/2)) */
+    return exp(base + small) - exp(base) - l * of->rate * (exp(-shifted * shifted / 2) - exp(base));
+}
+
+/* A - 1 with step h. */
+static double excess_sum(const struct step *of, double h, double high) {
+    const double most = fmax(high, 2 / of->noise) + FAR;
+    double sum = 0;
+    for (double i = ceil(-FAR / h); i * h <= most; i++)
+        sum += excess(of, i * h);
+    return sum * h * exp(-HALF_LOG_2PI);
+}
+
+double nvdp__log_moment(double order, double noise, double rate) {
+    const struct step of = {order, noise, rate};
+    if (rate == 0) return 0;
+    if (rate == 1) return order * (order - 1) / (2 * noise * noise);
+    const double low = maximum(&of, 0), high = maximum(&of, order / noise);
+    double h = 0.5 * fmin(1, noise), value = log_sum(&of, h, low, high);
+    const bool small = value < 0.3;
+    if (small) value = excess_sum(&of, h, high);
+    for (int i = 0; i < MOST_HALVINGS; i++) {
+        const double coarse = value;
+        h /= 2;
+        value = small ? excess_sum(&of, h, high) : log_sum(&of, h, low, high);
+        if (fabs(value - coarse) <= 1e-12 * fabs(value)) break;
+    }
+    return small ? log1p(value) : value;
+}
+
+double nvdp_renyi_subsampled(double order, double noise, double rate) {
+    if (!(order > 1 && noise > 0 && rate >= 0 && rate <= 1) || isinf(order) || isinf(noise))
+        return NAN;
+    return fmax(nvdp__log_moment(order, noise, rate), 0) / (order - 1);
+}
+
+/* ---- epsilon ---- */
+
+enum { TENTHS = 99, WHOLE = 53, POWERS = 10 };
+
+double nvdp_account_order(size_t i) {
+    if (i < TENTHS) return 1 + ((double)i + 1) / 10;
+    if (i < TENTHS + WHOLE) return 11 + (double)(i - TENTHS);
+    return i < TENTHS + WHOLE + POWERS ? (double)(128 << (i - TENTHS - WHOLE)) : NAN;
+}
+
+/* Of all phases. */
+static double trained(const struct nvdp_dp_run *run, double order) {
+    double sum = 0;
+    for (size_t i = 0; i < run->phases; i++)
+        sum += (double)run->phase[i].steps *
+               nvdp_renyi_subsampled(order, run->phase[i].noise, run->phase[i].rate);
+    return sum;
+}
+
+static struct nvdp_dp_guarantee beside(const struct nvdp_dp_run *run) {
+    struct nvdp_dp_guarantee sum = {0, 0};
+    for (size_t i = 0; i < run->besides; i++) {
+        sum.epsilon += run->beside[i].epsilon;
+        sum.delta += run->beside[i].delta;
+    }
+    return sum;
+}
+
+static bool trains(const struct nvdp_dp_run *run) {
+    for (size_t i = 0; i < run->phases; i++)
+        if (run->phase[i].steps > 0) return true;
+    return false;
+}
+
+/* Of everything; an epsilon beside is l epsilon^2/2, and itself, at most (Bun & Steinke 2016, Proposition 3.3). */
+static double divergence(const struct nvdp_dp_run *run, double order) {
+    double sum = trained(run, order);
+    for (size_t i = 0; i < run->besides; i++)
+        sum += run->beside[i].epsilon * fmin(1, order * run->beside[i].epsilon / 2);
+    return sum;
+}
+
+/* The best order's; what stands beside is added up (Dwork & Roth 2014, Theorem 3.16). */
+static struct nvdp__bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
+    const struct nvdp_dp_guarantee rest = beside(run);
+    struct nvdp__bound best = {.order = NAN, .epsilon = INFINITY, .log_delta = log(delta)};
+    if (!trains(run)) best.epsilon = delta >= rest.delta ? rest.epsilon : INFINITY;
+    if (!trains(run) || delta <= rest.delta) return best;
+    for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
+        const double l = nvdp_account_order(i);
+        const double epsilon =
+            nvdp_renyi_epsilon(l, trained(run, l), delta - rest.delta) + rest.epsilon;
+        if (epsilon < best.epsilon) {
+            best.epsilon = epsilon;
+            best.order = l;
+        }
+    }
+    return best;
+}
+
+/* log delta <= (l-1) (D_l - eps + log(1-1/l)) - log l. */
+static struct nvdp__bound renyi_delta(const struct nvdp_dp_run *run, double epsilon) {
+    struct nvdp__bound best = {.order = 2, .epsilon = epsilon, .log_delta = INFINITY, .step = 1};
+    for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
+        const double l = nvdp_account_order(i);
+        const double log_delta = (l - 1) * (divergence(run, l) - epsilon + log1p(-1 / l)) - log(l);
+        if (log_delta < best.log_delta) {
+            best.log_delta = log_delta;
+            best.order = l;
+        }
+    }
+    return best;
+}
+
+/* At the best order rare steps with huge losses can weigh as much as all others, and the tilted sum is wide.  The
+ * tilt is the least at which mass that is lost counts for no more than 10^6 deltas: some 1e-12 of delta. */
+static void tilt(const struct nvdp_dp_run *run, struct nvdp__bound *bound) {
+    bound->tilt = bound->order - 1;
+    for (size_t i = 0; nvdp_account_order(i) < bound->order; i++) {
+        const double k = nvdp_account_order(i) - 1;
+        if (k * (divergence(run, k + 1) - bound->epsilon) > bound->log_delta + log(1e6)) continue;
+        bound->tilt = k;
+        return;
+    }
+}
+
+static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double delta, struct nvdp__bound bound, double *out) {
+    double epsilon = bound.epsilon, found = epsilon, before;
+    bool coarse = isfinite(epsilon) && trains(run);
+    bound.step = 1;
+    while (coarse) {
+        tilt(run, &bound);
+        before = found;
+        NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, &bound, delta, &found));
+        epsilon = fmin(epsilon, found);
+        /* Where the bound was far off, so was the grid that it suggested: another, until two agree. */
+        coarse = found < (bound.step == 1 ? 0.7 : 0.998) * before && before - found > 1e-5;
+        bound.epsilon = fmax(found, 1e-6);
+        bound.step /= 2;
+    }
+    *out = epsilon; /* the bound holds too */
+    return NVDP_OK;
+}
+
+/* ---- checks ---- */
+
+static nvdp_status refuse(struct nvdp_context *ctx, const char *what, const char *expected,
+                          double found) {
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %s, found %g", what, expected, found);
+}
+
+static nvdp_status check_delta(struct nvdp_context *ctx, double delta) {
+    if (delta > 0 && delta < 1) return NVDP_OK;
+    return refuse(ctx, "delta", "a number in (0, 1)", delta);
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run) {
+    for (size_t i = 0; i < run->phases; i++) {
+        const struct nvdp_dp_steps *phase = &run->phase[i];
+        if (!(phase->noise > 0) || isinf(phase->noise))
+            return refuse(ctx, "noise", "a finite number above 0", phase->noise);
+        if (!(phase->rate > 0 && phase->rate <= 1))
+            return refuse(ctx, "sample rate", "a number in (0, 1]", phase->rate);
+        if (phase->steps > MOST_STEPS)
+            return refuse(ctx, "steps", "at most 1e12", (double)phase->steps);
+    }
+    for (size_t i = 0; i < run->besides; i++) {
+        if (!(run->beside[i].epsilon >= 0) || isinf(run->beside[i].epsilon))
+            return refuse(ctx, "epsilon beside", "a finite number of at least 0",
+                          run->beside[i].epsilon);
+        if (!(run->beside[i].delta >= 0 && run->beside[i].delta < 1))
+            return refuse(ctx, "delta beside", "a number in [0, 1)", run->beside[i].delta);
+    }
+    return NVDP_OK;
+}
+
+/* ---- what is public ---- */
+
+nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                                 double delta, enum nvdp_accountant accountant, double *epsilon) {
+    NVDP_RETURN_IF_FAILED(check(ctx, run));
+    NVDP_RETURN_IF_FAILED(check_delta(ctx, delta));
+    const struct nvdp__bound bound = renyi_epsilon(run, delta);
+    if (accountant == NVDP_ACCOUNTANT_PLD) return pld_epsilon(ctx, run, delta, bound, epsilon);
+    *epsilon = bound.epsilon;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
+                         struct nvdp_account *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_RETURN_IF_FAILED(check(ctx, run));
+    NVDP_RETURN_IF_FAILED(check_delta(ctx, delta));
+    const struct nvdp__bound bound = renyi_epsilon(run, delta);
+    struct nvdp_account made = {.struct_size = sizeof made,
+                                .delta = delta,
+                                .rdp_epsilon = bound.epsilon,
+                                .rdp_order = bound.order};
+    NVDP_RETURN_IF_FAILED(pld_epsilon(ctx, run, delta, bound, &made.pld_epsilon));
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double *delta) {
+    NVDP_RETURN_IF_FAILED(check(ctx, run));
+    if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
+    struct nvdp__bound bound = renyi_delta(run, epsilon);
+    tilt(run, &bound);
+    return nvdp__pld_delta(ctx, run, &bound, epsilon, delta);
+}
+
+/* ---- budgets ---- */
+
+/* A run whose last phase varies. */
+struct search {
+    struct nvdp_context *ctx;
+    struct nvdp_dp_run run;
+    struct nvdp_dp_steps *phase; /* its phases, a copy */
+    double epsilon, delta;
+    enum nvdp_accountant accountant;
+};
+
+static nvdp_status search_open(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double delta, enum nvdp_accountant accountant,
+                               struct search *search) {
+    if (run->phases == 0) return refuse(ctx, "phases", "at least 1", 0);
+    if (!(epsilon > 0)) return refuse(ctx, "epsilon", "a number above 0", epsilon);
+    *search = (struct search){ctx, *run, NULL, epsilon, delta, accountant};
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, search->phase, run->phases));
+    memcpy(search->phase, run->phase, run->phases * sizeof *search->phase);
+    search->run.phase = search->phase;
+    return NVDP_OK;
+}
+
+static nvdp_status epsilon_of(const struct search *search, double *epsilon) {
+    return nvdp_account_epsilon(search->ctx, &search->run, search->delta, search->accountant,
+                                epsilon);
+}
+
+/* log of the noise between low, which is too little, and high, which is enough: epsilon falls near a power of
+ * it, so a chord's zero is tried; whichever end stays twice is taken for half as far off (Dowell & Jarratt
+ * 1971). */
+static nvdp_status narrow(struct search *search, double *noise, double low, double high,
+                          double low_miss, double high_miss) {
+    int stayed = 0;
+    while (high - low > 1e-4) {
+        double at = isfinite(low_miss) ? low + (high - low) * low_miss / (low_miss - high_miss)
+                                       : (low + high) / 2;
+        at = fmin(fmax(at, low + 2e-5), high - 2e-5);
+        double epsilon;
+        *noise = exp(at);
+        NVDP_RETURN_IF_FAILED(epsilon_of(search, &epsilon));
+        const double miss = log(epsilon / search->epsilon);
+        if (miss <= 0) {
+            high = at;
+            high_miss = fmax(miss, -30);
+            if (stayed > 0) low_miss /= 2;
+            stayed = 1;
+        } else {
+            low = at;
+            low_miss = miss;
+            if (stayed < 0) high_miss /= 2;
+            stayed = -1;
+        }
+    }
+    *noise = exp(high);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double delta, enum nvdp_accountant accountant,
+                               double *noise) {
+    nvdp_status status = NVDP_OK;
+    struct search search = {0};
+    const double most = log(1e6), least = log(1e-2);
+    double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
+    NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
+    double *tried = &search.phase[run->phases - 1].noise;
+    while (isnan(low) || isnan(high)) { /* by factors, from 1 */
+        *tried = exp(at);
+        NVDP_TRY(epsilon_of(&search, &reached));
+        miss = log(reached / epsilon);
+        if (miss > 0) {
+            if (at >= most)
+                NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                    "epsilon: expected one that some noise up to 1e6 reaches at "
+                                    "delta %g, found %g: with noise 1e6 it is %g",
+                                    delta, epsilon, reached));
+            low = at;
+            low_miss = miss;
+            at = fmin(at + 1, most);
+        } else {
+            high = at;
+            high_miss = fmax(miss, -30);
+            if (at <= least) break;
+            at = fmax(at - 1, least);
+        }
+    }
+    if (!isnan(low)) NVDP_TRY(narrow(&search, tried, low, high, low_miss, high_miss));
+    *noise = *tried;
+cleanup:
+    free(search.phase);
+    return status;
+}
+
+nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                               double epsilon, double delta, enum nvdp_accountant accountant,
+                               uint64_t *steps) {
+    nvdp_status status = NVDP_OK;
+    struct search search = {0};
+    NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
+    uint64_t *tried = &search.phase[run->phases - 1].steps;
+    const uint64_t most = *tried;
+    uint64_t fit = 0, beyond = most + 1;
+    double reached;
+    if (accountant == NVDP_ACCOUNTANT_PLD) { /* never fewer than by the other, which is quick */
+        NVDP_TRY(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
+        beyond = fit;
+        do {
+            beyond = beyond + beyond / 4 + 1;
+            if (beyond > most) break;
+            *tried = beyond;
+            NVDP_TRY(epsilon_of(&search, &reached));
+            if (reached <= epsilon) fit = beyond;
+        } while (fit == beyond);
+        if (beyond > most) beyond = most + 1;
+    }
+    while (beyond - fit > 1) {
+        *tried = fit + (beyond - fit) / 2;
+        NVDP_TRY(epsilon_of(&search, &reached));
+        *(reached <= epsilon ? &fit : &beyond) = *tried;
+    }
+    *steps = fit;
+cleanup:
+    free(search.phase);
+    return status;
+}
+
+/* ---- in words ---- */
+
+nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                                   const struct nvdp_dp_facts *facts,
+                                   const struct nvdp_account *account, char **text) {
+    char *made = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&made, &size);
+    if (to == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
+    const struct nvdp_dp_guarantee rest = beside(run);
+    fprintf(to,
+            "The training is (epsilon %.4g, delta %g)-differentially private by its privacy loss "
+            "distribution, rounded up; by Renyi divergences epsilon is %.4g",
+            account->pld_epsilon, account->delta, account->rdp_epsilon);
+    if (account->rdp_order > 1) fprintf(to, " (order %g)", account->rdp_order);
+    fputs(
+        ". It protects the training texts against whoever sees the model, every state of it on the "
+        "way included. Adjacent: two training sets of which one has one example more",
+        to);
+    if (facts->example != NULL) fprintf(to, "; an example is %s", facts->example);
+    fputs(". ", to);
+    for (size_t i = 0; i < run->phases; i++) {
+        const struct nvdp_dp_steps *phase = &run->phase[i];
+        fprintf(
+            to,
+            "%sEach of %llu steps drew every example with probability %g, independently of all "
+            "others (Poisson sampling; the divisor of the sum does not depend on how many came), ",
+            i > 0 ? "Then: " : "", (unsigned long long)phase->steps, phase->rate);
+        if (facts->clip > 0)
+            fprintf(to, "clipped each example's gradient to norm %g, ", facts->clip);
+        else
+            fputs("clipped each example's gradient to norm C, ", to);
+        fprintf(to,
+                "and added Gaussian noise of %g times that norm to every coordinate of the sum. ",
+                phase->noise);
+    }
+    if (facts->shards > 1)
+        fprintf(to, "The noise is that of %llu workers together. ",
+                (unsigned long long)facts->shards);
+    if (facts->examples > 0)
+        fprintf(to, "There are %llu examples: 1/N is %.3g%s. ", (unsigned long long)facts->examples,
+                1 / (double)facts->examples,
+                account->delta * (double)facts->examples >= 1
+                    ? ", and delta is not below it, so that the statement allows some examples to "
+                      "be published as they are"
+                    : "");
+    if (run->besides > 0)
+        fprintf(
+            to,
+            "Epsilon and delta have in them what else saw the examples: epsilon %g and delta %g "
+            "by itself. ",
+            rest.epsilon, rest.delta);
+    fputs(
+        "Outside of this: whatever else was chosen by looking at these examples (settings, the "
+        "number of steps, an epoch by a score on private data, a vocabulary that was not private), "
+        "other people's texts that repeat the same facts, what a batch's time or memory tells, "
+        "and the texts that the finished model is given. The noise is added in floating point.",
+        to);
+    if (facts->seeded)
+        fputs(" INSECURE: the noise comes from a seed. Who knows it can undo it.", to);
+    if (fclose(to) != 0) {
+        free(made);
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "statement: out of memory");
+    }
+    *text = made;
+    return NVDP_OK;
+}

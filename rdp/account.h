@@ -1,0 +1,28 @@
+/* The accountant's parts: account.c, with Renyi divergences, and pld.c, the privacy loss distribution. */
+#ifndef NVDP_RDP_ACCOUNT_H
+#define NVDP_RDP_ACCOUNT_H
+
+#include "base/base.h"
+#include <math.h>
+#include <nvdp/account.h>
+
+/* log E_Q (P/Q)^order of a subsampled Gaussian step (nvdp_renyi_subsampled), order > 1. */
+double nvdp__log_moment(double order, double noise, double rate);
+/* log p/q at z = noise t: log(1 + u), u = rate (e^c - 1), c = t/noise - 1/(2 noise^2). */
+static inline double nvdp__step_loss(double t, double noise, double rate) {
+    const double c = (t - 1 / (2 * noise)) / noise;
+    return rate == 1 ? c : c < 700 ? log1p(rate * expm1(c)) : c + log(rate);
+}
+
+/* The best order's bound, which the grid and the tilt of the privacy loss distribution are chosen by. */
+struct nvdp__bound {
+    double order, epsilon, log_delta;
+    double tilt; /* k */
+    double step; /* of the grid, in those that the bound suggests */
+};
+nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                              const struct nvdp__bound *bound, double delta, double *epsilon);
+nvdp_status nvdp__pld_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+                            const struct nvdp__bound *bound, double epsilon, double *delta);
+
+#endif

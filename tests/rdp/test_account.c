@@ -1,0 +1,257 @@
+/* The accountant of DP-SGD: published and independent values, closed forms, searches. */
+#include "support.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/account.h>
+#include <nvdp/privacy.h>
+
+static struct nvdp_account account(const struct nvdp_dp_run *run, double delta) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_account made = NVDP_RESULT(struct nvdp_account);
+    cr_assert_eq(nvdp_account(ctx, run, delta, &made), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+    return made;
+}
+
+static struct nvdp_account steps_account(double noise, double rate, uint64_t steps, double delta) {
+    const struct nvdp_dp_steps phase = {noise, rate, steps};
+    return account(&(struct nvdp_dp_run){&phase, 1, NULL, 0}, delta);
+}
+
+/* 50 steps, by quadrature with 30 digits elsewhere, printed with nine. */
+Test(account, renyi_golden) {
+    static const double golden[][2] = {{1.5, 6.50070897e-4},
+                                       {2.5, 1.08541806e-3},
+                                       {5, 2.18075656e-3},
+                                       {50, 2.38460375e-2},
+                                       {100, 167.416308}};
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++)
+        cr_expect_leq(
+            support_relative(50 * nvdp_renyi_subsampled(golden[i][0], 2.5, .01), golden[i][1], 0),
+            1e-8, "order %g: %.12g", golden[i][0],
+            50 * nvdp_renyi_subsampled(golden[i][0], 2.5, .01));
+}
+
+/* Of a whole order the moment is a sum (Mironov, Talwar & Zhang 2019, section 3.3):
+ * sum_i C(l, i) (1-q)^(l-i) q^i e^(i (i-1) / (2 sigma^2)).  In long double; without i = 0, 1 and less 1 where small. */
+static double whole_order(int order, double noise, double rate) {
+    long double sum = 0, choose = 1;
+    for (int i = 0; i <= order; i++) {
+        sum += choose * powl(1 - (long double)rate, order - i) * powl(rate, i) *
+               expm1l(i * (i - 1.L) / (2 * (long double)noise * noise));
+        choose *= (order - i) / (i + 1.L);
+    }
+    return (double)(log1pl(sum) / (order - 1)); /* the weights' sum is 1 */
+}
+
+Test(account, renyi_whole_orders) {
+    static const double noises[] = {.5, .7, 1.3, 8, 200}, rates[] = {1e-7, 1e-3, .04, .5, .99999};
+    for (size_t s = 0; s < 5; s++) {
+        for (size_t q = 0; q < 5; q++) {
+            for (int order = 2; order <= 64; order = order * 3 / 2 + 1) {
+                double want = whole_order(order, noises[s], rates[q]);
+                double got = nvdp_renyi_subsampled(order, noises[s], rates[q]);
+                /* Long double's exponent does for all of them. */
+                cr_expect_leq(support_relative(got, want, 0), 1e-11, "%d %g %g: %.15g, %.15g",
+                              order, noises[s], rates[q], got, want);
+            }
+        }
+    }
+    for (double order = 1.01; order < 1e4; order *= 3)
+        cr_expect_leq(support_relative(nvdp_renyi_subsampled(order, 3, 1), order / 18, 0), 1e-15);
+    cr_expect_eq(nvdp_renyi_subsampled(3, 1, 0), 0);
+    cr_expect(isnan(nvdp_renyi_subsampled(1, 1, .5)) && isnan(nvdp_renyi_subsampled(2, 0, .5)) &&
+              isnan(nvdp_renyi_subsampled(2, 1, 1.5)));
+}
+
+/* Between whole orders: grows, and the moment is log-convex in the order (Hoelder). */
+Test(account, renyi_between_orders) {
+    static const double noises[] = {.3, 1, 4}, rates[] = {1e-5, .01, .3};
+    for (size_t i = 0; i < 9; i++) {
+        const double s = noises[i / 3], q = rates[i % 3], h = .01;
+        for (double l = 1.05; l < 80; l *= 1.1) {
+            double low = (l - h - 1) * nvdp_renyi_subsampled(l - h, s, q);
+            double at = (l - 1) * nvdp_renyi_subsampled(l, s, q);
+            double high = (l + h - 1) * nvdp_renyi_subsampled(l + h, s, q);
+            cr_expect(high > at && at > low, "%g %g %g", l, s, q);
+            cr_expect_geq(high + low - 2 * at, -1e-11 * at, "%g %g %g", l, s, q);
+        }
+    }
+}
+
+/* TF-Privacy's figures: the orders it tries and the conversion of Canonne, Kamath & Steinke. */
+Test(account, epsilon_golden) {
+    struct nvdp_account made = steps_account(1.3, 150. / 60000, 15 * 400, 1e-5);
+    cr_expect_leq(support_relative(made.rdp_epsilon, 0.7242234026, 0), 1e-10, "%.12g",
+                  made.rdp_epsilon);
+    cr_expect_eq(made.rdp_order, 19);
+    cr_expect_lt(made.pld_epsilon, made.rdp_epsilon);
+    made = steps_account(1.5, .04, 2250, 1e-5);
+    cr_expect_leq(support_relative(made.rdp_epsilon, 7.32911117143, 0), 1e-11, "%.12g",
+                  made.rdp_epsilon);
+    cr_expect_float_eq(made.rdp_order, 3.9, 1e-12);
+}
+
+static double gauss_delta(double mu, double epsilon) {
+    return (erfc((epsilon / mu - mu / 2) / sqrt(2)) -
+            exp(epsilon) * erfc((epsilon / mu + mu / 2) / sqrt(2))) /
+           2;
+}
+
+/* Without sampling T steps are one Gaussian mechanism with mu = sqrt(T)/sigma (Dong, Roth & Su 2022): never below,
+ * and epsilon less than a thousandth above. */
+Test(account, whole_batches) {
+    struct nvdp_context *ctx = support_context();
+    static const double noises[] = {.4, 1, 6, 300};
+    static const uint64_t steps[] = {1, 9, 400};
+    for (size_t i = 0; i < 12; i++) {
+        const double mu = sqrt((double)steps[i % 3]) / noises[i / 3];
+        const struct nvdp_dp_steps phase = {noises[i / 3], 1, steps[i % 3]};
+        const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+        for (double epsilon = mu / 3; epsilon < 9 * mu + 3 * mu * mu; epsilon *= 2) {
+            double got = NAN, want = gauss_delta(mu, epsilon), later;
+            later = gauss_delta(mu, 1.002 * epsilon);
+            cr_assert_eq(nvdp_account_delta(ctx, &run, epsilon, &got), NVDP_OK);
+            if (!(later > 1e-14 && want < .5)) continue; /* where the closed form has its digits */
+            cr_expect(got >= want * (1 - 1e-9), "mu %g, eps %g: %g < %g", mu, epsilon, got, want);
+            cr_expect_leq(got, 1.01 * gauss_delta(mu, epsilon * .999), "mu %g, eps %g", mu,
+                          epsilon);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+/* N(mu, 1) against N(0, 1), mu = sqrt(7)/2: mpmath, 30 digits. */
+Test(account, small_delta) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp_dp_steps phase = {2, 1, 7};
+    const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+    double delta;
+    cr_assert_eq(nvdp_account_delta(ctx, &run, 30, &delta), NVDP_OK);
+    cr_expect(delta > 5.6593e-109 && delta < 6.2e-109, "%g", delta);
+    nvdp_context_free(ctx);
+}
+
+/* Steps in one phase or two; one step by its definition, integrated elsewhere. */
+Test(account, phases) {
+    const struct nvdp_dp_steps phase[] = {{1.3, .01, 700}, {1.3, .01, 300}, {.8, .002, 500}};
+    struct nvdp_account two = account(&(struct nvdp_dp_run){phase, 2, NULL, 0}, 1e-6);
+    struct nvdp_account one = steps_account(1.3, .01, 1000, 1e-6);
+    cr_expect_leq(support_relative(two.pld_epsilon, one.pld_epsilon, 0), 1e-8);
+    cr_expect_leq(support_relative(two.rdp_epsilon, one.rdp_epsilon, 0), 1e-13);
+    struct nvdp_account three = account(&(struct nvdp_dp_run){phase, 3, NULL, 0}, 1e-6);
+    cr_expect(three.pld_epsilon > one.pld_epsilon && three.pld_epsilon < three.rdp_epsilon);
+    cr_expect_lt(three.pld_epsilon,
+                 one.pld_epsilon + steps_account(.8, .002, 500, 1e-6).pld_epsilon);
+    struct nvdp_account none = account(&(struct nvdp_dp_run){phase, 0, NULL, 0}, 1e-6);
+    cr_expect(none.pld_epsilon == 0 && none.rdp_epsilon == 0 && isnan(none.rdp_order));
+}
+
+/* One step with q < 1: delta = q delta_1(log(1 + (e^eps - 1)/q)) where the example is there, as
+ * max_S P(S) - e^eps Q(S) shows by P = (1-q) Q + q P_1. */
+Test(account, one_step) {
+    struct nvdp_context *ctx = support_context();
+    static const double noises[] = {.5, 1, 3}, rates[] = {1e-4, .02, .6};
+    for (size_t i = 0; i < 9; i++) {
+        const double s = noises[i / 3], q = rates[i % 3];
+        const struct nvdp_dp_steps phase = {s, q, 1};
+        for (double epsilon = .001; epsilon < 4; epsilon *= 3) {
+            double want = q * gauss_delta(1 / s, log1p(expm1(epsilon) / q)), got = NAN;
+            if (want < 1e-13) continue;
+            cr_assert_eq(
+                nvdp_account_delta(ctx, &(struct nvdp_dp_run){&phase, 1, NULL, 0}, epsilon, &got),
+                NVDP_OK);
+            cr_expect(got >= want * (1 - 1e-9) && got <= want * 1.02, "%g %g, eps %g: %g, %g", s, q,
+                      epsilon, got, want);
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Beside: by itself the exact curve of randomised response; with training no more than the sum. */
+Test(account, beside) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp_dp_guarantee rest = {.5, 1e-7};
+    const struct nvdp_dp_steps phase = {1.3, .0025, 6000};
+    double delta = NAN, p = 1 / (1 + exp(-.5));
+    cr_assert_eq(nvdp_account_delta(ctx, &(struct nvdp_dp_run){NULL, 0, &rest, 1}, .2, &delta),
+                 NVDP_OK);
+    double want = 1e-7 + (1 - 1e-7) * p * -expm1(.2 - .5);
+    cr_expect(delta >= want && delta < 1.001 * want, "%g, expected %g", delta, want);
+    struct nvdp_account alone = steps_account(1.3, .0025, 6000, 1e-5 - 1e-7);
+    struct nvdp_account both = account(&(struct nvdp_dp_run){&phase, 1, &rest, 1}, 1e-5);
+    cr_expect_float_eq(both.rdp_epsilon, alone.rdp_epsilon + .5, 1e-12);
+    cr_expect(both.pld_epsilon < alone.pld_epsilon + .5 && both.pld_epsilon > alone.pld_epsilon);
+    cr_expect_eq(account(&(struct nvdp_dp_run){NULL, 0, &rest, 1}, 1e-5).pld_epsilon, .5);
+    cr_expect_eq(account(&(struct nvdp_dp_run){&phase, 1, &rest, 1}, 1e-8).pld_epsilon, INFINITY);
+    nvdp_context_free(ctx);
+}
+
+Test(account, budgets) {
+    struct nvdp_context *ctx = support_context();
+    static const enum nvdp_accountant kinds[] = {NVDP_ACCOUNTANT_PLD, NVDP_ACCOUNTANT_RDP};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp_dp_steps phase = {1, .01, 1000};
+        const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
+        double noise, epsilon;
+        cr_assert_eq(nvdp_account_noise(ctx, &run, 2, 1e-6, kinds[i], &noise), NVDP_OK);
+        phase.noise = noise;
+        cr_assert_eq(nvdp_account_epsilon(ctx, &run, 1e-6, kinds[i], &epsilon), NVDP_OK);
+        cr_expect(epsilon <= 2 && epsilon > 1.998, "%.10g", epsilon);
+        uint64_t steps;
+        phase.steps = 100000;
+        cr_assert_eq(nvdp_account_steps(ctx, &run, 2, 1e-6, kinds[i], &steps), NVDP_OK);
+        cr_expect(steps >= 1000 && steps < 1003, "%llu", (unsigned long long)steps);
+        phase.steps = steps + 1;
+        cr_assert_eq(nvdp_account_epsilon(ctx, &run, 1e-6, kinds[i], &epsilon), NVDP_OK);
+        cr_expect_gt(epsilon, 2);
+        phase.steps = 400;
+        cr_assert_eq(nvdp_account_steps(ctx, &run, 2, 1e-6, kinds[i], &steps), NVDP_OK);
+        cr_expect_eq(steps, 400);
+        phase.rate = 1;
+        phase.noise = .05;
+        cr_assert_eq(nvdp_account_steps(ctx, &run, 2, 1e-6, kinds[i], &steps), NVDP_OK);
+        cr_expect_eq(steps, 0);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(account, refusals) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_account made = NVDP_RESULT(struct nvdp_account);
+    static const struct nvdp_dp_steps wrong[] = {{0, .1, 1},        {-1, .1, 1}, {NAN, .1, 1},
+                                                 {INFINITY, .1, 1}, {1, 0, 1},   {1, 1.1, 1},
+                                                 {1, NAN, 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_expect_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&wrong[i], 1, NULL, 0}, 1e-5, &made),
+                     NVDP_ERR_ARGUMENT, "%zu", i);
+    const struct nvdp_dp_steps phase = {1, .1, 10};
+    const struct nvdp_dp_guarantee much = {5, 0};
+    const struct nvdp_dp_run run = {&phase, 1, &much, 1};
+    cr_expect_eq(nvdp_account(ctx, &run, 0, &made), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_account(ctx, &run, 1, &made), NVDP_ERR_ARGUMENT);
+    double noise = -1;
+    cr_expect_eq(nvdp_account_noise(ctx, &run, 4, 1e-5, NVDP_ACCOUNTANT_RDP, &noise),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect(strstr(nvdp_context_error(ctx), "1e6") != NULL, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(noise, -1);
+    nvdp_context_free(ctx);
+}
+
+Test(account, statement) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp_dp_steps phase = {1.3, .0025, 6000};
+    const struct nvdp_dp_guarantee rest = {.5, 1e-7};
+    const struct nvdp_dp_run run = {&phase, 1, &rest, 1};
+    const struct nvdp_dp_facts facts = {"one row", .1, 60000, 4, true};
+    struct nvdp_account made = account(&run, 1e-5);
+    char *text = NULL;
+    cr_assert_eq(nvdp_account_statement(ctx, &run, &facts, &made, &text), NVDP_OK);
+    static const char *const said[] = {
+        "1.3",   "0.0025",  "6000", "1e-05", "1.119",     "1.225", "order 19", "0.5",
+        "1e-07", "one row", "0.1",  "60000", "4 workers", "seed",  "Poisson",  "one example more"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        cr_expect(strstr(text, said[i]) != NULL, "%s: %s", said[i], text);
+    free(text);
+    nvdp_context_free(ctx);
+}
