@@ -8,7 +8,7 @@
 #ifndef NVDP_PRETRAIN_H
 #define NVDP_PRETRAIN_H
 
-#include <nvdp/config.h>
+#include <nvdp/sanitize.h>
 
 NVDP_BEGIN_DECLS
 
@@ -130,6 +130,46 @@ nvdp_status nvdp_mlm_config_create(struct nvdp_context *ctx, struct nvdp_config 
  */
 nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_mlm_scores *out);
+
+/** What a masked language model guesses of sanitized texts. */
+struct nvdp_mask_inference {
+    size_t struct_size;    /**< NVDP_RESULT() sets it. */
+    double original;       /**< Share of guesses that are the token the user wrote; 1 less it is the
+                                 defence rate.  NaN without guesses. */
+    double sanitized;      /**< Share that are the token in the text, which was covered. */
+    double original_error; /**< Standard error of original, as if guesses were independent. */
+    double sanitized_error; /**< Of sanitized. */
+    size_t guesses;         /**< Tokens that were asked for. */
+    size_t left_out; /**< Tokens that are no piece of the model's vocabulary: no guess could be
+                                 right. */
+};
+
+/**
+ * Mask token inference (Yue et al. 2021, section 5.3): every position of a sanitized text in turn becomes
+ * [MASK], and what the model finds most likely there is compared with the token that the user wrote.
+ *
+ * A token is the model's piece of its name, or the pieces that the model's tokenizer makes of it, covered by
+ * one [MASK].  Longer texts are asked in stretches.  In the context's precision; O(length) passes of the
+ * model a text, 64 together.
+ *
+ * @param ctx progress, messages and the wish to stop pass through its callbacks.
+ * @param model directory of a checkpoint with a masked-LM head.
+ * @param sanitizer whose tokens the texts have.
+ * @param texts how many.
+ * @param offset [texts + 1] where each text's tokens begin, from 0.
+ * @param original [offset[texts]] tokens as they were, or NVDP_DCHI_UNKNOWN.
+ * @param sanitized [offset[texts]] tokens as they came out; the same array: texts as they are.
+ * @param length most pieces at once, special ones included; 0: 128, or as many as the model takes.
+ * @param out the shares; untouched on error.
+ * @return NVDP_ERR_ARGUMENT for a token that is none, a length out of range, a struct without its size;
+ * NVDP_ERR_INPUT for a model without a masked-LM head; NVDP_ERR_UNSUPPORTED for one that is no BERT with
+ * WordPieces; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY.
+ */
+nvdp_status nvdp_mask_inference(struct nvdp_context *ctx, const char *model,
+                                const struct nvdp_sanitizer *sanitizer, size_t texts,
+                                const size_t *offset, const int32_t *original,
+                                const int32_t *sanitized, size_t length,
+                                struct nvdp_mask_inference *out);
 
 NVDP_END_DECLS
 #endif

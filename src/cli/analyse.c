@@ -9,6 +9,7 @@ const char *const cli_analyses[] = {[CLI_ANALYSE_NONE] = "none",
                                     [CLI_ANALYSE_GEOMETRY] = "geometry",
                                     [CLI_ANALYSE_DENIABILITY] = "deniability",
                                     [CLI_ANALYSE_INVERSION] = "inversion",
+                                    [CLI_ANALYSE_MASK] = "mask-inference",
                                     NULL};
 
 enum { TOKENS = 1000, DRAWS = 1000, INVERSIONS = 10000 };
@@ -20,9 +21,11 @@ struct analysis {
     struct nvdp_sanitizer_info info;
     const struct nvdp_vectors *vectors;
     struct nvdp_dchi *dchi;
+    bool bare; /* no mechanism: of the vectors, or of texts as they are */
     size_t n, draws;
     uint64_t seed;
-    int32_t *token; /* [n] that are measured */
+    int32_t *token; /* [n] that are measured; those of sanitized texts */
+    size_t *offset; /* of these */
     double *prior;  /* [V] counts of the texts; NULL: none is given */
     struct nvdp_token_texts texts;
     size_t seen;            /* tokens of the texts, words without a vector among them */
@@ -41,7 +44,7 @@ static size_t number(const struct analysis *a, const char *name, size_t otherwis
 
 /* ---- what is measured ---- */
 
-/* The command's options, as far as a sanitizer has them; geometry needs no mechanism. */
+/* The command's options, as far as a sanitizer has them; others than these two need a mechanism. */
 static nvdp_status make_sanitizer(struct analysis *a) {
     static const char *const names[] = {"mechanism",
                                         "model",
@@ -55,13 +58,11 @@ static nvdp_status make_sanitizer(struct analysis *a) {
                                         "sensitive-from-data"};
     struct nvdp_context *ctx = a->cli->ctx;
     struct nvdp_config *config = NULL;
-    const bool bare =
-        a->which == CLI_ANALYSE_GEOMETRY && !nvdp_config_is_set(a->cli->config, "mechanism");
     nvdp_status status = nvdp_sanitizer_config_create(ctx, &config);
     for (size_t i = 0; status == NVDP_OK && i < sizeof names / sizeof *names; i++)
         if (nvdp_config_is_set(a->cli->config, names[i]))
             status = nvdp_config_set(config, names[i], get(a, names[i]));
-    if (status == NVDP_OK && bare) status = nvdp_config_set(config, "mechanism", "random");
+    if (status == NVDP_OK && a->bare) status = nvdp_config_set(config, "mechanism", "random");
     if (status == NVDP_OK) status = nvdp_sanitizer_create(ctx, config, &a->sanitizer);
     nvdp_config_free(config);
     if (status != NVDP_OK) return status;
@@ -252,24 +253,79 @@ static json_t *texts_json(const struct analysis *a) {
                                               get(a, "split"), "texts", (json_int_t)a->texts.texts);
 }
 
+static int check_mask(const struct analysis *a, bool texts) {
+    const char *mechanism = get(a, "mechanism");
+    if (!texts) return cli_usage(a->cli, "option --text or --task is needed with mask-inference");
+    if (get(a, "mask-model") == NULL)
+        return cli_usage(a->cli, "option --mask-model is needed with mask-inference");
+    if (mechanism != NULL && strcmp(mechanism, "laplace") == 0)
+        return cli_usage(a->cli, "option --mechanism: mask-inference wants texts, laplace gives "
+                                 "vectors: expected laplace-nearest or another");
+    if (strcmp(get(a, "precision"), "int8") == 0)
+        return cli_usage(a->cli, "option --precision: expected f32 or bf16, found int8");
+    return CLI_SUCCESS;
+}
+
 static int check(const struct analysis *a, bool texts) {
     static const char *const none[] = {"out", "overwrite", "release", "insecure-seed", NULL};
     static const char *const of_task[] = {"data", "split", NULL};
     static const char *const of_texts[] = {"data", "split", "limit", NULL};
+    static const char *const of_mask[] = {"mask-model", "max-length", NULL};
     const char *name = cli_given_one(a->cli, none, true);
     if (name != NULL) return cli_usage(a->cli, "option --%s does not apply to --analyse", name);
     name = cli_given_one(a->cli, texts ? of_task : of_texts, true);
     if (name != NULL && get(a, "task") == NULL)
         return cli_usage(a->cli, "option --task is needed with --%s", name);
+    name = cli_given(a->cli, "precision") ? "precision" : cli_given_one(a->cli, of_mask, true);
+    if (name != NULL && a->which != CLI_ANALYSE_MASK)
+        return cli_usage(a->cli, "option --%s: only with --analyse mask-inference", name);
+    if (a->which == CLI_ANALYSE_MASK) CLI_TRY(check_mask(a, texts));
     if (!texts && a->which == CLI_ANALYSE_INVERSION)
         return cli_usage(
             a->cli, "option --text or --task is needed: their counts are the attacker's prior");
     return CLI_SUCCESS;
 }
 
+/* One draw of every text, as nvdp sanitize makes it; the two texts of a pair are asked one by one. */
+static int mask_inference(struct analysis *a) {
+    struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
+    const struct nvdp_token_texts *texts = &a->texts;
+    const size_t parts = texts->first != NULL ? 2 : 1, count = texts->offset[texts->texts];
+    a->offset = calloc(parts * texts->texts + 1, sizeof *a->offset);
+    a->token = calloc(count + 1, sizeof *a->token);
+    if (a->offset == NULL || a->token == NULL)
+        return cli_error(a->cli, CLI_FAILURE, "out of memory");
+    for (size_t i = 0; i < texts->texts; i++) {
+        if (parts == 2) a->offset[2 * i + 1] = texts->offset[i] + texts->first[i];
+        a->offset[parts * (i + 1)] = texts->offset[i + 1];
+    }
+    if (!a->bare)
+        CLI_DO(a->cli, nvdp_dchi_sample(a->cli->ctx, a->dchi, parts * texts->texts, a->offset,
+                                        texts->tokens, &a->seed, 0, a->token));
+    CLI_DO(a->cli, nvdp_mask_inference(a->cli->ctx, get(a, "mask-model"), a->sanitizer,
+                                       parts * texts->texts, a->offset, texts->tokens,
+                                       a->bare ? texts->tokens : a->token,
+                                       strtoull(get(a, "max-length"), NULL, 10), &found));
+    cli_meter_clear(&a->cli->meter);
+    say_one(a, "defense_rate", "defence rate", 1 - found.original, found.original_error);
+    say_one(a, "original", "names original", found.original, found.original_error);
+    say_one(a, "sanitized", "names sent token", found.sanitized, found.sanitized_error);
+    json_object_set_new(a->object, "original_error", cli_number(found.original_error));
+    json_object_set_new(a->object, "sanitized_error", cli_number(found.sanitized_error));
+    json_object_set_new(a->object, "guesses", json_integer((json_int_t)found.guesses));
+    json_object_set_new(a->object, "left_out", json_integer((json_int_t)found.left_out));
+    json_object_set_new(a->object, "mask_model", json_string(get(a, "mask-model")));
+    if (!a->cli->json)
+        cli_row("guesses", "%zu; %zu tokens left out, which are no piece of the model",
+                found.guesses, found.left_out);
+    return CLI_SUCCESS;
+}
+
 static int work(struct analysis *a) {
     static const char *const mechanisms[] = {"laplace", "laplace-nearest", "santext",
                                              "santext-plus", "random"};
+    a->bare = (a->which == CLI_ANALYSE_GEOMETRY || a->which == CLI_ANALYSE_MASK) &&
+              !nvdp_config_is_set(a->cli->config, "mechanism");
     const bool texts = get(a, "text") != NULL || get(a, "task") != NULL;
     CLI_TRY(check(a, texts));
     CLI_DO(a->cli, make_sanitizer(a));
@@ -279,27 +335,28 @@ static int work(struct analysis *a) {
     a->dchi = nvdp_sanitizer_dchi(a->sanitizer);
     a->seed = strtoull(get(a, "seed"), NULL, 10);
     a->draws = number(a, "draws", a->which == CLI_ANALYSE_INVERSION ? INVERSIONS : DRAWS);
-    a->n = number(a, "measure-tokens", TOKENS);
+    a->n = a->which == CLI_ANALYSE_MASK ? a->seen : number(a, "measure-tokens", TOKENS);
     if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
-    CLI_TRY(choose_tokens(a));
-    a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
-                          cli_analyses[a->which], "mechanism", mechanisms[a->info.mechanism], "eta",
-                          a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",
-                          (json_int_t)a->info.dim, "tokens", (json_int_t)a->n, "of", texts_json(a),
-                          "text_tokens", (json_int_t)a->seen, "text_unknown",
-                          (json_int_t)a->texts.unknown, "seed", (json_int_t)a->seed);
+    if (a->which != CLI_ANALYSE_MASK) CLI_TRY(choose_tokens(a));
+    a->object = json_pack(
+        "{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis", cli_analyses[a->which],
+        "mechanism", a->bare ? "none" : mechanisms[a->info.mechanism], "eta", a->info.eta,
+        "vocabulary", (json_int_t)a->info.tokens, "dim", (json_int_t)a->info.dim, "tokens",
+        (json_int_t)a->n, "of", texts_json(a), "text_tokens", (json_int_t)a->seen, "text_unknown",
+        (json_int_t)a->texts.unknown, "seed", (json_int_t)a->seed);
     if (!a->cli->json) {
         cli_row("vocabulary", "%zu %s, %zu dimensions", a->info.tokens,
                 a->info.pieces ? "WordPieces" : "words", a->info.dim);
         if (texts)
             cli_row("texts", "%zu, %zu tokens, %zu of them without a vector", a->texts.texts,
                     a->seen, a->texts.unknown);
-        if (a->which != CLI_ANALYSE_INVERSION)
+        if (a->which <= CLI_ANALYSE_DENIABILITY)
             cli_row("measured", "%zu tokens of the %s", a->n, texts ? "texts" : "vocabulary");
     }
     return a->which == CLI_ANALYSE_GEOMETRY      ? geometry(a)
            : a->which == CLI_ANALYSE_DENIABILITY ? deniability(a)
-                                                 : inversion(a);
+           : a->which == CLI_ANALYSE_INVERSION   ? inversion(a)
+                                                 : mask_inference(a);
 }
 
 int cli_analyse(struct cli *cli, enum cli_analysis which) {
@@ -310,6 +367,7 @@ int cli_analyse(struct cli *cli, enum cli_analysis which) {
     nvdp_sanitizer_free(a.sanitizer);
     nvdp_token_texts_release(&a.texts);
     free(a.token);
+    free(a.offset);
     free(a.prior);
     free(a.value[0]);
     free(a.value[1]);

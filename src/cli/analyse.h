@@ -8,7 +8,8 @@ enum cli_analysis {
     CLI_ANALYSE_NONE,
     CLI_ANALYSE_GEOMETRY,
     CLI_ANALYSE_DENIABILITY,
-    CLI_ANALYSE_INVERSION
+    CLI_ANALYSE_INVERSION,
+    CLI_ANALYSE_MASK
 };
 extern const char *const cli_analyses[];
 /* Of the command's configuration: prints a table, or JSON. */

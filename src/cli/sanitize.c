@@ -8,6 +8,8 @@ struct values {
     enum cli_analysis analyse;
     const char *split;
     size_t limit;
+    const char *mask_model;
+    size_t max_length;
 };
 
 static const struct nvdp_option options[] = {
@@ -16,13 +18,22 @@ static const struct nvdp_option options[] = {
      "deniability "
      "(N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often an attacker "
      "names the "
-     "token, by the nearest neighbour and at best); of the tokens of --text or --task",
+     "token, by the nearest neighbour and at best), mask-inference (how often a masked language "
+     "model "
+     "names it from its context); of the tokens of --text or --task",
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses, .group = "Analyses:"},
     {"split", NVDP_OPTION_TEXT, "NAME",
      "of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
      NVDP_OPTION_AT(struct values, split)},
     {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0",
      NVDP_OPTION_AT(struct values, limit), .unit = "texts"},
+    {"mask-model", NVDP_OPTION_TEXT, "DIR",
+     "mask-inference: the attacker's model, a BERT with its masked-LM head",
+     NVDP_OPTION_AT(struct values, mask_model)},
+    {"max-length", NVDP_OPTION_INTEGER, "N",
+     "mask-inference: most tokens of a stretch that the model sees at once; 0: 128, or all it "
+     "takes",
+     "0", NVDP_OPTION_AT(struct values, max_length), .unit = "tokens"},
     {0},
 };
 
@@ -72,8 +83,9 @@ static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.analyse != CLI_ANALYSE_NONE) return cli_analyse(cli, values.analyse);
-    static const char *const of_analyses[] = {"split", "limit", NULL};
-    const char *name = cli_given_one(cli, of_analyses, true);
+    static const char *const of_analyses[] = {"split", "limit", "mask-model", "max-length", NULL};
+    const char *name =
+        cli_given(cli, "precision") ? "precision" : cli_given_one(cli, of_analyses, true);
     if (name != NULL) return cli_usage(cli, "option --%s: only with --analyse", name);
     const bool task = nvdp_config_get(cli->config, "task") != NULL;
     const char *out = nvdp_config_get(cli->config, "out");
@@ -109,8 +121,12 @@ const struct cli_command cli_command_sanitize = {
         "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
         "    --model bert-base-uncased --out representations.h5\n"
         "  nvdp sanitize --analyse inversion --text mail.txt --mechanism santext --epsilon 2 \\\n"
-        "    --vectors glove.6B.300d.txt --json\n",
+        "    --vectors glove.6B.300d.txt --json\n"
+        "  nvdp sanitize --analyse mask-inference --task sst2 --data SST-2 --mechanism santext \\\n"
+        "    --epsilon 14 --model bert-base-uncased --mask-model bert-base-uncased --precision "
+        "bf16\n",
     .create = nvdp_sanitize_config_create,
     .options = options,
+    .takes_precision = true,
     .run = run,
 };

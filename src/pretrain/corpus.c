@@ -21,7 +21,7 @@ static const char cache_kind[] = "corpus";
 nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer) {
     if (tokenizer->bpe == NULL) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                      "masked-language-model training: expected a WordPiece vocabulary, found "
+                      "masked language model: expected a WordPiece vocabulary, found "
                       "byte-level BPE");
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "text/sentence.h"
 #include <math.h>
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
@@ -165,6 +166,48 @@ struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
                                   .pieces_per_word = (double)corpus->tokens / each};
 }
 
+/* ---- a model to ask ---- */
+
+static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    static const char head[] = "cls.predictions.transform.dense.weight";
+    struct nvdp_safetensors *file = NULL;
+    char *path = nvdp__model_path(ctx, directory, "model.safetensors");
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
+    if (nvdp_safetensors_find(file, head) == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected a model with a masked-LM head, found an encoder without "
+                            "one: tensor '%s' is missing",
+                            path, head));
+cleanup:
+    nvdp_safetensors_close(file);
+    free(path);
+    return status;
+}
+
+nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory,
+                           struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
+                           struct nvdp__pretrain_model *model) {
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, directory, config));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, false, model));
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, tokenizer));
+    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, *tokenizer));
+    NVDP_RETURN_IF_FAILED(
+        nvdp_bert_check_vocabulary(ctx, directory, config, nvdp_tokenizer_size(*tokenizer)));
+    NVDP_RETURN_IF_FAILED(check_head(ctx, directory));
+    return nvdp__pretrain_model_load(model, directory, true);
+}
+
+nvdp_status nvdp__mlm_check_length(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                                   size_t length) {
+    if (length >= 4 && length <= config->max_position_embeddings) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "length: expected 4 to the model's max_position_embeddings %zu, found %zu",
+                      config->max_position_embeddings, length);
+}
+
 /* ---- nvdp_mlm_evaluate ---- */
 
 struct evaluation {
@@ -194,19 +237,9 @@ static nvdp_status open_text(struct evaluation *e) {
 static nvdp_status open_model(struct evaluation *e) {
     const struct nvdp__mlm_options *c = e->config;
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(e->ctx, c->model, &bert));
-    if (c->length < 4 || c->length > bert.max_position_embeddings)
-        return nvdp__fail(e->ctx, NVDP_ERR_ARGUMENT,
-                          "length: expected 4 to the model's max_position_embeddings %zu, found "
-                          "%zu",
-                          bert.max_position_embeddings, c->length);
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(e->ctx, c->model, &e->tokenizer));
-    NVDP_RETURN_IF_FAILED(
-        nvdp_bert_check_vocabulary(e->ctx, c->model, &bert, nvdp_tokenizer_size(e->tokenizer)));
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(e->ctx, c->model, &bert, &e->tokenizer, &e->model));
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(e->ctx, &bert, c->length));
     NVDP_RETURN_IF_FAILED(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_create(e->ctx, &bert, NVDP__OBJECTIVE_MLM, false, &e->model));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&e->model, c->model, true));
     return nvdp__pretrain_model_plan(&e->model, c->batch, c->length,
                                      nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL);
 }

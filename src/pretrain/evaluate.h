@@ -5,6 +5,7 @@
 
 #include "base/schema.h"
 #include "pretrain/examples.h"
+#include "pretrain/model.h"
 #include "pretrain/privatize.h"
 #include <nvdp/pretrain.h>
 
@@ -22,6 +23,15 @@ struct nvdp__mlm_options {
     const char *positions; /* file of what was predicted; NULL: none */
 };
 extern const struct nvdp__schema nvdp__mlm_schema;
+
+/* The model of a directory with its masked-LM head (NVDP_ERR_INPUT where it has none), to be planned; *model and
+ * *tokenizer are to be released, also on error. */
+nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory,
+                           struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
+                           struct nvdp__pretrain_model *model);
+/* NVDP_ERR_ARGUMENT where it takes no such texts. */
+nvdp_status nvdp__mlm_check_length(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+                                   size_t length);
 
 struct nvdp__mlm_evaluator {
     struct nvdp_context *ctx;

@@ -35,7 +35,7 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     nvdp_status status = NVDP_OK;
     if (config->model_type != NVDP_MODEL_BERT)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "masked-language-model training: expected a model of type bert, found %s",
+                          "masked language model: expected a model of type bert, found %s",
                           nvdp_model_type_name(config->model_type));
     *model =
         (struct nvdp__pretrain_model){.ctx = ctx, .objective = objective, .training = training};

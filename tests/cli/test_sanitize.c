@@ -505,3 +505,60 @@ Test(sanitize, analyses_of_a_task) {
         program_release(&o);
     }
 }
+
+/* Texts as they are, and as a mechanism that changes nothing sends them: the same guesses. */
+Test(sanitize, mask_inference) {
+    const char *lines = support_scratch_path("mlm.txt"), *model = support_scratch_path("mlm");
+    char of[8600];
+    json_t *found[2];
+    support_write_text(lines, "the film was good .\nthe plot was bad .\n\nthe film was bad .\n");
+    struct outcome o =
+        program_expect(0,
+                       "pretrain --text %s --vocab-size 90 --hidden 16 --layers 1 --heads 2 "
+                       "--intermediate 32 --length 16 --batch 4 --steps 40 --lr 1e-2 --out %s",
+                       lines, model);
+    program_release(&o);
+    snprintf(of, sizeof of,
+             "--analyse mask-inference --task sst2 --data %s --split test --model %s "
+             "--mask-model %s --json",
+             program_task(), model, model);
+    for (int i = 0; i < 2; i++) {
+        o = program_expect(0, "sanitize %s %s", of, i == 0 ? "" : FAITHFUL);
+        found[i] = program_object(&o);
+        program_release(&o);
+    }
+    cr_expect_str_eq(json_string_value(json_object_get(found[0], "mechanism")), "none");
+    cr_expect_gt(number(found[0], "original", NULL), 0); /* "was" and "." at least */
+    cr_expect_float_eq(number(found[0], "defense_rate", NULL),
+                       1 - number(found[0], "original", NULL), 1e-12);
+    cr_expect_eq(number(found[0], "original", NULL), number(found[1], "original", NULL));
+    cr_expect_eq(number(found[0], "guesses", NULL) + number(found[0], "left_out", NULL),
+                 number(found[0], "text_tokens", NULL));
+    json_decref(found[0]);
+    json_decref(found[1]);
+    static const struct {
+        int code;
+        const char *options, *says;
+    } bad[] = {
+        {2, "--text x", "option --mask-model is needed"},
+        {2, "--mask-model x", "option --text or --task is needed"},
+        {2, "--text x --mask-model x --mechanism laplace --eta 1", "laplace gives vectors"},
+        {2, "--text x --mask-model x --precision int8", "expected f32 or bf16, found int8"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o = program_expect(bad[i].code, "sanitize --analyse mask-inference --model %s %s", model,
+                           bad[i].options);
+        support_contains(o.err, bad[i].says);
+        program_release(&o);
+    }
+    o = program_expect(2, "sanitize --analyse geometry --model %s --max-length 5", model);
+    support_contains(o.err, "option --max-length: only with --analyse mask-inference");
+    program_release(&o);
+    o = program_expect(2, "sanitize --mechanism random --model %s --precision bf16", model);
+    support_contains(o.err, "option --precision: only with --analyse");
+    program_release(&o);
+    o = program_expect(3, "sanitize --analyse mask-inference --text %s --model %s --mask-model %s",
+                       lines, model, program_model());
+    support_contains(o.err, "expected a model with a masked-LM head");
+    program_release(&o);
+}

@@ -1,0 +1,198 @@
+/* Mask token inference (Yue et al. 2021, section 5.3): an attacker who sees a sanitized text covers one
+ * position after the other by [MASK], and lets a masked LM say from the others what stood there.
+ *
+ * A token is its piece in the mask model's vocabulary, or the pieces that its word has there; it is covered
+ * by one [MASK] and guessed as one piece.  A text longer than the model takes is asked in stretches. */
+#include "dchi/sanitizer.h"
+#include "pretrain/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TOGETHER = 64, USUAL_LENGTH = 128, SPECIALS = 2 };
+
+struct attack {
+    struct nvdp_context *ctx;
+    const struct nvdp_sanitizer *sanitizer;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp__pretrain_model model;
+    size_t length; /* most tokens at once, special ones included */
+    struct nvdp__batch *batch;
+    struct nvdp__masked masked; /* labels: the original pieces */
+    int32_t in_text[TOGETHER];  /* the piece that was covered; -1: there were several */
+    struct nvdp_tokens pieces;  /* of a word */
+    size_t *start;              /* [tokens of the longest text + 1] */
+    int32_t *piece;             /* [start[n]] of a text, end to end */
+    size_t start_capacity, piece_capacity;
+    struct nvdp__meter meter;
+    size_t seen, original, sanitized;
+    struct nvdp_mask_inference found;
+};
+
+/* ---- tokens as pieces ---- */
+
+/* The one piece that is the token; -1: there is none. */
+static int32_t one_piece(const struct attack *a, int32_t token) {
+    return token < 0 ? -1
+                     : nvdp_tokenizer_find(a->tokenizer, nvdp_sanitizer_word(a->sanitizer, token));
+}
+
+static nvdp_status put_token(struct attack *a, int32_t token, size_t *count) {
+    const char *word = nvdp_sanitizer_word(a->sanitizer, token);
+    int32_t one = one_piece(a, token);
+    const int32_t *ids = &one;
+    size_t n = 1;
+    if (token >= 0 && one < 0) {
+        if (nvdp_sanitizer_piece(a->sanitizer, token) >= 0 && strncmp(word, "##", 2) == 0)
+            word += 2;
+        NVDP_RETURN_IF_FAILED(nvdp_tokenizer_encode(a->tokenizer, word, strlen(word), NULL, 0,
+                                                    a->length, &a->pieces));
+        if (a->pieces.count > SPECIALS) ids = a->pieces.ids + 1, n = a->pieces.count - SPECIALS;
+    }
+    if (ids[0] < 0) one = nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_UNK);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(a->ctx, &a->piece, &a->piece_capacity, *count + n + 1, sizeof *a->piece));
+    memcpy(a->piece + *count, ids, n * sizeof *ids);
+    *count += n;
+    return NVDP_OK;
+}
+
+static nvdp_status put_text(struct attack *a, size_t n, const int32_t *token) {
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(a->ctx, &a->start, &a->start_capacity, n + 1, sizeof *a->start));
+    for (size_t i = 0; i < n; i++) {
+        a->start[i] = count;
+        NVDP_RETURN_IF_FAILED(put_token(a, token[i], &count));
+    }
+    a->start[n] = count;
+    return NVDP_OK;
+}
+
+/* ---- guesses ---- */
+
+static void put(struct nvdp__batch *batch, size_t *at, int32_t id) {
+    const size_t row = (*at)++;
+    batch->ids[row] = id;
+    batch->types[row] = 0;
+    batch->positions[row] = (int32_t)(row - (size_t)batch->offset[batch->texts]);
+}
+
+/* Adds [CLS] tokens from .. end of the text, number `which` covered, [SEP]. */
+static void add_question(struct attack *a, size_t from, size_t end, size_t which, int32_t label) {
+    struct nvdp__batch *batch = a->batch;
+    size_t at = batch->tokens;
+    put(batch, &at, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_CLS));
+    for (size_t i = a->start[from]; i < a->start[which]; i++)
+        put(batch, &at, a->piece[i]);
+    a->in_text[batch->texts] =
+        a->start[which + 1] - a->start[which] == 1 ? a->piece[a->start[which]] : -1;
+    a->masked.row[a->masked.count] = (int32_t)at;
+    a->masked.label[a->masked.count++] = label;
+    put(batch, &at, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_MASK));
+    for (size_t i = a->start[which + 1]; i < a->start[end]; i++)
+        put(batch, &at, a->piece[i]);
+    put(batch, &at, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_SEP));
+    const size_t length = at - batch->tokens;
+    batch->longest = length > batch->longest ? length : batch->longest;
+    batch->label[batch->texts] = 0;
+    batch->key[batch->texts] = batch->texts;
+    batch->offset[++batch->texts] = (int32_t)at;
+    batch->tokens = at;
+}
+
+static nvdp_status ask(struct attack *a) {
+    const struct nvdp__pass pass = {0};
+    struct nvdp__pretrain_losses losses;
+    struct nvdp__batch *batch = a->batch;
+    if (nvdp_context_cancelled(a->ctx))
+        return nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "interrupted while guessing");
+    if (batch->texts > 0)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
+    for (size_t i = 0; i < batch->texts; i++) {
+        a->original += a->model.best[i] == a->masked.label[i];
+        a->sanitized += a->model.best[i] == a->in_text[i];
+    }
+    a->found.guesses += batch->texts;
+    a->masked.count = batch->texts = batch->tokens = batch->longest = 0;
+    return NVDP_OK;
+}
+
+/* One text: its tokens as they were, and as they are in the sanitized one. */
+static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
+                            const int32_t *sanitized) {
+    const size_t room = a->length - SPECIALS;
+    NVDP_RETURN_IF_FAILED(put_text(a, n, sanitized));
+    for (size_t from = 0, end = 0; from < n; from = end) {
+        while (end < n && a->start[end + 1] - a->start[from] <= room)
+            end++;
+        for (size_t i = from; i < end; i++, a->seen++) {
+            const int32_t label = one_piece(a, original[i]);
+            if (label >= 0) add_question(a, from, end, i, label);
+            a->found.left_out += label < 0;
+            if (a->batch->texts == TOGETHER) NVDP_RETURN_IF_FAILED(ask(a));
+        }
+        nvdp__meter_update(&a->meter, a->seen, (double)a->seen, "tok", NAN);
+    }
+    return NVDP_OK;
+}
+
+/* ---- the attack ---- */
+
+static nvdp_status open_attack(struct attack *a, const char *model, size_t length) {
+    struct nvdp_bert_config bert;
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, model, &bert, &a->tokenizer, &a->model));
+    const size_t most = bert.max_position_embeddings;
+    a->length = length > 0 ? length : most < USUAL_LENGTH ? most : USUAL_LENGTH;
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, &bert, a->length));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, a->length, &a->batch));
+    NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
+    a->batch->texts = a->batch->tokens = a->batch->longest = 0;
+    a->batch->offset[0] = 0;
+    return nvdp__pretrain_model_plan(&a->model, TOGETHER, a->length, TOGETHER, NULL);
+}
+
+static nvdp_status check_tokens(const struct attack *a, size_t n, const int32_t *token) {
+    for (size_t i = 0; i < n; i++)
+        if (nvdp_sanitizer_word(a->sanitizer, token[i]) == NULL)
+            return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                              "mask inference: token %d at %zu: expected one of the sanitizer's",
+                              token[i], i);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_mask_inference(struct nvdp_context *ctx, const char *model,
+                                const struct nvdp_sanitizer *sanitizer, size_t texts,
+                                const size_t *offset, const int32_t *original,
+                                const int32_t *sanitized, size_t length,
+                                struct nvdp_mask_inference *out) {
+    nvdp_status status = NVDP_OK;
+    struct attack a = {
+        .ctx = ctx, .sanitizer = sanitizer, .found = {.struct_size = sizeof a.found}};
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check_tokens(&a, offset[texts], original));
+    NVDP_TRY(check_tokens(&a, offset[texts], sanitized));
+    NVDP_TRY(open_attack(&a, model, length));
+    nvdp__meter_begin(&a.meter, ctx, "guess", "token", 0, offset[texts]);
+    for (size_t i = 0; i < texts; i++)
+        NVDP_TRY(
+            ask_text(&a, offset[i + 1] - offset[i], original + offset[i], sanitized + offset[i]));
+    NVDP_TRY(ask(&a));
+    nvdp__meter_end(&a.meter);
+    const double n = (double)a.found.guesses;
+    a.found.original = n > 0 ? (double)a.original / n : NAN;
+    a.found.sanitized = n > 0 ? (double)a.sanitized / n : NAN;
+    a.found.original_error = sqrt(a.found.original * (1 - a.found.original) / n);
+    a.found.sanitized_error = sqrt(a.found.sanitized * (1 - a.found.sanitized) / n);
+    NVDP__GIVE(out, &a.found);
+cleanup:
+    if (a.model.ctx != NULL) nvdp__pretrain_model_release(&a.model);
+    nvdp__batch_free(a.batch);
+    nvdp__masked_release(&a.masked);
+    nvdp_tokenizer_free(a.tokenizer);
+    nvdp_tokens_release(&a.pieces);
+    free(a.start);
+    free(a.piece);
+    return status;
+}
