@@ -170,7 +170,7 @@ nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
                                               const struct nvdp_dataset *dataset, uint64_t seed) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     void *self = model->bottleneck.self;
-    if (mechanism->wants_hidden != NULL && mechanism->wants_hidden(self))
+    if (dataset != NULL && mechanism->wants_hidden != NULL && mechanism->wants_hidden(self))
         return initialise_from_texts(model, dataset, seed);
     if (mechanism->initialise == NULL) return NVDP_OK;
     return mechanism->initialise(self, &model->dev, &model->params, seed, 0, NULL);
@@ -270,7 +270,8 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     return nvdp__arena_check(model->ctx, &model->arena);
 }
 
-nvdp_status nvdp__model_examples(struct nvdp_model *model, struct nvdp__examples **out) {
+nvdp_status nvdp__model_examples(struct nvdp_model *model, size_t texts,
+                                 struct nvdp__examples **out) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     size_t longest = model->longest;
     if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
@@ -282,7 +283,7 @@ nvdp_status nvdp__model_examples(struct nvdp_model *model, struct nvdp__examples
         size_t rows = nvdp__form_rows(&form, form.single ? 1 : longest);
         if (rows > longest) longest = rows;
     }
-    return nvdp__examples_create(&model->dev, &model->params, model->max_texts, longest, out);
+    return nvdp__examples_create(&model->dev, &model->params, texts, longest, out);
 }
 
 size_t nvdp__model_first_layer(const struct nvdp_model *model) {

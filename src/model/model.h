@@ -76,7 +76,7 @@ void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed);
 void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed);
 void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed);
 /* Where the mechanism wants them, from the encoder's outputs on the data set's first texts in
- * epoch-0 order; that needs a plan. */
+ * epoch-0 order; that needs a plan.  dataset NULL: from no texts, at random in their place. */
 nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
                                               const struct nvdp_dataset *dataset, uint64_t seed);
 /* Activations for batches of at most `texts` texts of at most `longest` tokens. */
@@ -101,9 +101,10 @@ nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_r
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
-/* For per-example gradients of the planned model's batches (tensor/examples.h): to become its
- * device's.  NVDP_ERR_UNSUPPORTED for a BiLSTM. */
-nvdp_status nvdp__model_examples(struct nvdp_model *model, struct nvdp__examples **out);
+/* For per-example gradients of the planned model (tensor/examples.h), in batches of at most `texts`: to
+ * become its device's.  NVDP_ERR_UNSUPPORTED for a BiLSTM. */
+nvdp_status nvdp__model_examples(struct nvdp_model *model, size_t texts,
+                                 struct nvdp__examples **out);
 /* What a private model's posteriors and samples are made of. */
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model);
 /* What is the same for every text of its posteriors: prior, padding, kappa, length, method. */

@@ -46,6 +46,8 @@ struct nvdp__examples {
     float *scratch;                     /* [threads, each] */
     size_t each;
     const char *fault;
+    const float *grad; /* [total] of the parameters, until it was seen to be untouched */
+    size_t total;
 };
 
 /* ---- plan ---- */
@@ -101,6 +103,8 @@ nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct n
     if (made == NULL) return NVDP_ERR_MEMORY;
     made->max_texts = max_texts;
     made->longest = longest;
+    made->grad = params->grad;
+    made->total = params->total;
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
         size_t most = entry->shape[0] > entry->shape[1] ? entry->shape[0] : entry->shape[1];
@@ -144,6 +148,10 @@ void nvdp__examples_begin(struct nvdp__examples *examples, size_t texts) {
     examples->fault = texts > examples->max_texts ? "more texts than were planned" : NULL;
     for (size_t i = 0; i < texts && examples->fault == NULL; i++)
         examples->square[i] = examples->excess[i] = examples->rounding[i] = 0;
+}
+
+size_t nvdp__examples_texts(const struct nvdp__device *dev) {
+    return dev->examples->texts;
 }
 
 static struct record *add_record(struct nvdp__examples *examples, enum kind kind) {
@@ -370,8 +378,8 @@ void nvdp__examples_linear(const struct nvdp__device *dev, const struct nvdp__li
 
 /* ---- vectors and tables ---- */
 
-size_t nvdp__examples_texts(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
-    return cuts(dev->examples, offset, rows) ? dev->examples->texts : 0;
+bool nvdp__examples_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
+    return cuts(dev->examples, offset, rows);
 }
 
 float *nvdp__examples_vectors(const struct nvdp__device *dev, float *grad, size_t n) {
@@ -477,6 +485,10 @@ static void add_tied(const struct nvdp__device *dev, const struct record *layer,
 
 nvdp_status nvdp__examples_norms(const struct nvdp__device *dev, double *square, double *norm) {
     struct nvdp__examples *examples = dev->examples;
+    for (size_t i = 0; i < examples->total && examples->grad != NULL && examples->fault == NULL;
+         i++)
+        if (examples->grad[i] != 0) examples->fault = "one was added to the sum without its norm";
+    examples->grad = NULL;
     if (examples->fault != NULL)
         return nvdp__fail(dev->ctx, NVDP_ERR_STATE, "per-example gradients: %s", examples->fault);
     for (size_t r = 0; r < examples->records; r++) {
@@ -589,7 +601,7 @@ static void noisy_block(struct nvdp__stream *stream, size_t n, double sd, float 
 }
 
 void nvdp__gradient_noise(const struct nvdp__device *dev, const struct nvdp__params *params,
-                          const struct nvdp__noise *noise, uint32_t step, double sd) {
+                          const struct nvdp__noise *noise, uint64_t step, double sd) {
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
         float *grad = nvdp__grad(params, i);
@@ -600,7 +612,8 @@ void nvdp__gradient_noise(const struct nvdp__device *dev, const struct nvdp__par
         for (size_t b = 0; b < blocks; b++) {
             size_t at = b * NVDP__BLOCK;
             struct nvdp__stream stream =
-                nvdp__stream_open(noise, NVDP__PURPOSE_DP_NOISE, step, entry->offset + at);
+                nvdp__stream_open(noise, NVDP__PURPOSE_DP_NOISE, (uint32_t)step,
+                                  (step >> 32 << 40) + entry->offset + at);
             noisy_block(&stream, nvdp__block_length(entry->count, NVDP__BLOCK, b), sd, grad + at);
         }
     }

@@ -22,10 +22,12 @@ nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct n
 void nvdp__examples_free(struct nvdp__examples *examples); /* NULL allowed */
 /* Forgets the last batch. */
 void nvdp__examples_begin(struct nvdp__examples *examples, size_t texts);
+size_t nvdp__examples_texts(const struct nvdp__device *dev); /* of the batch */
 /* After the backward pass.  norm [texts]: at least the norm of what nvdp__examples_add would add for
  * a text with weight 1, and, times a weight, of that with this weight: what float32 sums and the
  * rounding of bfloat16 rows may err by is in it.  square [texts] (NULL: skip): the squared norm
- * itself.  NVDP_ERR_STATE where an operation did not fit the plan. */
+ * itself.  NVDP_ERR_STATE where an operation did not fit the plan, and, on the first call, where
+ * params->grad is not zero: some gradient went another way, and nobody would clip it. */
 nvdp_status nvdp__examples_norms(const struct nvdp__device *dev, double *square, double *norm);
 /* params->grad += sum over texts of weight[i] times text i's gradient; matrices that are SET are set
  * where `first`.  Weight 0 leaves a text out, whatever its numbers.  Once after a backward pass. */
@@ -40,8 +42,8 @@ void nvdp__examples_linear(const struct nvdp__device *dev, const struct nvdp__li
 /* [texts, n] zeros, to become each text's gradient of the n parameters whose gradient `grad` is. NULL
  * where it does not fit. */
 float *nvdp__examples_vectors(const struct nvdp__device *dev, float *grad, size_t n);
-/* Texts of the batch; 0 where so many rows are not those of its texts, and the norms will say so. */
-size_t nvdp__examples_texts(const struct nvdp__device *dev, const int32_t *offset, size_t rows);
+/* Whether so many rows are those of the batch's texts; where not, the norms will say so. */
+bool nvdp__examples_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows);
 /* The tables' gradients are rows of dy, which may be overwritten by nvdp__examples_add only. */
 void nvdp__examples_embedding(const struct nvdp__device *dev,
                               const struct nvdp__embedding *gradients, struct nvdp__tensor dy);
@@ -49,8 +51,8 @@ void nvdp__examples_embedding(const struct nvdp__device *dev,
 /* ---- noise ---- */
 
 /* Every trained parameter's gradient += sd times a standard normal, in double, rounded once.  Streams
- * are keyed by the step: (purpose, step, place in the vector). */
+ * are keyed by the step's lower 32 bits, and by its higher ones with the place in the vector. */
 void nvdp__gradient_noise(const struct nvdp__device *dev, const struct nvdp__params *params,
-                          const struct nvdp__noise *noise, uint32_t step, double sd);
+                          const struct nvdp__noise *noise, uint64_t step, double sd);
 
 #endif

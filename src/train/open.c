@@ -204,9 +204,14 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
                                        : NVDP_OK;
 }
 
-void nvdp__trainer_count_steps(struct nvdp__trainer *t) {
-    t->epoch_steps = (t->train->count + t->config.batch - 1) / t->config.batch;
+nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
+    if (nvdp__dp_wanted(&t->config.dp))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__dp_create(t->ctx, &t->config.dp, t->train->count, t->config.batch, &t->dp));
+    t->epoch_steps = t->dp != NULL ? nvdp__dp_epoch_steps(t->dp)
+                                   : (t->train->count + t->config.batch - 1) / t->config.batch;
     t->steps = t->epoch_steps * t->config.epochs;
+    return NVDP_OK;
 }
 
 /* The model's configuration, or that of what stands in its encoder's place. */
@@ -235,8 +240,7 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &bert,
                                                      nvdp_tokenizer_size(t->tokenizer)));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
-    nvdp__trainer_count_steps(t);
-    return NVDP_OK;
+    return nvdp__trainer_count_steps(t);
 }
 
 /* The optimiser's anchor, the same in every part of a resumed run: state.c compares the digests. */
@@ -281,6 +285,8 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
         NVDP_RETURN_IF_FAILED(read_anchor(t));
     }
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
+    if (t->dp != NULL && training)
+        NVDP_RETURN_IF_FAILED(nvdp__model_examples(t->model, t->config.batch, &t->dp->grads));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, t->config.batch, longest, &t->batch));
     t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);
     return t->order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -291,6 +297,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__prefix_free(t->test_prefix);
     if (t->metrics != NULL) fclose(t->metrics);
     nvdp__batch_free(t->batch);
+    nvdp__dp_free(t->dp);
     nvdp__optimizer_release(&t->optimizer);
     nvdp_model_free(t->model);
     nvdp__token_noise_free(t->noise);

@@ -22,6 +22,9 @@ static const char *const encoders[] = {
 static const char *const anchors[] = {
     [NVDP__DECAY_TO_ZERO] = "zero", [NVDP__DECAY_TO_PRETRAINED] = "pretrained", NULL};
 
+static const char *const selections[] = {
+    [NVDP__SELECT_BEST] = "best", [NVDP__SELECT_LAST] = "last", NULL};
+
 #define AT(member) NVDP_OPTION_AT(struct nvdp__train_options, member)
 
 static const struct nvdp_option task_options[] = {
@@ -156,6 +159,9 @@ static const struct nvdp_option end_options[] = {
      "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it lacks, as "
      "the classifier, towards 0); reg implies pretrained and weight decay 0.01",
      "zero", AT(decay_to), .choices = anchors},
+    {"select", NVDP_OPTION_CHOICE, "E",
+     "the epoch whose model is kept: best, by its validation score, or last", "best", AT(select),
+     .choices = selections},
     {"patience", NVDP_OPTION_INTEGER, "N", "epochs without improvement before stopping; 0: never",
      "3", AT(patience), .unit = "epochs"},
     {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
@@ -196,6 +202,7 @@ static const struct nvdp__section sections[] = {
     {nvdp__regularizer_options, IN(nvib), "nvib"},
     {schedule_options, 0, NULL},
     {epoch_options, 0, NULL},
+    {nvdp__dp_rows, IN(dp), "dp"},
     {adamw_options, IN(adamw), NULL},
     {end_options, 0, NULL},
 };
@@ -223,6 +230,12 @@ static const struct nvdp__implied implied[] = {
     {"clip-sequence", NULL, "row-index", "trained"}, /* the norm is to be spent on few rows */
     {"clip-sequence", NULL, "lambda-g", "0"},        /* C is the budget */
     {"clip-sequence", NULL, "lambda-d", "0"},
+    {"dp-batch", NULL, "select", "last"}, /* validation texts may be as private as the others */
+    {"dp-batch", NULL, "patience", "0"},
+    {"dp-batch", NULL, "clip-norm", "0"}, /* noise alone is longer */
+    {"dp-sample-rate", NULL, "select", "last"},
+    {"dp-sample-rate", NULL, "patience", "0"},
+    {"dp-sample-rate", NULL, "clip-norm", "0"},
 };
 
 static nvdp_status check_noise(struct nvdp_context *ctx,
@@ -263,6 +276,11 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "are never trained), found %zu",
                           options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
+    if (nvdp__dp_wanted(&options->dp) && options->encoder == NVDP__ENCODER_BILSTM)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --encoder bilstm: expected bert with --dp-batch or "
+                          "--dp-sample-rate: an LSTM's per-example gradients are not implemented");
     if ((options->data == NULL) == (options->representations == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --data %s",
                           options->data == NULL ? "is needed"

@@ -5,6 +5,7 @@
 #include "base/schema.h"
 #include "mechanism/options.h"
 #include "model/noise.h"
+#include "train/dp.h"
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
@@ -22,6 +23,9 @@ enum nvdp__decay_to {
     NVDP__DECAY_TO_PRETRAINED /* the checkpoint's value; 0 for what the checkpoint lacks, such as
                                  the classifier */
 };
+
+/* The epoch whose model is kept. */
+enum nvdp__select { NVDP__SELECT_BEST, NVDP__SELECT_LAST };
 
 /* What reads the texts. */
 enum nvdp__encoder_kind {
@@ -73,6 +77,8 @@ struct nvdp__train_options {
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */
     size_t epochs, batch, max_length;
+    struct nvdp__dp_options dp;
+    enum nvdp__select select;
     struct nvdp__adamw_options adamw; /* its lr the encoder's */
     double lr_bottleneck, lr_head;    /* negative: adamw.lr */
     enum nvdp__decay_to decay_to;

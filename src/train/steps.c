@@ -99,12 +99,13 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
         NVDP_TRY(open_texts(t, bert));
     } else {
         size_t batches = steps < MOST_BATCHES ? steps : MOST_BATCHES;
+        if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* a step may draw them all */
         NVDP_TRY(random_texts(ctx, t->config.batch * batches, t->config.max_length,
                               bert->vocab_size, t->config.seed, &t->all));
     }
     t->train = t->all;
     NVDP_TRY(nvdp__trainer_build(t, bert, training));
-    nvdp__trainer_count_steps(t);
+    NVDP_TRY(nvdp__trainer_count_steps(t));
     t->steps = steps;
     NVDP_TRY(nvdp__trainer_allocate(t, training));
     double start = nvdp__now();
@@ -115,7 +116,8 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
         .parameters = t->model->info.parameters,
         .weights_seconds = nvdp__now() - start,
     };
-    NVDP_TRY(nvdp__model_initialise_bottleneck(t->model, t->train, t->config.seed));
+    NVDP_TRY(nvdp__model_initialise_bottleneck(t->model, t->dp == NULL ? t->train : NULL,
+                                               t->config.seed));
     NVDP_TRY(nvdp__trainer_open_prefix(t));
     start_epoch(t);
     trainer->outputs =

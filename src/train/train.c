@@ -210,6 +210,44 @@ void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
     nvdp__batch_fill(t->batch, t->train, t->order + first, 0, n);
 }
 
+/* Of t->batch. */
+static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pass,
+                            const struct nvdp__draw *draw, struct nvdp__step_report *r) {
+    float dropout = (float)t->config.classifier_dropout;
+    NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, pass, draw, dropout));
+    r->tokens += t->batch->tokens;
+    return nvdp__model_backward(t->model, t->batch, pass, t->config.lambda_g * r->weight,
+                                t->config.lambda_d * r->weight, dropout, &r->losses);
+}
+
+/* The clipped sum over those whom the step draws, some at a time, with noise.  Nobody may be. */
+static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
+                                    struct nvdp__draw *draw, struct nvdp__step_report *r) {
+    struct nvdp_model *model = t->model;
+    size_t drawn = nvdp__dp_draw(t->dp, t->state.step, t->order);
+    struct nvdp__step_losses sum = {0};
+    pass->divisor = t->dp->divisor;
+    draw->epoch = (uint32_t)t->state.step;    /* a text may be drawn often in an epoch */
+    nvdp__grad_rows(&model->params, 0, NULL); /* every row has noise */
+    if (drawn == 0) nvdp__zero(&model->dev, model->params.total, model->params.grad);
+    for (size_t at = 0; at < drawn; at += t->config.batch) {
+        size_t n = drawn - at < t->config.batch ? drawn - at : t->config.batch;
+        double share = (double)n / (double)drawn;
+        nvdp__batch_fill(t->batch, t->train, t->order + at, 0, n);
+        nvdp__dp_begin(t->dp, &model->dev, n);
+        nvdp_status status = gradient(t, pass, draw, r);
+        if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, &model->dev, at == 0);
+        model->dev.examples = NULL;
+        NVDP_RETURN_IF_FAILED(status);
+        sum.task += share * r->losses.task;
+        sum.loss_g += share * r->losses.loss_g;
+        sum.loss_d += share * r->losses.loss_d;
+    }
+    r->losses = sum;
+    nvdp__dp_noise(t->dp, &model->dev, &model->params, t->state.step);
+    return nvdp__device_status(&model->dev);
+}
+
 nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *r) {
     struct nvdp_model *model = t->model;
     struct nvdp__pass pass = training_pass(t);
@@ -217,16 +255,17 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
                               .gauss = NVDP__PURPOSE_GAUSS,
                               .gamma = NVDP__PURPOSE_GAMMA,
                               .epoch = (uint32_t)t->state.epoch};
-    float dropout = (float)t->config.classifier_dropout;
     r->weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
     r->lr = t->config.adamw.lr * nvdp__lr_factor(t->state.step, t->steps, t->config.adamw.warmup);
     r->norm = NAN;
-    nvdp__trainer_next_batch(t);
+    r->tokens = 0;
     nvdp__grad_begin(&model->dev, &model->params);
-    NVDP_RETURN_IF_FAILED(nvdp__model_forward(model, t->batch, &pass, &draw, dropout));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__model_backward(model, t->batch, &pass, t->config.lambda_g * r->weight,
-                             t->config.lambda_d * r->weight, dropout, &r->losses));
+    if (t->dp != NULL) {
+        NVDP_RETURN_IF_FAILED(private_gradient(t, &pass, &draw, r));
+    } else {
+        nvdp__trainer_next_batch(t);
+        NVDP_RETURN_IF_FAILED(gradient(t, &pass, &draw, r));
+    }
     r->total = r->losses.task + r->weight * (t->config.lambda_g * r->losses.loss_g +
                                              t->config.lambda_d * r->losses.loss_d);
     if (!isfinite(r->total)) return diverged(t, r);
@@ -253,7 +292,7 @@ static void count_step(struct nvdp__trainer *t, const struct nvdp__step_report *
     t->state.sum_g += r->losses.loss_g;
     t->state.sum_d += r->losses.loss_d;
     t->state.seconds += seconds;
-    t->state.tokens += (double)t->batch->tokens;
+    t->state.tokens += (double)r->tokens;
 }
 
 static nvdp_status save_and_stop(struct nvdp__trainer *t) {
@@ -287,13 +326,14 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
     return NVDP_OK;
 }
 
-/* While the regularisers' weight still rises, a model scores well by sharing more than the run is
+/* The last epoch always; an earlier one where the best is chosen. While the regularisers' weight still rises, a model scores well by sharing more than the run is
  * meant to: such an epoch is never chosen, unless it is the last. */
 static bool may_be_chosen(const struct nvdp__trainer *t) {
     bool rising = t->model->bottleneck.mechanism->private_ &&
                   t->config.kl_schedule == NVDP__KL_WARMUP &&
                   nvdp__kl_weight(&t->config, t->state.step, t->steps) < 1;
-    return !rising || t->state.epoch + 1 == t->config.epochs;
+    bool waits = rising || t->config.select == NVDP__SELECT_LAST;
+    return !waits || t->state.epoch + 1 == t->config.epochs;
 }
 
 /* A better epoch's model becomes RUN/model, before the state that knows of it. */
@@ -327,8 +367,9 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
               t->state.sum_g / steps, t->state.sum_d / steps, nvdp_metric_name(scores->metric[0]),
               scores->mean[0],
               t->state.best_epoch == t->state.epoch + 1 ? " (best so far)"
-              : may_be_chosen(t)                        ? ""
-                                                        : " (regularisers still rising)");
+              : may_be_chosen(t) || t->config.select == NVDP__SELECT_LAST
+                  ? ""
+                  : " (regularisers still rising)");
     return append_metrics(t, line);
 }
 
@@ -383,7 +424,8 @@ static nvdp_status start_weights(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(
         nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_head(t));
-    return nvdp__model_initialise_bottleneck(t->model, t->train, t->config.seed);
+    return nvdp__model_initialise_bottleneck(t->model, t->dp == NULL ? t->train : NULL,
+                                             t->config.seed);
 }
 
 static nvdp_status start_or_continue(struct nvdp__trainer *t) {

@@ -42,6 +42,7 @@ struct nvdp__trainer {
     struct nvdp__optimizer optimizer;
     char anchor[NVDP__DIGEST_HEX]; /* digest of what decay pulls towards; "": 0 */
     struct nvdp__batch *batch;
+    struct nvdp__dp *dp; /* NULL: not private */
     int64_t *order;
     uint64_t epoch_steps, steps;
     struct nvdp__train_state state;
@@ -53,6 +54,7 @@ struct nvdp__trainer {
 struct nvdp__step_report {
     struct nvdp__step_losses losses;
     double total, lr, weight, norm;
+    size_t tokens;
 };
 
 /* open.c: with --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.
@@ -71,7 +73,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *trainer, enum nvdp_sp
                                      struct nvdp_dataset **out);
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *trainer, const struct nvdp_bert_config *bert,
                                 bool with_grad);
-void nvdp__trainer_count_steps(struct nvdp__trainer *trainer);
+nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *trainer);
 size_t nvdp__trainer_longest(const struct nvdp__trainer *trainer);
 
 /* After the weights are in place; nothing where no layer is frozen. */

@@ -73,7 +73,7 @@ static struct fixture open_fixture(const struct choice *choice) {
             value[k] += 1;
     }
     cr_assert_eq(nvdp__model_plan(model, TEXTS, LONGEST, true), NVDP_OK);
-    cr_assert_eq(nvdp__model_examples(model, &fixture.examples), NVDP_OK);
+    cr_assert_eq(nvdp__model_examples(model, TEXTS, &fixture.examples), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(fixture.ctx, 1, LONGEST, &fixture.one), NVDP_OK);
     return fixture;

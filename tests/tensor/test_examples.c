@@ -35,7 +35,7 @@ static void close_fixture(struct fixture *f) {
     nvdp_context_free(f->ctx);
 }
 
-static float *noise_of(struct fixture *f, const struct nvdp__noise *noise, uint32_t step) {
+static float *noise_of(struct fixture *f, const struct nvdp__noise *noise, uint64_t step) {
     float *copy = malloc(f->params.total * sizeof *copy);
     memset(f->params.grad, 0, f->params.total * sizeof *copy);
     nvdp__gradient_noise(&f->dev, &f->params, noise, step, 3);

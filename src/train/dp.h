@@ -1,0 +1,54 @@
+/* Private training (Abadi et al. 2016; Hoory et al. 2021, section 3.3; docs/dp-bert.md): a step draws
+ * every example with probability q, clips each one's gradient to norm C, adds them up, adds
+ * N(0, sigma^2 C^2) and divides by B = q N, which does not depend on who was drawn. */
+#ifndef NVDP_SRC_TRAIN_DP_H
+#define NVDP_SRC_TRAIN_DP_H
+
+#include "base/schema.h"
+#include "tensor/examples.h"
+#include <jansson.h>
+
+struct nvdp__dp_options {
+    double noise, clip;     /* sigma, C */
+    double sample_rate;     /* q; 0: from batch */
+    size_t batch;           /* B, expected; 0: from sample_rate; both 0: not private */
+    uint64_t insecure_seed; /* 0: the operating system's randomness */
+};
+extern const struct nvdp_option nvdp__dp_rows[];
+static inline bool nvdp__dp_wanted(const struct nvdp__dp_options *options) {
+    return options->sample_rate > 0 || options->batch > 0;
+}
+/* What no range can say. */
+nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_options *options);
+
+/* A run's. */
+struct nvdp__dp {
+    struct nvdp_context *ctx;
+    double noise, clip, rate;
+    size_t examples; /* N */
+    double divisor;  /* B = q N */
+    struct nvdp__release_key key;
+    struct nvdp__noise source;
+    struct nvdp__examples *grads; /* taken */
+    double *norm;                 /* [texts at a time] */
+    float *weight;
+};
+
+/* NVDP_ERR_ARGUMENT for more than the N examples. */
+nvdp_status nvdp__dp_create(struct nvdp_context *ctx, const struct nvdp__dp_options *options,
+                            size_t examples, size_t texts, struct nvdp__dp **out);
+void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
+/* Steps that draw as many examples as there are, on average. */
+uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
+
+/* Numbers of the step's examples in rising order into rows [N]; returns how many. */
+size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
+/* Before the backward pass of some of them, which divides by dp->divisor. */
+void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
+/* After it: their gradients, clipped, are added to the parameters' (set where `first`). */
+nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, bool first);
+/* The step's noise onto the sum. */
+void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+                    const struct nvdp__params *params, uint64_t step);
+
+#endif

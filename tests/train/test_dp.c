@@ -1,0 +1,336 @@
+/* Private training: who is in a step, clipping, noise, what the update may depend on. */
+#include "support.h"
+#include "tiny_task.h"
+#include "train/trainer.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A trainer on the tiny task with random weights, as nvdp_train has it before its first step. */
+struct fixture {
+    struct nvdp_context *ctx;
+    struct task task;
+    struct nvdp__trainer t;
+};
+
+static struct fixture open_fixture(enum nvdp_method method, const struct nvdp__dp_options *dp,
+                                   size_t batch, enum nvdp_precision precision) {
+    struct fixture f = {.ctx = support_context()};
+    nvdp__allow_plain_bf16(f.ctx);
+    f.task = precision == NVDP_PRECISION_BF16 ? task_make_wide(f.ctx) : task_make(f.ctx);
+    f.t = (struct nvdp__trainer){.ctx = f.ctx, .config = task_config(&f.task, method, "none")};
+    f.t.config.batch = batch;
+    f.t.config.protocol = NVDP_PROTOCOL_DEV;
+    f.t.config.precision = precision;
+    f.t.config.adamw.clip_norm = 0;
+    if (dp != NULL) f.t.config.dp = *dp;
+    return f;
+}
+
+static void start(struct fixture *f) {
+    f->t.config.data = f->task.data;
+    f->t.config.model = f->task.model;
+    cr_assert_eq(nvdp__trainer_open(&f->t), NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    cr_assert_eq(nvdp__trainer_allocate(&f->t, true), NVDP_OK);
+    nvdp__model_initialise(f->t.model, 3);
+    cr_assert_eq(nvdp__model_initialise_bottleneck(f->t.model, NULL, 3), NVDP_OK);
+    for (size_t i = 0; i < f->t.train->count; i++)
+        f->t.order[i] = (int64_t)i;
+}
+
+static void close_fixture(struct fixture *f) {
+    nvdp__trainer_close(&f->t);
+    nvdp_context_free(f->ctx);
+}
+
+static struct nvdp__step_report step(struct fixture *f) {
+    struct nvdp__step_report report;
+    cr_assert_eq(nvdp__train_step(&f->t, &report), NVDP_OK, "%s", nvdp_context_error(f->ctx));
+    return report;
+}
+
+static const struct nvdp__params *params_of(const struct fixture *f) {
+    return &f->t.model->params;
+}
+
+static double norm_of(size_t n, const float *x) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sqrt(sum);
+}
+
+static double distance(size_t n, const float *x, const float *y) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += pow((double)x[i] - (double)y[i], 2);
+    return sqrt(sum);
+}
+
+/* Everybody in every step, no clipping, no noise: what is not private. */
+static struct nvdp__dp_options open_options(void) {
+    return (struct nvdp__dp_options){.clip = INFINITY, .sample_rate = 1};
+}
+
+/* Matrices have the bits of ordinary training.  Biases, LayerNorms and what else is kept for each text are
+ * added up text by text, in double, where ordinary training adds row by row: up to rounding. */
+static void equals_ordinary(enum nvdp_method method) {
+    const struct nvdp__dp_options dp = open_options();
+    struct fixture plain = open_fixture(method, NULL, TASK_TRAIN, NVDP_PRECISION_F32);
+    struct fixture private = open_fixture(method, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
+    start(&plain);
+    start(&private);
+    struct nvdp__step_report want = step(&plain), got = step(&private);
+    cr_expect_eq(want.losses.task, got.losses.task);
+    cr_expect_eq(want.tokens, got.tokens);
+    const struct nvdp__params *params = params_of(&plain);
+    for (size_t i = 0; i < params->count; i++) {
+        const struct nvdp__param *entry = &params->entry[i];
+        const float *x = nvdp__grad(params, i), *y = nvdp__grad(params_of(&private), i);
+        if ((entry->flags & (NVDP__PARAM_LINEAR | NVDP__PARAM_ROWS)) != 0)
+            cr_expect_eq(memcmp(x, y, entry->count * sizeof *x), 0, "%s", entry->name);
+        cr_expect_leq(distance(entry->count, x, y), 2e-6 * norm_of(entry->count, x) + 1e-9, "%s",
+                      entry->name);
+    }
+    close_fixture(&plain);
+    close_fixture(&private);
+}
+
+Test(dp, without_noise_and_clipping_it_is_ordinary_training) {
+    equals_ordinary(NVDP_METHOD_BASE);
+    equals_ordinary(NVDP_METHOD_VTDP);
+    equals_ordinary(NVDP_METHOD_VIB_LEARNED);
+}
+
+/* Some at a time or all at once: the same sum. */
+Test(dp, micro_batches_add_up) {
+    struct nvdp__dp_options dp = open_options();
+    dp.clip = 0.05; /* about half of the examples are clipped */
+    dp.noise = 1;
+    dp.insecure_seed = 5;
+    struct fixture whole = open_fixture(NVDP_METHOD_NVDP, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
+    struct fixture parts = open_fixture(NVDP_METHOD_NVDP, &dp, 7, NVDP_PRECISION_F32);
+    start(&whole);
+    start(&parts);
+    step(&whole);
+    step(&parts);
+    const struct nvdp__params *params = params_of(&whole);
+    cr_expect_leq(distance(params->total, params->grad, params_of(&parts)->grad),
+                  1e-5 * norm_of(params->total, params->grad));
+    close_fixture(&whole);
+    close_fixture(&parts);
+}
+
+/* One example, whatever its gradient, moves the sum by C, and not by more. */
+static void is_clipped(enum nvdp_method method, enum nvdp_precision precision) {
+    struct nvdp__dp_options dp = {.clip = 1e-3, .noise = 1, .sample_rate = 1};
+    struct fixture f = open_fixture(method, &dp, 8, precision);
+    start(&f);
+    f.t.dp->noise = 0; /* which no option allows */
+    f.t.dp->examples = 1;
+    step(&f);
+    double norm = norm_of(params_of(&f)->total, params_of(&f)->grad) * f.t.dp->divisor;
+    cr_expect_leq(norm, dp.clip * (1 + 1e-6));
+    cr_expect_geq(norm, dp.clip * (precision == NVDP_PRECISION_F32 ? 0.99 : 0.95), "%g", norm);
+    close_fixture(&f);
+}
+
+Test(dp, each_example_is_clipped) {
+    is_clipped(NVDP_METHOD_BASE, NVDP_PRECISION_F32);
+    is_clipped(NVDP_METHOD_NVDP, NVDP_PRECISION_F32);
+    is_clipped(NVDP_METHOD_VIB_FIXED, NVDP_PRECISION_F32);
+    is_clipped(NVDP_METHOD_BASE, NVDP_PRECISION_BF16);
+    is_clipped(NVDP_METHOD_NVDP, NVDP_PRECISION_BF16);
+}
+
+/* Gradients of a step over the first n examples: the sum without noise. */
+static float *sum_over(size_t n, bool last_is_nothing) {
+    const struct nvdp__dp_options dp = {.clip = 1, .noise = 1, .sample_rate = 1};
+    struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, TASK_TRAIN, NVDP_PRECISION_F32);
+    start(&f);
+    f.t.dp->noise = 0;
+    f.t.dp->examples = n;
+    /* An example that the model is sure of has no gradient. */
+    if (last_is_nothing) {
+        float *bias = nvdp__value(params_of(&f), f.t.model->classifier.bias);
+        float *weight = nvdp__value(params_of(&f), f.t.model->classifier.weight);
+        memset(weight, 0,
+               params_of(&f)->entry[f.t.model->classifier.weight].count * sizeof *weight);
+        bias[0] = 60;
+        bias[1] = -60;
+        for (size_t i = 0; i < n; i++)
+            f.t.train->label[i] = i + 1 < n || n == 5 ? 1 : 0;
+    }
+    step(&f);
+    size_t total = params_of(&f)->total;
+    float *copy = malloc((total + 1) * sizeof *copy);
+    memcpy(copy, params_of(&f)->grad, total * sizeof *copy);
+    copy[total] = 0;
+    close_fixture(&f);
+    return copy;
+}
+
+/* Six examples of which the last has no gradient, and the five without it, give one sum: nothing is divided by
+ * how many were drawn. */
+Test(dp, the_number_drawn_does_not_reach_the_update) {
+    float *five = sum_over(5, true), *six = sum_over(6, true);
+    struct fixture f = open_fixture(NVDP_METHOD_BASE, NULL, 8, NVDP_PRECISION_F32);
+    start(&f);
+    size_t total = params_of(&f)->total;
+    cr_expect_gt(norm_of(total, five), 1e-3);
+    cr_expect_leq(distance(total, five, six), 1e-6 * norm_of(total, five));
+    close_fixture(&f);
+    free(five);
+    free(six);
+}
+
+/* Nobody drawn: noise alone, of the standard deviation sigma C / B.  Its squares are chi-square of as many
+ * degrees as there are parameters; five standard deviations. */
+Test(dp, an_empty_batch_is_noise) {
+    const struct nvdp__dp_options dp = {
+        .clip = 0.5, .noise = 2, .sample_rate = 1e-12, .insecure_seed = 9};
+    struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, 8, NVDP_PRECISION_F32);
+    f.t.config.epochs = 1;
+    start(&f);
+    f.t.dp->divisor = 4;
+    double n = (double)nvdp__params_trainable(params_of(&f));
+    struct nvdp__step_report report = {0};
+    for (int s = 0; s < 2; s++) { /* the second upon what the first left */
+        report = step(&f);
+        double square = pow(norm_of(params_of(&f)->total, params_of(&f)->grad) / 0.25, 2);
+        cr_expect_lt(fabs(square - n), 5 * sqrt(2 * n), "%g of %g", square, n);
+        f.t.state.step++;
+    }
+    cr_expect_eq(report.tokens, 0);
+    cr_expect_eq(report.total, 0);
+    close_fixture(&f);
+}
+
+/* Each step draws everybody with probability q, anew: the numbers drawn have a binomial's mean and variance.
+ * 4,000 steps; five standard deviations, of the variance about (2 / steps)^.5 var. */
+Test(dp, steps_draw_by_poisson_sampling) {
+    enum { STEPS = 4000, N = 120 };
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__dp_options options = {
+        .clip = 1, .noise = 1, .batch = 30, .insecure_seed = 2};
+    struct nvdp__dp *dp = NULL;
+    int64_t rows[N];
+    double sum = 0, squares = 0, each[N] = {0}, variance = N * 0.25 * 0.75;
+    cr_assert_eq(nvdp__dp_create(ctx, &options, N, 8, &dp), NVDP_OK);
+    cr_expect_eq(dp->rate, 0.25);
+    cr_expect_eq(dp->divisor, 30);
+    cr_expect_eq(nvdp__dp_epoch_steps(dp), 4);
+    for (uint64_t s = 0; s < STEPS; s++) {
+        size_t n = nvdp__dp_draw(dp, s, rows);
+        sum += (double)n;
+        squares += pow((double)n - 30, 2);
+        for (size_t i = 0; i < n; i++) {
+            cr_assert(i == 0 || rows[i] > rows[i - 1]);
+            each[rows[i]]++;
+        }
+    }
+    cr_expect_lt(fabs(sum / STEPS - 30), 5 * sqrt(variance / STEPS));
+    cr_expect_lt(fabs(squares / STEPS - variance), 5 * variance * sqrt(2.0 / STEPS));
+    for (size_t i = 0; i < N; i++)
+        cr_expect_lt(fabs(each[i] - STEPS / 4.0), 5 * sqrt(STEPS * 0.25 * 0.75));
+    nvdp__dp_free(dp);
+    nvdp_context_free(ctx);
+}
+
+/* ---- whole runs ---- */
+
+static struct nvdp__train_options run_options(const struct task *task, const char *out) {
+    struct nvdp__train_options config = task_config(task, NVDP_METHOD_VIB_LEARNED, out);
+    config.dp = (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 1, .insecure_seed = 11};
+    config.select = NVDP__SELECT_LAST;
+    config.adamw.clip_norm = 0;
+    config.epochs = 3;
+    return config;
+}
+
+/* Noise and draws are keyed by the step: a run that was stopped draws what it would have drawn. */
+Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    task_resumes_exactly(ctx, run_options(&task, "none"));
+    nvdp_context_free(ctx);
+}
+
+/* Without a seed no two runs are the same, nor is what is drawn after a resume what was drawn before. */
+Test(dp, secure_noise_is_never_the_same) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char one[512], two[512];
+    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
+    snprintf(two, sizeof two, "%s", support_scratch_path("two"));
+    struct nvdp__train_options config = run_options(&task, one);
+    config.dp.insecure_seed = 0;
+    config.epochs = 1;
+    task_train(ctx, &config);
+    config.out = two;
+    task_train(ctx, &config);
+    cr_expect_not(support_same_file(one, two, "model/model.safetensors"));
+    struct nvdp__dp *before = NULL, *after = NULL;
+    int64_t rows[2][TASK_TRAIN];
+    const struct nvdp__dp_options options = {.clip = 1, .noise = 1, .sample_rate = 0.5};
+    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 8, &before), NVDP_OK);
+    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 8, &after), NVDP_OK);
+    size_t n = nvdp__dp_draw(before, 3, rows[0]), m = nvdp__dp_draw(after, 3, rows[1]);
+    cr_expect(n != m || memcmp(rows[0], rows[1], n * sizeof rows[0][0]) != 0);
+    nvdp__dp_free(before);
+    nvdp__dp_free(after);
+    nvdp_context_free(ctx);
+}
+
+/* With little noise on few parameters it learns what ordinary training learns. */
+Test(dp, learns) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = run_options(&task, support_scratch_path("learns"));
+    config.method = NVDP_METHOD_BASE;
+    config.dp.batch = 27;
+    config.dp.noise = 0.02;
+    config.epochs = 40;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    cr_expect_geq(result.test.mean[0], 0.9, "%g", result.test.mean[0]);
+    cr_expect_eq(result.best_epoch, 40);
+    nvdp_context_free(ctx);
+}
+
+static void refused(struct nvdp_context *ctx, const struct task *task,
+                    const struct nvdp__dp_options *dp, const char *what) {
+    struct nvdp__train_options config = run_options(task, support_scratch_path("refused"));
+    struct nvdp_train_result result;
+    config.dp = *dp;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%s", what);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s: %s", what,
+                       nvdp_context_error(ctx));
+}
+
+Test(dp, what_is_not_private_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    const struct {
+        struct nvdp__dp_options dp;
+        const char *what;
+    } cases[] = {
+        {{.clip = 1, .noise = 1}, "--dp-noise: expected --dp-batch or --dp-sample-rate"},
+        {{.clip = 1, .batch = 8}, "--dp-noise: expected above 0, found 0"},
+        {{.clip = 1, .noise = -1, .batch = 8}, "dp_noise: expected 0 to"},
+        {{.clip = 0, .noise = 1, .batch = 8}, "dp_clip: expected 1e-09 to inf"},
+        {{.clip = INFINITY, .noise = 1, .batch = 8}, "no noise hides what is not bounded"},
+        {{.clip = 1, .noise = 1, .sample_rate = 1.5}, "found 1.5"},
+        {{.clip = 1, .noise = 1, .sample_rate = 0.5, .batch = 8}, "exclude each other"},
+        {{.clip = 1, .noise = 1, .batch = 5000}, "expected at most the"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        refused(ctx, &task, &cases[i].dp, cases[i].what);
+    struct nvdp__train_options config = run_options(&task, support_scratch_path("refused"));
+    struct nvdp_train_result result;
+    config.method = NVDP_METHOD_BASE;
+    config.encoder = NVDP__ENCODER_BILSTM;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    nvdp_context_free(ctx);
+}
