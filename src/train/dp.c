@@ -1,7 +1,10 @@
 /* Private training: options, who is in a step, clipping, noise. */
 #include "train/dp.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <nvdp/account.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- options --- */
@@ -23,6 +26,15 @@ const struct nvdp_option nvdp__dp_rows[] = {
     {"dp-clip", NVDP_OPTION_REAL, "C",
      "norm that each example's gradient over all parameters is clipped to", "1", AT(clip),
      .min = 1e-9, .max = INFINITY},
+    {"target-epsilon", NVDP_OPTION_REAL, "E",
+     "without dp-noise: the noise that keeps all epochs within epsilon E; with it: the run stops "
+     "before the step that would pass E; 0: none",
+     "0", AT(target_epsilon), .max = 1e6},
+    {"target-delta", NVDP_OPTION_REAL, "D", "delta that epsilon is told at; 0: half of 1/N", "0",
+     AT(target_delta), .max = 0.999},
+    {"allow-weak-delta", NVDP_OPTION_FLAG, NULL,
+     "take a delta of 1/N or more, which allows examples to be published as they are", NULL,
+     AT(allow_weak_delta)},
     {"insecure-seed", NVDP_OPTION_SEED, "N",
      "draw examples and noise from this seed, for experiments: whoever knows it takes the noise "
      "off; 0: from the operating system, never the same twice",
@@ -33,31 +45,64 @@ const struct nvdp_option nvdp__dp_rows[] = {
 nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_options *options) {
     bool clips = !isinf(options->clip);
     if (!nvdp__dp_wanted(options)) {
-        if (options->noise == 0) return NVDP_OK;
+        if (options->noise == 0 && options->target_epsilon == 0) return NVDP_OK;
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --dp-noise: expected --dp-batch or --dp-sample-rate beside it, "
-                          "found neither");
+                          "option --%s: expected --dp-batch or --dp-sample-rate beside it, "
+                          "found neither",
+                          options->noise > 0 ? "dp-noise" : "target-epsilon");
     }
     if (options->batch > 0 && options->sample_rate > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "options --dp-batch and --dp-sample-rate exclude each other");
-    if (clips && !(options->noise > 0))
+    bool noisy = options->noise > 0 || options->target_epsilon > 0;
+    if (clips && !noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --dp-noise: expected above 0, found %g (0, which is not private, "
-                          "goes with --dp-clip inf only)",
+                          "option --dp-noise: expected above 0, or --target-epsilon, found %g (0, "
+                          "which is not private, goes with --dp-clip inf only)",
                           options->noise);
-    if (!clips && options->noise > 0)
+    if (!clips && noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --dp-clip: expected a number with --dp-noise %g, found inf: no "
-                          "noise hides what is not bounded",
-                          options->noise);
+                          "option --dp-clip: expected a number with noise, found inf: no noise "
+                          "hides what is not bounded");
     return NVDP_OK;
 }
 
 /* --- a run --- */
 
-nvdp_status nvdp__dp_create(struct nvdp_context *ctx, const struct nvdp__dp_options *options,
-                            size_t examples, size_t texts, struct nvdp__dp **out) {
+/* Of `steps` steps. */
+#define PHASE(dp, steps_)                                                                          \
+    (&(struct nvdp_dp_run){.phase = &(struct nvdp_dp_steps){(dp)->noise, (dp)->rate, steps_},      \
+                           .phases = 1})
+
+/* Delta, and noise or steps for the budget. */
+static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *options) {
+    struct nvdp_context *ctx = dp->ctx;
+    double epsilon = options->target_epsilon, n = (double)dp->examples;
+    dp->delta = options->target_delta > 0 ? options->target_delta : 0.5 / n;
+    if (dp->delta * n >= 1 && !options->allow_weak_delta)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --target-delta: expected below 1/N = %.3g of %zu training "
+                          "examples, found %g, which allows some of them to be published as they "
+                          "are (--allow-weak-delta takes it)",
+                          1 / n, dp->examples, dp->delta);
+    if (epsilon == 0) return NVDP_OK;
+    if (options->noise > 0) {
+        NVDP_RETURN_IF_FAILED(nvdp_account_steps(ctx, PHASE(dp, dp->steps), epsilon, dp->delta,
+                                                 NVDP_ACCOUNTANT_PLD, &dp->steps));
+        if (dp->steps > 0) return NVDP_OK;
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --target-epsilon %g: expected a budget for one step at least, "
+                          "which with --dp-noise %g costs more at delta %.3g",
+                          epsilon, dp->noise, dp->delta);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, PHASE(dp, dp->steps), epsilon, dp->delta,
+                                             NVDP_ACCOUNTANT_PLD, &dp->noise));
+    options->noise = dp->noise;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
+                            size_t examples, size_t epochs, size_t texts, struct nvdp__dp **out) {
     nvdp_status status = NVDP_OK;
     if (options->batch > examples)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -72,10 +117,13 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, const struct nvdp__dp_opti
                               .rate = options->batch > 0 ? (double)options->batch / (double)examples
                                                          : options->sample_rate,
                               .examples = examples,
+                              .seeded = options->insecure_seed != 0,
                               .source = {.seed = options->insecure_seed}};
     made->divisor =
         options->batch > 0 ? (double)options->batch : options->sample_rate * (double)examples;
-    if (options->insecure_seed == 0) {
+    made->steps = nvdp__dp_epoch_steps(made) * epochs;
+    NVDP_TRY(take_budget(made, options));
+    if (!made->seeded) {
         NVDP_TRY(nvdp__release_key_create(ctx, &made->key));
         made->source.release = &made->key;
     }
@@ -139,4 +187,62 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step) {
     if (dp->noise > 0)
         nvdp__gradient_noise(dev, params, &dp->source, step, dp->noise * dp->clip / dp->divisor);
+}
+
+/* --- what it costs, and what is said of it --- */
+
+nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double *epsilon) {
+    *epsilon = steps == 0 ? 0 : INFINITY;
+    if (!(dp->noise > 0) || steps == 0) return NVDP_OK;
+    return nvdp_account_epsilon(dp->ctx, PHASE(dp, steps), dp->delta, NVDP_ACCOUNTANT_RDP, epsilon);
+}
+
+static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
+static const char BESIDE[] =
+    " Of this run's folder the statement covers model/ and nothing else: losses in metrics.jsonl, "
+    "scores in result.json and metrics.jsonl, and counts in run.json were computed from the texts "
+    "without noise. The texts of the validation and test splits have no part in the model.";
+static const char CHOSEN[] =
+    " WARNING: the epoch was chosen by its score on validation texts; where these are private too, "
+    "they are outside of the statement.";
+
+/* Infinite numbers are not JSON. */
+static json_t *number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
+                               bool chosen, char **text, json_t **object) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+    struct nvdp_dp_facts facts = {
+        .example = example, .clip = dp->clip, .examples = dp->examples, .seeded = dp->seeded};
+    char *account_text = NULL, *whole = NULL;
+    account.pld_epsilon = account.rdp_epsilon = INFINITY;
+    if (dp->noise > 0) {
+        NVDP_TRY(nvdp_account(dp->ctx, PHASE(dp, steps), dp->delta, &account));
+        NVDP_TRY(
+            nvdp_account_statement(dp->ctx, PHASE(dp, steps), &facts, &account, &account_text));
+    }
+    if (asprintf(&whole, "%s%s%s\n", dp->noise > 0 ? account_text : NOT_PRIVATE, BESIDE,
+                 chosen ? CHOSEN : "") < 0) {
+        whole = NULL;
+        NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
+    }
+    *object = json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:f,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
+                        dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate,
+                        "expected_batch", dp->divisor, "examples", (json_int_t)dp->examples,
+                        "steps", (json_int_t)steps, "delta", dp->delta, "pld", "epsilon",
+                        number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
+                        "order", dp->noise > 0 ? number(account.rdp_order) : json_null(),
+                        "insecure_seed", dp->seeded, "statement", whole);
+    if (*object == NULL) NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
+    if (text != NULL) {
+        *text = whole;
+        whole = NULL;
+    }
+cleanup:
+    free(account_text);
+    free(whole);
+    return status;
 }

@@ -9,9 +9,12 @@
 #include <jansson.h>
 
 struct nvdp__dp_options {
-    double noise, clip;     /* sigma, C */
-    double sample_rate;     /* q; 0: from batch */
-    size_t batch;           /* B, expected; 0: from sample_rate; both 0: not private */
+    double noise, clip;    /* sigma, 0: of target_epsilon; C */
+    double sample_rate;    /* q; 0: from batch */
+    size_t batch;          /* B, expected; 0: from sample_rate; both 0: not private */
+    double target_epsilon; /* 0: none */
+    double target_delta;   /* 0: half of 1/N */
+    bool allow_weak_delta;
     uint64_t insecure_seed; /* 0: the operating system's randomness */
 };
 extern const struct nvdp_option nvdp__dp_rows[];
@@ -27,6 +30,9 @@ struct nvdp__dp {
     double noise, clip, rate;
     size_t examples; /* N */
     double divisor;  /* B = q N */
+    double delta;
+    uint64_t steps; /* of the whole run, at most */
+    bool seeded;
     struct nvdp__release_key key;
     struct nvdp__noise source;
     struct nvdp__examples *grads; /* taken */
@@ -34,9 +40,12 @@ struct nvdp__dp {
     float *weight;
 };
 
-/* NVDP_ERR_ARGUMENT for more than the N examples. */
-nvdp_status nvdp__dp_create(struct nvdp_context *ctx, const struct nvdp__dp_options *options,
-                            size_t examples, size_t texts, struct nvdp__dp **out);
+/* For `examples` that are seen `epochs` times on average, `texts` at a time.  Where noise is to be found
+ * for a budget it is, and options->noise set to it; where it is given, the budget may leave fewer
+ * steps.  NVDP_ERR_ARGUMENT for a batch of more than the N examples, a delta that is not below 1/N,
+ * a budget that cannot be met. */
+nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
+                            size_t examples, size_t epochs, size_t texts, struct nvdp__dp **out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* Steps that draw as many examples as there are, on average. */
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
@@ -50,5 +59,12 @@ nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, b
 /* The step's noise onto the sum. */
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
+
+/* What so many steps cost, by the quicker accountant; +inf without noise. */
+nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double *epsilon);
+/* The statement of so many steps (free(); NULL: skip), and with it the object `dp` of run.json and
+ * result.json.  `example` says what an example is; `chosen`: an epoch was, by validation texts. */
+nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
+                               bool chosen, char **text, json_t **object);
 
 #endif

@@ -104,6 +104,7 @@ static const char *const run_files[] = {"predictions_*.tsv",
                                         "result.json",
                                         "state.ckpt",
                                         "privacy.json",
+                                        "dp-statement.txt",
                                         "model/config.json",
                                         "model/model.safetensors",
                                         "model/vocab.txt",
@@ -132,6 +133,20 @@ static nvdp_status write_json(struct nvdp__trainer *t, const char *name, json_t 
     return status;
 }
 
+/* The object `dp` of so many steps, where they are private; root is released on error. */
+static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, json_t *root,
+                                 char **text) {
+    json_t *object = NULL;
+    if (t->dp == NULL || root == NULL) return NVDP_OK;
+    nvdp_status status = nvdp__dp_statement(t->dp, steps, "one text, or pair, of the train file",
+                                            t->config.select == NVDP__SELECT_BEST, text, &object);
+    if (status == NVDP_OK)
+        json_object_set_new(root, "dp", object);
+    else
+        json_decref(root);
+    return status;
+}
+
 static nvdp_status write_run(struct nvdp__trainer *t) {
     json_t *data =
         json_pack("{s:I,s:I,s:I,s:I}", "train_texts", (json_int_t)t->train->count,
@@ -142,6 +157,7 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
                              nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data",
                              data, "parameters", (json_int_t)t->model->info.parameters, "steps",
                              (json_int_t)t->steps, "created", nvdp__now_json());
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, root, NULL));
     return write_json(t, "run.json", root);
 }
 
@@ -154,7 +170,19 @@ static nvdp_status write_result(struct nvdp__trainer *t, const struct nvdp_train
         (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
         r->seconds, "tokens_per_second", r->tokens_per_second);
-    return write_json(t, "result.json", root);
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, root, &text));
+    nvdp_status status = NVDP_OK;
+    if (text != NULL) {
+        char *path = nvdp__join(t->ctx, t->config.out, "dp-statement.txt");
+        status =
+            path == NULL ? NVDP_ERR_MEMORY : nvdp__write_file(t->ctx, path, text, strlen(text));
+        free(path);
+        free(text);
+    }
+    if (status == NVDP_OK) return write_json(t, "result.json", root);
+    json_decref(root);
+    return status;
 }
 
 /* Appends one object (stolen) to metrics.jsonl. */
@@ -276,13 +304,28 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
     return status;
 }
 
+/* A line with what the steps so far cost. */
+static nvdp_status append_spent(struct nvdp__trainer *t, json_t *line) {
+    double epsilon = INFINITY;
+    if (t->dp != NULL) {
+        nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, &epsilon);
+        if (status != NVDP_OK) {
+            json_decref(line);
+            return status;
+        }
+    }
+    if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
+    return append_metrics(t, line);
+}
+
 static nvdp_status log_step(struct nvdp__trainer *t, const struct nvdp__step_report *r) {
-    return append_metrics(
-        t, json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
-                     (json_int_t)t->state.step, "epoch", (json_int_t)(t->state.epoch + 1), "loss",
-                     r->total, "task_loss", r->losses.task, "loss_g", r->losses.loss_g, "loss_d",
-                     r->losses.loss_d, "kl_weight", r->weight, "lr", r->lr, "grad_norm", r->norm,
-                     "tokens_per_second", t->state.tokens / fmax(t->state.seconds, 1e-9)));
+    json_t *line =
+        json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
+                  (json_int_t)t->state.step, "epoch", (json_int_t)(t->state.epoch + 1), "loss",
+                  r->total, "task_loss", r->losses.task, "loss_g", r->losses.loss_g, "loss_d",
+                  r->losses.loss_d, "kl_weight", r->weight, "lr", r->lr, "grad_norm", r->norm,
+                  "tokens_per_second", t->state.tokens / fmax(t->state.seconds, 1e-9));
+    return append_spent(t, line);
 }
 
 static void count_step(struct nvdp__trainer *t, const struct nvdp__step_report *r, double seconds) {
@@ -313,7 +356,7 @@ static nvdp_status pause_point(struct nvdp__trainer *t) {
 static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *meter,
                                double tokens_before) {
     nvdp__epoch_order(t->config.seed, (uint32_t)t->state.epoch, t->train->count, t->order);
-    while (t->state.epoch_step < t->epoch_steps) {
+    while (t->state.epoch_step < t->epoch_steps && t->state.step < t->steps) {
         struct nvdp__step_report report;
         double start = nvdp__now();
         NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
@@ -333,7 +376,7 @@ static bool may_be_chosen(const struct nvdp__trainer *t) {
                   t->config.kl_schedule == NVDP__KL_WARMUP &&
                   nvdp__kl_weight(&t->config, t->state.step, t->steps) < 1;
     bool waits = rising || t->config.select == NVDP__SELECT_LAST;
-    return !waits || t->state.epoch + 1 == t->config.epochs;
+    return !waits || t->state.step == t->steps;
 }
 
 /* A better epoch's model becomes RUN/model, before the state that knows of it. */
@@ -354,7 +397,7 @@ static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
 }
 
 static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
-    double steps = (double)t->epoch_steps;
+    double steps = (double)t->state.epoch_step; /* a budget may end the last epoch early */
     json_t *line =
         json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:o,s:I}", "event", "epoch", "epoch",
                   (json_int_t)(t->state.epoch + 1), "step", (json_int_t)t->state.step, "task_loss",
@@ -370,7 +413,7 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
               : may_be_chosen(t) || t->config.select == NVDP__SELECT_LAST
                   ? ""
                   : " (regularisers still rising)");
-    return append_metrics(t, line);
+    return append_spent(t, line);
 }
 
 /* Scores of the validation texts. */
@@ -388,8 +431,8 @@ static nvdp_status end_epoch(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(validate(t, &scores));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
-    t->state.epoch_g = t->state.sum_g / (double)t->epoch_steps;
-    t->state.epoch_d = t->state.sum_d / (double)t->epoch_steps;
+    t->state.epoch_g = t->state.sum_g / (double)t->state.epoch_step;
+    t->state.epoch_d = t->state.sum_d / (double)t->state.epoch_step;
     t->state.sum_task = 0;
     t->state.sum_g = 0;
     t->state.sum_d = 0;
@@ -397,7 +440,7 @@ static nvdp_status end_epoch(struct nvdp__trainer *t) {
     t->state.epoch++;
     t->state.early_stopped = t->config.patience > 0 && t->state.since_best >= t->config.patience &&
                              t->state.epoch < t->config.epochs;
-    t->state.finished = t->state.early_stopped || t->state.epoch == t->config.epochs;
+    t->state.finished = t->state.early_stopped || t->state.step == t->steps;
     return save_state(t);
 }
 

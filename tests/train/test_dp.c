@@ -4,7 +4,10 @@
 #include "train/trainer.h"
 
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <math.h>
+#include <nvdp/account.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,12 +216,11 @@ Test(dp, an_empty_batch_is_noise) {
 Test(dp, steps_draw_by_poisson_sampling) {
     enum { STEPS = 4000, N = 120 };
     struct nvdp_context *ctx = support_context();
-    const struct nvdp__dp_options options = {
-        .clip = 1, .noise = 1, .batch = 30, .insecure_seed = 2};
+    struct nvdp__dp_options options = {.clip = 1, .noise = 1, .batch = 30, .insecure_seed = 2};
     struct nvdp__dp *dp = NULL;
     int64_t rows[N];
     double sum = 0, squares = 0, each[N] = {0}, variance = N * 0.25 * 0.75;
-    cr_assert_eq(nvdp__dp_create(ctx, &options, N, 8, &dp), NVDP_OK);
+    cr_assert_eq(nvdp__dp_create(ctx, &options, N, 1, 8, &dp), NVDP_OK);
     cr_expect_eq(dp->rate, 0.25);
     cr_expect_eq(dp->divisor, 30);
     cr_expect_eq(nvdp__dp_epoch_steps(dp), 4);
@@ -274,9 +276,9 @@ Test(dp, secure_noise_is_never_the_same) {
     cr_expect_not(support_same_file(one, two, "model/model.safetensors"));
     struct nvdp__dp *before = NULL, *after = NULL;
     int64_t rows[2][TASK_TRAIN];
-    const struct nvdp__dp_options options = {.clip = 1, .noise = 1, .sample_rate = 0.5};
-    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 8, &before), NVDP_OK);
-    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 8, &after), NVDP_OK);
+    struct nvdp__dp_options options = {.clip = 1, .noise = 1, .sample_rate = 0.5};
+    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 8, &before), NVDP_OK);
+    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 8, &after), NVDP_OK);
     size_t n = nvdp__dp_draw(before, 3, rows[0]), m = nvdp__dp_draw(after, 3, rows[1]);
     cr_expect(n != m || memcmp(rows[0], rows[1], n * sizeof rows[0][0]) != 0);
     nvdp__dp_free(before);
@@ -299,6 +301,69 @@ Test(dp, learns) {
     nvdp_context_free(ctx);
 }
 
+/* Of the run's file: its dp object. */
+static json_t *dp_of(const char *run, const char *name, json_t **root) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", run, name);
+    *root = json_load_file(path, 0, NULL);
+    cr_assert_not_null(*root, "%s", path);
+    return json_object_get(*root, "dp");
+}
+
+static double epsilon_of(const json_t *dp) {
+    return json_real_value(json_object_get(json_object_get(dp, "pld"), "epsilon"));
+}
+
+/* Noise for a budget keeps to it, and is there after a resume; given noise ends a run at the last step that
+ * the budget allows, whose model is kept. */
+Test(dp, budgets) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char found[512], ended[512], path[1024];
+    snprintf(found, sizeof found, "%s", support_scratch_path("found"));
+    snprintf(ended, sizeof ended, "%s", support_scratch_path("ended"));
+    struct nvdp__train_options config = run_options(&task, found);
+    config.dp.noise = 0;
+    config.dp.target_epsilon = 3;
+    json_t *root, *first_root;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    json_t *planned = dp_of(found, "run.json", &first_root),
+           *dp = dp_of(found, "result.json", &root);
+    cr_expect(json_equal(planned, dp));
+    cr_expect_leq(epsilon_of(dp), 3);
+    cr_expect_geq(epsilon_of(dp), 2.99);
+    double noise = json_real_value(json_object_get(dp, "noise"));
+    const json_t *options = json_object_get(json_object_get(first_root, "config"), "dp");
+    cr_expect_eq(json_real_value(json_object_get(options, "dp_noise")), noise);
+    cr_expect_eq((uint64_t)json_integer_value(json_object_get(dp, "steps")), result.steps);
+    cr_expect_not_null(
+        strstr(json_string_value(json_object_get(dp, "statement")), "INSECURE: the noise"));
+    json_decref(root);
+    json_decref(first_root);
+
+    config = run_options(&task, ended);
+    config.dp.noise = noise;
+    config.dp.target_epsilon = 2;
+    result = task_train(ctx, &config);
+    dp = dp_of(ended, "result.json", &root);
+    cr_expect_leq(epsilon_of(dp), 2);
+    cr_expect_lt(result.steps, 36);
+    cr_expect_neq(result.steps % 12, 0, "to see that an epoch ends early");
+    cr_expect_eq(result.best_epoch, result.epochs_run);
+    const struct nvdp_dp_steps more = {noise, 9.0 / 108, result.steps + 1};
+    double epsilon;
+    cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &more, .phases = 1},
+                                      0.5 / 108, NVDP_ACCOUNTANT_PLD, &epsilon),
+                 NVDP_OK);
+    cr_expect_gt(epsilon, 2);
+    json_decref(root);
+    snprintf(path, sizeof path, "%s/dp-statement.txt", ended);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    fclose(file);
+    nvdp_context_free(ctx);
+}
+
 static void refused(struct nvdp_context *ctx, const struct task *task,
                     const struct nvdp__dp_options *dp, const char *what) {
     struct nvdp__train_options config = run_options(task, support_scratch_path("refused"));
@@ -317,12 +382,16 @@ Test(dp, what_is_not_private_is_refused) {
         const char *what;
     } cases[] = {
         {{.clip = 1, .noise = 1}, "--dp-noise: expected --dp-batch or --dp-sample-rate"},
-        {{.clip = 1, .batch = 8}, "--dp-noise: expected above 0, found 0"},
+        {{.clip = 1, .batch = 8}, "--dp-noise: expected above 0, or --target-epsilon, found 0"},
         {{.clip = 1, .noise = -1, .batch = 8}, "dp_noise: expected 0 to"},
         {{.clip = 0, .noise = 1, .batch = 8}, "dp_clip: expected 1e-09 to inf"},
         {{.clip = INFINITY, .noise = 1, .batch = 8}, "no noise hides what is not bounded"},
         {{.clip = 1, .noise = 1, .sample_rate = 1.5}, "found 1.5"},
         {{.clip = 1, .noise = 1, .sample_rate = 0.5, .batch = 8}, "exclude each other"},
+        {{.clip = INFINITY, .target_epsilon = 3, .batch = 8}, "no noise hides"},
+        {{.clip = 1, .target_epsilon = 3}, "--target-epsilon: expected --dp-batch"},
+        {{.clip = 1, .noise = 1, .batch = 8, .target_delta = 0.1}, "expected below 1/N"},
+        {{.clip = 1, .noise = 0.5, .batch = 90, .target_epsilon = 0.1}, "a budget for one step"},
         {{.clip = 1, .noise = 1, .batch = 5000}, "expected at most the"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
