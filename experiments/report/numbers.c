@@ -250,6 +250,17 @@ static json_t *notes(const struct nvdp_report *report, bool *good) {
     return array;
 }
 
+/* As they were printed, with their files. */
+static json_t *analyses(const struct nvdp_report *report, bool *good) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < report->analyses; i++) {
+        json_t *one = json_copy(report->analysis[i].root);
+        set(one, "file", json_string(report->analysis[i].name), good);
+        append(array, one, good);
+    }
+    return array;
+}
+
 nvdp_status nvdp_report_json(struct nvdp_context *ctx, const struct nvdp_report *report,
                              char **out) {
     bool good = true;
@@ -261,6 +272,7 @@ nvdp_status nvdp_report_json(struct nvdp_context *ctx, const struct nvdp_report 
     set(root, "groups", groups(report, &good), &good);
     set(root, "budgets", budgets(report, &good), &good);
     set(root, "significance", comparisons(report, count, list, &good), &good);
+    set(root, "analyses", analyses(report, &good), &good);
     set(root, "not_counted", notes(report, &good), &good);
     char *text =
         root != NULL && good ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;

@@ -292,7 +292,7 @@ void nvdp__page(FILE *to, const struct nvdp__page *page) {
     put_reading(to);
     heading(to, "tables", "Tables");
     for (int k = 0; k < NVDP__TABLES; k++) {
-        nvdp__table_html(&page->table[k], to);
+        if (!nvdp__table_is_empty(&page->table[k])) nvdp__table_html(&page->table[k], to);
     }
     put_figures(to, page);
     put_notes(to, page->report);

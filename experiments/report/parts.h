@@ -1,5 +1,5 @@
 /* What the chapters of a report share; each includes only what stands above it here:
- * text, options, runs, groups, significance, table, tables, figure, plots, numbers, page, report. */
+ * text, options, runs, groups, significance, table, figure, analyses, tables, plots, numbers, page, report. */
 #ifndef NVDP_EXPERIMENTS_REPORT_PARTS_H
 #define NVDP_EXPERIMENTS_REPORT_PARTS_H
 
@@ -111,6 +111,22 @@ struct nvdp__group {
     bool selected;                       /* nvdp__chosen() of all */
 };
 
+/* What nvdp sanitize --analyse printed. */
+enum {
+    NVDP__ANALYSIS_GEOMETRY,
+    NVDP__ANALYSIS_DENIABILITY,
+    NVDP__ANALYSIS_INVERSION,
+    NVDP__ANALYSIS_MASK
+};
+struct nvdp__analysis {
+    char *name; /* of its file */
+    json_t *root;
+    int kind;
+    const char *mechanism, *task; /* the root's; task NULL: of another text, or the vocabulary */
+    double eta;                   /* 0: none */
+    char *label;                  /* of the texts and the table: "sst2 dev, 29523 x 384" */
+};
+
 struct nvdp_report {
     char *directory, *out, *gnuplot;
     bool figures;
@@ -126,6 +142,8 @@ struct nvdp_report {
     size_t groups;
     double *budget; /* [budgets] nats */
     size_t budgets;
+    struct nvdp__analysis *analysis; /* by kind, label, mechanism, eta */
+    size_t analyses, analysis_capacity;
     char *figure_notice; /* why figures were not drawn; NULL: they were, or none were asked for */
 };
 
@@ -308,6 +326,10 @@ void nvdp__table_cell(struct nvdp__table *table, double value, const char *forma
 void nvdp__table_note(struct nvdp__table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void nvdp__table_release(struct nvdp__table *table);
+/* Neither rows nor notes: of analyses that nobody made. */
+static inline bool nvdp__table_is_empty(const struct nvdp__table *table) {
+    return table->rows == 0 && table->notes == 0;
+}
 
 /* The formats; none checks its writes: the caller does so with ferror. */
 void nvdp__table_text(const struct nvdp__table *table, FILE *to);
@@ -323,8 +345,9 @@ void nvdp__table_html(const struct nvdp__table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
-enum { NVDP__TABLES = 5 };
-/* Table 1, Table 1 as published, budgets, Table 2, significance.  On failure none is made. */
+enum { NVDP__TABLES = 7, NVDP__ANALYSIS_TABLES = 2 };
+/* Table 1, Table 1 as published, budgets, Table 2, significance; of analyses inversion, mask inference,
+ * without rows where there are none.  On failure none is made. */
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]);
 void nvdp__tables_release(struct nvdp__table table[NVDP__TABLES]);
@@ -394,6 +417,20 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
 /* The drawing as it can stand in a page with others: without its XML head, its names made its own;
  * NULL with the error recorded. */
 char *nvdp__inline_svg(struct nvdp_context *ctx, const char *svg, const char *name);
+
+/* --- analyses.c: of text privatization --- */
+
+/* Those in DIRECTORY/analyses, and the files and folders of `list` (NULL: none); what is none becomes a
+ * note. */
+nvdp_status nvdp__analyses_read(struct nvdp_context *ctx, const char *list,
+                                struct nvdp_report *report);
+void nvdp__analysis_release(struct nvdp__analysis *analysis);
+struct nvdp__table nvdp__table_inversion(struct nvdp_context *ctx,
+                                         const struct nvdp_report *report);
+struct nvdp__table nvdp__table_mask(struct nvdp_context *ctx, const struct nvdp_report *report);
+/* Those that have something to show, also of runs. */
+nvdp_status nvdp__analysis_figures(struct nvdp_context *ctx, const struct nvdp_report *report,
+                                   struct nvdp__figures *out);
 
 /* --- plots.c: which figures there are --- */
 

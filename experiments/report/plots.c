@@ -499,5 +499,5 @@ nvdp_status nvdp__figures_make(struct nvdp_context *ctx, const struct nvdp_repor
     for (size_t k = 0; k < sizeof plots / sizeof *plots; k++) {
         NVDP_RETURN_IF_FAILED(add_plot(ctx, report, &plots[k], out));
     }
-    return NVDP_OK;
+    return nvdp__analysis_figures(ctx, report, out);
 }

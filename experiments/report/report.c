@@ -65,6 +65,7 @@ nvdp_status nvdp_report_create(struct nvdp_context *ctx, const struct nvdp_repor
     report->out = config->out != NULL ? trimmed(ctx, config->out)
                                       : nvdp__format(ctx, "%s/report", report->directory);
     if (report->out == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__analyses_read(ctx, config->analyses, report));
     NVDP_TRY(nvdp__report_read(ctx, report));
     NVDP_TRY(nvdp__report_group(ctx, report));
     *out = report;
@@ -92,6 +93,10 @@ void nvdp_report_free(struct nvdp_report *report) {
         free(report->note[i].name);
         free(report->note[i].text);
     }
+    for (size_t i = 0; i < report->analyses; i++) {
+        nvdp__analysis_release(&report->analysis[i]);
+    }
+    free(report->analysis);
     free(report->budget);
     free(report->group);
     free(report->family);
@@ -162,6 +167,7 @@ static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
                    {"tex", nvdp__table_latex}};
     struct nvdp__sheet sheet;
     for (int k = 0; k < NVDP__TABLES; k++) {
+        if (nvdp__table_is_empty(&table[k])) continue;
         for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
             char *name = nvdp__format(ctx, "%s.%s", table[k].name, formats[f].suffix);
             if (name == NULL) return NVDP_ERR_MEMORY;
@@ -178,7 +184,8 @@ static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
               "\\usepackage{graphicx}\n\\begin{document}\n",
               to);
     for (int k = 0; to != NULL && k < NVDP__TABLES; k++) {
-        fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
+        if (!nvdp__table_is_empty(&table[k]))
+            fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
     }
     if (to != NULL) fputs("\\end{document}\n", to);
     return nvdp__sheet_write(ctx, &sheet, folder, "all.tex");

@@ -8,17 +8,20 @@
 struct nvdp_report_config {
     const char *directory; /* run directories are in it, or in its runs/, or it is one itself */
     const char *out;       /* folder to write; NULL: DIRECTORY/report */
-    bool figures;          /* default true */
-    const char *budgets;   /* of the table of budgets, in nats: "1,3,10,30,100", the default */
-    const char *gnuplot;   /* the program that draws; default "gnuplot", looked up in PATH */
+    const char
+        *analyses;       /* files and folders of them, a list, beside DIRECTORY/analyses; or NULL */
+    bool figures;        /* default true */
+    const char *budgets; /* of the table of budgets, in nats: "1,3,10,30,100", the default */
+    const char *gnuplot; /* the program that draws; default "gnuplot", looked up in PATH */
 };
 struct nvdp_report_config nvdp_report_config_default(void);
 
 struct nvdp_report;
 
-/* Reads every run under config->directory and groups those that differ in their seed only.  Runs
+/* Reads every run under config->directory and groups those that differ in their seed only; and analyses of
+ * text privatization.  Runs
  * that are unfinished or cannot be read are kept in a list, not fatal; NVDP_ERR_INPUT where there
- * is no finished one. */
+ * is neither a finished one nor an analysis. */
 nvdp_status nvdp_report_create(struct nvdp_context *ctx, const struct nvdp_report_config *config,
                                struct nvdp_report **out);
 void nvdp_report_free(struct nvdp_report *report);

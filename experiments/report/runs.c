@@ -494,7 +494,7 @@ nvdp_status nvdp__report_read(struct nvdp_context *ctx, struct nvdp_report *repo
     } else {
         NVDP_RETURN_IF_FAILED(read_folders(ctx, report));
     }
-    if (report->runs > 0) return NVDP_OK;
+    if (report->runs > 0 || report->analyses > 0) return NVDP_OK;
     if (report->notes > 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected finished runs, found %zu that are not; the first, %s: %s",

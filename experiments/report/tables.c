@@ -547,10 +547,13 @@ nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report
                               struct nvdp__table table[NVDP__TABLES]) {
     struct nvdp__table (*const maker[NVDP__TABLES])(struct nvdp_context *,
                                                     const struct nvdp_report *) = {
-        table_1, table_1_published, table_budget, table_2, table_significance};
+        table_1,         table_1_published,  table_budget,
+        table_2,         table_significance, nvdp__table_inversion,
+        nvdp__table_mask};
     nvdp_status status = NVDP_OK;
     for (int k = 0; k < NVDP__TABLES; k++) {
-        table[k] = maker[k](ctx, report);
+        const bool of_runs = k < NVDP__TABLES - NVDP__ANALYSIS_TABLES;
+        table[k] = of_runs && report->runs == 0 ? (struct nvdp__table){0} : maker[k](ctx, report);
         if (status == NVDP_OK) status = table[k].status;
     }
     if (status != NVDP_OK) nvdp__tables_release(table);

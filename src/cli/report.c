@@ -13,6 +13,10 @@ struct values {
 static const struct nvdp_option options[] = {
     {"out", NVDP_OPTION_TEXT, "FOLDER", "where the report is written (default DIR/report)",
      NVDP_OPTION_AT(struct values, config.out), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"analyses", NVDP_OPTION_LIST, "PATH",
+     "also files, or folders of them, that nvdp sanitize --analyse --json printed, beside those in "
+     "DIR/analyses",
+     NVDP_OPTION_AT(struct values, config.analyses)},
     {"budgets", NVDP_OPTION_LIST, "NATS",
      "largest divergences, sums, at which the table of budgets gives a method's score",
      NVDP_OPTION_AT(struct values, config.budgets)},

@@ -1,0 +1,148 @@
+/* Analyses of text privatization in a report: found, matched with runs, tabled, drawn. */
+#include "made_runs.h"
+
+#include "experiments/report/parts.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void analysis(const char *folder, const char *file, const char *kind, const char *mechanism,
+                     double eta, const char *of, const char *more) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"analysis\": \"%s\", \"mechanism\": \"%s\", \"eta\": %g, \"vocabulary\": 100, "
+             "\"dim\": 50, \"of\": %s, %s}",
+             kind, mechanism, eta, of, more);
+    made_run_file(folder, "analyses", file, text);
+}
+
+#define SST2 "{\"task\": \"sst2\", \"split\": \"dev\", \"texts\": 9}"
+#define QUANTILES(key, low, middle, high)                                                          \
+    "\"" key "\": {\"mean\": " middle ", \"q05\": " low ", \"median\": " middle ", \"q95\": " high \
+    "}"
+#define DENIABILITY(middle)                                                                        \
+    QUANTILES("n_w", "0.1", middle, "0.9")                                                         \
+    ", " QUANTILES("s_w", "10", "20", "30") ", " QUANTILES("s_star", "1", "2", "3")
+
+static void make(const char *folder) {
+    static const char *const noise[] = {
+        "\"token_noise\": \"santext\", \"eta\": 2", "\"token_noise\": \"santext\", \"eta\": 4",
+        "\"token_noise\": \"santext-plus\", \"eta\": 2, \"p\": 0.3, \"sensitive\": 0.9",
+        "\"token_noise\": \"santext-plus\", \"eta\": 2, \"p\": 0.3, \"sensitive\": 0.5",
+        "\"token_noise\": \"santext-plus\", \"eta\": 2, \"p\": 0.6, \"sensitive\": 0.5"};
+    static const double score[] = {.6, .8, .7, .75, .65};
+    made_run(folder, &(struct made_run){
+                         .name = "b", .method = "base", .seed = 1, .validation = .9, .score = .9});
+    for (size_t i = 0; i < 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%zu", i);
+        made_run(folder, &(struct made_run){.name = name,
+                                            .method = "base",
+                                            .seed = 1,
+                                            .validation = score[i],
+                                            .score = score[i],
+                                            .options = noise[i]});
+    }
+    analysis(folder, "g.json", "geometry", "none", 0, "null",
+             "\"neighbours\": [{\"k\": 1, \"mean\": 2.5}, {\"k\": 99, \"mean\": 7}]");
+    analysis(folder, "d2.json", "deniability", "santext", 4, SST2, DENIABILITY("0.75"));
+    analysis(folder, "d1.json", "deniability", "santext", 2, SST2, DENIABILITY("0.25"));
+    analysis(folder, "d3.json", "deniability", "laplace-nearest", 10, SST2, DENIABILITY("0.5"));
+    analysis(folder, "i.json", "inversion", "laplace-nearest", 10, SST2,
+             "\"prior\": 0.125, \"nearest\": 0.25, \"bayes\": 0.5, \"nearest_error\": 0.01, "
+             "\"bayes_error\": 0.02");
+    analysis(folder, "m0.json", "mask-inference", "none", 0, SST2,
+             "\"defense_rate\": 0.5, \"sanitized\": 0.5, \"original_error\": 0.01, "
+             "\"sanitized_error\": 0.01, \"guesses\": 700, \"mask_model\": \"models/bert\"");
+    analysis(folder, "m2.json", "mask-inference", "santext", 2, SST2,
+             "\"defense_rate\": 0.75, \"sanitized\": 0.1, \"original_error\": 0, "
+             "\"sanitized_error\": 0, \"guesses\": 700, \"mask_model\": \"models/bert/\"");
+    analysis(folder, "m9.json", "mask-inference", "santext", 9, SST2, "\"defense_rate\": 0.6");
+}
+
+Test(analyses, tables) {
+    make("tables");
+    char *text = report_written("tables", "tables/inversion.csv");
+    support_contains(text, "\"sst2 dev, 100 x 50\",laplace-nearest,10,12.50,25.00 +- 1.00,50.00 +- "
+                           "2.00");
+    free(text);
+    text = report_written("tables", "tables/mask_inference.csv");
+    support_contains(text, ",none,-,50.00 +- 1.00,50.00 +- 1.00,700,bert");
+    support_contains(text, ",santext,2,75.00,10.00,700,");
+    free(text);
+    text = report_written("tables", "report.json");
+    support_contains(text, "\"file\": \"m9.json\"");
+    free(text);
+    text = report_written("tables", "index.html");
+    support_contains(text, "Mask token inference");
+    free(text);
+}
+
+/* n/eta is 50/10; medians and quantiles in the order of eta; scores at the same eta. */
+Test(analyses, figures) {
+    make("figures");
+    char *text = report_written("figures", "figures/geometry.dat");
+    support_contains(text, "# index 0: vocabulary, 100 x 50\n# k\tmean distance\n1\t2.5\n99\t7\n");
+    free(text);
+    text = report_written("figures", "figures/geometry.gp");
+    support_contains(text, "set arrow from first 5,graph 0 to first 5,graph 1");
+    support_contains(text, "set label 'eta 10'");
+    support_lacks(text, "'eta 2'"); /* not of noise */
+    free(text);
+    text = report_written("figures", "figures/deniability.dat");
+    support_contains(text, "N_w of sst2 dev, 100 x 50, santext\n# eta\t5 %\tmedian\t95 %\tmean\n"
+                           "2\t0.1\t0.25\t0.9\t0.25\n4\t0.1\t0.75\t0.9\t0.75\n");
+    support_contains(text, "S_w of sst2 dev, 100 x 50, laplace-nearest\n# eta\t5 %\tmedian\t95 %\t"
+                           "mean\n10\t10\t20\t30\t20\n");
+    support_contains(text, "# eta\tscore x 100\tits sd\n4\t80\tnan\n2\t60\tnan\n");
+    free(text);
+    text = report_written("figures", "figures/defense.dat");
+    support_lacks(text, "\n9\t");
+    support_lacks(text, "\n4\t");
+    support_contains(text, "# index 0: sst2, base\n# eta\tdefence rate x 100\tscore x 100\tits sd\n"
+                           "inf\t50\t90\tnan\tinf\n");
+    support_contains(text, "santext\n# eta\tdefence rate x 100\tscore x 100\tits sd\n"
+                           "2\t75\t60\tnan\t2\n"); /* no run at 9, no analysis at 4 */
+    free(text);
+    text = report_written("figures", "figures/santext_plus.dat");
+    support_contains(text, "sst2, p 0.3, eta 2\n# w\tscore x 100\n0.5\t75\n0.9\t70\n");
+    support_contains(text, "sst2, w 0.5, eta 2\n# p\tscore x 100\n0.3\t75\n0.6\t65\n");
+    free(text);
+}
+
+/* Without runs; other files and folders; what is no analysis becomes a remark. */
+Test(analyses, alone) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_report_config config = nvdp_report_config_default();
+    struct nvdp_report *report = NULL;
+    char list[8600], file[4200];
+    analysis("other", "a.json", "geometry", "none", 0, "null", "\"neighbours\": []");
+    made_run_file("other", "analyses", "b.json", "{\"analysis\": \"geometry\"}");
+    made_run_file("other", "analyses", "c.json", "{");
+    made_run_file("other", "analyses", "d.txt", "no JSON at all");
+    analysis("other2", "i.json", "inversion", "santext", 3, "{\"text\": \"a/mail.txt\"}",
+             "\"prior\": 0.5");
+    snprintf(list, sizeof list, "%s/analyses,%s/analyses/i.json", made_folder("other"),
+             made_folder("other2"));
+    config.directory = made_folder("empty");
+    cr_expect_eq(nvdp_report_create(ctx, &config, &report), NVDP_ERR_INPUT);
+    config.analyses = list;
+    config.figures = false;
+    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(report->analyses, 2);
+    support_contains(report_note(report, "b.json"), "expected what nvdp sanitize --analyse");
+    support_contains(report_note(report, "c.json"), "c.json");
+    cr_expect_eq(report->notes, 2);
+    cr_expect_str_eq(report->analysis[1].label, "mail.txt, 100 x 50");
+    cr_expect_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(file, sizeof file, "%s/tables/inversion.txt", nvdp_report_directory(report));
+    char *text = support_read(file);
+    support_contains(text, "santext");
+    free(text);
+    snprintf(file, sizeof file, "%s/tables/table1.txt", nvdp_report_directory(report));
+    struct stat info;
+    cr_expect_neq(stat(file, &info), 0);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}
