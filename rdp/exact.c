@@ -1,0 +1,675 @@
+/* The exact privacy loss of a pair: delta(eps), its inverse, the trade-off curve.
+ *
+ * L = log P(S)/Q(S), S ~ P, has the moment generating function M(z) = E e^(z L) = exp K(z), K(z) = z D_{z+1}(P||Q),
+ * analytic but for cuts and poles on the real axis, left of -1 and right of some s > 0.  With
+ *
+ *     W(z)  =  e^(K(z) - z eps) / (z (z+1)),        J_g  =  1/(2 pi i) int g(z) W(z) dz
+ *
+ * upwards along a path that crosses the real axis at c > 0,
+ *
+ *     J_1      =  delta(eps)  =  E (1 - e^(eps-L))_+,
+ *     J_{z+1}  =  P(L > eps),        J_z  =  e^eps Q(L > eps);
+ *
+ * for -1 < c < 0 the pole at 0 is passed on its other side: J_1 = delta - 1, J_{z+1} = P(L > eps) - 1, J_z is the same
+ * (Lugannani & Rice 1980 do this for sums).  c is where |W| is least on the real axis, on the side of 0 on which the
+ * mean of e^(c L) P reaches eps: nothing cancels, and the value is as accurate as the exponent, however small it is.
+ *
+ * Path: the hyperbola through the saddle that follows the path of steepest descent to its second order,
+ *
+ *     z(u)  =  c + k (i sinh u + b (cosh u - 1)),     k = f''^(-1/2),  b = k f'''/(3 f''),  f = log |W|,
+ *
+ * or one bent by 1/2 to either side where |W| falls sooner: where only a few dimensions have unequal variances W falls
+ * like a power along a straight path, exponentially along a bent one.  As f'' >= 1/c^2, 1/(1+c)^2 and as much for each
+ * singularity, the nearest is k away or more: W is analytic in a strip of u half a unit wide at least, and the
+ * trapezoidal rule's error falls like exp(-2 pi 1/2 / h) or faster (Trefethen & Weideman 2014).  The step is halved until
+ * two sums agree.
+ *
+ * What a dimension adds to K, with r = var_P/var_Q, y = r-1, q0 = var_P (mu_P-mu_Q)^2/var_Q^2, x = 1 - c y,
+ * q = q0/x, d = y/x:
+ *
+ *     K(c)          =  c E + c^2 q/2 - [log(1 - c y) + c y]/2,      E = -[log r - y]/2 + (mu_P-mu_Q)^2/(2 var_Q),
+ *     K(c+t) - K(c) =  t K'(c) + [(c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)]/2 - [log(1 - d t) + d t]/2;
+ *
+ * every term is of second order in y and mu_P - mu_Q.  Dimensions with |d t| <= 1/4 all along the path enter by their
+ * power sums, which are the same for all points: few others are left, as sum d^2 t^2 is of order 100 where W has
+ * fallen to nothing. */
+#include "rdp/pairs.h"
+
+#include <complex.h>
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sf_erf.h>
+#include <stdlib.h>
+
+enum {
+    TERMS = 26, /* of the power sums: (1/4)^26 = 2e-16 */
+    LANES = 8,
+    MOST_HALVINGS = 12,
+    MOST_STEPS = 200 /* of a search for a root */
+};
+static const double far = 40;      /* u beyond which no path goes */
+static const double lost = 1e-20;  /* a term that is none */
+static const double agree = 1e-12; /* of two sums */
+static const double steep = 1e12;  /* c, where epsilon is above every loss */
+
+struct nvdp_exact {
+    bool apart;     /* told apart for certain: delta is 1 */
+    size_t n;       /* dimensions of unequal variances */
+    double *y, *q0; /* [n] */
+    double times;   /* of each of them */
+    double first;   /* times sum E, of all dimensions */
+    /* times sum q0 of those of equal variances: K = (c^2 + c)/2 of it, whose c/2 is in `first` */
+    double quadratic;
+    double *large;                 /* [n, 2] scratch */
+    size_t all;                    /* weights */
+    double *p, *q;                 /* [all] pseudo-counts */
+    size_t weights;                /* of different pseudo-counts in P and Q */
+    double *a, *v;                 /* [weights] of P, and P's less Q's */
+    double all_a, all_v, releases; /* of all weights together */
+    double beta;                   /* lnB(q) - lnB(p) */
+    double strip;                  /* s */
+};
+
+/* ---- real c ---- */
+
+/* psi(u), psi'(u), psi''(u): DLMF 5.15.8 and its derivatives from u = 16 on, the recurrence below.  u <= 0, where c
+ * was rounded to the strip's end, is as good as 0. */
+static void polygamma(double u, double out[3]) {
+    double shift[3] = {0, 0, 0};
+    u = fmax(u, 1e-100);
+    for (; u < 16; u++) {
+        const double inverse = 1 / u;
+        shift[0] -= inverse;
+        shift[1] += inverse * inverse;
+        shift[2] -= 2 * inverse * inverse * inverse;
+    }
+    const double x = 1 / u, z = x * x;
+    out[0] = shift[0] + log(u) - x / 2 -
+             z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z / 132))));
+    out[1] = shift[1] + x + z / 2 +
+             x * z * (1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * 5 / 66))));
+    out[2] = shift[2] - z - x * z -
+             z * z * (1. / 2 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * 5 / 6))));
+}
+
+struct derivatives {
+    double first, second, third; /* K', K'', K''' */
+};
+
+static struct derivatives derive(const struct nvdp_exact *e, double c) {
+    struct derivatives k = {0, 0, 0};
+    double first = 0, second = 0, third = 0;
+#pragma omp simd reduction(+ : first, second, third)
+    for (size_t i = 0; i < e->n; i++) {
+        const double inverse = 1 / (1 - c * e->y[i]), q = e->q0[i] * inverse, d = e->y[i] * inverse;
+        first += c * q * (1 + c * d / 2) + c * e->y[i] * d / 2;
+        second += q * inverse * inverse + d * d / 2;
+        third += 3 * q * d * inverse * inverse + d * d * d;
+    }
+    k.first = e->first + e->times * first + c * e->quadratic;
+    k.second = e->times * second + e->quadratic;
+    k.third = e->times * third;
+    if (e->weights == 0) return k;
+    double psi[3];
+    polygamma(e->all_a + c * e->all_v, psi);
+    first = e->beta - e->all_v * psi[0];
+    second = -e->all_v * e->all_v * psi[1];
+    third = -e->all_v * e->all_v * e->all_v * psi[2];
+    for (size_t i = 0; i < e->weights; i++) {
+        const double v = e->v[i];
+        polygamma(e->a[i] + c * v, psi);
+        first += v * psi[0];
+        second += v * v * psi[1];
+        third += v * v * v * psi[2];
+    }
+    k.first += e->releases * first;
+    k.second += e->releases * second;
+    k.third += e->releases * third;
+    return k;
+}
+
+/* K(c) = c D_{c+1} */
+static double log_moment(const struct nvdp_exact *e, double c) {
+    double sum = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        const double y = -c * e->y[i];
+        sum += c * c * e->q0[i] / (1 + y) - nvdp__log1pmx(y, 1 + y);
+    }
+    sum = c * e->first + e->times * sum / 2 + c * c * e->quadratic / 2;
+    if (e->weights > 0) sum += e->releases * c * nvdp_renyi_dirichlet(1 + c, e->all, e->p, e->q);
+    return sum;
+}
+
+/* ---- complex arguments ---- */
+
+static double complex log_of_1_plus(double complex w) {
+    const double x = creal(w), y = cimag(w);
+    if (fabs(x) + fabs(y) > 0.5) return clog(1 + w);
+    return CMPLX(log1p(x * (2 + x) + y * y) / 2, atan2(y, 1 + x));
+}
+
+/* Without the care for what overflows. */
+static double complex inverse_of(double complex z) {
+    const double square = creal(z) * creal(z) + cimag(z) * cimag(z);
+    return CMPLX(creal(z) / square, -cimag(z) / square);
+}
+
+/* The part of Stirling's series that goes to 0 (DLMF 5.11.1): |z| >= 16 leaves 1e-17 (in a sector of 120 degrees to either side, 1e-14). */
+static double complex stirling(double complex z) {
+    static const double b[] = {1. / 12,   -1. / 360,      1. / 1260, -1. / 1680,
+                               1. / 1188, -691. / 360360, 1. / 156,  -3617. / 122400};
+    const double complex inverse = inverse_of(z), square = inverse * inverse;
+    double complex sum = 0;
+    for (int k = 7; k >= 0; k--)
+        sum = sum * square + b[k];
+    return sum * inverse;
+}
+
+/* lnGamma(u + w) - lnGamma(u), u > 0, w off the real axis or small: u is moved up to 16, the recurrence's logarithms
+ * are principal on either side of the axis. */
+static double complex log_gamma_difference(double u, double complex w) {
+    double complex sum = 0;
+    for (; u < 16; u++)
+        sum -= log_of_1_plus(w / u);
+    const double complex l = log_of_1_plus(w / u);
+    return sum + (u + w - 0.5) * l + w * (log(u) - 1) + stirling(u + w) - stirling(u);
+}
+
+/* What K(c+t) - K(c) is computed from: with w = q (1 + c d)^2 of a dimension,
+ *
+ *     (c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)  =  t^2 w / (1 - d t). */
+struct expansion {
+    struct nvdp_exact *of;
+    double c, first;                         /* the Gaussians' K'(c) */
+    double radius;                           /* |t| up to which this holds */
+    double log_power[TERMS], w_power[TERMS]; /* sums of d^(k+2)/(k+2), w d^k of small dimensions */
+    size_t large;                            /* others, whose d and w are in of->large */
+};
+
+static void expand(struct expansion *x, double radius) {
+    struct nvdp_exact *e = x->of;
+    const double c = x->c;
+    double part[TERMS][2][LANES] = {0}, first = 0;
+    x->radius = radius;
+    x->large = 0;
+    for (size_t from = 0; from < e->n; from += LANES) {
+        double d[LANES] = {0}, w[LANES] = {0}, power[LANES];
+        for (size_t i = 0; i < LANES && from + i < e->n; i++) {
+            const double y = e->y[from + i], inverse = 1 / (1 - c * y),
+                         q = e->q0[from + i] * inverse;
+            d[i] = y * inverse;
+            w[i] = q * inverse * inverse;
+            first += c * q * (1 + c * d[i] / 2) + c * y * d[i] / 2;
+            if (fabs(d[i]) * radius <= 0.25) continue;
+            e->large[2 * x->large] = d[i];
+            e->large[2 * x->large++ + 1] = w[i];
+            d[i] = w[i] = 0;
+        }
+        for (size_t i = 0; i < LANES; i++)
+            power[i] = 1;
+        for (size_t k = 0; k < TERMS; k++) {
+            for (size_t i = 0; i < LANES; i++) {
+                part[k][0][i] += power[i] * d[i] * d[i];
+                part[k][1][i] += power[i] * w[i];
+                power[i] *= d[i];
+            }
+        }
+    }
+    x->first = e->first + e->times * first + c * e->quadratic;
+    for (size_t k = 0; k < TERMS; k++) {
+        x->log_power[k] = x->w_power[k] = 0;
+        for (size_t i = 0; i < LANES; i++) {
+            x->log_power[k] += part[k][0][i] / (double)(k + 2);
+            x->w_power[k] += part[k][1][i];
+        }
+    }
+}
+
+/* K(c+t) - K(c) - t eps */
+static double complex exponent(struct expansion *x, double epsilon, double complex t) {
+    const struct nvdp_exact *e = x->of;
+    double complex logs = 0, quotients = 0;
+    if (cabs(t) > x->radius) expand(x, 2 * cabs(t));
+    for (size_t k = TERMS; k-- > 0;) {
+        logs = logs * t + x->log_power[k];
+        quotients = quotients * t + x->w_power[k];
+    }
+    logs *= t * t;
+    for (size_t i = 0; i < x->large; i++) {
+        const double complex w = -e->large[2 * i] * t;
+        logs -= log_of_1_plus(w) - w;
+        quotients += e->large[2 * i + 1] * inverse_of(1 + w);
+    }
+    double complex sum = t * (x->first - epsilon) +
+                         (e->times * (logs + t * t * quotients) + t * t * e->quadratic) / 2;
+    if (e->weights == 0) return sum;
+    double complex weights =
+        t * e->beta - log_gamma_difference(e->all_a + x->c * e->all_v, t * e->all_v);
+    for (size_t i = 0; i < e->weights; i++)
+        weights += log_gamma_difference(e->a[i] + x->c * e->v[i], t * e->v[i]);
+    return sum + e->releases * weights;
+}
+
+/* ---- the integrals ---- */
+
+struct path {
+    struct expansion at;
+    double epsilon, c, k, b;
+};
+
+/* z'(u) W(z(u)) / (i k W(c)), and the same times z. */
+static void integrand(struct path *path, double u, double complex out[2]) {
+    const double c = path->c, half = sinh(u / 2);
+    const double complex t = path->k * CMPLX(2 * path->b * half * half, sinh(u));
+    const double complex speed = CMPLX(cosh(u), -path->b * sinh(u));
+    out[0] =
+        cexp(exponent(&path->at, path->epsilon, t)) * speed / ((1 + t / c) * (1 + t / (1 + c)));
+    out[1] = out[0] * (c + t);
+}
+
+static bool is_lost(const double complex value[2], double c) {
+    return !(cabs(value[0]) > lost) && !(cabs(value[1]) > lost * fabs(c));
+}
+
+/* Where the integrand is lost for good: twice, a quarter of a unit apart; INFINITY: nowhere. */
+static double reach(struct path *path) {
+    double complex value[2];
+    bool before = false;
+    for (double u = 0.25; u <= far; u += 0.25) {
+        integrand(path, u, value);
+        if (isnan(creal(value[0])) || cabs(value[0]) > 1e30) return INFINITY;
+        const bool now = is_lost(value, path->c);
+        if (now && before) return u;
+        before = now;
+    }
+    return INFINITY;
+}
+
+/* The integrals of W and z W over 2 pi i W(c). */
+static bool integrate(struct path *path, double out[2]) {
+    const double skew = path->b, bends[] = {skew, 0.5, -0.5, 0};
+    double end = INFINITY, chosen = skew;
+    for (size_t i = 0; i < sizeof bends / sizeof *bends && !(end < 8); i++) {
+        path->b = bends[i];
+        const double here = reach(path);
+        if (here < end) chosen = bends[i];
+        end = fmin(end, here);
+    }
+    if (isinf(end)) return false;
+    path->b = chosen;
+    double step = 0.5, sum[2], last[2] = {NAN, NAN};
+    double complex value[2];
+    integrand(path, 0, value);
+    for (int g = 0; g < 2; g++)
+        sum[g] = creal(value[g]) / 2;
+    for (int halving = 0; halving < MOST_HALVINGS; halving++) {
+        for (double u = halving == 0 ? step : step / 2; u <= end; u += step) {
+            integrand(path, u, value);
+            for (int g = 0; g < 2; g++)
+                sum[g] += creal(value[g]);
+        }
+        if (halving > 0) step /= 2;
+        bool agreed = true;
+        for (int g = 0; g < 2; g++) {
+            out[g] = sum[g] * step * path->k / M_PI;
+            agreed = agreed && fabs(out[g] - last[g]) <= agree * fabs(out[g]);
+            last[g] = out[g];
+        }
+        if (agreed) return true;
+    }
+    return false;
+}
+
+/* ---- the saddle ---- */
+
+/* On c's side of 0 the least of |W|: the root of K'(c) - eps - 1/c - 1/(1+c), which rises; beyond `steep`
+ * there is none. */
+static double saddle(const struct nvdp_exact *e, double epsilon, struct derivatives *k) {
+    const bool right = derive(e, 0).first <= epsilon;
+    double low = right ? 0 : -1, high = right ? e->strip : 0, c = right ? fmin(1, high / 2) : -0.5;
+    for (int i = 0; i < MOST_STEPS; i++) {
+        *k = derive(e, c);
+        const double f = k->first - epsilon - 1 / c - 1 / (1 + c);
+        const double slope = k->second + 1 / (c * c) + 1 / ((1 + c) * (1 + c));
+        if (c > steep) return INFINITY;
+        *(f > 0 ? &high : &low) = c;
+        double next = c - f / slope;
+        if (!(next > low && next < high))
+            next = isinf(high) ? 4 * c : low + (high - low) * (f > 0 ? 0.25 : 0.75);
+        if (fabs(next - c) * sqrt(slope) < 0.01) return c; /* near it is as good */
+        c = next;
+    }
+    return c;
+}
+
+/* ---- points of the curve ---- */
+
+static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilon) {
+    const double one = e->apart ? 1 : 0; /* else epsilon is above every loss */
+    return (struct nvdp_exact_point){.epsilon = epsilon,
+                                     .delta = one,
+                                     .log_delta = log(one),
+                                     .rest = 1 - one,
+                                     .tpr = one,
+                                     .fpr = 0};
+}
+
+nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
+                             struct nvdp_exact_point *out) {
+    struct derivatives k;
+    if (!isfinite(epsilon))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
+                          epsilon);
+    const double c = e->apart ? INFINITY : saddle(e, epsilon, &k);
+    *out = certain(e, epsilon);
+    if (isinf(c)) return NVDP_OK;
+    const double below = 1 / c, beside = 1 / (1 + c);
+    const double second = k.second + below * below + beside * beside;
+    const double third = k.third - 2 * (below * below * below + beside * beside * beside);
+    struct path path = {{.of = e, .c = c}, epsilon, c, 1 / sqrt(second), 0};
+    double part[2];
+    path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
+    expand(&path.at, 17 / sqrt(k.second));
+    if (!integrate(&path, part))
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                          "exact loss: the integral for epsilon %g does not converge", epsilon);
+    const double scale = log_moment(e, c) - c * epsilon - log(fabs(c)) - log1p(c);
+    const double delta = exp(scale + log(part[0]));
+    const double weighed = scale + log(fabs(part[1])); /* of e^eps Q(L > eps) */
+    out->fpr = exp(weighed - epsilon);
+    if (c > 0) {
+        out->delta = delta;
+        out->log_delta = scale + log(part[0]);
+        out->rest = 1 - delta;
+        out->tpr = delta + exp(weighed);
+    } else {
+        out->rest = delta;
+        out->delta = 1 - delta;
+        out->log_delta = log1p(-delta);
+        out->tpr = out->delta + exp(weighed);
+    }
+    return NVDP_OK;
+}
+
+/* The epsilon at which g(point) is `target`, g falling in epsilon from above it at `low`; from `start` on. */
+static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double low, double start,
+                        double spread, double target, bool positives,
+                        struct nvdp_exact_point *out) {
+    double high = INFINITY, at = fmax(start, low), above = NAN, under = NAN;
+    for (int i = 0; i < MOST_STEPS; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, at, out));
+        const double g = (positives ? log(out->fpr) : out->log_delta) - target;
+        /* d log delta / d eps = -e^eps fpr / delta; of fpr only values are known */
+        double next = at + g * exp(out->log_delta - at) / out->fpr;
+        if (g > 0) {
+            low = at;
+            above = g;
+        } else {
+            high = at;
+            under = g;
+        }
+        if (positives) next = low + (high - low) * above / (above - under);
+        /* by turns in the middle: a secant that hangs at one end */
+        if (positives && i % 3 == 2) next = (low + high) / 2;
+        if (isinf(high)) next = positives || !(next > low) ? at + spread : next;
+        if (isinf(low)) next = at - spread;
+        if (isinf(high) || isinf(low)) spread *= 2;
+        if (!(next > low && next < high)) next = (low + high) / 2;
+        if (g == 0 || !(fabs(next - at) > 1e-13 * (1 + fabs(at)))) return NVDP_OK;
+        if (high - low <= 1e-13 * (1 + fabs(at))) return NVDP_OK;
+        at = next;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_NUMERIC, "exact loss: no epsilon found, last %g", at);
+}
+
+nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, double delta,
+                               double *epsilon) {
+    struct nvdp_exact_point point;
+    if (!(delta > 0 && delta < 1))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number in (0, 1), found %g",
+                          delta);
+    *epsilon = INFINITY;
+    if (e->apart) return NVDP_OK;
+    *epsilon = 0;
+    NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
+    if (point.delta <= delta) return NVDP_OK;
+    const struct derivatives k = derive(e, 0);
+    const double spread = sqrt(k.second);
+    NVDP_RETURN_IF_FAILED(find(ctx, e, 0, k.first + spread * sqrt(-2 * log(delta)), spread,
+                               log(delta), false, &point));
+    *epsilon = point.epsilon;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e, double fpr,
+                                 struct nvdp_exact_point *out) {
+    if (!(fpr > 0 && fpr < 1))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fpr: expected a number in (0, 1), found %g",
+                          fpr);
+    const struct derivatives k = derive(e, -1);
+    *out = certain(e, INFINITY);
+    out->fpr = fpr;
+    out->tpr = e->apart ? 1 : fpr;
+    if (e->apart || k.second == 0) return NVDP_OK;
+    const double spread = sqrt(k.second);
+    return find(ctx, e, -INFINITY, k.first + spread * gsl_cdf_ugaussian_Qinv(fpr), spread / 4,
+                log(fpr), true, out);
+}
+
+/* ---- Gaussian differential privacy ---- */
+
+/* log delta of N(mu, 1) against N(0, 1), epsilon >= 0.  With a = eps/mu - mu/2 and m = (1 - Phi)/phi, Mills' ratio,
+ *
+ *     delta = phi(a) [m(a) - m(a + mu)],        -m'(x) = 1 - x m(x):
+ *
+ * a difference for large mu, the integral of -m' (Gauss & Legendre, five points) for small. */
+static double log_gdp(double mu, double epsilon) {
+    static const double node[] = {0, 0.53846931010568309, 0.90617984593866399};
+    static const double weight[] = {0.56888888888888889, 0.47862867049936647, 0.23692688505618909};
+    const double a = epsilon / mu - mu / 2, scale = -a * a / 2 - log(2 * M_PI) / 2;
+    double sum = 0;
+    if (mu > 0.2) {
+        const double first = gsl_sf_log_erfc(a * M_SQRT1_2) - M_LN2;
+        const double second = gsl_sf_log_erfc((a + mu) * M_SQRT1_2) - M_LN2 + epsilon;
+        return a < 5 ? first + log(-expm1(second - first))
+                     : scale + log(1 / gsl_sf_hazard(a) - 1 / gsl_sf_hazard(a + mu));
+    }
+    for (int i = -2; i <= 2; i++) {
+        const double x = a + mu / 2 * (1 + (i < 0 ? -node[-i] : node[i]));
+        sum += mu / 2 * weight[abs(i)] * (1 - x / gsl_sf_hazard(x));
+    }
+    return scale + log(sum);
+}
+
+double nvdp_gdp_delta(double mu, double epsilon) {
+    if (!(mu >= 0) || isnan(epsilon)) return NAN;
+    if (epsilon < 0) return -expm1(epsilon) + exp(epsilon) * nvdp_gdp_delta(mu, -epsilon);
+    if (mu == 0) return 0;
+    return isinf(mu) ? 1 : exp(log_gdp(mu, epsilon));
+}
+
+/* The mu whose curve has this point. */
+static double gdp_of(double epsilon, double log_delta) {
+    double low = 0, high = 1;
+    if (log_delta == -INFINITY) return 0;
+    if (log_delta >= 0) return INFINITY;
+    while (log_gdp(high, epsilon) < log_delta)
+        high *= 2;
+    while (high - low > 1e-14 * high) {
+        const double middle = (low + high) / 2;
+        if (middle <= low || middle >= high) break;
+        *(log_gdp(middle, epsilon) < log_delta ? &low : &high) = middle;
+    }
+    return high;
+}
+
+static nvdp_status gdp_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
+                          double *mu) {
+    struct nvdp_exact_point point;
+    NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, epsilon, &point));
+    *mu = gdp_of(epsilon, point.log_delta);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, double delta,
+                           double *mu) {
+    enum { GRID = 8, REFINED = 24 };
+    static const double golden = 0.61803398874989485;
+    double end, most = 0;
+    size_t best = 0;
+    NVDP_RETURN_IF_FAILED(nvdp_exact_epsilon(ctx, e, delta, &end));
+    *mu = e->apart ? INFINITY : sqrt(e->quadratic);
+    if (e->apart || (e->n == 0 && e->weights == 0)) return NVDP_OK;
+    for (size_t i = 0; i <= GRID; i++) {
+        double here;
+        NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, end * (double)i / GRID, &here));
+        if (here > most) best = i;
+        most = fmax(most, here);
+    }
+    double low = end * (best > 0 ? (double)best - 1 : 0) / GRID;
+    double high = end * fmin((double)best + 1, GRID) / GRID;
+    for (int i = 0; i < REFINED && end > 0; i++) {
+        const double left = high - golden * (high - low), right = low + golden * (high - low);
+        double a, b;
+        NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, left, &a));
+        NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, right, &b));
+        most = fmax(most, fmax(a, b));
+        *(a > b ? &high : &low) = a > b ? right : left;
+    }
+    *mu = most;
+    return NVDP_OK;
+}
+
+/* ---- making one ---- */
+
+double nvdp_exact_strip(const struct nvdp_exact *e) {
+    return e->strip;
+}
+
+void nvdp_exact_free(struct nvdp_exact *e) {
+    if (e == NULL) return;
+    free(e->y);
+    free(e->q0);
+    free(e->large);
+    free(e->p);
+    free(e->q);
+    free(e->a);
+    free(e->v);
+    free(e);
+}
+
+static nvdp_status check_numbers(struct nvdp_context *ctx, const char *name, size_t n,
+                                 const double *value, bool positive) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i]) || (positive && !(value[i] > 0)))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "exact loss: %s, number %zu: expected a finite number%s, found %g",
+                              name, i, positive ? " above 0" : "", value[i]);
+    return NVDP_OK;
+}
+
+static void take_gaussians(struct nvdp_exact *e, size_t n, const double *mu_p, const double *var_p,
+                           const double *mu_q, const double *var_q) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double y = (var_p[i] - var_q[i]) / var_q[i];
+        const double square = (mu_p[i] - mu_q[i]) * (mu_p[i] - mu_q[i]) / var_q[i];
+        if (y == 0) {
+            e->quadratic += square;
+            continue;
+        }
+        e->y[e->n] = y;
+        e->q0[e->n++] = square * (var_p[i] / var_q[i]);
+        sum += square - nvdp__log1pmx(y, var_p[i] / var_q[i]);
+        if (y > 0) e->strip = fmin(e->strip, 1 / y);
+    }
+    e->quadratic *= e->times;
+    e->first = e->times * sum / 2 + e->quadratic / 2;
+}
+
+static void take_weights(struct nvdp_exact *e, size_t n, const double *p, const double *q) {
+    e->all = n;
+    for (size_t i = 0; i < n; i++) {
+        e->p[i] = p[i];
+        e->q[i] = q[i];
+        e->all_a += p[i];
+        e->all_v += p[i] - q[i];
+        if (p[i] == q[i]) continue;
+        e->a[e->weights] = p[i];
+        e->v[e->weights++] = p[i] - q[i];
+        e->beta += nvdp__log_gamma(q[i]) - nvdp__log_gamma(p[i]);
+        if (q[i] > p[i]) e->strip = fmin(e->strip, p[i] / (q[i] - p[i]));
+    }
+    if (n < 2) e->weights = 0; /* the one weight is 1 */
+    if (n > 0) e->beta -= nvdp__log_gamma(e->all_a - e->all_v) - nvdp__log_gamma(e->all_a);
+}
+
+nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *mu_p,
+                              const double *var_p, const double *mu_q, const double *var_q,
+                              int times, size_t m, const double *alpha_p, const double *alpha_q,
+                              int releases, struct nvdp_exact **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_exact *made = NULL;
+    if (times < 1 || releases < 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "exact loss: expected times and releases of at least 1, found %d and %d",
+                          times, releases);
+    NVDP_TRY(check_numbers(ctx, "mu of P", n, mu_p, false));
+    NVDP_TRY(check_numbers(ctx, "mu of Q", n, mu_q, false));
+    NVDP_TRY(check_numbers(ctx, "variance of P", n, var_p, true));
+    NVDP_TRY(check_numbers(ctx, "variance of Q", n, var_q, true));
+    NVDP_TRY(check_numbers(ctx, "pseudo-count of P", m, alpha_p, true));
+    NVDP_TRY(check_numbers(ctx, "pseudo-count of Q", m, alpha_q, true));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    made->strip = INFINITY;
+    made->releases = releases;
+    made->times = (double)times * releases;
+    NVDP_TRY(NVDP__NEW(ctx, made->y, n));
+    NVDP_TRY(NVDP__NEW(ctx, made->q0, n));
+    NVDP_TRY(NVDP__NEW(ctx, made->large, 2 * n));
+    NVDP_TRY(NVDP__NEW(ctx, made->p, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->q, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->a, m));
+    NVDP_TRY(NVDP__NEW(ctx, made->v, m));
+    take_gaussians(made, n, mu_p, var_p, mu_q, var_q);
+    take_weights(made, m, alpha_p, alpha_q);
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_exact_free(made);
+    return status;
+}
+
+nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *set, size_t i,
+                             size_t j, int releases, struct nvdp_exact **out) {
+    nvdp_status status = NVDP_OK;
+    const size_t text[] = {i, j}, kappa = (size_t)set->kappa, dim = set->dim;
+    const size_t rows = nvdp__most(nvdp__rows(set, i), nvdp__rows(set, j));
+    const size_t components = set->alpha != NULL ? nvdp_sample_components(set, i) : 0;
+    double *mu[2] = {NULL, NULL}, *var[2] = {NULL, NULL}, *alpha[2] = {NULL, NULL};
+    const bool apart =
+        set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j);
+    for (int side = 0; side < 2; side++) {
+        const size_t own = nvdp__rows(set, text[side]), first = set->offset[text[side]];
+        NVDP_TRY(NVDP__NEW(ctx, mu[side], rows * dim));
+        NVDP_TRY(NVDP__NEW(ctx, var[side], rows * dim));
+        NVDP_TRY(NVDP__NEW(ctx, alpha[side], components * kappa));
+        for (size_t k = 0; k < rows * dim; k++) {
+            mu[side][k] = k < own * dim ? set->mu[first * dim + k] : 0;
+            var[side][k] = k < own * dim ? exp(set->logvar[first * dim + k]) : 1;
+        }
+        for (size_t k = 0; k < components * kappa; k++)
+            alpha[side][k] =
+                (k < kappa ? set->prior_alpha : nvdp__token_alpha(set, text[side], k / kappa - 1)) /
+                set->kappa;
+    }
+    NVDP_TRY(nvdp_exact_create(ctx, apart ? 0 : rows * dim, mu[0], var[0], mu[1], var[1],
+                               set->kappa, apart ? 0 : components * kappa, alpha[0], alpha[1],
+                               releases, out));
+    (*out)->apart = apart;
+cleanup:
+    for (int side = 0; side < 2; side++) {
+        free(mu[side]);
+        free(var[side]);
+        free(alpha[side]);
+    }
+    return status;
+}

@@ -1,0 +1,376 @@
+/* The exact privacy loss: golden values, the closed form, identities between a pair's two directions, samples. */
+#include "base/random.h"
+#include "made_posteriors.h"
+
+#include <nvdp/privacy.h>
+#include <string.h>
+
+/* A pair, and it the other way round. */
+struct duo {
+    size_t n, m;
+    double mu[2][64], var[2][64], alpha[2][8];
+};
+
+static struct nvdp_exact *open(struct nvdp_context *ctx, const struct duo *duo, int p, int times,
+                               int releases) {
+    struct nvdp_exact *made = NULL;
+    const int q = 1 - p;
+    cr_assert_eq(nvdp_exact_create(ctx, duo->n, duo->mu[p], duo->var[p], duo->mu[q], duo->var[q],
+                                   times, duo->m, duo->alpha[p], duo->alpha[q], releases, &made),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    return made;
+}
+
+static struct nvdp_exact_point at(struct nvdp_context *ctx, struct nvdp_exact *exact,
+                                  double epsilon) {
+    struct nvdp_exact_point point;
+    cr_assert_eq(nvdp_exact_delta(ctx, exact, epsilon, &point), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    return point;
+}
+
+static size_t read(const json_t *from, double *to) {
+    for (size_t i = 0; json_is_array(from) && i < json_array_size(from); i++)
+        to[i] = support_number(json_array_get(from, i));
+    return json_is_array(from) ? json_array_size(from) : 0;
+}
+
+/* One of the nine was integrated along a straight line, on which it falls like a power, and is good to 2e-8; beside it
+ * stands what mpmath gives with 30 digits on a hyperbola. */
+Test(exact, golden) {
+    struct nvdp_context *ctx = support_context();
+    static const double bent[] = {.79862269699033306699, .74636694348232536324,
+                                  .65194612690110017593, .46514188189976806657,
+                                  .20751724225669004297};
+    json_t *root = support_golden_json("exact_loss.json"), *item, *point;
+    size_t index, k, points = 0;
+    json_array_foreach(root, index, item) {
+        struct duo duo = {0};
+        static const char *const side[] = {"p", "q"};
+        for (int s = 0; s < 2; s++) {
+            char key[16];
+            snprintf(key, sizeof key, "mu_%s", side[s]);
+            duo.n = read(json_object_get(item, key), duo.mu[s]);
+            snprintf(key, sizeof key, "sd_%s", side[s]);
+            read(json_object_get(item, key), duo.var[s]);
+            snprintf(key, sizeof key, "alpha_%s", side[s]);
+            duo.m = read(json_object_get(item, key), duo.alpha[s]);
+            for (size_t i = 0; i < duo.n; i++)
+                duo.var[s][i] *= duo.var[s][i];
+        }
+        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        const char *name = json_string_value(json_object_get(item, "name"));
+        const bool straight = strcmp(name, "a variance ratio beyond order 1.1") == 0;
+        const char *strip = json_string_value(json_object_get(item, "strip"));
+        if (strcmp(strip, "+inf") == 0)
+            cr_expect(isinf(nvdp_exact_strip(exact)));
+        else
+            cr_expect_leq(support_relative(nvdp_exact_strip(exact), strtod(strip, NULL), 0), 1e-9);
+        json_array_foreach(json_object_get(item, "curve"), k, point) {
+            const double want = strtod(json_string_value(json_object_get(point, "delta")), NULL);
+            const struct nvdp_exact_point got =
+                at(ctx, exact, json_number_value(json_object_get(point, "epsilon")));
+            cr_expect_leq(support_relative(got.delta, want, 0), straight ? 3e-8 : 1e-12,
+                          "%s, epsilon %g: %.17g, expected %.17g", name, got.epsilon, got.delta,
+                          want);
+            if (straight) cr_expect_leq(support_relative(got.delta, bent[k], 0), 1e-13);
+            cr_expect_float_eq(got.rest, 1 - got.delta, 1e-15);
+            cr_expect_leq(support_relative(exp(got.log_delta), got.delta, 0), 1e-11);
+            points++;
+        }
+        nvdp_exact_free(exact);
+    }
+    cr_expect_eq(points, 38);
+    json_decref(root);
+    nvdp_context_free(ctx);
+}
+
+/* Equal variances: N(mu, 1) against N(0, 1), down to where doubles end. */
+Test(exact, gaussians_have_a_closed_form) {
+    struct nvdp_context *ctx = support_context();
+    static const double mus[] = {1e-3, .05, .3, 1, 2.5, 8, 30, 400};
+    for (size_t m = 0; m < sizeof mus / sizeof *mus; m++) {
+        const double mu = mus[m];
+        struct duo duo = {
+            .n = 2, .mu = {{mu * .6 * 2, 1}, {0, 1 - mu * .8 * .5}}, .var = {{4, .25}, {4, .25}}};
+        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        for (double z = -6; z <= 36; z += 1.5) {
+            const double epsilon = mu * mu / 2 + z * mu;
+            const double want = nvdp_gdp_delta(mu, epsilon);
+            const struct nvdp_exact_point got = at(ctx, exact, epsilon);
+            /* of both the exponent is known to 1e-15 of it; mu 1e-3 rounds the means */
+            cr_expect_leq(support_relative(got.delta, want, 0), 1e-10, "%g %g: %.17g %.17g", mu,
+                          epsilon, got.delta, want);
+            const double fpr = erfc((epsilon / mu + mu / 2) * M_SQRT1_2) / 2;
+            const double tpr = erfc((epsilon / mu - mu / 2) * M_SQRT1_2) / 2;
+            if (fpr > 1e-300)
+                cr_expect_leq(support_relative(got.fpr, fpr, 0), 1e-10, "%g %g", mu, epsilon);
+            cr_expect_leq(support_relative(got.tpr, tpr, 1e-300), 1e-9, "%g %g: %g %g", mu, epsilon,
+                          got.tpr, tpr);
+        }
+        double gdp = 0;
+        cr_assert_eq(nvdp_exact_gdp(ctx, exact, 1e-5, &gdp), NVDP_OK);
+        cr_expect_leq(support_relative(gdp, mu, 0), 1e-12);
+        nvdp_exact_free(exact);
+    }
+    /* the formula as it is printed, where it does not cancel */
+    for (double mu = .5; mu < 4; mu += .5)
+        for (double epsilon = -2; epsilon < 4; epsilon += .5) {
+            const double want = erfc((epsilon / mu - mu / 2) * M_SQRT1_2) / 2 -
+                                exp(epsilon) * erfc((epsilon / mu + mu / 2) * M_SQRT1_2) / 2;
+            cr_expect_float_eq(nvdp_gdp_delta(mu, epsilon), want, 1e-14);
+        }
+    cr_expect_eq(nvdp_gdp_delta(0, 1), 0);
+    cr_expect(isnan(nvdp_gdp_delta(-1, 1)));
+    nvdp_context_free(ctx);
+}
+
+static double uniform(struct nvdp__stream *stream, double low, double high) {
+    return low + (high - low) * nvdp__stream_uniform(stream);
+}
+
+/* From near to far apart, from like variances to unlike ones. */
+static struct duo random_duo(struct nvdp__stream *stream, size_t n, size_t m, double distance,
+                             double unlike) {
+    struct duo duo = {.n = n, .m = m};
+    for (int s = 0; s < 2; s++) {
+        for (size_t i = 0; i < n; i++) {
+            duo.mu[s][i] = uniform(stream, -distance, distance);
+            duo.var[s][i] = exp(uniform(stream, -unlike, unlike));
+        }
+        for (size_t i = 0; i < m; i++)
+            duo.alpha[s][i] = exp(uniform(stream, -2 - unlike, 2 + unlike));
+    }
+    return duo;
+}
+
+/* P's view of Q and Q's of P are one: of -L under Q,
+ *
+ *     delta_PQ(-eps) = 1 - e^-eps + e^-eps delta_QP(eps),      Q(L > -eps) = 1 - Q(-L >= eps).
+ *
+ * The two sides are integrals on different paths with different saddles. */
+Test(exact, both_directions_agree) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__noise noise = {.seed = 5};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    static const size_t sizes[][2] = {{1, 0}, {2, 0}, {0, 2}, {0, 6}, {1, 3}, {5, 2}, {40, 8}};
+    static const double scales[][2] = {{.01, .01}, {.3, .05}, {.3, 1}, {2, .3}, {1, 5}, {6, 3}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (size_t l = 0; l < sizeof scales / sizeof *scales; l++)
+            for (int round = 0; round < 3; round++) {
+                const struct duo duo =
+                    random_duo(&stream, sizes[k][0], sizes[k][1], scales[l][0], scales[l][1]);
+                struct nvdp_exact *pq = open(ctx, &duo, 0, 1, 1), *qp = open(ctx, &duo, 1, 1, 1);
+                for (double epsilon = 0; epsilon < 30; epsilon = 2 * epsilon + .1) {
+                    const struct nvdp_exact_point one = at(ctx, pq, -epsilon),
+                                                  two = at(ctx, qp, epsilon);
+                    const double want = -expm1(-epsilon) + exp(-epsilon) * two.delta;
+                    cr_expect_float_eq(one.delta, want, 1e-11, "%zu %zu %g: %.15g %.15g", k, l,
+                                       epsilon, one.delta, want);
+                    cr_expect_leq(support_relative(one.rest, exp(-epsilon) * two.rest, 0), 1e-10,
+                                  "%zu %zu %g", k, l, epsilon);
+                    cr_expect_float_eq(one.fpr, 1 - two.tpr, 1e-10, "%zu %zu %g: %.15g %.15g", k, l,
+                                       epsilon, one.fpr, 1 - two.tpr);
+                    cr_expect_float_eq(one.tpr, 1 - two.fpr, 1e-10);
+                }
+                nvdp_exact_free(pq);
+                nvdp_exact_free(qp);
+            }
+    nvdp_context_free(ctx);
+}
+
+/* Four standard errors, 9 epsilons of 12 pairs: a false alarm in 1 of 150 seeds; this one is fixed. */
+Test(exact, samples_agree) {
+    enum { SAMPLES = 40000, EPSILONS = 9 };
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__noise noise = {.seed = 11};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
+    for (int round = 0; round < 12; round++) {
+        const struct duo duo =
+            random_duo(&stream, 1 + (size_t)round, round % 3 == 0 ? 0 : 3, .4, .4);
+        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        double sum[EPSILONS][2] = {0}, above[EPSILONS] = {0};
+        for (size_t s = 0; s < SAMPLES; s++) {
+            double loss = 0, weight[8], all = 0, total[2] = {0, 0};
+            for (size_t i = 0; i < duo.n; i++) {
+                double z;
+                nvdp__stream_normals_f64(&stream, 1, &z);
+                const double y = duo.mu[0][i] + z * sqrt(duo.var[0][i]);
+                const double far = (y - duo.mu[1][i]) * (y - duo.mu[1][i]) / duo.var[1][i];
+                loss += (far - z * z - log(duo.var[0][i] / duo.var[1][i])) / 2;
+            }
+            /* Gamma(a) as Gamma(a + 1) U^(1/a), that by Marsaglia & Tsang 2000 */
+            for (size_t i = 0; i < duo.m; i++) {
+                const double a = duo.alpha[0][i], d = a + 2. / 3, c = 1 / sqrt(9 * d);
+                double v = 0, z = 0;
+                do {
+                    nvdp__stream_normals_f64(&stream, 1, &z);
+                    v = 1 + c * z;
+                    v = v * v * v;
+                } while (v <= 0 ||
+                         log(nvdp__stream_uniform(&stream)) > z * z / 2 + d * (1 - v + log(v)));
+                weight[i] = log(d * v) + log(nvdp__stream_uniform(&stream)) / a;
+                all += exp(weight[i]);
+            }
+            for (size_t i = 0; i < duo.m; i++) {
+                loss += (duo.alpha[0][i] - duo.alpha[1][i]) * (weight[i] - log(all)) -
+                        lgamma(duo.alpha[0][i]) + lgamma(duo.alpha[1][i]);
+                total[0] += duo.alpha[0][i];
+                total[1] += duo.alpha[1][i];
+            }
+            if (duo.m > 0) loss += lgamma(total[0]) - lgamma(total[1]);
+            for (int e = 0; e < EPSILONS; e++) {
+                const double part = fmax(-expm1(.5 * e - 1 - loss), 0);
+                sum[e][0] += part;
+                sum[e][1] += part * part;
+                above[e] += loss > .5 * e - 1;
+            }
+        }
+        for (int e = 0; e < EPSILONS; e++) {
+            const double mean = sum[e][0] / SAMPLES, share = above[e] / SAMPLES;
+            const double error = sqrt((sum[e][1] / SAMPLES - mean * mean) / SAMPLES);
+            const struct nvdp_exact_point point = at(ctx, exact, .5 * e - 1);
+            cr_expect_float_eq(point.delta, mean, 4 * error + 1e-6, "%d %d: %g %g +- %g", round, e,
+                               point.delta, mean, error);
+            cr_expect_float_eq(point.tpr, share, 4 * sqrt(share * (1 - share) / SAMPLES) + 1e-6);
+        }
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Below every conversion from a Renyi divergence; its delta is what was asked for; tests along the curve; the GDP
+ * curve lies above, and touches. */
+Test(exact, epsilon_trade_off_and_gdp) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__noise noise = {.seed = 6};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 2, 0);
+    static const double deltas[] = {.3, 1e-2, 1e-5, 1e-12, 1e-200};
+    for (int round = 0; round < 8; round++) {
+        const size_t m = round % 2 == 0 ? 0 : 4;
+        const struct duo duo = random_duo(&stream, 20, m, .3 + .1 * round, .1);
+        struct nvdp_exact *exact = open(ctx, &duo, 0, 1, 1);
+        struct nvdp_exact_point point;
+        double epsilon = 0, mu = 0, closest = INFINITY;
+        for (size_t k = 0; k < sizeof deltas / sizeof *deltas; k++) {
+            cr_assert_eq(nvdp_exact_epsilon(ctx, exact, deltas[k], &epsilon), NVDP_OK, "%s",
+                         nvdp_context_error(ctx));
+            cr_expect_leq(support_relative(at(ctx, exact, epsilon).delta, deltas[k], 0), 1e-9);
+            for (double order = 1.05; order < 40; order *= 1.3) {
+                double d = nvdp_renyi_gaussian(order, duo.n, duo.mu[0], duo.var[0], duo.mu[1],
+                                               duo.var[1]) +
+                           nvdp_renyi_dirichlet(order, m, duo.alpha[0], duo.alpha[1]);
+                cr_expect_leq(epsilon, nvdp_renyi_epsilon(order, d, deltas[k]) * (1 + 1e-12));
+            }
+        }
+        double last = 0;
+        for (double fpr = 1e-9; fpr < 1; fpr = fmin(10 * fpr, fpr + .2)) {
+            cr_assert_eq(nvdp_exact_trade_off(ctx, exact, fpr, &point), NVDP_OK, "%s",
+                         nvdp_context_error(ctx));
+            cr_expect_leq(support_relative(point.fpr, fpr, 0), 1e-9);
+            cr_expect(point.tpr > last && point.tpr > fpr);
+            last = point.tpr;
+        }
+        cr_assert_eq(nvdp_exact_gdp(ctx, exact, 1e-5, &mu), NVDP_OK);
+        cr_assert_eq(nvdp_exact_epsilon(ctx, exact, 1e-5, &epsilon), NVDP_OK);
+        for (int k = 0; k <= 100; k++) {
+            point = at(ctx, exact, epsilon * k / 100);
+            const double above = nvdp_gdp_delta(mu, point.epsilon);
+            cr_expect_leq(point.delta, above * (1 + 1e-9));
+            closest = fmin(closest, above / point.delta);
+        }
+        cr_expect_lt(closest, 1.001);
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Draws and releases are dimensions over again; texts are the arrays written out. */
+Test(exact, repeats_and_texts) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__noise noise = {.seed = 8};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 3, 0);
+    struct duo duo = random_duo(&stream, 4, 0, .3, .2), wide = duo;
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < 48; i++) {
+            wide.mu[s][i] = duo.mu[s][i % 4];
+            wide.var[s][i] = duo.var[s][i % 4];
+        }
+    wide.n = 48;
+    struct nvdp_exact *a = open(ctx, &wide, 0, 1, 1), *b = open(ctx, &duo, 0, 6, 2);
+    for (double epsilon = -3; epsilon < 30; epsilon += 3)
+        cr_expect_leq(support_relative(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 0),
+                      1e-12);
+    nvdp_exact_free(a);
+    nvdp_exact_free(b);
+
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 3, 2, true, &set), NVDP_OK);
+    const double mu[] = {.1, -.2, .3, .4, -.5, .2}, logvar[] = {.1, -.2, .05, 0, .2, -.1};
+    const double alpha[] = {2, 1.5, .7};
+    set->offset[1] = 2;
+    set->offset[2] = 3;
+    memcpy(set->mu, mu, sizeof mu);
+    memcpy(set->logvar, logvar, sizeof logvar);
+    memcpy(set->alpha, alpha, sizeof alpha);
+    set->prior_alpha = 1.2;
+    set->pad_alpha = .4;
+    set->kappa = 2;
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = 3;
+    duo = (struct duo){
+        .n = 4,
+        .m = 8,
+        .mu = {{.1, -.2, .3, .4}, {-.5, .2, 0, 0}},
+        .var = {{exp(.1), exp(-.2), exp(.05), 1}, {exp(.2), exp(-.1), 1, 1}},
+        .alpha = {{.6, .6, 1, 1, .75, .75, .2, .2}, {.6, .6, .35, .35, .2, .2, .2, .2}}};
+    cr_assert_eq(nvdp_exact_texts(ctx, set, 0, 1, 3, &a), NVDP_OK);
+    b = open(ctx, &duo, 0, 2, 3);
+    for (double epsilon = -3; epsilon < 30; epsilon += 3)
+        cr_expect_leq(support_relative(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 0),
+                      1e-12);
+    nvdp_exact_free(a);
+    nvdp_exact_free(b);
+    set->policy = NVDP_LENGTH_PUBLIC;
+    double epsilon = 0;
+    cr_assert_eq(nvdp_exact_texts(ctx, set, 0, 1, 1, &a), NVDP_OK);
+    cr_expect_eq(at(ctx, a, 7).delta, 1);
+    cr_assert_eq(nvdp_exact_epsilon(ctx, a, .5, &epsilon), NVDP_OK);
+    cr_expect(isinf(epsilon));
+    nvdp_exact_free(a);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+Test(exact, edges) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_exact *exact = NULL;
+    struct nvdp_exact_point point;
+    const struct duo same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
+    double value = 1;
+    exact = open(ctx, &same, 0, 1, 1); /* nothing is told */
+    cr_expect_eq(at(ctx, exact, 0).delta, 0);
+    cr_expect_float_eq(at(ctx, exact, -1).delta, -expm1(-1), 1e-15);
+    cr_assert_eq(nvdp_exact_epsilon(ctx, exact, 1e-5, &value), NVDP_OK);
+    cr_expect_eq(value, 0);
+    cr_assert_eq(nvdp_exact_trade_off(ctx, exact, .3, &point), NVDP_OK);
+    cr_expect_eq(point.tpr, .3);
+    cr_expect_eq(nvdp_exact_delta(ctx, exact, NAN, &point), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_exact_epsilon(ctx, exact, 0, &value), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_exact_trade_off(ctx, exact, 1, &point), NVDP_ERR_ARGUMENT);
+    nvdp_exact_free(exact);
+    /* N(0, 1) against N(0, 4): no loss is above log 2 */
+    const struct duo narrow = {.n = 1, .var = {{1}, {4}}};
+    exact = open(ctx, &narrow, 0, 1, 1);
+    cr_expect(isinf(nvdp_exact_strip(exact)));
+    cr_expect_gt(at(ctx, exact, .69).delta, 0);
+    cr_expect_eq(at(ctx, exact, .7).delta, 0);
+    nvdp_exact_free(exact);
+    struct duo wrong = same;
+    wrong.var[1][0] = 0;
+    cr_expect_eq(nvdp_exact_create(ctx, 1, wrong.mu[0], wrong.var[0], wrong.mu[1], wrong.var[1], 1,
+                                   0, NULL, NULL, 1, &exact),
+                 NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "variance of Q, number 0");
+    nvdp_context_free(ctx);
+}
