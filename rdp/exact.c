@@ -440,6 +440,20 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
     return NVDP_OK;
 }
 
+double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
+    double least = INFINITY;
+    if (e->apart) return INFINITY;
+    const double second = derive(e, 0).second, usual = sqrt(-2 * log(delta) / second);
+    if (second == 0) return 0;
+    const double tried[] = {fmin(usual, e->strip / 2), fmin(0.6 * usual, e->strip / 4),
+                            fmin(1.5 * usual, 0.8 * e->strip)};
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        const double s = tried[i];
+        least = fmin(least, log_moment(e, s) / s + nvdp__epsilon_more(1 + s, delta));
+    }
+    return fmax(least, 0);
+}
+
 nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e, double fpr,
                                  struct nvdp_exact_point *out) {
     if (!(fpr > 0 && fpr < 1))

@@ -18,6 +18,11 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
                           posteriors->texts);
     NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, &options->pairs, sampled));
+    if (*sampled && options->exact.wanted)
+        return nvdp__fail(
+            ctx, NVDP_ERR_UNSUPPORTED,
+            "exact: expected max_pairs 0, or a sample of the texts, found %zu of them",
+            posteriors->texts);
     if (*sampled && matrix != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "pairs: every pair's divergence was asked for, and at most %zu pairs: "
@@ -401,6 +406,7 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
         report.components = nvdp__most(report.components, nvdp_sample_components(posteriors, i));
     }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
+    if (options->exact.wanted) NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, &report.exact));
     NVDP__GIVE(out, &report);
 cleanup:
     release(&work);
@@ -419,6 +425,9 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     struct nvdp_privacy_report report = {.struct_size = sizeof report};
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
+    if (options->exact.wanted)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                            "exact: expected posteriors, found text privatization"));
     if (texts < 2 || texts > MOST_TEXTS)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "pairs: expected 2 to %d texts, found %zu (take a sample of the texts)",

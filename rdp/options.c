@@ -1,6 +1,7 @@
 /* Options of the privacy measures: one row each, and what no range can say. */
 #include "rdp/options.h"
 #include <math.h>
+#include <stdlib.h>
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__privacy_options, member)
 
@@ -38,6 +39,18 @@ static const struct nvdp_option options[] = {
     {"moments", NVDP_OPTION_LIST, "K", "moments of which every text has its best, each in (0, 1e6]",
      "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64", AT(moments),
      .traits = NVDP_TRAIT_HIDDEN},
+
+    {"exact", NVDP_OPTION_FLAG, NULL,
+     "also the exact privacy loss: epsilon at --delta of the worst pair and on average, their "
+     "curves",
+     NULL, AT(exact.wanted), .group = "Exact loss:"},
+    {"exact-pairs", NVDP_OPTION_INTEGER, "N", "pairs drawn for the mean of exact epsilons", "200",
+     AT(exact.mean_pairs), .unit = "pairs", .min = 1, .max = 1e9},
+    {"at-epsilon", NVDP_OPTION_LIST, "E", "epsilons of these curves, at most 32",
+     "0,0.5,1,2,4,8,16,32", AT(exact.epsilons), .unit = "nats"},
+    {"pair", NVDP_OPTION_TEXT, "I,J",
+     "with --exact: the curve of this pair of texts too, by their numbers from 0", NULL,
+     AT(exact.pair)},
     {0},
 };
 
@@ -67,10 +80,30 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
                       failure, bdp->delta);
 }
 
+static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exact_options *exact) {
+    const char **text = NULL;
+    size_t n = 0;
+    nvdp_status status = NVDP_OK;
+    if (exact->pair != NULL && !exact->wanted)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pair: expected exact with it, found none");
+    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, exact->epsilons, &text, &n));
+    if (n > NVDP_EXACT_POINTS) status = outside(ctx, "at_epsilon", "at most 32 numbers", (double)n);
+    for (size_t i = 0; i < n && status == NVDP_OK; i++) {
+        char *end;
+        const double value = strtod(text[i], &end);
+        if (end == text[i] || *end != '\0' || !isfinite(value))
+            status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "at_epsilon: expected finite numbers, found '%s'", text[i]);
+    }
+    free(text);
+    return status;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__privacy_options *all = values;
     if (!(all->pairs.order > 0)) return outside(ctx, "order", "a number > 0", all->pairs.order);
     if (all->pairs.max_pairs == 1) return outside(ctx, "max_pairs", "0 or at least 2", 1);
+    NVDP_RETURN_IF_FAILED(check_exact(ctx, &all->exact));
     return nvdp__bdp_check(ctx, &all->bdp);
 }
 

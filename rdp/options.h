@@ -22,9 +22,18 @@ struct nvdp__bdp_options {
     double published_moment; /* k */
 };
 
+/* The exact loss. */
+struct nvdp__exact_options {
+    bool wanted;
+    size_t mean_pairs;    /* drawn, for the mean */
+    const char *epsilons; /* of curves; numbers joined by commas */
+    const char *pair;     /* "I,J"; NULL */
+};
+
 struct nvdp__privacy_options {
     struct nvdp__pairs_options pairs;
     struct nvdp__bdp_options bdp;
+    struct nvdp__exact_options exact;
     const char *moments; /* numbers joined by commas */
 };
 

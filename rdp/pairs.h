@@ -249,10 +249,20 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          double *matrix, double *epsilon,
                                          struct nvdp_privacy_report *out);
 
+/* --- exact.c, exact_pairs.c --- */
+
+/* Above epsilon at this delta: what divergences of orders below 1 + strip give, finite for every pair that
+ * is not apart for certain. */
+double nvdp__exact_bound(const struct nvdp_exact *exact, double delta);
+/* What the option exact asks for, of a set that was checked.  O(N^2 components p) for the bounds, memory 40 N^2 bytes. */
+nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                              const struct nvdp__privacy_options *options,
+                              struct nvdp_exact_summary *out);
+
 /* --- posteriors.c --- */
 
 /* Streams of this module (NVDP__PURPOSE_MEASURE); export takes texts from 0. */
-enum { NVDP__EPOCH_PAIRS = 1, NVDP__EPOCH_TEXTS = 2 };
+enum { NVDP__EPOCH_PAIRS = 1, NVDP__EPOCH_TEXTS = 2, NVDP__EPOCH_EXACT = 3 };
 /* A uniformly drawn subset of `texts` texts, in their order; index[texts] their numbers. */
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,

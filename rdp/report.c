@@ -145,13 +145,44 @@ static json_t *pack_bound(const struct nvdp_privacy_report *report) {
                            "releases cost S times this");
 }
 
+static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *from) {
+    json_t *curve = json_array(), *trade_off = json_array();
+    for (size_t i = 0; i < from->points; i++)
+        json_array_append_new(curve,
+                              json_pack("{s:o, s:o}", "epsilon", number(from->curve[i].epsilon),
+                                        "delta", number(from->curve[i].delta)));
+    for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+        json_array_append_new(trade_off, json_pack("{s:o, s:o}", "fpr", number(nvdp_exact_fpr[i]),
+                                                   "tpr", number(from->tpr[i])));
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "which", which, "p",
+                     (json_int_t)from->p, "q", (json_int_t)from->q, "epsilon",
+                     number(from->epsilon), "strip", number(from->strip), "gdp_mu",
+                     number(from->mu), "curve", curve, "trade_off", trade_off);
+}
+
+static json_t *pack_exact(const struct nvdp_exact_summary *from) {
+    if (from->struct_size == 0) return json_null();
+    json_t *pairs = json_array();
+    json_array_append_new(pairs, pack_exact_pair("worst", &from->worst));
+    json_array_append_new(pairs, pack_exact_pair("typical", &from->typical));
+    if (from->asked.points > 0)
+        json_array_append_new(pairs, pack_exact_pair("asked", &from->asked));
+    return json_pack(
+        "{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "delta",
+        number(from->delta), "releases", from->releases, "worst", number(from->worst.epsilon),
+        "mean", number(from->mean), "mean_finite", number(from->mean_finite), "mean_interval",
+        pack_interval(&from->mean_interval), "confidence", number(from->confidence), "of_pairs",
+        (json_int_t)from->pairs, "evaluated", (json_int_t)from->evaluated, "drawn",
+        (json_int_t)from->drawn, "infinite", (json_int_t)from->infinite, "pairs", pairs);
+}
+
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o}",
+        " s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -166,8 +197,8 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
-        "epsilon", pack_epsilon(&report->epsilon), "bdp", pack_bayesian(report), "posterior",
-        pack_posterior(&report->posterior));
+        "epsilon", pack_epsilon(&report->epsilon), "exact", pack_exact(&report->exact), "bdp",
+        pack_bayesian(report), "posterior", pack_posterior(&report->posterior));
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
@@ -417,8 +448,41 @@ static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to)
     fputs(".\n", to);
 }
 
+static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact_pair *from) {
+    fprintf(to, "  %-20s", name);
+    cell(to, from->epsilon);
+    cell(to, from->mu);
+    for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+        if (nvdp_exact_fpr[i] == 0.01 || nvdp_exact_fpr[i] == 0.1) cell(to, from->tpr[i]);
+    fprintf(to, " %12zu %12zu\n", from->p, from->q);
+}
+
+static void print_exact(const struct nvdp_exact_summary *from, FILE *to) {
+    char mean[CELL];
+    if (from->struct_size == 0) return;
+    fprintf(to, "Exact privacy loss, %d release%s of a text: epsilon at delta %g\n", from->releases,
+            from->releases == 1 ? "" : "s", from->delta);
+    fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu", "TPR at 1 %",
+            "TPR at 10 %", "text P", "text Q");
+    print_exact_pair(to, "worst pair", &from->worst);
+    print_exact_pair(to, "a typical pair", &from->typical);
+    if (from->asked.points > 0) print_exact_pair(to, "the pair asked for", &from->asked);
+    fprintf(to, "  mean %s of %zu %spairs", say(mean, from->mean), from->drawn,
+            from->drawn < from->pairs ? "drawn " : "");
+    if (from->infinite > 0)
+        fprintf(to, " (%zu told apart by their lengths; %s over the others)", from->infinite,
+                say(mean, from->mean_finite));
+    if (from->drawn < from->pairs) {
+        fprintf(to, ", %g %%", 100 * from->confidence);
+        print_interval(to, ":", &from->mean_interval);
+    }
+    fprintf(to, "; the worst of %zu pairs by bounds, %zu integrated.\n\n", from->pairs,
+            from->evaluated);
+}
+
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE *to) {
     print_divergences(report, to);
+    print_exact(&report->exact, to);
     print_epsilon(&report->epsilon, to);
     print_bayesian(report, to);
 }

@@ -28,6 +28,10 @@ NVDP_BEGIN_DECLS
  *     releases          T >= 1: samples given away of the same text; 1
  *     published-moment  k in (0, 1e6] of the published column, whose order is k+1; 1.1
  *     moments           grid of k for the `best` column, each in (0, 1e6]; .05 to 64
+ *     exact             the exact loss too (struct nvdp_exact_summary), of posteriors, every pair; false
+ *     exact-pairs       pairs drawn for its mean; 200
+ *     at-epsilon        epsilons of its curves; 0 to 32
+ *     pair              "I,J": a pair whose curve is wanted beside those of the worst and a typical one
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -165,6 +169,47 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
                                       const struct nvdp_posteriors *posteriors,
                                       struct nvdp_posterior_summary *out);
 
+/** Most epsilons of a curve, and how many false positive rates. */
+#define NVDP_EXACT_POINTS 32
+#define NVDP_EXACT_FPRS 8
+/** They: 1e-5 1e-4 1e-3 .01 .05 .1 .2 .5 */
+extern const double nvdp_exact_fpr[NVDP_EXACT_FPRS];
+
+/** The exact loss of one pair (nvdp_exact_texts()). */
+struct nvdp_exact_pair {
+    size_t p;       /**< the text of P, from 0 */
+    size_t q;       /**< the text of Q */
+    double epsilon; /**< at the summary's delta; +inf where public lengths tell them apart */
+    double strip;   /**< nvdp_exact_strip() */
+    double mu;      /**< nvdp_exact_gdp() as far as that delta */
+    size_t points;  /**< of the curve */
+    struct {
+        double epsilon;         /**< as asked for */
+        double delta;           /**< there */
+    } curve[NVDP_EXACT_POINTS]; /**< delta(epsilon) */
+    double tpr
+        [NVDP_EXACT_FPRS]; /**< true positives of the best test with nvdp_exact_fpr[] false ones */
+};
+
+/** Exact epsilons at one delta, over all pairs.  The largest is found by bounds: every pair has one from Renyi
+ * divergences of its own orders, and only pairs whose bound is above what was found are integrated. */
+struct nvdp_exact_summary {
+    size_t struct_size; /**< 0: not asked for */
+    double delta;       /**< that of the options */
+    int releases;       /**< of which this is */
+    size_t pairs;       /**< ordered pairs that are adjacent */
+    size_t evaluated;   /**< those that the search for the largest integrated */
+    size_t drawn; /**< pairs of the mean, uniformly with replacement; all where they are no more */
+    size_t infinite;                    /**< of the drawn, those told apart by public lengths */
+    double mean;                        /**< of the drawn; +inf where any is */
+    double mean_finite;                 /**< of the finite ones; NaN where none is */
+    double confidence;                  /**< of mean_interval: .95 */
+    struct nvdp_interval mean_interval; /**< of the finite ones' mean over all pairs, Student's t */
+    struct nvdp_exact_pair worst;       /**< the pair with the largest epsilon */
+    struct nvdp_exact_pair typical;     /**< the drawn one nearest to mean_finite */
+    struct nvdp_exact_pair asked; /**< that of the option pair; points is 0 where none was given */
+};
+
 /** Everything that is measured of a set of posteriors. */
 struct nvdp_privacy_report {
     size_t struct_size;                      /**< NVDP_RESULT() sets it */
@@ -190,6 +235,7 @@ struct nvdp_privacy_report {
     struct nvdp_epsilon_summary epsilon; /**< epsilon at bdp_delta, converted */
     double bound_loss; /**< likewise of every order: no log ratio of densities exceeds it; +inf of
                             Gaussians */
+    struct nvdp_exact_summary exact; /**< with the option exact */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

@@ -292,9 +292,10 @@ static struct nvdp_dchi_report whole(const struct nvdp_dchi_report *report) {
 
 /* What pairs of one length say; null where there are none. */
 static json_t *pack_equal(const struct nvdp_dchi_report *from) {
-    static const char *const same[] = {
-        "method", "units", "scope",      "adjacency", "length_policy", "dim",   "components",
-        "kappa",  "order", "arithmetic", "n",         "sample",        "bound", "posterior"};
+    static const char *const same[] = {"method",        "units",      "scope",      "adjacency",
+                                       "length_policy", "dim",        "components", "kappa",
+                                       "order",         "arithmetic", "n",          "sample",
+                                       "bound",         "posterior",  "exact"};
     if (from->equal_length == 0) return json_null();
     json_t *object = nvdp__privacy_report_pack(&from->same);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)

@@ -202,6 +202,21 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     json_decref(same);
     program_release(&of_run);
     program_release(&of_file);
+    struct outcome exact = program_expect(
+        0, "privacy --posteriors %s --exact --at-epsilon 1,2 --pair 0,1 --json --quiet",
+        posteriors);
+    json_t *told = program_object(&exact), *part = json_object_get(told, "exact");
+    const double worst = support_number(json_object_get(part, "worst"));
+    cr_expect(worst >= support_number(json_object_get(part, "mean")));
+    cr_expect(worst <= support_number(json_object_get(json_object_get(told, "epsilon"), "max")));
+    const json_t *asked = json_array_get(json_object_get(part, "pairs"), 2);
+    cr_expect_str_eq(json_string_value(json_object_get(asked, "which")), "asked");
+    cr_expect_eq(json_array_size(json_object_get(asked, "curve")), 2);
+    json_decref(told);
+    program_release(&exact);
+    exact = program_expect(0, "privacy %s --limit 10 --exact", run);
+    support_contains(exact.out, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05");
+    program_release(&exact);
     struct outcome table = program_expect(0, "privacy %s --limit 10", run);
     support_contains(table.out, "not a bound over all texts");
     program_release(&table);

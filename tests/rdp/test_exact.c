@@ -342,6 +342,101 @@ Test(exact, repeats_and_texts) {
     nvdp_context_free(ctx);
 }
 
+static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
+                                           const struct nvdp_posteriors *set,
+                                           const char *const *options, nvdp_status want) {
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    for (; options[0] != NULL; options += 2)
+        cr_assert_eq(nvdp_config_set(config, options[0], options[1]), NVDP_OK);
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), want, "%s",
+                 nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return report;
+}
+#define MEASURED(ctx, set, want, ...)                                                              \
+    measured(ctx, set, (const char *const[]){"exact", "true", __VA_ARGS__, NULL}, want)
+
+/* The search by bounds finds what all pairs have; so many pairs as there are give the mean itself, fewer an
+ * interval around it. */
+Test(exact, all_pairs) {
+    struct nvdp_context *ctx = support_context();
+    for (unsigned seed = 1; seed <= 4; seed++) {
+        const struct made_texts made = {.texts = 14,
+                                        .longest = 5,
+                                        .dim = 3,
+                                        .spread = .1 * seed * seed,
+                                        .with_alpha = seed % 2 == 1,
+                                        .policy = NVDP_LENGTH_HIDDEN,
+                                        .kappa = 1 + (int)seed % 2,
+                                        .seed = seed};
+        struct nvdp_posteriors *set = made_posteriors(ctx, &made);
+        double worst = 0, sum = 0, asked = 0;
+        for (size_t p = 0; p < set->texts; p++)
+            for (size_t q = 0; q < set->texts; q++) {
+                struct nvdp_exact *exact = NULL;
+                double epsilon = 0;
+                if (p == q) continue;
+                cr_assert_eq(nvdp_exact_texts(ctx, set, p, q, 2, &exact), NVDP_OK);
+                cr_assert_eq(nvdp_exact_epsilon(ctx, exact, 1e-3, &epsilon), NVDP_OK);
+                nvdp_exact_free(exact);
+                worst = fmax(worst, epsilon);
+                sum += epsilon / (14 * 13);
+                if (p == 2 && q == 7) asked = epsilon;
+            }
+        struct nvdp_privacy_report report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases",
+                                                     "2", "pair", "2,7", "at-epsilon", "1,3");
+        const struct nvdp_exact_summary *got = &report.exact;
+        cr_expect_eq(got->pairs, 14 * 13);
+        cr_expect_eq(got->drawn, 14 * 13);
+        cr_expect_leq(support_relative(got->worst.epsilon, worst, 0), 1e-9);
+        cr_expect_leq(support_relative(got->mean, sum, 0), 1e-9);
+        cr_expect_leq(support_relative(got->asked.epsilon, asked, 0), 1e-9);
+        cr_expect_lt(got->evaluated, got->pairs);
+        cr_expect_leq(got->worst.epsilon, report.epsilon.sum.max * (1 + 1e-9));
+        cr_expect_eq(got->worst.points, 2);
+        cr_expect_eq(got->worst.curve[1].epsilon, 3);
+        struct nvdp_exact *exact = NULL;
+        cr_assert_eq(nvdp_exact_texts(ctx, set, got->worst.p, got->worst.q, 2, &exact), NVDP_OK);
+        cr_expect_eq(got->worst.curve[1].delta, at(ctx, exact, 3).delta);
+        nvdp_exact_free(exact);
+        for (int i = 1; i < NVDP_EXACT_FPRS; i++)
+            cr_expect(got->worst.tpr[i] >= got->worst.tpr[i - 1] &&
+                      got->worst.tpr[i] >= nvdp_exact_fpr[i]);
+        report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases", "2", "exact-pairs", "60");
+        cr_expect_eq(report.exact.drawn, 60);
+        cr_expect(report.exact.mean_interval.low < sum && sum < report.exact.mean_interval.high);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(exact, lengths_that_are_public_tell_apart) {
+    struct nvdp_context *ctx = support_context();
+    const struct made_texts made = {.texts = 9,
+                                    .longest = 3,
+                                    .dim = 2,
+                                    .spread = .2,
+                                    .policy = NVDP_LENGTH_PUBLIC,
+                                    .kappa = 1,
+                                    .seed = 3};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &made);
+    struct nvdp_privacy_report report = MEASURED(ctx, set, NVDP_OK, NULL);
+    cr_expect(isinf(report.exact.worst.epsilon) && isinf(report.exact.mean));
+    cr_expect(isfinite(report.exact.mean_finite) && report.exact.infinite > 0);
+    report = MEASURED(ctx, set, NVDP_OK, "adjacency", "same-length");
+    cr_expect(isfinite(report.exact.worst.epsilon) && report.exact.infinite == 0);
+    cr_expect_leq(report.exact.worst.epsilon, report.epsilon.sum.max);
+    (void)MEASURED(ctx, set, NVDP_ERR_UNSUPPORTED, "max-pairs", "5");
+    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,0");
+    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,9");
+    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-epsilon", "1,x");
+    (void)measured(ctx, set, (const char *const[]){"pair", "0,1", NULL}, NVDP_ERR_ARGUMENT);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
 Test(exact, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_exact *exact = NULL;

@@ -1,0 +1,235 @@
+/* Exact epsilons over all pairs of a data set: the largest, and the mean of drawn ones. */
+#include "base/random.h"
+#include "rdp/pairs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double confidence = 0.95;
+
+struct work {
+    struct nvdp_context *ctx;
+    const struct nvdp_posteriors *set;
+    const struct nvdp__privacy_options *options;
+    double *bound;          /* [N, N] at least epsilon; NaN: not adjacent */
+    struct candidate *list; /* the adjacent pairs, largest bound first */
+    size_t pairs;
+};
+struct candidate {
+    double bound;
+    size_t p, q;
+};
+
+static int descending(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    if (a->bound != b->bound) return a->bound > b->bound ? -1 : 1;
+    if (a->p != b->p) return a->p < b->p ? -1 : 1;
+    return (a->q > b->q) - (a->q < b->q);
+}
+
+static nvdp_status cancelled(const struct work *work) {
+    return nvdp_context_cancelled(work->ctx)
+               ? nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "exact epsilons: cancelled")
+               : NVDP_OK;
+}
+
+/* Every pair's bound by its own orders: where those of a grid are infinite, smaller ones are not. */
+static nvdp_status list_pairs(struct work *work) {
+    const size_t n = work->set->texts;
+    const struct nvdp__bdp_options *bdp = &work->options->bdp;
+    const int threads = nvdp_context_threads(work->ctx);
+    struct nvdp__meter meter;
+    nvdp_status failed = NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->bound, n * n));
+    nvdp__meter_begin(&meter, work->ctx, "bounds", "text", 0, n);
+    for (size_t p = 0; p < n && failed == NVDP_OK; p++) {
+        failed = cancelled(work);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+        for (size_t q = 0; q < n; q++) {
+            struct nvdp_exact *exact = NULL;
+            double *bound = &work->bound[p * n + q];
+            *bound = NAN;
+            if (failed != NVDP_OK ||
+                !nvdp__adjacent(work->set, work->options->pairs.adjacency, p, q))
+                continue;
+            nvdp_status status =
+                nvdp_exact_texts(work->ctx, work->set, p, q, bdp->releases, &exact);
+            if (status == NVDP_OK) *bound = nvdp__exact_bound(exact, bdp->delta);
+            if (status != NVDP_OK) {
+#pragma omp atomic write
+                failed = status;
+            }
+            nvdp_exact_free(exact);
+        }
+        nvdp__meter_update(&meter, p + 1, (double)((p + 1) * n), "pair", NAN);
+    }
+    nvdp__meter_end(&meter);
+    NVDP_RETURN_IF_FAILED(failed);
+    for (size_t i = 0; i < n * n; i++)
+        work->pairs += !isnan(work->bound[i]);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->list, work->pairs));
+    for (size_t i = 0, at = 0; i < n * n; i++)
+        if (!isnan(work->bound[i]))
+            work->list[at++] = (struct candidate){work->bound[i], i / n, i % n};
+    qsort(work->list, work->pairs, sizeof *work->list, descending);
+    return NVDP_OK;
+}
+
+static nvdp_status epsilon_of(const struct work *work, size_t p, size_t q, double *epsilon) {
+    struct nvdp_exact *exact = NULL;
+    const struct nvdp__bdp_options *bdp = &work->options->bdp;
+    nvdp_status status = nvdp_exact_texts(work->ctx, work->set, p, q, bdp->releases, &exact);
+    if (status == NVDP_OK) status = nvdp_exact_epsilon(work->ctx, exact, bdp->delta, epsilon);
+    nvdp_exact_free(exact);
+    return status;
+}
+
+/* Those of pairs[0..n) side by side. */
+static nvdp_status epsilons(const struct work *work, size_t n, const struct candidate *pairs,
+                            double *epsilon) {
+    nvdp_status failed = cancelled(work);
+    const int threads = nvdp_context_threads(work->ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t i = 0; i < n; i++) {
+        if (failed != NVDP_OK) continue;
+        nvdp_status status = epsilon_of(work, pairs[i].p, pairs[i].q, &epsilon[i]);
+        if (status != NVDP_OK) {
+#pragma omp atomic write
+            failed = status;
+        }
+    }
+    return failed;
+}
+
+/* By falling bounds, until one is below what has been found. */
+static nvdp_status find_worst(const struct work *work, struct nvdp_exact_summary *out) {
+    enum { ROUND = 16 };
+    double epsilon[ROUND];
+    out->worst.epsilon = -INFINITY;
+    while (out->evaluated < work->pairs && work->list[out->evaluated].bound > out->worst.epsilon) {
+        const struct candidate *from = work->list + out->evaluated;
+        const size_t n = nvdp__least(ROUND, work->pairs - out->evaluated);
+        NVDP_RETURN_IF_FAILED(epsilons(work, n, from, epsilon));
+        for (size_t i = 0; i < n; i++) {
+            if (!(epsilon[i] > out->worst.epsilon)) continue;
+            out->worst.epsilon = epsilon[i];
+            out->worst.p = from[i].p;
+            out->worst.q = from[i].q;
+        }
+        out->evaluated += n;
+        if (isinf(out->worst.epsilon)) break;
+    }
+    return NVDP_OK;
+}
+
+/* Pairs drawn uniformly, with replacement; all where there are no more than so many. */
+static nvdp_status find_mean(const struct work *work, struct nvdp_exact_summary *out) {
+    nvdp_status status = NVDP_OK;
+    const size_t most = work->options->exact.mean_pairs, n = nvdp__least(most, work->pairs);
+    struct candidate *drawn = NULL;
+    double *epsilon = NULL, sum = 0, square = 0;
+    size_t finite = 0, nearest = 0;
+    NVDP_TRY(NVDP__NEW(work->ctx, drawn, n));
+    NVDP_TRY(NVDP__NEW(work->ctx, epsilon, n));
+    for (size_t k = 0; k < n; k++) {
+        const struct nvdp__noise noise = {.seed = work->options->pairs.seed};
+        struct nvdp__stream stream =
+            nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_EXACT, k);
+        drawn[k] = work->list[n < work->pairs ? nvdp__stream_below(&stream, work->pairs) : k];
+    }
+    NVDP_TRY(epsilons(work, n, drawn, epsilon));
+    for (size_t k = 0; k < n; k++) {
+        finite += isfinite(epsilon[k]) != 0;
+        sum += isfinite(epsilon[k]) ? epsilon[k] : 0;
+    }
+    out->drawn = n;
+    out->infinite = n - finite;
+    out->mean_finite = finite > 0 ? sum / (double)finite : NAN;
+    out->mean = out->infinite > 0 ? INFINITY : out->mean_finite;
+    for (size_t k = 0; k < n; k++) {
+        const double off = epsilon[k] - out->mean_finite;
+        if (!isfinite(epsilon[k])) continue;
+        square += off * off;
+        if (!(fabs(off) >= fabs(epsilon[nearest] - out->mean_finite))) nearest = k;
+    }
+    out->typical = (struct nvdp_exact_pair){
+        .p = drawn[nearest].p, .q = drawn[nearest].q, .epsilon = epsilon[nearest]};
+    const double sd = sqrt(square / (double)nvdp__most(finite > 1 ? finite - 1 : 1, 1));
+    out->mean_interval = (struct nvdp_interval){out->mean_finite, out->mean_finite};
+    if (n < work->pairs)
+        out->mean_interval = nvdp__interval_student(confidence, finite, out->mean_finite, sd);
+cleanup:
+    free(drawn);
+    free(epsilon);
+    return status;
+}
+
+const double nvdp_exact_fpr[NVDP_EXACT_FPRS] = {1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.5};
+
+static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                            const struct nvdp__privacy_options *options,
+                            struct nvdp_exact_pair *pair) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__bdp_options *bdp = &options->bdp;
+    const char **text = NULL;
+    size_t points = 0;
+    struct nvdp_exact *exact = NULL;
+    struct nvdp_exact_point point;
+    NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &points));
+    NVDP_TRY(nvdp_exact_texts(ctx, set, pair->p, pair->q, bdp->releases, &exact));
+    pair->strip = nvdp_exact_strip(exact);
+    pair->points = nvdp__least(points, NVDP_EXACT_POINTS);
+    for (size_t i = 0; i < pair->points; i++) {
+        NVDP_TRY(nvdp_exact_delta(ctx, exact, strtod(text[i], NULL), &point));
+        pair->curve[i].epsilon = point.epsilon;
+        pair->curve[i].delta = point.delta;
+    }
+    NVDP_TRY(nvdp_exact_epsilon(ctx, exact, bdp->delta, &pair->epsilon));
+    NVDP_TRY(nvdp_exact_gdp(ctx, exact, bdp->delta, &pair->mu));
+    for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
+        NVDP_TRY(nvdp_exact_trade_off(ctx, exact, nvdp_exact_fpr[i], &point));
+        pair->tpr[i] = point.tpr;
+    }
+cleanup:
+    nvdp_exact_free(exact);
+    free(text);
+    return status;
+}
+
+/* "3,17" */
+static nvdp_status read_pair(struct nvdp_context *ctx, const char *text, size_t texts,
+                             struct nvdp_exact_pair *pair) {
+    char more;
+    const bool two = sscanf(text, "%zu,%zu%c", &pair->p, &pair->q, &more) == 2;
+    if (two && pair->p < texts && pair->q < texts && pair->p != pair->q) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "pair: expected two numbers below %zu as I,J, found '%s'", texts, text);
+}
+
+nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                              const struct nvdp__privacy_options *options,
+                              struct nvdp_exact_summary *out) {
+    nvdp_status status = NVDP_OK;
+    struct work work = {.ctx = ctx, .set = set, .options = options};
+    struct nvdp_exact_summary made = {.struct_size = sizeof made,
+                                      .delta = options->bdp.delta,
+                                      .releases = options->bdp.releases,
+                                      .confidence = confidence};
+    if (options->exact.pair != NULL)
+        NVDP_TRY(read_pair(ctx, options->exact.pair, set->texts, &made.asked));
+    NVDP_TRY(list_pairs(&work));
+    if (work.pairs == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "pairs: no two of the %zu texts have the same length", set->texts));
+    made.pairs = work.pairs;
+    NVDP_TRY(find_worst(&work, &made));
+    NVDP_TRY(find_mean(&work, &made));
+    NVDP_TRY(describe(ctx, set, options, &made.worst));
+    NVDP_TRY(describe(ctx, set, options, &made.typical));
+    if (options->exact.pair != NULL) NVDP_TRY(describe(ctx, set, options, &made.asked));
+    *out = made;
+cleanup:
+    free(work.bound);
+    free(work.list);
+    return status;
+}
