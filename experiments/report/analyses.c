@@ -405,9 +405,10 @@ static void draw_defense(struct nvdp__drawing *d, const struct nvdp_report *repo
 
 /* Scores over eta, the utility of SanText's Figure 5. */
 static bool over_eta(const struct nvdp_report *report, size_t task, size_t family) {
-    for (NVDP__EACH_GROUP(report, group))
-        if (group->task == task && group->eta > 0 &&
-            (family == SIZE_MAX || group->family == family))
+    for (NVDP__EACH_GROUP(report, group)) /* two etas of one family lie side by side */
+        if (group > report->group && group->task == task && group->eta > 0 &&
+            (family == SIZE_MAX || group->family == family) && group[-1].task == task &&
+            group[-1].family == group->family && group[-1].eta > 0)
             return true;
     return false;
 }

@@ -28,7 +28,8 @@ static const char *base_name(const struct nvdp__report_run *run) {
 }
 
 static bool same_task(const struct nvdp__report_run *a, const struct nvdp__report_run *b) {
-    return strcmp(a->task, b->task) == 0 && strcmp(a->data, b->data) == 0;
+    return strcmp(a->task, b->task) == 0 &&
+           (a->sanitized || b->sanitized || strcmp(a->data, b->data) == 0);
 }
 
 /* Whether two runs must get different labels and have not. */
@@ -167,10 +168,12 @@ struct nvdp__stat nvdp__stat_of(size_t n, const double *values) {
 
 /* --- tasks --- */
 
+/* A sanitized folder stands for the task's own, the first of its name. */
 static size_t find_task(const struct nvdp_report *report, const struct nvdp__report_run *run) {
     size_t at = 0;
-    while (at < report->tasks && (strcmp(report->task[at].task, run->task) != 0 ||
-                                  strcmp(report->task[at].data, run->data) != 0)) {
+    while (at < report->tasks &&
+           (strcmp(report->task[at].task, run->task) != 0 ||
+            (!run->sanitized && strcmp(report->task[at].data, run->data) != 0))) {
         at++;
     }
     return at;
@@ -191,9 +194,10 @@ static nvdp_status name_task(struct nvdp_context *ctx, struct nvdp_report *repor
 static nvdp_status list_tasks(struct nvdp_context *ctx, struct nvdp_report *report) {
     report->task = nvdp__calloc(ctx, report->runs, sizeof *report->task);
     if (report->task == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < report->runs; i++) {
-        const struct nvdp__report_run *run = &report->run[i];
-        if (find_task(report, run) < report->tasks) continue;
+    for (size_t i = 0; i < 2 * report->runs; i++) { /* the sanitized ones last */
+        const struct nvdp__report_run *run = &report->run[i % report->runs];
+        if (run->sanitized != (i >= report->runs) || find_task(report, run) < report->tasks)
+            continue;
         report->task[report->tasks++] =
             (struct nvdp__task_rows){.task = run->task, .data = run->data, .first = run};
     }

@@ -114,6 +114,19 @@ static nvdp_status generalize_base(struct nvdp_context *ctx, struct nvdp__report
     return NVDP_OK;
 }
 
+/* A model that was pretrained for the run's own noise: "adaptive/laplace-75" is "adaptive/laplace-{eta}". */
+static nvdp_status generalize_model(struct nvdp_context *ctx, struct nvdp__report_run *run) {
+    const char *path = json_string_value(json_object_get(run->variant, "model"));
+    char eta[24];
+    if (path == NULL || run->sanitizer == NULL || !(run->eta > 0)) return NVDP_OK;
+    snprintf(eta, sizeof eta, "%g", run->eta);
+    char *text = replaced(ctx, nvdp__strdup(ctx, path), eta, "{eta}");
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    json_object_set_new(run->variant, "model", json_string(text));
+    free(text);
+    return NVDP_OK;
+}
+
 /* The groups' own keys. */
 static const char *const no_difference[] = {"task",     "data",     "method",
                                             "lambda-g", "lambda-d", "seed"};
@@ -142,6 +155,7 @@ nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_r
         json_object_del(run->variant, "eta");
     }
     NVDP_TRY(generalize_base(ctx, run));
+    NVDP_TRY(generalize_model(ctx, run));
 cleanup:
     nvdp_config_free(options);
     return status;

@@ -64,6 +64,7 @@ struct nvdp__report_run {
     double majority, validation, seconds;
     double quantity[NVDP__QUANTITIES];
     bool measured;
+    bool sanitized; /* its data are what nvdp sanitize wrote of the task */
     struct nvdp__measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens by log10 alpha; all 0: unknown */
     double alpha_first, alpha_width;

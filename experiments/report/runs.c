@@ -281,7 +281,8 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
     NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
     run->how.given_length = from == equal;
-    if (sanitizer != NULL && run->sanitizer == NULL) { /* its data are what nvdp sanitize wrote */
+    if (sanitizer != NULL && run->sanitizer == NULL) {
+        run->sanitized = true;
         NVDP_RETURN_IF_FAILED(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));
         NVDP_RETURN_IF_FAILED(
             nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));

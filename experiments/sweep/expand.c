@@ -324,34 +324,46 @@ static nvdp_status find_base(const struct part *part, const char *pattern, json_
                       pattern, count);
 }
 
-/* "{task}" and "{seed}" in from_base: every run starts from the base run of its own. */
-static nvdp_status fill_in(const struct part *part, json_t *given) {
-    const char *at = json_string_value(json_object_get(given, "from_base"));
-    json_t *seed = json_object_get(given, "seed");
+/* The value of an option that a path names in braces; NULL: it is none of the run's. */
+static const char *place_value(const json_t *given, const char *at, size_t *length,
+                               char number[QUOTE_ROOM]) {
+    char name[NAME_SIZE];
+    const char *end = strchr(at, '}');
+    if (end == NULL || (size_t)(end - at) > sizeof name) return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)(end - at - 1), at + 1);
+    const json_t *value = json_object_get(given, name);
+    *length = (size_t)(end - at) + 1;
+    if (value == NULL && strcmp(name, "seed") == 0) return "1";
+    if (json_is_string(value)) return json_string_value(value);
+    if (!json_is_number(value)) return NULL;
+    snprintf(number, QUOTE_ROOM, "%.15g", json_number_value(value));
+    return number;
+}
+
+/* "{task}", "{seed}", "{eta}", any option that the run was given, in a path: every run starts from the base
+ * run, the model or the folder of its own. */
+static nvdp_status fill_in(const struct part *part, const char *key, json_t *given) {
+    const char *at = json_string_value(json_object_get(given, key));
     char number[QUOTE_ROOM], *text = NULL;
     size_t size = 0;
     if (at == NULL) return NVDP_OK;
-    snprintf(number, sizeof number, "%lld", seed != NULL ? json_integer_value(seed) : 1);
-    const struct {
-        const char *place, *value;
-    } places[] = {{"{task}", part->task}, {"{seed}", number}};
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
     while (*at != '\0') {
-        size_t i = 0, count = sizeof places / sizeof *places;
-        while (i < count && strncmp(at, places[i].place, strlen(places[i].place)) != 0)
-            i++;
-        if (i < count) fputs(places[i].value, out);
-        if (i == count) fputc(*at, out);
-        at += i < count ? strlen(places[i].place) : 1;
+        size_t length = 1;
+        const char *value = *at == '{' ? place_value(given, at, &length, number) : NULL;
+        if (value == NULL) length = 1;
+        if (value != NULL) fputs(value, out);
+        if (value == NULL) fputc(*at, out);
+        at += length;
     }
     nvdp_status status = NVDP_OK;
     if (fclose(out) != 0)
         status = nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
-    else if (strchr(text, '*') != NULL)
+    else if (strcmp(key, "from_base") == 0 && strchr(text, '*') != NULL)
         status = find_base(part, text, given);
     else
-        json_object_set_new(given, "from_base", json_string(text));
+        json_object_set_new(given, key, json_string(text));
     free(text);
     return status;
 }
@@ -386,6 +398,7 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
 /* The options of a run: "lambda" first, so that lambda_g and lambda_d can have the last word. */
 static nvdp_status resolve(const struct part *part, const json_t *chosen,
                            struct nvdp__sweep_run *run) {
+    static const char *const paths[] = {"from_base", "model", "data"};
     json_t *data = path_of(part->root, "data", part->task), *value;
     json_t *given =
         json_pack("{s:s, s:s}", "task", part->task, "method", nvdp__grid_method(part->method));
@@ -399,7 +412,8 @@ static nvdp_status resolve(const struct part *part, const json_t *chosen,
     json_object_foreach((json_t *)chosen, name, value) {
         json_object_set(given, name, value);
     }
-    NVDP_TRY(fill_in(part, given));
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        NVDP_TRY(fill_in(part, paths[i], given));
     text = json_dumps(given, JSON_REAL_PRECISION(17));
     if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(nvdp_train_config_create(part->ctx, &run->config));

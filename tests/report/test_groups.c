@@ -473,3 +473,47 @@ Test(groups, privatized_texts_are_methods) {
     support_contains(csv, ",epsilon_max,");
     free(csv);
 }
+
+/* Folders that nvdp sanitize wrote are the task's texts, whatever comes first; a model of each run's own
+ * eta is one option. */
+Test(groups, sanitized_folders_and_adapted_models) {
+    static const struct made_run runs[] = {
+        {.name = "a1", .method = "base", .score = .6, .data = "sanitized/sst2-1", .label = "plus"},
+        {.name = "a2",
+         .method = "base",
+         .validation = .7,
+         .score = .7,
+         .data = "sanitized/sst2-2",
+         .label = "plus"},
+        {.name = "b", .method = "base", .score = .9},
+        {.name = "c1",
+         .method = "base",
+         .score = .8,
+         .label = "adapted",
+         .model = "m4/santext-14",
+         .validation = .8,
+         .options = "\"token_noise\": \"santext\", \"eta\": 14"},
+        {.name = "c2",
+         .method = "base",
+         .score = .85,
+         .label = "adapted",
+         .model = "m4/santext-4",
+         .validation = .85,
+         .options = "\"token_noise\": \"santext\", \"eta\": 4"},
+    };
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        made_run("folders", &runs[i]);
+    write_texts("folders", "a1", "santext-plus", 1, 2);
+    write_texts("folders", "a2", "santext-plus", 2, 3);
+    struct nvdp_report *report = made_report(ctx, "folders");
+    cr_assert_eq(report->tasks, 1);
+    cr_expect_str_eq(report->task[0].label, "sst2");
+    cr_expect_str_eq(report->task[0].data, "glue");
+    cr_expect_eq(report->families, 3);
+    cr_expect_eq(report->groups, 5);
+    cr_expect_eq(report_selected(report, "plus")->eta, 2);
+    cr_expect_str_eq(report_selected(report, "adapted")->run[0]->name, "c2");
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}

@@ -39,9 +39,12 @@ static void write_run(const char *folder, const struct made_run *run) {
              "\"0.1.0\"}, \"hardware\": {\"processor\": \"Abacus <1>\"}, \"data\": "
              "{\"train_texts\": 90, \"validation_texts\": 10, \"test_texts\": 40}}",
              run->task != NULL ? run->task : "sst2", run->data != NULL ? run->data : "glue",
-             based ? run->name : "bert", run->name, run->method != NULL ? run->method : "nvdp",
-             run->lambda, lambda_d, run->seed, run->nvib != NULL ? run->nvib : "",
-             run->options != NULL ? ", " : "", run->options != NULL ? run->options : "");
+             run->model != NULL ? run->model
+             : based            ? run->name
+                                : "bert",
+             run->name, run->method != NULL ? run->method : "nvdp", run->lambda, lambda_d,
+             run->seed, run->nvib != NULL ? run->nvib : "", run->options != NULL ? ", " : "",
+             run->options != NULL ? run->options : "");
     made_run_file(folder, run->name, "run.json", text);
 }
 

@@ -8,7 +8,7 @@
 /* What of a run the tests set; zeros: method "nvdp", task "sst2", one epoch. */
 struct made_run {
     const char *name;
-    const char *method, *task, *data;
+    const char *method, *task, *data, *model;
     double lambda;
     double lambda_d; /* 0: lambda */
     unsigned seed;

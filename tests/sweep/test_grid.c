@@ -164,6 +164,51 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     nvdp_context_free(ctx);
 }
 
+/* Models and folders of a run's own options, in a list too; what is no option stays as it is. */
+Test(grid, paths_name_the_runs_options) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__grid grid = read_grid(
+        ctx,
+        "{\"tasks\": [\"rte\"], \"data\": \"{task}/{seed}\", \"model\": \"m\", \"methods\": ["
+        "{\"name\": \"a\", \"method\": \"base\", \"token_noise\": \"santext\", \"eta\": [2, 0.5], "
+        "\"model\": \"m/{token_noise}-{eta}\"}, {\"name\": \"b\", \"method\": \"base\", "
+        "\"data\": [\"s/{task}-1\", \"s/{task}-2\"], \"model\": \"{eta}{none}\"}]}");
+    static const char *const models[] = {"m/santext-2", "m/santext-0.5", "{eta}{none}",
+                                         "{eta}{none}"};
+    static const char *const data[] = {"rte/1", "rte/1", "s/rte-1", "s/rte-2"};
+    cr_assert_eq(grid.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect_str_eq(nvdp_config_get(grid.run[i].config, "model"), models[i]);
+        cr_expect_str_eq(nvdp_config_get(grid.run[i].config, "data"), data[i]);
+    }
+    nvdp__grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
+/* Those of the papers on text privatization, as they are; the files they name need not be there. */
+Test(grid, published_grids_of_text_privatization) {
+    static const struct {
+        const char *name;
+        size_t runs;
+    } grids[] = {{"privacy-constrained", 156},
+                 {"privacy-adaptive", 294},
+                 {"santext", 99},
+                 {"santext-pretrained", 42},
+                 {"santext-plus", 75}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        struct nvdp__grid grid;
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/experiments/grids/%s.json", NVDP_SOURCE_DIR, grids[i].name);
+        cr_assert_eq(nvdp__grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_expect_eq(grid.count, grids[i].runs, "%s: %zu", grids[i].name, grid.count);
+        for (size_t r = 0; r < grid.count; r++) /* every place in braces is an option's */
+            cr_expect_null(strchr(nvdp_config_get(grid.run[r].config, "model"), '{'));
+        nvdp__grid_release(&grid);
+    }
+    nvdp_context_free(ctx);
+}
+
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     if (level == NVDP_LOG_NOTICE) snprintf(user, 512, "%s", message);
 }
