@@ -510,16 +510,20 @@ static void draw_plus(struct nvdp__drawing *d, size_t n, const struct cell *cell
 
 /* ---- all ---- */
 
+struct words {
+    const char *name, *title, *caption;
+};
+
 static nvdp_status add_figure(struct nvdp_context *ctx, const struct nvdp_report *report,
-                              const char *const text[3], size_t panels, size_t across,
+                              const struct words *text, size_t panels, size_t across,
                               struct nvdp__drawing *d) {
-    return nvdp__drawing_begin(ctx, report, text[0], text[1], text[2], panels, across,
+    return nvdp__drawing_begin(ctx, report, text->name, text->title, text->caption, panels, across,
                                NVDP__LEGEND_NONE, d);
 }
 
 /* A figure with a panel, or `parts`, for each table or corpus of a kind; tasks' scores behind them. */
 static nvdp_status add_kind(struct nvdp_context *ctx, const struct nvdp_report *report, int kind,
-                            size_t parts, const char *const text[3], struct nvdp__figures *out) {
+                            size_t parts, const struct words *text, struct nvdp__figures *out) {
     struct nvdp__drawing d;
     size_t panels = 0, place = 0;
     const bool scores = kind == NVDP__ANALYSIS_DENIABILITY;
@@ -541,7 +545,7 @@ static nvdp_status add_kind(struct nvdp_context *ctx, const struct nvdp_report *
 }
 
 static nvdp_status add_defense(struct nvdp_context *ctx, const struct nvdp_report *report,
-                               const char *const text[3], struct nvdp__figures *out) {
+                               const struct words *text, struct nvdp__figures *out) {
     struct nvdp__drawing d;
     size_t panels = 0, place = 0;
     for (size_t t = 0; t < report->tasks; t++)
@@ -555,7 +559,7 @@ static nvdp_status add_defense(struct nvdp_context *ctx, const struct nvdp_repor
 }
 
 static nvdp_status add_plus(struct nvdp_context *ctx, const struct nvdp_report *report,
-                            const char *const text[3], struct nvdp__figures *out) {
+                            const struct words *text, struct nvdp__figures *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__drawing d;
     size_t panels = 0, place = 0, n = 0;
@@ -584,25 +588,25 @@ cleanup:
 
 nvdp_status nvdp__analysis_figures(struct nvdp_context *ctx, const struct nvdp_report *report,
                                    struct nvdp__figures *out) {
-    static const char *const geometry[] = {
+    static const struct words geometry = {
         "geometry", "Distances between tokens and the norm of the noise",
         "Mean distance of a token to its k-th nearest, points; vertical lines: the mean norm of "
         "the "
         "noise at each eta of the analyses over the same table (Qu et al. 2021, Figure 3)."};
-    static const char *const deniability[] = {
+    static const struct words deniability = {
         "deniability", "Plausible deniability over eta",
         "Probability N_w of a token to come out as itself, different outputs S_w in the draws, and "
         "different inputs S*_y of an output: medians over tokens, bars from the 5 % to the 95 % "
         "quantile; and the score (Qu et al. 2021, Figure 4; Yue et al. 2021, Figure 5)."};
-    static const char *const defense[] = {
+    static const struct words defense = {
         "defense", "Score against the defence rate of mask token inference",
         "Share of positions at which a masked language model does not name the original token, and "
         "the score; a point is an eta, inf the texts as they are (Yue et al. 2021, Figure 4)."};
-    static const char *const plus[] = {
+    static const struct words plus = {
         "santext_plus", "santext-plus over the share w of sensitive tokens and the probability p",
         "Score over w, a line a p, and over p, a line a w (Yue et al. 2021, Figure 3)."};
-    NVDP_RETURN_IF_FAILED(add_kind(ctx, report, NVDP__ANALYSIS_GEOMETRY, 1, geometry, out));
-    NVDP_RETURN_IF_FAILED(add_kind(ctx, report, NVDP__ANALYSIS_DENIABILITY, 3, deniability, out));
-    NVDP_RETURN_IF_FAILED(add_defense(ctx, report, defense, out));
-    return add_plus(ctx, report, plus, out);
+    NVDP_RETURN_IF_FAILED(add_kind(ctx, report, NVDP__ANALYSIS_GEOMETRY, 1, &geometry, out));
+    NVDP_RETURN_IF_FAILED(add_kind(ctx, report, NVDP__ANALYSIS_DENIABILITY, 3, &deniability, out));
+    NVDP_RETURN_IF_FAILED(add_defense(ctx, report, &defense, out));
+    return add_plus(ctx, report, &plus, out);
 }
