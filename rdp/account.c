@@ -23,6 +23,7 @@
 
 static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
 enum { NEGLIGIBLE = 60, FAR = 13, MOST_TURNS = 1000, MOST_HALVINGS = 12 };
+static const double BIAS = 2e-4; /* of epsilon, by the grid */
 static const uint64_t MOST_STEPS = 1000000000000;
 
 struct step {
@@ -189,7 +190,7 @@ static struct nvdp__bound renyi_epsilon(const struct nvdp_dp_run *run, double de
 
 /* log delta <= (l-1) (D_l - eps + log(1-1/l)) - log l. */
 static struct nvdp__bound renyi_delta(const struct nvdp_dp_run *run, double epsilon) {
-    struct nvdp__bound best = {.order = 2, .epsilon = epsilon, .log_delta = INFINITY, .step = 1};
+    struct nvdp__bound best = {.order = 2, .epsilon = epsilon, .log_delta = INFINITY};
     for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
         const double l = nvdp_account_order(i);
         const double log_delta = (l - 1) * (divergence(run, l) - epsilon + log1p(-1 / l)) - log(l);
@@ -201,34 +202,56 @@ static struct nvdp__bound renyi_delta(const struct nvdp_dp_run *run, double epsi
     return best;
 }
 
+static double count(const struct nvdp_dp_run *run) {
+    double steps = 0;
+    for (size_t i = 0; i < run->phases; i++)
+        steps += (double)run->phase[i].steps;
+    return steps;
+}
+
 /* At the best order rare steps with huge losses can weigh as much as all others, and the tilted sum is wide.  The
- * tilt is the least at which mass that is lost counts for no more than 10^6 deltas: some 1e-12 of delta. */
+ * tilt is the least at which what pld.c leaves out is not above 1e-4 delta, or not much more than at any. */
 static void tilt(const struct nvdp_dp_run *run, struct nvdp__bound *bound) {
-    bound->tilt = bound->order - 1;
-    for (size_t i = 0; nvdp_account_order(i) < bound->order; i++) {
-        const double k = nvdp_account_order(i) - 1;
-        if (k * (divergence(run, k + 1) - bound->epsilon) > bound->log_delta + log(1e6)) continue;
-        bound->tilt = k;
-        return;
+    const double lost = 1e-17 + 2e-16 * count(run); /* the transform's rounding, as a rule */
+    double least = INFINITY;
+    for (int pass = 0; pass < 2; pass++) {
+        const double enough = fmax(bound->log_delta + log(1e-4 / lost), least + log(10));
+        for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
+            const double k = nvdp_account_order(i) - 1;
+            const double weight = k * (divergence(run, k + 1) - bound->epsilon);
+            bound->tilt = k;
+            if (pass == 1 && weight <= enough) return;
+            least = fmin(least, weight);
+        }
     }
+}
+
+/* The step by which all steps' log moment grows by BIAS of epsilon, per unit of order. */
+static void grid(const struct nvdp_dp_run *run, struct nvdp__bound *bound) {
+    bound->step = sqrt(12 * BIAS * fmax(bound->epsilon, 1e-6) / ((count(run) + 1) * bound->order));
 }
 
 static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double delta, struct nvdp__bound bound, double *out) {
-    double epsilon = bound.epsilon, found = epsilon, before;
-    bool coarse = isfinite(epsilon) && trains(run);
-    bound.step = 1;
-    while (coarse) {
-        tilt(run, &bound);
-        before = found;
-        NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, &bound, delta, &found));
-        epsilon = fmin(epsilon, found);
-        /* Where the bound was far off, so was the grid that it suggested: another, until two agree. */
-        coarse = found < (bound.step == 1 ? 0.7 : 0.998) * before && before - found > 1e-5;
-        bound.epsilon = fmax(found, 1e-6);
-        bound.step /= 2;
+    const double renyi = bound.epsilon;
+    double found = renyi, left = INFINITY, last = 0;
+    if (isfinite(renyi) && trains(run)) {
+        /* What the grid adds to epsilon falls with the square of its step.  Where the bound was far off, so is the
+         * grid that it suggests; two grids tell what a third has to be. */
+        do {
+            const double before = found;
+            bound.epsilon = fmax(found, 1e-6);
+            tilt(run, &bound);
+            grid(run, &bound);
+            if (isfinite(left)) bound.step = last * sqrt(fmax(5e-4 * found / left, 0.01));
+            NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, &bound, delta, &found));
+            const double ratio = last > 0 ? pow(bound.step / last, 2) : 1;
+            left = last == 0 ? INFINITY : (before - found) * ratio / (1 - ratio);
+            if (last == 0 && found > 0.7 * renyi) break;
+            last = bound.step;
+        } while (left > 1e-3 * found + 1e-6);
     }
-    *out = epsilon; /* the bound holds too */
+    *out = fmin(found, renyi); /* both hold */
     return NVDP_OK;
 }
 
@@ -297,6 +320,7 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
     if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
     struct nvdp__bound bound = renyi_delta(run, epsilon);
     tilt(run, &bound);
+    grid(run, &bound);
     return nvdp__pld_delta(ctx, run, &bound, epsilon, delta);
 }
 
@@ -429,6 +453,12 @@ cleanup:
 
 /* ---- in words ---- */
 
+/* To four digits, upwards. */
+static double up(double x) {
+    const double unit = x > 0 && isfinite(x) ? pow(10, floor(log10(x)) - 3) : 1;
+    return isfinite(x) ? ceil(x / unit * (1 - 1e-12)) * unit : x;
+}
+
 nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                    const struct nvdp_dp_facts *facts,
                                    const struct nvdp_account *account, char **text) {
@@ -440,7 +470,7 @@ nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_d
     fprintf(to,
             "The training is (epsilon %.4g, delta %g)-differentially private by its privacy loss "
             "distribution, rounded up; by Renyi divergences epsilon is %.4g",
-            account->pld_epsilon, account->delta, account->rdp_epsilon);
+            up(account->pld_epsilon), account->delta, up(account->rdp_epsilon));
     if (account->rdp_order > 1) fprintf(to, " (order %g)", account->rdp_order);
     fputs(
         ". It protects the training texts against whoever sees the model, every state of it on the "

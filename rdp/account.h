@@ -18,7 +18,7 @@ static inline double nvdp__step_loss(double t, double noise, double rate) {
 struct nvdp__bound {
     double order, epsilon, log_delta;
     double tilt; /* k */
-    double step; /* of the grid, in those that the bound suggests */
+    double step; /* h */
 };
 nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                               const struct nvdp__bound *bound, double delta, double *epsilon);

@@ -8,7 +8,7 @@
  *
  * which keeps the masses of both P and Q, and can only enlarge delta ("connecting the dots" of delta over e^eps,
  * Doroshenko et al. 2022); the pair on the grid dominates the true one, and so do their compositions (Zhu et al.
- * 2022, Theorem 10).  The log moment of order k grows by k (k+1) h^2/12 a step, from which h is chosen.
+ * 2022, Theorem 10).  The log moment of order k grows by k (k+1) h^2/12 a step, from which h is chosen (account.c).
  *
  * As in loss.h, masses are tilted by e^(k L) and have sum 1, so that delta(eps) has its digits however small it is:
  * a tilted mass m that was left out is at most m e^(M - k eps) of delta.  Left out are tails of a step, what of the
@@ -24,7 +24,6 @@
 #include <float.h>
 #include <stdlib.h>
 
-static const double BIAS = 2e-4;   /* of epsilon, by the grid */
 static const double CUT = 1e-18;   /* tilted mass that a tail of all steps may have */
 static const double CHERNOFF = 44; /* e^-44: the same for the window */
 static const double REACH = 13;    /* standard deviations beyond which a step is cut off */
@@ -360,15 +359,13 @@ cleanup:
 static nvdp_status both(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                         const struct nvdp__bound *bound, struct nvdp__loss loss[2]) {
     const double k = bound->tilt;
-    double steps = 1, most = 0;
+    double most = 0;
     for (size_t i = 0; i < run->phases; i++) {
         const struct nvdp_dp_steps *phase = &run->phase[i];
-        steps += (double)phase->steps;
         most =
             fmax(most, nvdp__step_loss((k + 1) / phase->noise + REACH, phase->noise, phase->rate));
     }
-    const double wanted = sqrt(12 * BIAS * fmax(bound->epsilon, 1e-6) / (steps * bound->order));
-    const double h = fmax(wanted * bound->step, 2 * most / (double)MOST_CELLS);
+    const double h = fmax(bound->step, 2 * most / (double)MOST_CELLS);
     memset(loss, 0, 2 * sizeof *loss);
     NVDP_RETURN_IF_FAILED(direction(ctx, run, k, h, -1, &loss[0]));
     nvdp_status status = direction(ctx, run, k, h, 1, &loss[1]);

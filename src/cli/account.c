@@ -1,0 +1,145 @@
+/* nvdp account: what training with differential privacy costs, or needs. */
+#include "common.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct values {
+    double noise, rate, delta, epsilon, clip, vocab_epsilon, vocab_delta;
+    uint64_t steps, shards, examples;
+    bool weak;
+};
+
+#define AT(field) NVDP_OPTION_AT(struct values, field)
+
+static const struct nvdp_option options[] = {
+    {"noise", NVDP_OPTION_REAL, "S", "noise multiplier: standard deviation / clipping norm", NULL,
+     AT(noise), .group = "Training:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"sample-rate", NVDP_OPTION_REAL, "Q",
+     "probability with which a step draws an example (Poisson sampling)", NULL, AT(rate),
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"steps", NVDP_OPTION_SEED, "T", "steps of the optimiser", NULL, AT(steps), .unit = "steps",
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"shards", NVDP_OPTION_SEED, "P",
+     "workers that each clip and add this noise to their own part: the noise of a step is sqrt(P) "
+     "times as much",
+     "1", AT(shards), .min = 1, .max = 1e6},
+    {"examples", NVDP_OPTION_SEED, "N",
+     "examples of the training set: a delta of 1/N and more is refused", NULL, AT(examples),
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"clip", NVDP_OPTION_REAL, "C", "clipping norm, for the statement alone", NULL, AT(clip),
+     .max = 1e9, .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"delta", NVDP_OPTION_REAL, "D", "at which delta", "1e-05", AT(delta), .group = "Privacy:"},
+    {"epsilon", NVDP_OPTION_REAL, "E",
+     "a budget: tell the noise that it needs, in place of --noise", NULL, AT(epsilon),
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"vocab-epsilon", NVDP_OPTION_REAL, "E",
+     "epsilon of a private vocabulary of the same examples, for an example", NULL,
+     AT(vocab_epsilon), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"vocab-delta", NVDP_OPTION_REAL, "D", "its delta", NULL, AT(vocab_delta),
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"allow-weak-delta", NVDP_OPTION_FLAG, NULL, "take a delta of 1/N and more", NULL, AT(weak)},
+    {0},
+};
+
+/* What no range of an option says. */
+static int check(struct cli *cli, const struct values *v) {
+    static const char *const needed[] = {"sample-rate", "steps"};
+    for (size_t i = 0; i < 2; i++)
+        if (!cli_given(cli, needed[i])) return cli_usage(cli, "option --%s is needed", needed[i]);
+    const bool budget = cli_given(cli, "epsilon"), noise = cli_given(cli, "noise");
+    if (budget == noise) return cli_usage(cli, "expected --noise or --epsilon, and not both");
+    if (noise && !(v->noise > 0 && isfinite(v->noise)))
+        return cli_usage(cli, "option --noise: expected a number above 0, found %g", v->noise);
+    if (budget && !(v->epsilon > 0))
+        return cli_usage(cli, "option --epsilon: expected a number above 0, found %g", v->epsilon);
+    if (!(v->rate > 0 && v->rate <= 1))
+        return cli_usage(cli, "option --sample-rate: expected a number in (0, 1], found %g",
+                         v->rate);
+    if (!(v->delta > 0 && v->delta < 1))
+        return cli_usage(cli, "option --delta: expected a number in (0, 1), found %g", v->delta);
+    if (v->examples > 0 && v->delta * (double)v->examples >= 1 && !v->weak)
+        return cli_usage(
+            cli,
+            "option --delta: expected less than 1/N = %g, found %g: a mechanism that "
+            "publishes some examples as they are has such a delta (--allow-weak-delta)",
+            1 / (double)v->examples, v->delta);
+    return CLI_SUCCESS;
+}
+
+static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps,
+                       const struct nvdp_account *account, const char *statement) {
+    return json_pack(
+        "{s:{s:o, s:o}, s:{s:o}, s:{s:f, s:f, s:f, s:I, s:f, s:I, s:o, s:o, s:[f,f]}, s:s}", "rdp",
+        "epsilon", cli_number(account->rdp_epsilon), "order", cli_number(account->rdp_order), "pld",
+        "epsilon", cli_number(account->pld_epsilon), "settings", "noise", v->noise, "noise_of_all",
+        steps->noise, "sample_rate", steps->rate, "steps", (json_int_t)steps->steps, "delta",
+        v->delta, "shards", (json_int_t)v->shards, "examples",
+        v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
+        v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
+        v->vocab_delta, "statement", statement);
+}
+
+static void print(const struct values *v, const struct nvdp_dp_steps *steps,
+                  const struct nvdp_account *account, const char *statement) {
+    cli_row("noise", "%g%s", v->noise, v->epsilon > 0 ? ", the least for the budget" : "");
+    if (v->shards > 1) cli_row("of all shards", "%g", steps->noise);
+    cli_row("sample rate", "%g", steps->rate);
+    cli_row("steps", "%llu, %g epochs", (unsigned long long)steps->steps,
+            (double)steps->steps * steps->rate);
+    cli_row("epsilon", "%.6g at delta %g (privacy loss distribution)", account->pld_epsilon,
+            v->delta);
+    cli_row("by RDP", "%.6g, optimal order %g", account->rdp_epsilon, account->rdp_order);
+    putchar('\n');
+    cli_print_wrapped(stdout, statement);
+}
+
+/* Up to six digits, so that the noise as printed is enough. */
+static double up(double x) {
+    const double unit = pow(10, floor(log10(x)) - 5);
+    return ceil(x / unit) * unit;
+}
+
+static int run(struct cli *cli) {
+    struct values v = {.delta = 1e-5, .shards = 1};
+    CLI_TRY(cli_begin(cli, &v));
+    CLI_TRY(check(cli, &v));
+    struct nvdp_dp_steps steps = {v.noise * sqrt((double)v.shards), v.rate, v.steps};
+    const struct nvdp_dp_guarantee vocabulary = {v.vocab_epsilon, v.vocab_delta};
+    const struct nvdp_dp_run work = {&steps, 1, &vocabulary, v.vocab_epsilon > 0};
+    struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+    char *statement = NULL;
+    if (v.epsilon > 0) {
+        CLI_DO(cli, nvdp_account_noise(cli->ctx, &work, v.epsilon, v.delta, NVDP_ACCOUNTANT_PLD,
+                                       &steps.noise));
+        v.noise = up(steps.noise / sqrt((double)v.shards));
+        steps.noise = v.noise * sqrt((double)v.shards);
+    }
+    CLI_DO(cli, nvdp_account(cli->ctx, &work, v.delta, &account));
+    const struct nvdp_dp_facts facts = {.clip = v.clip, .examples = v.examples, .shards = v.shards};
+    CLI_DO(cli, nvdp_account_statement(cli->ctx, &work, &facts, &account, &statement));
+    int code = CLI_SUCCESS;
+    if (cli->json)
+        code = cli_print_json(cli, to_json(&v, &steps, &account, statement));
+    else
+        print(&v, &steps, &account, statement);
+    free(statement);
+    return code;
+}
+
+const struct cli_command cli_command_account = {
+    .name = "account",
+    .summary = "what training with differential privacy costs",
+    .description =
+        "Tells the epsilon of DP-SGD with Poisson-sampled batches, by the privacy loss "
+        "distribution "
+        "and by Renyi divergences (as TF-Privacy does), or the noise that a budget needs, and the "
+        "statement that goes with it: docs/dp-bert.md.",
+    .examples = "Examples:\n"
+                "  nvdp account --noise 1.3 --sample-rate 0.0025 --steps 6000 --delta 1e-5\n"
+                "  nvdp account --epsilon 3 --sample-rate 0.01 --steps 2000 --delta 1e-6 \\\n"
+                "    --examples 67349 --json\n",
+    .heading = "Options:",
+    .options = options,
+    .run = run,
+};
