@@ -63,7 +63,7 @@ struct nvdp_pretrain_result {
     size_t parameters;                  /**< Trained ones. */
     double loss;                        /**< Masked LM, nats: mean over the last logged steps. */
     double accuracy;                    /**< Share predicted right, over the same steps. */
-    struct nvdp_coverage coverage;      /**< Of the text. */
+    struct nvdp_coverage coverage;      /**< Of the text; not told with a private vocabulary. */
     struct nvdp_coverage eval_coverage; /**< Of the held-out text. */
     struct nvdp_mlm_scores eval;        /**< On the held-out text; windows 0: none. */
     double seconds;                     /**< In training steps. */

@@ -25,6 +25,7 @@ enum nvdp__purpose {
     NVDP__PURPOSE_PAIR = 21,   /* next-sentence pairs */
     NVDP__PURPOSE_MASK = 22,   /* masked positions */
     NVDP__PURPOSE_EVAL_MASK = 23,
+    NVDP__PURPOSE_WORD = 24,      /* counts of words, for a private vocabulary */
     NVDP__PURPOSE_TOKEN = 30,     /* privatized tokens; the epoch is the position */
     NVDP__PURPOSE_DP_SAMPLE = 40, /* private training; the epoch is the step: who is in its batch */
     NVDP__PURPOSE_DP_NOISE = 41   /* its noise */

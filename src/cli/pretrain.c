@@ -177,6 +177,7 @@ static int dry_run(struct cli *cli) {
 /* --- the result --- */
 
 static json_t *coverage_json(const struct nvdp_coverage *coverage) {
+    if (coverage->words == 0) return json_null();
     return json_pack("{s:I, s:o, s:o}", "words", (json_int_t)coverage->words, "unknown",
                      cli_number(coverage->unknown), "pieces_per_word",
                      cli_number(coverage->pieces_per_word));
@@ -200,6 +201,7 @@ static json_t *result_json(const char *out, const struct nvdp_pretrain_result *r
 }
 
 static void print_coverage(const char *name, const struct nvdp_coverage *coverage) {
+    if (coverage->words == 0) return;
     cli_row(name, "%.3f pieces a word, %.3f %% of %" PRIu64 " words unknown",
             coverage->pieces_per_word, 100 * coverage->unknown, coverage->words);
 }

@@ -64,6 +64,20 @@ static const struct nvdp_option pretrain_options[] = {
      "most characters it knows; words with others are unknown; 0: a 64th of its pieces, "
      "at least 100",
      "0", AT(alphabet), .unit = "characters", .max = 1 << 20},
+    {"vocab-dp-epsilon", NVDP_OPTION_REAL, "E",
+     "train the vocabulary on noised counts: epsilon of replacing one word; 0: on the counts as "
+     "they "
+     "are",
+     "0", AT(words.epsilon), .max = 1e3},
+    {"vocab-dp-delta", NVDP_OPTION_REAL, "D", "its delta, below 1 / --possible-words", "1e-07",
+     AT(words.delta)},
+    {"max-words", NVDP_OPTION_SEED, "K",
+     "with it: words of a document that are counted, which bounds what a whole document counts "
+     "for; "
+     "0: all",
+     "0", AT(words.max_words), .unit = "words"},
+    {"possible-words", NVDP_OPTION_SEED, "N", "with it: how many words there could be", "1000000",
+     AT(words.possible), .unit = "words", .min = 2, .max = 1e15},
     {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead", NULL, AT(vocab)},
     {"cased", NVDP_OPTION_FLAG, NULL, "keep capitals and accents", NULL, AT(cased)},
 
@@ -213,6 +227,17 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "init and vocab exclude each other: a model comes with its vocabulary");
     if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
+    if (c->words.epsilon != 0 && (c->init != NULL || c->vocab != NULL))
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "vocab_dp_epsilon: expected 0 with %s: no vocabulary is trained, found %g",
+            c->init != NULL ? "init" : "vocab", c->words.epsilon);
+    if (c->words.epsilon != 0)
+        NVDP_RETURN_IF_FAILED(nvdp__private_words_check(ctx, &c->words));
+    else if (c->words.max_words > 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "max_words: expected 0 without vocab_dp_epsilon, found %llu",
+                          (unsigned long long)c->words.max_words);
     if (nvdp__next_sentence(c->objective) && c->length < LEAST_PAIR)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu",
                           LEAST_PAIR, LONGEST, c->length);

@@ -123,6 +123,11 @@ cleanup:
     return status;
 }
 
+/* Whether the vocabulary was trained on noised counts. */
+static bool is_private(const struct pretrainer *t) {
+    return t->config.words.epsilon > 0;
+}
+
 /* ---- the vocabulary: trained on the text, a file's, or that of the model it starts from ---- */
 
 enum { VOCABULARY_LIMIT = 1 << 28, MIN_COUNT = 2 };
@@ -130,6 +135,19 @@ enum { VOCABULARY_LIMIT = 1 << 28, MIN_COUNT = 2 };
 static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *config) {
     return (struct nvdp__normalization){
         .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
+}
+
+/* The counts give way to noised ones: what follows, what is logged included, sees only these. */
+static nvdp_status privatize_counts(struct pretrainer *t, struct nvdp__word_counts *counts) {
+    struct nvdp__release_key key;
+    struct nvdp__word_counts noised = {.ctx = t->ctx};
+    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(t->ctx, &key));
+    nvdp_status status = nvdp__private_word_counts(counts, &t->config.words,
+                                                   &(struct nvdp__noise){.release = &key}, &noised);
+    nvdp__release_key_wipe(&key);
+    nvdp__word_counts_release(counts);
+    *counts = noised;
+    return status;
 }
 
 static nvdp_status train_vocabulary(struct pretrainer *t) {
@@ -142,11 +160,12 @@ static nvdp_status train_vocabulary(struct pretrainer *t) {
         .size = c->vocab_size, .alphabet = c->alphabet, .min_count = MIN_COUNT};
     size_t pieces = 0;
     double start = nvdp__now();
-    NVDP_TRY(nvdp__word_counts_read(&counts, &rules, c->text, c->texts));
+    NVDP_TRY(nvdp__word_counts_read(&counts, &rules, c->text, c->texts, c->words.max_words));
+    if (is_private(t)) NVDP_TRY(privatize_counts(t, &counts));
     NVDP_TRY(nvdp__vocabulary_train(t->ctx, &counts, &options, &t->vocabulary, &pieces));
     t->vocabulary_size = strlen(t->vocabulary);
-    nvdp__log(t->ctx, NVDP_LOG_INFO, "vocabulary: %zu pieces from %zu distinct words in %.1f s%s",
-              pieces, counts.words.count, nvdp__now() - start,
+    nvdp__log(t->ctx, NVDP_LOG_INFO, "vocabulary: %zu pieces from %zu distinct %swords in %.1f s%s",
+              pieces, counts.words.count, is_private(t) ? "noised " : "", nvdp__now() - start,
               pieces < c->vocab_size ? ": the text has no more pairs that are seen twice" : "");
 cleanup:
     nvdp__word_counts_release(&counts);
@@ -201,13 +220,34 @@ static nvdp_status open_vocabulary(struct pretrainer *t) {
     return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
 }
 
+/* vocab_privacy.json: what the vocabulary costs, and the statement. */
+static nvdp_status write_privacy(const struct pretrainer *t) {
+    const struct nvdp__private_words *words = &t->config.words;
+    const size_t window = t->config.length - 2; /* words that its tokens can be of */
+    const struct nvdp__example_privacy a_window = nvdp__private_example(words, window);
+    const struct nvdp__example_privacy document = nvdp__private_example(words, words->max_words);
+    char *statement = nvdp__private_words_statement(t->ctx, words, t->config.length);
+    if (statement == NULL) return NVDP_ERR_MEMORY;
+    json_t *root = json_pack(
+        "{s:s, s:{s:f, s:f}, s:{s:I, s:f, s:f}, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1",
+        "word", "epsilon", words->epsilon, "delta", words->delta, "window", "words",
+        (json_int_t)window, "epsilon", a_window.epsilon, "delta", a_window.delta, "document",
+        words->max_words == 0 ? json_null()
+                              : json_pack("{s:I, s:f, s:f}", "words", (json_int_t)words->max_words,
+                                          "epsilon", document.epsilon, "delta", document.delta),
+        "possible_words", (json_int_t)words->possible, "statement", statement);
+    free(statement);
+    return write_json(t, "vocab_privacy.json", root);
+}
+
 static nvdp_status write_vocabulary(const struct pretrainer *t) {
     char *path = nvdp__join(t->ctx, t->config.out, "vocab.txt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__write_file(t->ctx, path, t->vocabulary, t->vocabulary_size);
     free(path);
-    if (status != NVDP_OK || t->tokenizer_config == NULL) return status;
-    return write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
+    if (status == NVDP_OK && t->tokenizer_config != NULL)
+        status = write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
+    return status == NVDP_OK && is_private(t) ? write_privacy(t) : status;
 }
 
 /* ---- the model ---- */
@@ -245,6 +285,7 @@ static nvdp_status read_init(struct pretrainer *t) {
 }
 
 static json_t *coverage_json(const struct nvdp_coverage *coverage) {
+    if (coverage->words == 0) return json_null();
     return json_pack("{s:I, s:f, s:f}", "words", (json_int_t)coverage->words, "unknown",
                      coverage->unknown, "pieces_per_word", coverage->pieces_per_word);
 }
@@ -325,20 +366,24 @@ static nvdp_status save_model(struct pretrainer *t) {
     return save_config(t);
 }
 
+static json_t *corpus_json(const struct pretrainer *t) {
+    return json_pack("{s:I, s:I, s:I, s:o}", "documents", (json_int_t)t->corpus.documents,
+                     "sentences", (json_int_t)t->corpus.sentences, "tokens",
+                     (json_int_t)t->corpus.tokens, "coverage", coverage_json(&t->coverage));
+}
+
 static nvdp_status write_run(const struct pretrainer *t) {
     char words[NVDP__DIGEST_HEX] = "";
     if (is_adaptive(t)) words_digest(t, words);
-    return write_json(
-        t, "pretrain.json",
-        json_pack("{s:s, s:s*, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:o}, s:I, s:o, s:O?}",
-                  "nvdp_format", "pretrain/1", "words", is_adaptive(t) ? words : NULL, "config",
-                  nvdp__pretrain_options_json(&t->config), "text", run_texts_json(t), "software",
-                  nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "corpus",
-                  "documents", (json_int_t)t->corpus.documents, "sentences",
-                  (json_int_t)t->corpus.sentences, "tokens", (json_int_t)t->corpus.tokens,
-                  "coverage", coverage_json(&t->coverage), "parameters",
-                  (json_int_t)nvdp__params_trainable(&t->model.params), "created", nvdp__now_json(),
-                  "init_pretraining", t->init_record));
+    return write_json(t, "pretrain.json",
+                      json_pack("{s:s, s:s*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?}",
+                                "nvdp_format", "pretrain/1", "words", is_adaptive(t) ? words : NULL,
+                                "config", nvdp__pretrain_options_json(&t->config), "text",
+                                run_texts_json(t), "software", nvdp__software_json(), "hardware",
+                                nvdp__hardware_json(t->ctx), "corpus",
+                                is_private(t) ? json_null() : corpus_json(t), "parameters",
+                                (json_int_t)nvdp__params_trainable(&t->model.params), "created",
+                                nvdp__now_json(), "init_pretraining", t->init_record));
 }
 
 static nvdp_status read_run(struct pretrainer *t, const char *directory) {
@@ -390,9 +435,9 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
 }
 
 /* What a run writes; --overwrite removes exactly these. */
-static const char *const files[] = {"pretrain.json", "metrics.jsonl",        "result.json",
-                                    "state.ckpt",    "config.json",          "model.safetensors",
-                                    "vocab.txt",     "tokenizer_config.json"};
+static const char *const files[] = {"pretrain.json", "metrics.jsonl",         "result.json",
+                                    "state.ckpt",    "config.json",           "model.safetensors",
+                                    "vocab.txt",     "tokenizer_config.json", "vocab_privacy.json"};
 
 /* ---- opening: texts, vocabulary, model, directory, memory ---- */
 
@@ -417,9 +462,10 @@ static nvdp_status open_corpora(struct pretrainer *t) {
         NVDP_RETURN_IF_FAILED(nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text,
                                                   digest + c->texts, c->eval_texts, c->cache,
                                                   &t->eval_corpus));
-    t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
+    if (!is_private(t)) t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
     if (c->eval_texts > 0)
         t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);
+    if (is_private(t)) return NVDP_OK; /* the words' counts, without noise */
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces a word, %.4f %% unknown",
               t->corpus.documents, t->corpus.sentences, t->corpus.tokens,

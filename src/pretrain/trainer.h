@@ -4,6 +4,7 @@
 
 #include "dchi/options.h"
 #include "pretrain/evaluate.h"
+#include "text/private_words.h"
 #include <jansson.h>
 #include <nvdp/safetensors.h>
 
@@ -27,6 +28,7 @@ struct nvdp__pretrain_options {
     size_t texts, eval_texts;
     const char *out, *init, *vocab, *cache, *arch;
     size_t vocab_size, alphabet;
+    struct nvdp__private_words words; /* epsilon 0: the vocabulary is not private */
     bool cased;
     size_t hidden, layers, heads, intermediate, max_positions; /* where there is no `init` */
     enum nvdp__start start;                                    /* likewise */

@@ -171,23 +171,28 @@ void nvdp__word_counts_release(struct nvdp__word_counts *counts) {
     *counts = (struct nvdp__word_counts){0};
 }
 
+/* Words while there are `left` of them. */
 static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__words *words,
-                              const struct nvdp__plain_line *line) {
+                              const struct nvdp__plain_line *line, uint64_t *left) {
     nvdp__words_begin(words, line->text, line->size);
-    for (;;) {
+    while (*left > 0) {
         bool found;
         NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
         if (!found) return NVDP_OK;
         if (words->word.characters > NVDP__WORD_CHARACTERS) continue;
         NVDP_RETURN_IF_FAILED(
             nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
+        --*left;
     }
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
-                                   size_t files) {
+                                   size_t files, uint64_t most) {
     nvdp_status status = NVDP_OK;
+    const uint64_t all = most > 0 ? most : UINT64_MAX;
+    uint64_t left = all;
     struct nvdp_context *ctx = counts->ctx;
     struct nvdp__plain_text *plain = NULL;
     struct nvdp__words words = {.rules = rules, .ctx = ctx};
@@ -199,7 +204,8 @@ nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
         bool found;
         NVDP_TRY(nvdp__plain_text_next(plain, &line, &found));
         if (!found) break;
-        NVDP_TRY(count_line(counts, &words, &line));
+        if (line.begins) left = all;
+        NVDP_TRY(count_line(counts, &words, &line, &left));
         if (lines % LINES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, lines, (double)nvdp__plain_text_bytes(plain) / 1e6, "MB", NAN);
         if (nvdp_context_cancelled(ctx))

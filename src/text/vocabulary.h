@@ -76,11 +76,11 @@ struct nvdp__word_counts {
 nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *word, size_t size,
                                   uint64_t times);
 void nvdp__word_counts_release(struct nvdp__word_counts *counts);
-/* Adds the words of all files (plain_text.h) but those too long for the tokenizer.  One thread;
- * memory for the distinct words. */
+/* Adds the words of all files (plain_text.h) but those too long for the tokenizer, and of a document
+ * those behind the first `most` (0: none).  One thread; memory for the distinct words. */
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
-                                   size_t files);
+                                   size_t files, uint64_t most);
 
 struct nvdp__vocabulary_options {
     size_t size;     /* pieces, special ones included */

@@ -61,7 +61,7 @@ def main():
         print("noise %g rate %.4g steps %d delta %.2g: %.6g, theirs %.6g to %.6g, RDP %.6g at %g%s" %
               (*setting, epsilon, low, high, by_renyi, order, "  WRONG" if wrong else ""), flush=True)
     print("%d settings: %+.2e to %+.2e of their pessimistic epsilon; %d wrong" % (wanted, least, most, bad))
-    sys.exit(bad > 0)
+    sys.exit(1 if bad else 0)
 
 
 main()

@@ -217,3 +217,53 @@ Test(pretrain, takes_several_texts) {
     json_decref(result);
     program_release(&o);
 }
+
+/* A private vocabulary: its statement beside it, from it alone the pieces, and nothing of the counts anywhere. */
+Test(pretrain, private_vocabulary) {
+    char *text = NULL, *words;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    for (int i = 0; i < 4321; i++)
+        fprintf(file, "common words here\n\n%s", i == 77 ? "zyxqwv once\n\n" : "");
+    cr_assert_eq(fclose(file), 0);
+    const char *path = support_scratch_path("private.txt"), *out = support_scratch_path("dp");
+    support_write(path, text, size);
+    free(text);
+    struct outcome o = program_expect(
+        0,
+        "pretrain --text %s --hidden 16 --layers 1 --heads 2 --length 16 --steps 0 --threads 1 "
+        "--vocab-dp-epsilon 2 --vocab-dp-delta 1e-8 --max-words 5 --out %s --json",
+        path, out);
+    json_t *result = program_object(&o);
+    cr_expect(json_is_null(json_object_get(result, "coverage")));
+    json_decref(result);
+    static const char *const files[] = {"pretrain.json", "result.json", "vocab.txt",
+                                        "vocab_privacy.json"};
+    for (size_t i = 0; i <= sizeof files / sizeof *files; i++) {
+        char name[64];
+        if (i > 0) snprintf(name, sizeof name, "dp/%s", files[i - 1]);
+        words = i == 0 ? o.err : support_read(support_scratch_path(name));
+        static const char *const secret[] = {": 4321", ": 4322", ": 12965", " 4322 documents", "zyx", "once"};
+        for (size_t s = 0; s < sizeof secret / sizeof *secret; s++)
+            cr_expect(strstr(words, secret[s]) == NULL, "%s in %zu: %s", secret[s], i, words);
+        cr_expect(i != 3 || strstr(words, "\ncommon\n") != NULL, "%s", words);
+        if (i == 4) support_contains(words, "\"epsilon\": 10.0");
+        if (i > 0) free(words);
+    }
+    program_release(&o);
+    static const struct {
+        const char *args, *message;
+    } wrong[] = {
+        {"--vocab-dp-epsilon 14", "vocab_dp_epsilon: expected 1e-6 to ln n = 13.82"},
+        {"--vocab-dp-epsilon 1 --vocab-dp-delta 1e-6", "below 1/n = 1e-06"},
+        {"--vocab-dp-epsilon 1 --possible-words 100000000", "below 1/n = 1e-08"},
+        {"--vocab-dp-epsilon 1 --vocab v", "vocab_dp_epsilon: expected 0 with vocab"},
+        {"--max-words 9", "max_words: expected 0 without vocab_dp_epsilon"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o = program_expect(2, "pretrain --text %s --steps 0 --out %s-2 %s", path, out,
+                           wrong[i].args);
+        support_contains(o.err, wrong[i].message);
+        program_release(&o);
+    }
+}

@@ -27,7 +27,7 @@ static void train(struct nvdp_context *ctx, const struct nvdp__normalization *ru
     struct nvdp_tokenizer *tokenizer = NULL;
     char *text = NULL;
     size_t pieces = 0;
-    nvdp_status status = nvdp__word_counts_read(&counts, &word_rules, &path, 1);
+    nvdp_status status = nvdp__word_counts_read(&counts, &word_rules, &path, 1, 0);
     if (status == NVDP_OK) {
         if (nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces) != NVDP_OK ||
             nvdp__tokenizer_create(ctx, path, text, strlen(text), nvdp__special_names, rules,

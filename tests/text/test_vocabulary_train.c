@@ -246,7 +246,7 @@ Test(vocabulary_train, words_are_the_tokenizers) {
     struct nvdp__word_counts counts = {.ctx = ctx};
     const char *path =
         text_file("words.txt", "Caf\xC3\xA9, CAFE!\n\xE4\xB8\xAD\xE6\x96\x87 it's\xC2\xA0it\n");
-    cr_assert_eq(nvdp__word_counts_read(&counts, &rules, &path, 1), NVDP_OK);
+    cr_assert_eq(nvdp__word_counts_read(&counts, &rules, &path, 1, 0), NVDP_OK);
     const struct word want[] = {{"cafe", 2},         {",", 1},  {"!", 1}, {"\xE4\xB8\xAD", 1},
                                 {"\xE6\x96\x87", 1}, {"it", 2}, {"'", 1}, {"s", 1}};
     cr_assert_eq(counts.words.count, sizeof want / sizeof want[0]);

@@ -1,0 +1,153 @@
+#include "text/private_words.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- parameters ---- */
+
+nvdp_status nvdp__private_words_check(struct nvdp_context *ctx,
+                                      const struct nvdp__private_words *options) {
+    const double n = (double)options->possible;
+    if (!(options->epsilon >= 1e-6 && options->epsilon < log(n)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "vocab_dp_epsilon: expected 1e-6 to ln n = %.4g, n = %llu the words that "
+                          "there could be (possible_words), found %g",
+                          log(n), (unsigned long long)options->possible, options->epsilon);
+    if (!(options->delta > 0 && options->delta < 1 / n))
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "vocab_dp_delta: expected a number above 0 and below 1/n = %.4g, n = %llu the words "
+            "that there could be (possible_words), found %g",
+            1 / n, (unsigned long long)options->possible, options->delta);
+    return NVDP_OK;
+}
+
+struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_words *options,
+                                                   uint64_t words) {
+    const double k = (double)words;
+    return (struct nvdp__example_privacy){
+        k * options->epsilon,
+        fmin(exp(log(k) + (k - 1) * options->epsilon + log(options->delta)), 1)};
+}
+
+/* ---- noise ---- */
+
+enum { GRID = 1 << 10, FINE = 1 << 8 };
+
+/* Scale 2/eps in steps of 1/GRID is t/s, rounded up by less than eps/(2 GRID FINE) of itself. */
+struct nvdp__word_noise nvdp__word_noise(double epsilon, double delta) {
+    return (struct nvdp__word_noise){
+        .t = (uint64_t)ceil(2.0 * GRID * FINE / epsilon),
+        .s = FINE,
+        .threshold = (int64_t)ceil(GRID * (1 + 2 * log(2 / delta) / epsilon) * (1 + 1e-12))};
+}
+
+/* True with probability exp(-a/b), a <= b: the first i at which a/(b i) fails is odd (von Neumann's method). */
+static bool exponential(struct nvdp__stream *stream, uint64_t a, uint64_t b) {
+    uint64_t i = 1;
+    while (nvdp__stream_below(stream, b * i) < a)
+        i++;
+    return i % 2 == 1;
+}
+
+/* P(y) ~ exp(-|y| s/t). */
+static int64_t laplace(const struct nvdp__word_noise *noise, struct nvdp__stream *stream) {
+    for (;;) {
+        const uint64_t rest = nvdp__stream_below(stream, noise->t);
+        if (!exponential(stream, rest, noise->t)) continue;
+        uint64_t whole = 0;
+        while (exponential(stream, 1, 1))
+            whole++;
+        const int64_t y = (int64_t)((rest + noise->t * whole) / noise->s);
+        const bool negative = nvdp__stream_below(stream, 2) == 1;
+        if (negative && y == 0) continue;
+        return negative ? -y : y;
+    }
+}
+
+uint64_t nvdp__noised_count(const struct nvdp__word_noise *noise, struct nvdp__stream *stream,
+                            uint64_t times) {
+    const int64_t steps = (int64_t)(times * GRID) + laplace(noise, stream);
+    return steps < noise->threshold ? 0 : (uint64_t)(steps + GRID / 2) / GRID;
+}
+
+/* ---- the histogram ---- */
+
+struct kept {
+    const char *word;
+    size_t size;
+    uint64_t times;
+};
+
+static int by_times(const void *a, const void *b) {
+    const struct kept *x = a, *y = b;
+    if (x->times != y->times) return x->times > y->times ? -1 : 1;
+    return strcmp(x->word, y->word);
+}
+
+nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
+                                      const struct nvdp__private_words *options,
+                                      const struct nvdp__noise *noise,
+                                      struct nvdp__word_counts *out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__word_noise word_noise = nvdp__word_noise(options->epsilon, options->delta);
+    struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_WORD, 0, 0);
+    struct nvdp__word_counts made = {.ctx = counts->ctx};
+    struct kept *kept = NULL;
+    size_t count = 0;
+    NVDP_TRY(NVDP__NEW(counts->ctx, kept, counts->words.count));
+    for (size_t i = 0; i < counts->words.count; i++) {
+        kept[count].word = nvdp__string(&counts->words, i, &kept[count].size);
+        kept[count].times = nvdp__noised_count(&word_noise, &stream, counts->times[i]);
+        count += kept[count].times > 0;
+    }
+    qsort(kept, count, sizeof *kept, by_times);
+    for (size_t i = 0; i < count; i++)
+        NVDP_TRY(nvdp__word_counts_add(&made, kept[i].word, kept[i].size, kept[i].times));
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp__word_counts_release(&made);
+    free(kept);
+    return status;
+}
+
+/* ---- in words ---- */
+
+char *nvdp__private_words_statement(struct nvdp_context *ctx,
+                                    const struct nvdp__private_words *options, size_t length) {
+    static const char nothing[] = ", which is no protection";
+    const struct nvdp__example_privacy window = nvdp__private_example(options, length - 2);
+    const struct nvdp__example_privacy document =
+        nvdp__private_example(options, options->max_words);
+    char *limit, *text;
+    if (options->max_words == 0)
+        limit = nvdp__format(ctx, "Nothing is said of whole documents: all of their words count.");
+    else
+        limit = nvdp__format(
+            ctx,
+            "Of a document the first %llu words count: for a whole document epsilon is "
+            "%.4g and delta %.3g%s.",
+            (unsigned long long)options->max_words, document.epsilon, document.delta,
+            document.delta >= 1 ? nothing : "");
+    if (limit == NULL) return NULL;
+    text = nvdp__format(
+        ctx,
+        "The vocabulary is (epsilon %g, delta %g)-differentially private where one word of the "
+        "texts "
+        "is replaced by another: Laplace noise of scale %g on the count of every word, and only "
+        "words "
+        "whose noised count reaches %.6g were learned from (n = %llu words that there could be). "
+        "For "
+        "all words of a window of %zu tokens, by group privacy, epsilon is %.4g and delta %.3g%s. "
+        "%s "
+        "The noise is the operating system's, exact, on a grid that the texts do not change. This "
+        "is "
+        "about vocab.txt alone: weights that are trained on the texts, their losses, the texts' "
+        "digests "
+        "in pretrain.json, the cache folder, and the time that all took are outside of it.",
+        options->epsilon, options->delta, 2 / options->epsilon,
+        1 + 2 * log(2 / options->delta) / options->epsilon, (unsigned long long)options->possible,
+        length, window.epsilon, window.delta, window.delta >= 1 ? nothing : "", limit);
+    free(limit);
+    return text;
+}

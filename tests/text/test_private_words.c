@@ -1,0 +1,211 @@
+/* The private word histogram: the noise's law, an audit of neighbours, what is kept and in which order, refusals. */
+#include "rdp/pairs.h"
+#include "support.h"
+#include "text/private_words.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct nvdp__noise seeded = {.seed = 20};
+
+static struct nvdp__stream open_stream(uint32_t epoch) {
+    return nvdp__stream_open(&seeded, NVDP__PURPOSE_WORD, epoch, 0);
+}
+
+/* Of a large count nothing is hidden, and the noise is a Laplace variable's: chi-square over 40 intervals of equal
+ * probability, rounding to whole numbers a hundredth of an interval.  False alarm 1e-6. */
+Test(private_words, laplace_noise) {
+    enum { DRAWS = 200000, CELLS = 40 };
+    const double scale = 2 / .004;
+    const struct nvdp__word_noise noise = nvdp__word_noise(.004, 1e-9);
+    struct nvdp__stream stream = open_stream(1);
+    double square = 0, seen[CELLS] = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        double x = (double)nvdp__noised_count(&noise, &stream, 1000000) - 1e6;
+        double below = x < 0 ? exp(x / scale) / 2 : 1 - exp(-x / scale) / 2;
+        seen[below < 1 ? (int)(below * CELLS) : CELLS - 1]++;
+    }
+    for (int c = 0; c < CELLS; c++)
+        square += pow(seen[c] - (double)DRAWS / CELLS, 2) / ((double)DRAWS / CELLS);
+    cr_expect_lt(square, gsl_cdf_chisq_Qinv(1e-6, CELLS - 1), "%g", square);
+}
+
+/* ---- the audit ---- */
+
+/* Two texts of which one has the word x where the other has y: h(x), h(y) = 3, 0 and 2, 1, for example.  A word that is
+ * not there gets no noise.  An outcome is both noised counts; the events are its cells, and the set of cells whose share
+ * was larger by more than e^eps in the first half of the draws, judged by the second. */
+enum { LEVELS = 40, OUTCOMES = LEVELS * LEVELS };
+struct texts {
+    uint64_t x, y;
+};
+
+static void draw(const struct nvdp__word_noise *noise, struct texts of, uint32_t epoch, int draws,
+                 double *seen) {
+    struct nvdp__stream stream = open_stream(epoch);
+    for (int i = 0; i < draws; i++) {
+        const uint64_t x = of.x > 0 ? nvdp__noised_count(noise, &stream, of.x) : 0;
+        const uint64_t y = of.y > 0 ? nvdp__noised_count(noise, &stream, of.y) : 0;
+        seen[(x < LEVELS ? x : LEVELS - 1) * LEVELS + (y < LEVELS ? y : LEVELS - 1)]++;
+    }
+}
+
+/* Whether P(S) > e^eps Q(S) + delta by the limits of both shares (Clopper & Pearson 1934). */
+static bool violated(double p, double q, double draws, double epsilon, double delta) {
+    const double confidence =
+        1 - 1e-6 / (4 * (OUTCOMES + 1)); /* all of a comparison together: 1e-6 */
+    if (p <= exp(epsilon) * q + delta * draws) return false; /* the limits lie around the shares */
+    return nvdp__interval_share(confidence, (size_t)draws, (size_t)p).low >
+           exp(epsilon) * nvdp__interval_share(confidence, (size_t)draws, (size_t)q).high + delta;
+}
+
+static int violations(const double *p, const double *q, const double *p_before,
+                      const double *q_before, double draws, double epsilon, double delta) {
+    double p_set = 0, q_set = 0;
+    int found = 0;
+    for (int s = 0; s < OUTCOMES; s++) {
+        const bool in = p_before[s] > exp(epsilon) * q_before[s];
+        p_set += in ? p[s] : 0;
+        q_set += in ? q[s] : 0;
+        found += violated(p[s], q[s], draws, epsilon, delta);
+    }
+    return found + violated(p_set, q_set, draws, epsilon, delta);
+}
+
+/* A claim of (epsilon, delta) against a noise; both directions. */
+static int audit(const struct nvdp__word_noise *noise, struct texts a, struct texts b, int draws,
+                 double epsilon, double delta) {
+    double *seen = calloc(4, OUTCOMES * sizeof *seen);
+    double *of[4];
+    int found = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        of[i] = seen + i * OUTCOMES;
+        draw(noise, i % 2 == 0 ? a : b, 2 + i, draws / 2, of[i]);
+    }
+    found += violations(of[2], of[3], of[0], of[1], draws / 2, epsilon, delta);
+    found += violations(of[3], of[2], of[1], of[0], draws / 2, epsilon, delta);
+    free(seen);
+    return found;
+}
+
+static const struct texts pairs[][2] = {{{3, 0}, {2, 1}}, {{1, 4}, {0, 5}}, {{22, 22}, {21, 23}}};
+
+/* 10^6 replacements of a word each.  No alarm at what is promised; an alarm where the noise is half of it, and where
+ * words pass a threshold meant for a hundred times the delta. */
+Test(private_words, audit_of_neighbours) {
+    const double epsilon = 1, delta = .01;
+    const struct nvdp__word_noise noise = nvdp__word_noise(epsilon, delta);
+    struct nvdp__word_noise half = nvdp__word_noise(2 * epsilon, delta), open = noise;
+    half.threshold = noise.threshold;
+    open.threshold = nvdp__word_noise(epsilon, .5).threshold;
+    int half_found = 0, open_found = 0;
+    for (size_t i = 0; i < 3; i++) {
+        cr_expect_eq(audit(&noise, pairs[i][0], pairs[i][1], 1000000, epsilon, delta), 0, "%zu", i);
+        half_found += audit(&half, pairs[i][0], pairs[i][1], 1000000, epsilon, delta);
+        open_found += audit(&open, pairs[i][0], pairs[i][1], 1000000, epsilon, delta);
+    }
+    cr_expect_gt(half_found, 0);
+    cr_expect_gt(open_found, 0);
+}
+
+/* A word that only one text has, once, stays with at most delta/2, and nearly with delta/4. */
+Test(private_words, threshold) {
+    const double delta = .04;
+    const struct nvdp__word_noise noise = nvdp__word_noise(1.5, delta);
+    struct nvdp__stream stream = open_stream(9);
+    int stays = 0;
+    enum { DRAWS = 400000 };
+    for (int i = 0; i < DRAWS; i++)
+        stays += nvdp__noised_count(&noise, &stream, 1) > 0;
+    const struct nvdp_interval share = nvdp__interval_share(1 - 1e-6, DRAWS, (size_t)stays);
+    cr_expect(share.low <= delta / 4 * 1.001 && share.high >= delta / 4 * .99, "%g %g", share.low,
+              share.high);
+}
+
+/* ---- the histogram ---- */
+
+static struct nvdp__word_counts counts_of(struct nvdp_context *ctx, const char *const *word,
+                                          const uint64_t *times, size_t count) {
+    struct nvdp__word_counts counts = {.ctx = ctx};
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(nvdp__word_counts_add(&counts, word[i], strlen(word[i]), times[i]), NVDP_OK);
+    return counts;
+}
+
+/* Sorted by noised counts, then by the words' bytes, whatever order and counts the words came with. */
+Test(private_words, order_is_of_noised_counts_and_words_alone) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const words[] = {"zeta", "b", "a", "common", "often", "rare"};
+    static const uint64_t times[] = {40, 40, 40, 500, 200, 1};
+    const struct nvdp__private_words options = {3, 1e-7, 0, 1000000};
+    int ties = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct nvdp__word_counts counts = counts_of(ctx, words, times, 6), out = {0};
+        cr_assert_eq(
+            nvdp__private_word_counts(&counts, &options, &(struct nvdp__noise){.seed = seed}, &out),
+            NVDP_OK);
+        for (size_t i = 1; i < out.words.count; i++) {
+            size_t size;
+            const char *before = nvdp__string(&out.words, i - 1, &size);
+            const char *word = nvdp__string(&out.words, i, &size);
+            ties += out.times[i] == out.times[i - 1];
+            cr_expect(out.times[i] < out.times[i - 1] ||
+                      (out.times[i] == out.times[i - 1] && strcmp(before, word) < 0));
+            cr_expect(strcmp(word, "rare") != 0);
+            cr_expect_geq(out.times[i], 12); /* 1 + 2 ln(2e7)/3 = 12.2 */
+        }
+        nvdp__word_counts_release(&counts);
+        nvdp__word_counts_release(&out);
+    }
+    cr_expect_gt(ties, 0);
+    nvdp_context_free(ctx);
+}
+
+/* A document's words behind the first K are not counted; the next document's are. */
+Test(private_words, documents_are_cut) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("words.txt");
+    static const char text[] = "a b c\nd e\n\na b\n\na a a a a a\n";
+    support_write(path, text, sizeof text - 1);
+    struct nvdp__normalization normalization = {.lower_case = true};
+    struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
+    struct nvdp__word_counts counts = {.ctx = ctx};
+    cr_assert_eq(nvdp__word_counts_read(&counts, &rules, &path, 1, 4), NVDP_OK);
+    static const uint64_t times[] = {6, 2, 1, 1}; /* a b c d */
+    cr_assert_eq(counts.words.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        cr_expect_eq(counts.times[i], times[i]);
+    nvdp__word_counts_release(&counts);
+    nvdp_context_free(ctx);
+}
+
+Test(private_words, refusals) {
+    struct nvdp_context *ctx = support_context();
+    static const struct nvdp__private_words wrong[] = {
+        {0, 1e-7, 0, 1000000},   {-1, 1e-7, 0, 1000000}, {14, 1e-7, 0, 1000000},
+        {NAN, 1e-7, 0, 1000000}, {1, 0, 0, 1000000},     {1, 1e-6, 0, 1000000},
+        {1, NAN, 0, 1000000},    {5, 1e-7, 0, 100}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(nvdp__private_words_check(ctx, &wrong[i]), NVDP_ERR_ARGUMENT, "%zu", i);
+        support_contains(nvdp_context_error(ctx), "n = ");
+    }
+    cr_expect_eq(
+        nvdp__private_words_check(ctx, &(struct nvdp__private_words){13.8, 9e-7, 0, 1000000}),
+        NVDP_OK);
+    nvdp_context_free(ctx);
+}
+
+/* (k eps, k e^((k-1) eps) delta) */
+Test(private_words, group_privacy) {
+    const struct nvdp__private_words options = {.5, 1e-9, 10, 1000000};
+    struct nvdp__example_privacy of = nvdp__private_example(&options, 10);
+    cr_expect_float_eq(of.epsilon, 5, 1e-12);
+    cr_expect_leq(support_relative(of.delta, 10 * exp(4.5) * 1e-9, 0), 1e-12);
+    cr_expect_eq(nvdp__private_example(&options, 1000).delta, 1);
+    of = nvdp__private_example(&options, 1);
+    cr_expect_float_eq(of.epsilon, .5, 1e-12);
+    cr_expect_leq(support_relative(of.delta, 1e-9, 0), 1e-12);
+}
