@@ -310,6 +310,7 @@ static nvdp_status add_up(struct nvdp_context *ctx, const struct parts *parts, d
     }
     convolve(parts, n, root, work, sum);
     made.slack += 8 * (double)LDBL_EPSILON * log2((double)n) * (total + 1) * sqrt((double)n) * norm;
+    made.log_mean += 4 * DBL_EPSILON * (double)n; /* of the sums that follow */
     double above = 0, weighted = 0;
     for (size_t i = n; i-- > 0;) {
         const size_t at = (uint64_t)(made.first + (int64_t)i) & (n - 1);

@@ -51,7 +51,7 @@ static int check(struct cli *cli, const struct values *v) {
     if (budget == noise) return cli_usage(cli, "expected --noise or --epsilon, and not both");
     if (noise && !(v->noise > 0 && isfinite(v->noise)))
         return cli_usage(cli, "option --noise: expected a number above 0, found %g", v->noise);
-    if (budget && !(v->epsilon > 0))
+    if (budget && !(v->epsilon > 0 && isfinite(v->epsilon)))
         return cli_usage(cli, "option --epsilon: expected a number above 0, found %g", v->epsilon);
     if (!(v->rate > 0 && v->rate <= 1))
         return cli_usage(cli, "option --sample-rate: expected a number in (0, 1], found %g",
@@ -106,7 +106,8 @@ static int run(struct cli *cli) {
     CLI_TRY(check(cli, &v));
     struct nvdp_dp_steps steps = {v.noise * sqrt((double)v.shards), v.rate, v.steps};
     const struct nvdp_dp_guarantee vocabulary = {v.vocab_epsilon, v.vocab_delta};
-    const struct nvdp_dp_run work = {&steps, 1, &vocabulary, v.vocab_epsilon > 0};
+    const bool beside = v.vocab_epsilon != 0 || v.vocab_delta != 0;
+    const struct nvdp_dp_run work = {&steps, 1, &vocabulary, beside};
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     char *statement = NULL;
     if (v.epsilon > 0) {

@@ -70,6 +70,8 @@ Test(account, refusals) {
         {"--noise 1 --sample-rate 1.5 --steps 5", "--sample-rate: expected a number in (0, 1]"},
         {"--noise 1 --sample-rate .1 --steps 5 --delta 0", "--delta: expected a number in (0, 1)"},
         {"--noise 1 --sample-rate .1 --steps 5 --examples 200000", "less than 1/N = 5e-06"},
+        {"--noise 1 --vocab-epsilon=-2 --sample-rate .1 --steps 5", "epsilon beside: expected"},
+        {"--epsilon inf --sample-rate .1 --steps 5", "--epsilon: expected a number above 0"},
         {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "some noise up to 1e6"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

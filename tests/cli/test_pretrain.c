@@ -243,7 +243,8 @@ Test(pretrain, private_vocabulary) {
         char name[64];
         if (i > 0) snprintf(name, sizeof name, "dp/%s", files[i - 1]);
         words = i == 0 ? o.err : support_read(support_scratch_path(name));
-        static const char *const secret[] = {": 4321", ": 4322", ": 12965", " 4322 documents", "zyx", "once"};
+        static const char *const secret[] = {": 4321",          ": 4322", ": 12965",
+                                             " 4322 documents", "zyx",    "once"};
         for (size_t s = 0; s < sizeof secret / sizeof *secret; s++)
             cr_expect(strstr(words, secret[s]) == NULL, "%s in %zu: %s", secret[s], i, words);
         cr_expect(i != 3 || strstr(words, "\ncommon\n") != NULL, "%s", words);
