@@ -23,6 +23,8 @@ enum nvdp__quantity {
     NVDP__BDP_PUBLISHED, /* moment 1.1 */
     NVDP__EPSILON_MAX,   /* at bdp's delta, converted from the divergences: largest pair's */
     NVDP__EPSILON_MEAN,
+    NVDP__EXACT_MAX, /* the same, exact: nvdp privacy --exact */
+    NVDP__EXACT_MEAN,
     NVDP__VECTORS,      /* effective number of vectors of a text: mean over texts */
     NVDP__VECTORS_LOW,  /* 5 % quantile */
     NVDP__VECTORS_HIGH, /* 95 % */

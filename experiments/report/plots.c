@@ -84,6 +84,7 @@ static struct axis find_axis(const struct panel *panel) {
     if (axis.low > axis.high) axis.low = axis.high = 1;
     axis.log = quantity == NVDP__SUM_MEAN || quantity == NVDP__SUM_MAX ||
                quantity == NVDP__EPSILON_MAX || quantity == NVDP__EPSILON_MEAN ||
+               quantity == NVDP__EXACT_MAX || quantity == NVDP__EXACT_MEAN ||
                axis.high > 8 * axis.low;
     double span = axis.log ? fmax(log(axis.high / axis.low), log(3))
                            : fmax(axis.high - axis.low, .05 * axis.high);
@@ -452,6 +453,13 @@ static const struct plot plots[] = {
      "epsilon, max [nats]", NVDP__EPSILON_MAX, SCATTER},
     {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
      "The same, mean over pairs.", "epsilon, mean [nats]", NVDP__EPSILON_MEAN, SCATTER},
+    {"exact_epsilon_max", "Score against the exact epsilon at a delta, the worst pair's",
+     "Score against the epsilon of (epsilon, delta)-indistinguishability of the worst pair, from "
+     "the "
+     "distribution of its privacy loss: no smaller epsilon holds for it.",
+     "exact epsilon, worst [nats]", NVDP__EXACT_MAX, SCATTER},
+    {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
+     "The same, mean over drawn pairs.", "exact epsilon, mean [nats]", NVDP__EXACT_MEAN, SCATTER},
     {"vectors", "Effective number of vectors",
      "Effective number of vectors of a text, exp of the entropy of its expected weights (prior "
      "and padding included), over the weight of the Dirichlet regulariser: mean over texts and "

@@ -44,6 +44,9 @@ static const struct place in_privacy[] = {
     {QUANTITY(NVDP__BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
     {QUANTITY(NVDP__EPSILON_MAX), {"epsilon", "max"}, 0, INFINITY, false},
     {QUANTITY(NVDP__EPSILON_MEAN), {"epsilon", "mean"}, 0, INFINITY, false},
+    {QUANTITY(NVDP__EXACT_MAX), {"exact", "worst"}, 0, INFINITY, false},
+    {QUANTITY(NVDP__EXACT_MAX), {"largest_epsilon", "high"}, 0, INFINITY, false}, /* of texts */
+    {QUANTITY(NVDP__EXACT_MEAN), {"exact", "mean"}, 0, INFINITY, false},
 };
 static const struct place in_how[] = {
     {FIELD(how.order), {"order"}, 0, INFINITY, false},

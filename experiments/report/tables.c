@@ -39,6 +39,8 @@ static const struct column all_columns[] = {
     {"score", "best of seeds", BEST, 0, 1, PUBLISHED},
     {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1, FIRST | SECOND},
     {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
+    {"exact eps", "worst", NUMBER, NVDP__EXACT_MAX, -1, FIRST | SECOND},
+    {"exact eps", "mean", NUMBER, NVDP__EXACT_MEAN, -1, FIRST | SECOND},
     {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1, FIRST | SECOND},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1, FIRST | SECOND},
     {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1, FIRST | SECOND},
@@ -135,7 +137,7 @@ static bool any(const struct nvdp_report *report, enum nvdp__quantity quantity) 
 static struct choice choose(const struct nvdp_report *report, unsigned in) {
     struct choice made = {.selected = in != SECOND};
     for (const struct column *column = all_columns; column < all_columns + COLUMNS; column++) {
-        bool always = column->quantity != NVDP__BOUND && column->quantity < NVDP__VECTORS;
+        bool always = column->quantity != NVDP__BOUND && column->quantity < NVDP__EXACT_MAX;
         if ((column->in & in) != 0 && (always || any(report, column->quantity)))
             made.column[made.columns++] = column;
     }
@@ -258,6 +260,10 @@ static void note_privacy(struct nvdp__table *table, const struct nvdp_report *re
         "seeds. inf (x %%): some pair's is infinite, x %% of the pairs are. Measured on these "
         "texts, not a bound over all texts.");
     note_bound(table, report);
+    if (any(report, NVDP__EXACT_MAX))
+        nvdp__table_note(
+            table, "exact eps: epsilon of (epsilon, delta)-indistinguishability at the delta "
+                   "of BDP, exact: of the worst of all pairs, and on average over drawn ones.");
     nvdp__table_note(table,
                      "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "
                      "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");

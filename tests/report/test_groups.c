@@ -413,15 +413,21 @@ static void write_texts(const char *folder, const char *run, const char *mechani
         "%g, \"mean\": %g}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"epsilon\": "
         "{\"max\": %g, "
         "\"mean\": %g}, \"bdp\": {\"best\": {\"epsilon\": 7}, \"published\": {\"epsilon\": "
-        "\"inf\"}}}}",
-        mechanism, eta, 4 * mean, mean, 6 * mean, 3 * mean);
+        "\"inf\"}}, \"largest_epsilon\": {\"low\": 1, \"high\": %g}}}",
+        mechanism, eta, 4 * mean, mean, 6 * mean, 3 * mean, 5 * mean);
     made_run_file(folder, run, "privacy.json", text);
 }
 
 /* Mechanisms beside NVDP: eta is their setting, and their numbers are given equal length. */
 Test(groups, privatized_texts_are_methods) {
     static const struct made_run runs[] = {
-        {.name = "a", .lambda = 1e-3, .validation = .7, .score = .7, .rd_max = 3, .rd_mean = 1},
+        {.name = "a",
+         .lambda = 1e-3,
+         .validation = .7,
+         .score = .7,
+         .rd_max = 3,
+         .rd_mean = 1,
+         .exact = 12},
         {.name = "b", .method = "base", .validation = .9, .score = .9},
         {.name = "c",
          .method = "base",
@@ -452,6 +458,9 @@ Test(groups, privatized_texts_are_methods) {
     cr_expect_eq(group->quantity[NVDP__SUM_MAX].mean, 120);
     cr_expect_eq(group->quantity[NVDP__EPSILON_MAX].mean, 180);
     cr_expect_eq(group->quantity[NVDP__EPSILON_MEAN].mean, 90);
+    cr_expect_eq(group->quantity[NVDP__EXACT_MAX].mean, 150);
+    cr_expect_eq(report->run[0].quantity[NVDP__EXACT_MAX], 12);
+    cr_expect_eq(report->run[0].quantity[NVDP__EXACT_MEAN], 6);
     cr_expect_eq(group->quantity[NVDP__INFINITE].mean, 0);
     cr_expect(group->best->how.given_length && !group->best->how.same_length);
     cr_expect_not(report->family[group->family].reference);
@@ -467,6 +476,7 @@ Test(groups, privatized_texts_are_methods) {
     free(figure);
     char *table = report_written("texts", "tables/table1.txt");
     support_contains(table, "3 of 4 runs are on privatized texts");
+    support_contains(table, "exact eps");
     free(table);
     char *csv = report_written("texts", "data/groups.csv");
     support_contains(csv, "clip_sequence,eta,seeds");

@@ -84,14 +84,18 @@ static void append_posterior(char *text, size_t size, const struct made_run *run
 
 /* Per component and dimension: a hundredth of the sum. */
 static void write_privacy(const char *folder, const struct made_run *run) {
-    char text[4096], bound[64] = "null", a[32], b[32], c[32], d[32], e[32], f[32];
+    char text[4096], bound[64] = "null", exact[96] = "null", a[32], b[32], c[32], d[32], e[32],
+                     f[32];
+    if (run->exact > 0)
+        snprintf(exact, sizeof exact, "{\"worst\": %g, \"mean\": %g}", run->exact, run->exact / 2);
     if (run->bound > 0) snprintf(bound, sizeof bound, "{\"sum\": %s}", number(a, run->bound));
     snprintf(text, sizeof text,
              "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": %.17g, "
-             "\"sample\": null, \"bound\": %s, \"rd\": {\"sum\": {\"max\": %s, \"mean\": %s}, "
+             "\"sample\": null, \"exact\": %s, \"bound\": %s, \"rd\": {\"sum\": {\"max\": %s, "
+             "\"mean\": %s}, "
              "\"per_component_dim\": {\"max\": %s, \"mean\": %s}}, \"bdp\": {\"delta\": 1e-5, "
              "\"releases\": 1, \"best\": {\"epsilon\": %s}, \"published\": {\"epsilon\": %s}}",
-             run->share, bound, number(a, run->rd_max), number(b, run->rd_mean),
+             run->share, exact, bound, number(a, run->rd_max), number(b, run->rd_mean),
              number(c, run->rd_max / 100), number(d, run->rd_mean / 100), number(e, run->bdp_best),
              number(f, run->bdp_published));
     if (run->vectors > 0) append_posterior(text, sizeof text - 2, run);

@@ -17,6 +17,7 @@ struct made_run {
     double rd_max, rd_mean; /* of the sum; INFINITY is one; 0: not measured */
     double bound;           /* proven; INFINITY is one; 0: none */
     double share;           /* of infinite pairs */
+    double exact;           /* worst exact epsilon, the mean half of it; 0: not measured */
     double bdp_best, bdp_published;
     const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
     const char *nvib;    /* fields of its nvib: "\"latent_dim\": 16" */
