@@ -355,7 +355,7 @@ static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilo
 
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct nvdp_exact_point *out) {
-    struct derivatives k;
+    struct derivatives k = {0, 0, 0};
     if (!isfinite(epsilon))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
                           epsilon);
