@@ -141,16 +141,25 @@ static double log_moment(const struct nvdp_exact *e, double c) {
 
 /* ---- complex arguments ---- */
 
+/* C11's CMPLX, which not every compiler has. */
+static double complex complex_of(double real, double imaginary) {
+    const union {
+        double part[2];
+        double complex number;
+    } made = {{real, imaginary}};
+    return made.number;
+}
+
 static double complex log_of_1_plus(double complex w) {
     const double x = creal(w), y = cimag(w);
     if (fabs(x) + fabs(y) > 0.5) return clog(1 + w);
-    return CMPLX(log1p(x * (2 + x) + y * y) / 2, atan2(y, 1 + x));
+    return complex_of(log1p(x * (2 + x) + y * y) / 2, atan2(y, 1 + x));
 }
 
 /* Without the care for what overflows. */
 static double complex inverse_of(double complex z) {
     const double square = creal(z) * creal(z) + cimag(z) * cimag(z);
-    return CMPLX(creal(z) / square, -cimag(z) / square);
+    return complex_of(creal(z) / square, -cimag(z) / square);
 }
 
 /* The part of Stirling's series that goes to 0 (DLMF 5.11.1): |z| >= 16 leaves 1e-17 (in a sector of 120 degrees to either side, 1e-14). */
@@ -259,8 +268,8 @@ struct path {
 /* z'(u) W(z(u)) / (i k W(c)), and the same times z. */
 static void integrand(struct path *path, double u, double complex out[2]) {
     const double c = path->c, half = sinh(u / 2);
-    const double complex t = path->k * CMPLX(2 * path->b * half * half, sinh(u));
-    const double complex speed = CMPLX(cosh(u), -path->b * sinh(u));
+    const double complex t = path->k * complex_of(2 * path->b * half * half, sinh(u));
+    const double complex speed = complex_of(cosh(u), -path->b * sinh(u));
     out[0] =
         cexp(exponent(&path->at, path->epsilon, t)) * speed / ((1 + t / c) * (1 + t / (1 + c)));
     out[1] = out[0] * (c + t);
