@@ -340,12 +340,24 @@ static const char *task_of(const struct nvdp_report *report, size_t task) {
     return report->task[task].task;
 }
 
+/* Of several mask models the one that guesses best: the strongest attacker counts. */
+static bool is_strongest(const struct nvdp__analysis *a, const struct nvdp_report *report) {
+    for (size_t i = 0; i < report->analyses; i++) {
+        const struct nvdp__analysis *b = &report->analysis[i];
+        const double than = real(a, "defense_rate", NULL), rate = real(b, "defense_rate", NULL);
+        if (b->kind == a->kind && strcmp(b->label, a->label) == 0 && b->eta == a->eta &&
+            strcmp(b->mechanism, a->mechanism) == 0 && (rate < than || (rate == than && b < a)))
+            return false;
+    }
+    return true;
+}
+
 /* The score at what the analysis is of: the mechanism at its eta, or nothing private. */
 static bool is_of(const struct nvdp__analysis *a, const struct nvdp_report *report,
                   const struct nvdp__group *group) {
     const bool plain = strcmp(a->mechanism, "none") == 0;
     if (a->kind != NVDP__ANALYSIS_MASK || a->task == NULL ||
-        strcmp(a->task, task_of(report, group->task)) != 0)
+        strcmp(a->task, task_of(report, group->task)) != 0 || !is_strongest(a, report))
         return false;
     if (plain)
         return isnan(group->eta) && group->selected &&
@@ -601,7 +613,9 @@ nvdp_status nvdp__analysis_figures(struct nvdp_context *ctx, const struct nvdp_r
     static const struct words defense = {
         "defense", "Score against the defence rate of mask token inference",
         "Share of positions at which a masked language model does not name the original token, and "
-        "the score; a point is an eta, inf the texts as they are (Yue et al. 2021, Figure 4)."};
+        "the score; a point is an eta, inf the texts as they are; of several mask models the one "
+        "that "
+        "guesses best (Yue et al. 2021, Figure 4)."};
     static const struct words plus = {
         "santext_plus", "santext-plus over the share w of sensitive tokens and the probability p",
         "Score over w, a line a p, and over p, a line a w (Yue et al. 2021, Figure 3)."};

@@ -58,6 +58,8 @@ static void make(const char *folder) {
     analysis(folder, "m2.json", "mask-inference", "santext", 2, SST2,
              "\"defense_rate\": 0.75, \"sanitized\": 0.1, \"original_error\": 0, "
              "\"sanitized_error\": 0, \"guesses\": 700, \"mask_model\": \"models/bert/\"");
+    analysis(folder, "m2-weaker.json", "mask-inference", "santext", 2, SST2,
+             "\"defense_rate\": 0.875, \"mask_model\": \"models/tiny\"");
     analysis(folder, "m9.json", "mask-inference", "santext", 9, SST2, "\"defense_rate\": 0.6");
 }
 
@@ -98,6 +100,7 @@ Test(analyses, figures) {
     support_contains(text, "# eta\tscore x 100\tits sd\n4\t80\tnan\n2\t60\tnan\n");
     free(text);
     text = report_written("figures", "figures/defense.dat");
+    support_lacks(text, "87.5"); /* of the weaker attacker */
     support_lacks(text, "\n9\t");
     support_lacks(text, "\n4\t");
     support_contains(text, "# index 0: sst2, base\n# eta\tdefence rate x 100\tscore x 100\tits sd\n"
