@@ -20,23 +20,28 @@ enum nvdp_task_id {
     NVDP_TASK_SST2, /**< Sentiment: single texts, 2 classes. */
     NVDP_TASK_COLA, /**< Acceptability: single texts, 2 classes. */
     NVDP_TASK_MNLI, /**< Inference: pairs, 3 classes, two dev and two test splits. */
-    NVDP_TASK_TSV   /**< A user's own file; columns and labels from struct nvdp_task_options. */
+    NVDP_TASK_TSV,  /**< A user's own file; columns and labels from struct nvdp_task_options. */
+    NVDP_TASK_NER   /**< Entities: words in columns with their BIO tags, a tag a word. */
 };
 
 /** Scores that a task is judged by. */
 enum nvdp_metric {
-    NVDP_METRIC_ACCURACY, /**< Share of the texts that is right. */
-    NVDP_METRIC_F1,       /**< Of class 1. */
-    NVDP_METRIC_MATTHEWS, /**< Matthews's correlation coefficient. */
-    NVDP_METRIC_PEARSON,  /**< Pearson's correlation of scores. */
-    NVDP_METRIC_SPEARMAN  /**< Spearman's correlation of ranks. */
+    NVDP_METRIC_ACCURACY,  /**< Share of the texts that is right. */
+    NVDP_METRIC_F1,        /**< Of class 1. */
+    NVDP_METRIC_MATTHEWS,  /**< Matthews's correlation coefficient. */
+    NVDP_METRIC_PEARSON,   /**< Pearson's correlation of scores. */
+    NVDP_METRIC_SPEARMAN,  /**< Spearman's correlation of ranks. */
+    NVDP_METRIC_ENTITY_F1, /**< Of entities found whole and with their type, as conlleval counts. */
+    NVDP_METRIC_PRECISION, /**< Share of the entities found that are right, likewise. */
+    NVDP_METRIC_RECALL     /**< Share of the right entities that are found, likewise. */
 };
 
 /**
  * A metric's name.
  *
  * @param metric the metric.
- * @return "accuracy", "f1", "matthews", "pearson" or "spearman"; "unknown" for any other value.
+ * @return "accuracy", "f1", "matthews", "pearson", "spearman", "entity_f1", "precision" or "recall";
+ * "unknown" for any other value.
  */
 const char *nvdp_metric_name(enum nvdp_metric metric);
 
@@ -49,18 +54,23 @@ enum nvdp_split {
     NVDP_SPLIT_TEST_MISMATCHED /**< MNLI's test_mismatched.tsv */
 };
 
+enum {
+    NVDP_METRICS = 3 /**< Most metrics of a task. */
+};
+
 /** What a task asks, with a user's options put in. */
 struct nvdp_task {
     enum nvdp_task_id id; /**< Which task. */
     const char *name;     /**< As on the command line: "sst2", "mrpc", ... "tsv". */
     bool pair;            /**< Whether its texts are pairs. */
     bool regression;      /**< One output, mean squared error. */
+    bool tags;            /**< A class for each word, in place of one for the text. */
     int classes;          /**< Outputs of the classifier; 1 for regression; 0 without labels. */
-    const char *const *labels;  /**< [classes] their names in files; NULL for regression. */
-    double label_min;           /**< Least score of a regression; -infinity where open. */
-    double label_max;           /**< Largest score of a regression; infinity where open. */
-    int metrics;                /**< How many metrics it has: 1 or 2. */
-    enum nvdp_metric metric[2]; /**< They; the first selects the best epoch. */
+    const char *const *labels; /**< [classes] their names in files; NULL for regression. */
+    double label_min;          /**< Least score of a regression; -infinity where open. */
+    double label_max;          /**< Largest score of a regression; infinity where open. */
+    int metrics;               /**< How many metrics it has: 1 to NVDP_METRICS. */
+    enum nvdp_metric metric[NVDP_METRICS]; /**< They; the first selects the best epoch. */
 };
 
 /** For NVDP_TASK_TSV: columns by their names in the header. */
@@ -75,11 +85,16 @@ struct nvdp_task_options {
  * A task by its name.
  *
  * @param ctx where errors are recorded; NULL allowed.
- * @param name "mrpc", "stsb", "rte", "qqp", "qnli", "sst2", "cola", "mnli" or "tsv".
+ * @param name "mrpc", "stsb", "rte", "qqp", "qnli", "sst2", "cola", "mnli", "tsv" or "ner".
  * @param out the task; untouched on error.
  * @return NVDP_ERR_ARGUMENT for an unknown name; the message lists the known ones.
  */
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out);
+
+enum {
+    NVDP_TAG_NONE = -1,   /**< No word's first token. */
+    NVDP_TAG_UNKNOWN = -2 /**< A word's first token, its tag not given. */
+};
 
 /** Tokenized texts, end to end.  Made by the functions below, freed by nvdp_dataset_free(). */
 struct nvdp_dataset {
@@ -89,6 +104,8 @@ struct nvdp_dataset {
     int32_t *ids;          /**< [offset[count]] rows of the vocabulary. */
     int32_t *types;        /**< [offset[count]] 0, and 1 from a pair's second text on. */
     float *label;          /**< [count] class or score; NULL where the split has no labels. */
+    int32_t *tag;          /**< [offset[count]] where task.tags: a word's class stands at its first
+                               token, NVDP_TAG_NONE or NVDP_TAG_UNKNOWN elsewhere; else NULL. */
     int64_t *index;   /**< [count] rows before it in the file (no header): identifies the text. */
     const char **id;  /**< [count] the file's own id; NULL where it has none. */
     size_t longest;   /**< Tokens of the longest text. */

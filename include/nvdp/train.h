@@ -22,16 +22,16 @@ nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_confi
 
 /** How well a model did on a split: each metric's mean and spread over draws of the noise. */
 struct nvdp_scores {
-    size_t struct_size;         /**< NVDP_RESULT() sets it */
-    int metrics;                /**< of the task: 1 or 2 */
-    enum nvdp_metric metric[2]; /**< which; the first one selects epochs */
-    double mean[2];             /**< over draws, in [-1, 1]; Welford's running mean */
-    double sd[2];               /**< standard deviation over draws; 0 for one */
-    double majority;            /**< accuracy of always saying the most frequent class; NaN for
+    size_t struct_size;                    /**< NVDP_RESULT() sets it */
+    int metrics;                           /**< of the task: 1 to NVDP_METRICS */
+    enum nvdp_metric metric[NVDP_METRICS]; /**< which; the first one selects epochs */
+    double mean[NVDP_METRICS];             /**< over draws, in [-1, 1]; Welford's running mean */
+    double sd[NVDP_METRICS];               /**< standard deviation over draws; 0 for one */
+    double majority;    /**< accuracy of always saying the most frequent class; NaN for
                                      regression */
-    size_t n;                   /**< texts */
-    size_t draws;               /**< of the noise; 1 for methods without noise */
-    double reserved[4];         /**< 0: the struct stands inside others and keeps its size */
+    size_t n;           /**< texts; words of a task with tags */
+    size_t draws;       /**< of the noise; 1 for methods without noise */
+    double reserved[2]; /**< 0: the struct stands inside others and keeps its size */
 };
 
 /** What nvdp_train() tells of a finished run; RUN/result.json has the same. */

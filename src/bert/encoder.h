@@ -18,10 +18,10 @@
 
 /* What one type of checkpoint calls its parts. */
 struct nvdp__names {
-    const char *type;                     /* config.json's model_type */
-    const char *encoder, *classification; /* classes of transformers: `architectures` */
-    const char *prefix;                   /* of the encoder's tensors; optional in a file */
-    const char *layers;                   /* behind the prefix, before ".N." */
+    const char *type;                               /* config.json's model_type */
+    const char *encoder, *classification, *tagging; /* classes of transformers: `architectures` */
+    const char *prefix; /* of the encoder's tensors; optional in a file */
+    const char *layers; /* behind the prefix, before ".N." */
     const char *query, *key, *value, *attention_output, *attention_norm;
     const char *intermediate, *output, *output_norm;
     const char *pooler, *classifier; /* whole names */

@@ -63,13 +63,14 @@ void cli_row_to(FILE *to, const char *name, const char *format, ...) {
 }
 
 void cli_scores_print(const struct nvdp_scores *scores) {
+    const char *what = scores->metric[0] == NVDP_METRIC_ENTITY_F1 ? "words" : "texts";
     for (int i = 0; i < scores->metrics; i++) {
         const char *name = nvdp_metric_name(scores->metric[i]);
         if (scores->draws > 1) {
-            cli_row(name, "%.4f +- %.4f  (%zu texts, %zu draws)", scores->mean[i], scores->sd[i],
-                    scores->n, scores->draws);
+            cli_row(name, "%.4f +- %.4f  (%zu %s, %zu draws)", scores->mean[i], scores->sd[i],
+                    scores->n, what, scores->draws);
         } else {
-            cli_row(name, "%.4f  (%zu texts)", scores->mean[i], scores->n);
+            cli_row(name, "%.4f  (%zu %s)", scores->mean[i], scores->n, what);
         }
     }
     if (!isnan(scores->majority)) cli_row("majority class", "%.4f", scores->majority);

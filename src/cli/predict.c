@@ -24,7 +24,8 @@ const struct cli_command cli_command_predict = {
     .summary = "write a run's predictions in the leaderboard's format",
     .args = "RUN",
     .description = "Writes a run's predictions for a split: index and prediction, separated by a "
-                   "tab, as GLUE's leaderboard takes them.",
+                   "tab, as GLUE's leaderboard takes them; of task ner the words with their "
+                   "tags and the predicted ones, a word a line.",
     .examples = "Examples:\n"
                 "  nvdp predict run\n"
                 "  nvdp predict run --split test-mismatched --out MNLI-mm.tsv\n",

@@ -80,8 +80,8 @@ static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const c
     task->label_min = layout.task.label_min;
     task->label_max = layout.task.label_max;
     task->metrics = layout.task.metrics;
-    task->metric[0] = layout.task.metric[0];
-    task->metric[1] = layout.task.metric[1];
+    memcpy(task->metric, layout.task.metric, sizeof task->metric);
+    task->tags = layout.task.tags;
     return NVDP_OK;
 }
 
@@ -221,8 +221,12 @@ static json_t *outputs_json(const struct nvdp__model_info *info) {
         json_object_set_new(names, id, json_string(label));
         json_object_set_new(ids, label, json_integer((json_int_t)i));
     }
-    return json_pack("{s:o, s:o, s:s}", "id2label", names, "label2id", ids, "problem_type",
-                     info->task.regression ? "regression" : "single_label_classification");
+    json_t *object = json_pack("{s:o, s:o}", "id2label", names, "label2id", ids);
+    if (!info->task.tags)
+        json_object_set_new(
+            object, "problem_type",
+            json_string(info->task.regression ? "regression" : "single_label_classification"));
+    return object;
 }
 
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
@@ -238,9 +242,10 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
     json_object_set_new(extra, "nvdp", nvdp__model_info_json(&model->info));
     json_object_update(extra, outputs);
     json_decref(outputs);
-    nvdp_status status =
-        nvdp__bert_config_write(ctx, directory, &model->info.bert,
-                                nvdp__names(model->info.bert.model_type)->classification, extra);
+    const struct nvdp__names *names = nvdp__names(model->info.bert.model_type);
+    nvdp_status status = nvdp__bert_config_write(
+        ctx, directory, &model->info.bert,
+        model->info.task.tags ? names->tagging : names->classification, extra);
     json_decref(extra);
     if (status != NVDP_OK) return status;
     return nvdp__checkpoint_save(&model->dev, directory, &model->params);

@@ -14,7 +14,7 @@
 
 struct none {
     struct nvdp_context *ctx;
-    const struct nvdp__bert *bert; /* declared with its pooler */
+    const struct nvdp__bert *bert;
     size_t max_texts;
     struct nvdp__pooler pooler;
 };
@@ -26,9 +26,6 @@ static nvdp_status none_create(const struct nvdp__mechanism *mechanism, struct n
     (void)mechanism;
     (void)config;
     (void)params;
-    if (!bert->has_pooler)
-        return nvdp__fail(ctx, NVDP_ERR_STATE,
-                          "method base: expected an encoder declared with its pooler");
     struct none *none = nvdp__calloc(ctx, 1, sizeof *none);
     if (none == NULL) return NVDP_ERR_MEMORY;
     none->ctx = ctx;
@@ -50,6 +47,7 @@ static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t 
     (void)max_tokens;
     (void)longest;
     none->max_texts = max_texts;
+    if (!none->bert->has_pooler) return NVDP_OK; /* states of words are all that is wanted */
     nvdp__pooler_plan(none->bert, max_texts, training, arena, &none->pooler);
     return NVDP_OK;
 }
@@ -59,6 +57,9 @@ static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
     struct none *none = self;
     size_t texts = in->batch->texts;
     (void)draw;
+    if (!none->bert->has_pooler)
+        return nvdp__fail(none->ctx, NVDP_ERR_STATE,
+                          "method base: expected an encoder declared with its pooler");
     if (texts > none->max_texts)
         return nvdp__fail(none->ctx, NVDP_ERR_STATE, "a batch of %zu texts exceeds the plan of %zu",
                           texts, none->max_texts);

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "tensor/examples.h"
+#include "text/dataset.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,18 +19,31 @@ enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's */
 static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanism *mechanism) {
     struct nvdp_context *ctx = model->ctx;
     const struct nvdp__model_info *info = &model->info;
-    bool pooler = !mechanism->private_;
+    bool pooler = !mechanism->private_ && !info->task.tags;
     NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
     model->above = model->params.count;
     NVDP_RETURN_IF_FAILED(mechanism->create(mechanism, ctx, &model->bert, &info->nvib,
                                             &model->params, &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;
     size_t width = mechanism->width(model->bottleneck.self);
-    /* On a bottleneck stands a head of ours, on an encoder alone its type's. */
-    const char *name =
-        mechanism->private_ ? "classifier" : nvdp__names(info->bert.model_type)->classifier;
+    /* On a bottleneck, or on every word, stands a head of one layer, on a pooler its type's. */
+    const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
     return nvdp__declare_dense(&model->params, name, info->outputs, width, NVDP__PARAM_OPTIONAL,
                                &model->classifier);
+}
+
+static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model_info *info) {
+    if (!info->task.tags) return NVDP_OK;
+    if (nvdp_method_is_private(info->method))
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "method: task %s has a class for each word: expected base or reg, found "
+                          "%s",
+                          info->task.name, nvdp_method_name(info->method));
+    if (info->bert.model_type == NVDP_MODEL_BILSTM)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "encoder: task %s has a class for each word: expected bert, found bilstm",
+                          info->task.name);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
@@ -44,6 +58,7 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "precision: expected f32 or bf16 for training, found int8, which encodes "
                           "and scores only");
+    NVDP_RETURN_IF_FAILED(check_tags(ctx, info));
     struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
     if (model == NULL) return NVDP_ERR_MEMORY;
     model->ctx = ctx;
@@ -212,11 +227,12 @@ static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->plan(
         model->bottleneck.self, &model->dev, model->max_tokens, model->max_texts, model->longest,
         model->training, arena));
-    model->head_input = nvdp__arena_take(arena, model->max_texts * width);
-    model->logits = nvdp__arena_take(arena, model->max_texts * info->outputs);
+    size_t heads = info->task.tags ? model->max_tokens : model->max_texts;
+    model->head_input = nvdp__arena_take(arena, heads * width);
+    model->logits = nvdp__arena_take(arena, heads * info->outputs);
     if (model->training) {
-        model->d_logits = nvdp__arena_take(arena, model->max_texts * info->outputs);
-        model->d_pooled = nvdp__arena_take(arena, model->max_texts * width);
+        model->d_logits = nvdp__arena_take(arena, heads * info->outputs);
+        model->d_pooled = nvdp__arena_take(arena, heads * width);
         size_t rows = nvdp__padded_rows(&model->dev, model->max_tokens);
         model->d_hidden = nvdp__arena_take(arena, rows * info->bert.hidden_size);
     }
@@ -304,10 +320,17 @@ static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp
                       batch->texts, batch->longest, model->max_texts, model->longest);
 }
 
+size_t nvdp__model_heads(const struct nvdp_model *model, const struct nvdp__batch *batch) {
+    return model->info.task.tags ? batch->tagged : batch->texts;
+}
+
 /* In float32 on every device. */
-static struct nvdp__linear classifier_of(const struct nvdp_model *model, size_t texts) {
-    struct nvdp__linear layer = nvdp__dense_linear(&model->params, &model->classifier, texts);
+static struct nvdp__linear classifier_of(const struct nvdp_model *model,
+                                         const struct nvdp__batch *batch) {
+    size_t rows = nvdp__model_heads(model, batch);
+    struct nvdp__linear layer = nvdp__dense_linear(&model->params, &model->classifier, rows);
     layer.f32 = true;
+    if (model->info.task.tags) layer.offset = batch->tag_offset;
     return layer;
 }
 
@@ -344,21 +367,35 @@ static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *ba
     return NVDP_OK;
 }
 
-/* From the encoder's output, which stays: a sample of it, logits. */
+/* What is classified: a vector pooled from a sample of each text, or the state of each word's first
+ * token. */
+static nvdp_status pool(struct nvdp_model *model, const struct nvdp__batch *batch,
+                        const struct nvdp__draw *draw, size_t width) {
+    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    struct nvdp__encoded in = encoded(model, batch);
+    float *pooled = NULL;
+    if (model->info.task.tags) {
+        nvdp__rows_gather(&model->dev, batch->tagged, width, batch->tag_row, in.hidden,
+                          model->head_input);
+        return NVDP_OK;
+    }
+    NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
+    nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
+    return NVDP_OK;
+}
+
+/* From the encoder's output, which stays: logits. */
 static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *batch,
                             const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                             float classifier_dropout) {
-    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
-    size_t width = mechanism->width(model->bottleneck.self);
-    float *pooled = NULL;
-    struct nvdp__encoded in = encoded(model, batch);
-    NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
-    nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
+    size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
+    size_t rows = nvdp__model_heads(model, batch);
+    NVDP_RETURN_IF_FAILED(pool(model, batch, draw, width));
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
-    nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->head_input);
-    struct nvdp__linear classifier = classifier_of(model, batch->texts);
-    nvdp__dense_forward(&model->dev, &classifier, nvdp__f32(batch->texts, width, model->head_input),
-                        nvdp__f32(batch->texts, model->info.outputs, model->logits));
+    nvdp__dropout_apply(&model->dev, &drop, rows * width, model->head_input);
+    struct nvdp__linear classifier = classifier_of(model, batch);
+    nvdp__dense_forward(&model->dev, &classifier, nvdp__f32(rows, width, model->head_input),
+                        nvdp__f32(rows, model->info.outputs, model->logits));
     return nvdp__device_status(&model->dev);
 }
 
@@ -369,9 +406,27 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     return classify(model, batch, pass, draw, classifier_dropout);
 }
 
-/* The mean; its gradient that of the sum divided by `divisor`. */
+/* The mean over words; its gradient, or where there is a divisor that of the texts' own means, added
+ * up and divided by it. */
+static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor) {
+    size_t outputs = model->info.outputs;
+    double scale = divisor > 0 ? (double)batch->tagged / divisor : 1;
+    double loss = nvdp__cross_entropy(&model->dev, batch->tagged, outputs, model->logits,
+                                      batch->tag, scale, model->d_logits);
+    for (size_t i = 0; divisor > 0 && i < batch->texts; i++) {
+        size_t first = (size_t)batch->tag_offset[i];
+        size_t words = (size_t)batch->tag_offset[i + 1] - first;
+        if (words == 0) continue;
+        nvdp__scale(&model->dev, words * outputs, 1 / (float)words,
+                    model->d_logits + first * outputs);
+    }
+    return loss;
+}
+
+/* The mean; its gradient that of the sum divided by `divisor` (0: by the texts, or words). */
 static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor) {
-    double scale = (double)batch->texts / divisor;
+    double scale = divisor > 0 ? (double)batch->texts / divisor : 1;
+    if (model->info.task.tags) return tags_loss(model, batch, divisor);
     if (model->info.task.regression) {
         return nvdp__mean_squared(&model->dev, batch->texts, model->logits, batch->label, scale,
                                   model->d_logits);
@@ -380,37 +435,50 @@ static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batc
                                batch->label, scale, model->d_logits);
 }
 
-nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
-                                 const struct nvdp__pass *pass, double weight_g, double weight_d,
-                                 float classifier_dropout, struct nvdp__step_losses *losses) {
+/* From d_pooled to the encoder's output, d_hidden, with the regularisers. */
+static void pool_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                          const struct nvdp__pass *pass, double weight_g, double weight_d,
+                          struct nvdp__step_losses *losses) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
-    size_t width = mechanism->width(model->bottleneck.self);
-    double texts = (double)batch->texts;
-    double divisor = pass->divisor > 0 ? pass->divisor : texts;
-    losses->task = task_loss(model, batch, divisor);
-    struct nvdp__linear classifier = classifier_of(model, batch->texts);
-    nvdp__dense_backward(&model->dev, &classifier,
-                         nvdp__f32(batch->texts, width, model->head_input),
-                         nvdp__f32(batch->texts, model->info.outputs, model->d_logits),
-                         nvdp__f32(batch->texts, width, model->d_pooled), false);
-    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
-    nvdp__dropout_apply(&model->dev, &drop, batch->texts * width, model->d_pooled);
+    double texts = (double)batch->texts, divisor = pass->divisor > 0 ? pass->divisor : texts;
     struct nvdp__encoded in = encoded(model, batch);
     struct nvdp__penalty penalty = {weight_g / divisor, weight_d / divisor, model->loss_g,
                                     model->loss_d};
-    mechanism->backward(model->bottleneck.self, &in, &penalty, model->d_pooled, model->d_hidden);
     losses->loss_g = losses->loss_d = 0;
+    if (model->info.task.tags) {
+        size_t width = model->info.bert.hidden_size;
+        nvdp__zero(&model->dev, batch->tokens * width, model->d_hidden);
+        nvdp__rows_scatter_add(&model->dev, batch->tagged, width, batch->tag_row, model->d_pooled,
+                               model->d_hidden);
+        return;
+    }
+    mechanism->backward(model->bottleneck.self, &in, &penalty, model->d_pooled, model->d_hidden);
     for (size_t i = 0; i < batch->texts; i++) {
         losses->loss_g += model->loss_g[i] / texts;
         losses->loss_d += model->loss_d[i] / texts;
     }
+}
+
+nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
+                                 const struct nvdp__pass *pass, double weight_g, double weight_d,
+                                 float classifier_dropout, struct nvdp__step_losses *losses) {
+    size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
+    size_t rows = nvdp__model_heads(model, batch);
+    losses->task = task_loss(model, batch, pass->divisor);
+    struct nvdp__linear classifier = classifier_of(model, batch);
+    nvdp__dense_backward(&model->dev, &classifier, nvdp__f32(rows, width, model->head_input),
+                         nvdp__f32(rows, model->info.outputs, model->d_logits),
+                         nvdp__f32(rows, width, model->d_pooled), false);
+    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
+    nvdp__dropout_apply(&model->dev, &drop, rows * width, model->d_pooled);
+    pool_backward(model, batch, pass, weight_g, weight_d, losses);
     nvdp__bert_backward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache,
                         model->d_hidden);
     return nvdp__device_status(&model->dev);
 }
 
-void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out) {
-    nvdp__download(&model->dev, texts * model->info.outputs, model->logits, out);
+void nvdp__model_logits(const struct nvdp_model *model, size_t rows, float *out) {
+    nvdp__download(&model->dev, rows * model->info.outputs, model->logits, out);
 }
 
 struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw) {
@@ -474,29 +542,32 @@ nvdp_status nvdp__model_first_states(struct nvdp_model *model, const struct nvdp
 struct predictions {
     uint64_t seed;
     uint32_t first_draw;
-    size_t draws, texts;
-    float *outputs; /* [draws, texts, outputs] */
+    size_t draws, rows, at;
+    float *outputs; /* [draws, rows, outputs], filled from `at` on */
 };
 
 /* The encoder runs once, whatever the number of draws. */
 static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *batch, size_t first,
                            void *user) {
-    const struct predictions *to = user;
+    struct predictions *to = user;
+    const size_t rows = nvdp__model_heads(model, batch);
+    (void)first;
     struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
     NVDP_RETURN_IF_FAILED(encode(model, batch, &pass));
     for (size_t d = 0; d < to->draws; d++) {
         struct nvdp__draw draw = nvdp__draw_evaluation(to->seed, to->first_draw + (uint32_t)d);
         NVDP_RETURN_IF_FAILED(classify(model, batch, &pass, &draw, 0));
-        nvdp__model_logits(model, batch->texts,
-                           to->outputs + (d * to->texts + first) * model->info.outputs);
+        nvdp__model_logits(model, rows,
+                           to->outputs + (d * to->rows + to->at) * model->info.outputs);
     }
+    to->at += rows;
     return NVDP_OK;
 }
 
 nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
                                 float *outputs) {
-    struct predictions to = {seed, first_draw, draws, dataset->count, outputs};
+    struct predictions to = {seed, first_draw, draws, nvdp__dataset_outputs(dataset), 0, outputs};
     return for_each_batch(model, dataset, batch, "score", predict, &to);
 }
 

@@ -47,8 +47,8 @@ struct nvdp_model {
     /* planned */
     bool training;
     size_t max_tokens, max_texts, longest;
-    float *head_input; /* [B, width] pooled after dropout */
-    float *logits;     /* [B, outputs] */
+    float *head_input; /* [nvdp__model_heads, width] pooled after dropout, or words' states */
+    float *logits;     /* [nvdp__model_heads, outputs] */
     float *d_logits, *d_pooled, *d_hidden;
     double *loss_g, *loss_d; /* host [max_texts] */
 };
@@ -109,15 +109,18 @@ nvdp_status nvdp__model_examples(struct nvdp_model *model, size_t texts,
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model);
 /* What is the same for every text of its posteriors: prior, padding, kappa, length, method. */
 void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors);
+/* How many rows a batch's head has: its texts, or with tags its words. */
+size_t nvdp__model_heads(const struct nvdp_model *model, const struct nvdp__batch *batch);
 /* Host logits of the last forward. */
-void nvdp__model_logits(const struct nvdp_model *model, size_t texts, float *out);
+void nvdp__model_logits(const struct nvdp_model *model, size_t rows, float *out);
 /* Draw for evaluation number `draw` under `seed`. */
 struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
 
 /* Without what model->noise adds: out [texts, H], the last states of first tokens. */
 nvdp_status nvdp__model_first_states(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                      size_t batch, double *out);
-/* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, texts, outputs]. */
+/* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, N, outputs], N as
+ * nvdp__dataset_outputs. */
 nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
                                 float *outputs);

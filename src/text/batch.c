@@ -24,8 +24,10 @@ nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t lo
     batch->positions = nvdp__calloc(ctx, tokens, sizeof *batch->positions);
     batch->label = nvdp__calloc(ctx, texts, sizeof *batch->label);
     batch->key = nvdp__calloc(ctx, texts, sizeof *batch->key);
+    batch->tag_row = nvdp__calloc(ctx, tokens, sizeof *batch->tag_row);
+    batch->tag = nvdp__calloc(ctx, tokens, sizeof *batch->tag);
     NVDP_TRY(NVDP__MADE(batch->offset, batch->ids, batch->types, batch->positions, batch->label,
-                        batch->key));
+                        batch->key, batch->tag_row, batch->tag));
     NVDP__HAND_OVER(out, batch);
 cleanup:
     nvdp__batch_free(batch);
@@ -40,13 +42,15 @@ void nvdp__batch_free(struct nvdp__batch *batch) {
     free(batch->positions);
     free(batch->label);
     free(batch->key);
+    free(batch->tag_row);
+    free(batch->tag);
     free(batch);
 }
 
 void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
                       const int64_t *rows, size_t first, size_t n) {
     size_t used = 0;
-    batch->longest = 0;
+    batch->longest = batch->tagged = 0;
     batch->split = dataset->split;
     for (size_t i = 0; i < n; i++) {
         size_t row = rows != NULL ? (size_t)rows[i] : first + i;
@@ -57,6 +61,11 @@ void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *data
         memcpy(batch->types + used, dataset->types + start, tokens * sizeof *batch->types);
         for (size_t t = 0; t < tokens; t++) {
             batch->positions[used + t] = (int32_t)t;
+        }
+        for (size_t t = 0; dataset->tag != NULL && t < tokens; t++) {
+            if (dataset->tag[start + t] == NVDP_TAG_NONE) continue;
+            batch->tag_row[batch->tagged] = (int32_t)(used + t);
+            batch->tag[batch->tagged++] = (float)dataset->tag[start + t];
         }
         batch->label[i] = dataset->label != NULL ? dataset->label[row] : NAN;
         batch->key[i] = (uint64_t)dataset->index[row];

@@ -16,6 +16,10 @@ struct nvdp__batch {
     int32_t *positions; /* [tokens] 0.. within the text */
     float *label;       /* [texts], NaN where there is none */
     uint64_t *key;      /* [texts] identifies the text for random streams: the data set's index */
+    /* of a data set with tags: the words' first tokens in order, their classes (-2: not known) */
+    size_t tagged;
+    int32_t *tag_row;      /* [tagged] among the tokens */
+    float *tag;            /* [tagged] */
     enum nvdp_split split; /* the data set's: with the key it names the text */
     /* [tokens, D] in place of the word embeddings of ids, another's memory; NULL: none */
     const float *words;

@@ -52,15 +52,32 @@ void nvdp_dataset_free(struct nvdp_dataset *dataset) {
     if (storage != NULL) {
         free(storage->labels);
         free(storage->cut);
+        free(storage->goes_on);
         free(storage);
     }
     free(dataset->offset);
     free(dataset->ids);
     free(dataset->types);
     free(dataset->label);
+    free(dataset->tag);
     free(dataset->index);
     free(dataset->id);
     free(dataset);
+}
+
+size_t nvdp__dataset_outputs(const struct nvdp_dataset *dataset) {
+    size_t words = 0;
+    if (dataset->tag == NULL) return dataset->count;
+    for (size_t k = 0; k < dataset->offset[dataset->count]; k++)
+        words += dataset->tag[k] != NVDP_TAG_NONE;
+    return words;
+}
+
+bool nvdp__dataset_labelled(const struct nvdp_dataset *dataset) {
+    if (dataset->tag == NULL) return dataset->label != NULL;
+    for (size_t k = 0; k < dataset->offset[dataset->count]; k++)
+        if (dataset->tag[k] == NVDP_TAG_UNKNOWN) return false;
+    return true;
 }
 
 /* ---- tokens ---- */
@@ -214,10 +231,19 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
         memcpy(dataset->ids + dataset->offset[i], from->ids + start, bytes);
         memcpy(dataset->types + dataset->offset[i], from->types + start, bytes);
     }
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    if (from->tag != NULL) {
+        NVDP_TRY(NVDP__NEW(ctx, dataset->tag, dataset->offset[n]));
+        NVDP_TRY(NVDP__NEW(ctx, storage->goes_on, n));
+        for (size_t i = 0; i < n; i++) {
+            memcpy(dataset->tag + dataset->offset[i], from->tag + from->offset[rows[i]],
+                   (dataset->offset[i + 1] - dataset->offset[i]) * sizeof *from->tag);
+            storage->goes_on[i] = nvdp__dataset_storage(from)->goes_on[rows[i]];
+        }
+    }
     if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));
     dataset->task = from->task;
     dataset->split = from->split;
-    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
     if (nvdp__dataset_storage(from)->labels != NULL) {
         NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task.classes, from->task.labels, NULL,
                                 &storage->labels));

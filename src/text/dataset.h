@@ -8,6 +8,7 @@
 struct nvdp__dataset_storage {
     const char **labels; /* task.labels where they are not static; one block */
     bool *cut;           /* [count] whether the text was truncated */
+    bool *goes_on;       /* [count] of the sentence before it; NULL but with tags */
 };
 
 static inline struct nvdp__dataset_storage *
@@ -18,6 +19,11 @@ nvdp__dataset_storage(const struct nvdp_dataset *dataset) {
 /* A data set of `count` texts without tokens and ids: everything else is allocated. */
 nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
                                  struct nvdp_dataset **out);
+
+/* What a model says of it is for each text, or with tags for each word: so many. */
+size_t nvdp__dataset_outputs(const struct nvdp_dataset *dataset);
+/* Whether all of that has its label. */
+bool nvdp__dataset_labelled(const struct nvdp_dataset *dataset);
 
 /* Where offset[i + 1] and `cut` tell of each text how many tokens it has and whether it was cut:
  * turns counts into offsets, sums up, allocates ids and types. */

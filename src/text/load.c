@@ -4,6 +4,7 @@
 #include "text/dataset.h"
 
 #include "base/cache.h"
+#include "text/conll.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include <math.h>
@@ -351,6 +352,8 @@ cleanup:
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                         const char *path, struct nvdp_dataset **out) {
+    if (config->task == NVDP_TASK_NER)
+        return nvdp__conll_dataset(ctx, tokenizer, config, path, out);
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
     struct nvdp__rows rows = {0};
@@ -405,12 +408,16 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
     const char *name = NULL;
     char *path = NULL;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
-    NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
+    if (!layout.task.tags) NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
     NVDP_TRY(check_labels_from(ctx, config, split));
     if (config->directory == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none"));
-    path = nvdp__join(ctx, config->directory, name);
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (layout.task.tags) {
+        NVDP_TRY(nvdp__conll_file(ctx, config->directory, split, &path));
+    } else {
+        path = nvdp__join(ctx, config->directory, name);
+        if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    }
     if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
     NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, out));
     (*out)->split = split;

@@ -9,7 +9,8 @@
 /* ---- tasks ---- */
 
 const char *nvdp_metric_name(enum nvdp_metric metric) {
-    static const char *const name[] = {"accuracy", "f1", "matthews", "pearson", "spearman"};
+    static const char *const name[] = {"accuracy", "f1",        "matthews",  "pearson",
+                                       "spearman", "entity_f1", "precision", "recall"};
     return (unsigned)metric < sizeof name / sizeof name[0] ? name[metric] : "unknown";
 }
 
@@ -22,6 +23,9 @@ static const char *const inference[] = {"entailment", "neutral", "contradiction"
 #define ACCURACY_F1 .metrics = 2, .metric = {NVDP_METRIC_ACCURACY, NVDP_METRIC_F1}
 #define MATTHEWS .metrics = 1, .metric = {NVDP_METRIC_MATTHEWS}
 #define CORRELATIONS .metrics = 2, .metric = {NVDP_METRIC_PEARSON, NVDP_METRIC_SPEARMAN}
+
+#define ENTITIES                                                                                   \
+    .metrics = 3, .metric = {NVDP_METRIC_ENTITY_F1, NVDP_METRIC_PRECISION, NVDP_METRIC_RECALL}
 
 #define COLUMNS(text_, pair_, label_, id_) .text = text_, .pair = pair_, .label = label_, .id = id_
 #define FILES .dev = "dev.tsv", .test = "test.tsv"
@@ -48,6 +52,7 @@ static const struct nvdp__layout layouts[] = {
     {{NVDP_TASK_MNLI, "mnli", .pair = true, CLASSES(inference), ACCURACY},
      COLUMNS("sentence1", "sentence2", "gold_label", "index"), MATCHED},
     {{NVDP_TASK_TSV, "tsv", ACCURACY}, .id = "id", FILES},
+    {{NVDP_TASK_NER, "ner", .tags = true, ENTITIES}, .text = NULL}, /* conll.c knows its columns and files */
 };
 /* clang-format on */
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -499,6 +504,9 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     if (use == NVDP__LABELS_REQUIRED && reader.layout.label == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "label_column: expected a column's name, found none"));
+    if (reader.layout.task.tags)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                            "task ner: expected a task of whole texts, found words in columns"));
     read.task = reader.layout.task;
     nvdp__tsv_open(ctx, path, bytes, count, &reader.tsv);
     NVDP_TRY(read_header(&reader));

@@ -2,6 +2,8 @@
 #include "train/metrics.h"
 
 #include "base/json.h"
+#include "text/dataset.h"
+#include "train/entities.h"
 #include "train/trainer.h"
 
 #include <gsl/gsl_statistics_double.h>
@@ -90,23 +92,57 @@ double nvdp__majority(size_t n, size_t classes, const float *label) {
     return best / (double)n;
 }
 
+/* Of each metric the mean over draws and its standard deviation: value of draw d, one at a time. */
+static void add_draw(struct nvdp_scores *scores, int k, size_t d, double value) {
+    double step = value - scores->mean[k]; /* Welford */
+    scores->mean[k] += step / (double)(d + 1);
+    scores->sd[k] += step * (value - scores->mean[k]);
+}
+
+static void end_draws(struct nvdp_scores *scores) {
+    for (int k = 0; k < scores->metrics; k++)
+        scores->sd[k] = scores->draws > 1 ? sqrt(scores->sd[k] / (double)(scores->draws - 1)) : 0;
+}
+
 void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, size_t draws,
                  const float *const *outputs, struct nvdp_scores *scores) {
     *scores = (struct nvdp_scores){.metrics = task->metrics, .n = n, .draws = draws};
     size_t classes = task->regression ? 1 : (size_t)task->classes;
     scores->majority = nvdp__majority(n, classes, label);
     for (int k = 0; k < task->metrics; k++) {
-        double mean = 0, spread = 0; /* Welford: mean and sum of squared deviations */
-        for (size_t d = 0; d < draws; d++) {
-            double value = nvdp__metric(task->metric[k], n, classes, outputs[d], label);
-            double step = value - mean;
-            mean += step / (double)(d + 1);
-            spread += step * (value - mean);
-        }
         scores->metric[k] = task->metric[k];
-        scores->mean[k] = mean;
-        scores->sd[k] = draws > 1 ? sqrt(spread / (double)(draws - 1)) : 0;
+        for (size_t d = 0; d < draws; d++)
+            add_draw(scores, k, d, nvdp__metric(task->metric[k], n, classes, outputs[d], label));
     }
+    end_draws(scores);
+}
+
+static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_dataset *dataset,
+                              size_t words, size_t draws, const float *const *outputs,
+                              struct nvdp_scores *scores) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_task *task = &dataset->task;
+    int32_t *predicted = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, predicted, words));
+    *scores = (struct nvdp_scores){.struct_size = scores->struct_size,
+                                   .metrics = task->metrics,
+                                   .majority = NAN,
+                                   .n = words,
+                                   .draws = draws};
+    memcpy(scores->metric, task->metric, sizeof scores->metric);
+    for (size_t d = 0; d < draws; d++) {
+        struct nvdp__entities found = {0};
+        for (size_t i = 0; i < words; i++)
+            predicted[i] = (int32_t)nvdp__argmax((size_t)task->classes,
+                                                 outputs[d] + i * (size_t)task->classes);
+        nvdp__entities_count(dataset, predicted, NULL, &found);
+        for (int k = 0; k < task->metrics; k++)
+            add_draw(scores, k, d, nvdp__entities_metric(&found, task->metric[k]));
+    }
+    end_draws(scores);
+cleanup:
+    free(predicted);
+    return status;
 }
 
 json_t *nvdp__scores_json(const struct nvdp_scores *scores) {
@@ -137,12 +173,12 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               uint32_t first_draw, size_t draws, struct nvdp_scores *scores) {
     nvdp_status status = NVDP_OK;
-    if (dataset->label == NULL) {
+    if (!nvdp__dataset_labelled(dataset)) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "this split has no labels: there is nothing to score");
     }
     if (!model->bottleneck.mechanism->private_) draws = 1; /* no noise: every draw is the same */
-    size_t size = dataset->count * model->info.outputs;
+    size_t rows = nvdp__dataset_outputs(dataset), size = rows * model->info.outputs;
     float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
     const float **row = nvdp__calloc(ctx, draws, sizeof *row);
     if (outputs == NULL || row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -151,10 +187,14 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
     NVDP_TRY(nvdp__model_predict(model, dataset, batch, seed, first_draw, draws, outputs));
     for (size_t i = 0; i < draws * size; i++) {
         if (isfinite(outputs[i])) continue;
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC, "text %zu: the model's output is %g",
-                            i % size / model->info.outputs, (double)outputs[i]));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC, "%s %zu: the model's output is %g",
+                            dataset->task.tags ? "word" : "text", i % size / model->info.outputs,
+                            (double)outputs[i]));
     }
-    nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
+    if (dataset->task.tags)
+        NVDP_TRY(score_tags(ctx, dataset, rows, draws, row, scores));
+    else
+        nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
 cleanup:
     free(outputs);
     free(row);

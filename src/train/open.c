@@ -3,6 +3,7 @@
 #include "bert/bilstm.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
+#include "text/dataset.h"
 #include "text/sentence.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
@@ -131,8 +132,14 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
             nvdp__given_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
+    if (t->all->task.tags && t->config.noise.mechanism == NVDP__NOISE_SEQUENCE)
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "token_noise: task %s reads the state of every word: expected a mechanism "
+            "of tokens, found sequence-laplace",
+            t->config.task);
     NVDP_RETURN_IF_FAILED(privatize(t));
-    if (t->all->label == NULL || t->test->label == NULL) {
+    if (!nvdp__dataset_labelled(t->all) || !nvdp__dataset_labelled(t->test)) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
                           t->given != NULL ? t->config.representations : t->config.data);
     }

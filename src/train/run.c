@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
+#include "text/conll.h"
+#include "text/dataset.h"
 #include "train/metrics.h"
 #include "train/representations.h"
 #include "train/trainer.h"
@@ -99,7 +101,7 @@ struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run,
     config.columns = info->columns;
     config.max_length = info->max_length;
     config.skip_bad_rows = run->config.skip_bad_rows;
-    if (info->task.id == NVDP_TASK_TSV) config.labels_from = &info->task;
+    if (info->task.id == NVDP_TASK_TSV || info->task.tags) config.labels_from = &info->task;
     return config;
 }
 
@@ -366,6 +368,43 @@ cleanup:
     return status;
 }
 
+/* Of a task with tags: the file's words, their tags where it has them, what the model says; an empty
+ * line between sentences. */
+static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
+                              const struct nvdp__run *run, const char *data, const float *outputs) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_dataset *dataset = run->dataset;
+    const struct nvdp__model_info *info = &run->model->info;
+    const bool *goes_on = nvdp__dataset_storage(dataset)->goes_on;
+    struct nvdp__output file = {0};
+    struct nvdp__conll conll = {0};
+    char *source = NULL;
+    NVDP_TRY(
+        nvdp__conll_file(ctx, data != NULL ? data : run->config.data, dataset->split, &source));
+    NVDP_TRY(nvdp__conll_open(ctx, source, &conll));
+    NVDP_TRY(nvdp__output_open(ctx, path, &file));
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct nvdp__conll_word *word = &conll.word[dataset->index[i]];
+        if (i > 0 && !goes_on[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
+        for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
+            if (dataset->tag[k] == NVDP_TAG_NONE) continue;
+            NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));
+            if (conll.tagged)
+                NVDP_TRY(nvdp__output_printf(&file, "\t%.*s", (int)word->tag.size, word->tag.text));
+            NVDP_TRY(nvdp__output_printf(&file, "\t%s\n",
+                                         info->task.labels[nvdp__argmax(info->outputs, outputs)]));
+            outputs += info->outputs;
+            word++;
+        }
+    }
+    NVDP_TRY(nvdp__output_commit(&file));
+cleanup:
+    if (status != NVDP_OK) nvdp__output_abort(&file);
+    nvdp__conll_release(&conll);
+    free(source);
+    return status;
+}
+
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
                          char **written) {
     nvdp_status status = NVDP_OK;
@@ -378,11 +417,15 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     path = config->out != NULL
                ? nvdp__strdup(ctx, config->out)
                : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
-    outputs = nvdp__calloc(ctx, run.dataset->count * run.model->info.outputs, sizeof *outputs);
+    outputs = nvdp__calloc(ctx, nvdp__dataset_outputs(run.dataset) * run.model->info.outputs,
+                           sizeof *outputs);
     if (path == NULL || outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(
         nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
-    NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
+    if (run.model->info.task.tags)
+        NVDP_TRY(write_tags(ctx, path, &run, config->data, outputs));
+    else
+        NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
     if (written != NULL) {
         *written = path;
         path = NULL;

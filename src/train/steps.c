@@ -120,8 +120,8 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
                                                t->config.seed));
     NVDP_TRY(nvdp__trainer_open_prefix(t));
     start_epoch(t);
-    trainer->outputs =
-        nvdp__calloc(ctx, t->config.batch * t->model->info.outputs, sizeof *trainer->outputs);
+    trainer->outputs = nvdp__calloc(ctx, t->batch->token_capacity * t->model->info.outputs,
+                                    sizeof *trainer->outputs);
     if (trainer->outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     *out = trainer;
     trainer = NULL;
@@ -154,7 +154,7 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
         struct nvdp__draw draw = nvdp__draw_evaluation(t->config.seed, (uint32_t)t->state.epoch);
         nvdp__trainer_next_batch(t);
         NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, &pass, &draw, 0));
-        nvdp__model_logits(t->model, t->batch->texts, trainer->outputs);
+        nvdp__model_logits(t->model, nvdp__model_heads(t->model, t->batch), trainer->outputs);
     }
     const struct nvdp__batch *batch = t->batch;
     trainer->step = (struct nvdp_trainer_step){

@@ -1,0 +1,380 @@
+#include "text/conll.h"
+
+#include "base/file.h"
+#include "text/dataset.h"
+#include "text/tokenizer.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t FILE_LIMIT = (size_t)4 << 30; /* bytes */
+
+/* ---- columns ---- */
+
+struct columns {
+    struct nvdp__field first, last;
+    size_t count;
+};
+
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* Splits at tabs, or at runs of spaces where there is none; no columns where there is no text. */
+static struct columns columns_of(const struct nvdp__tsv *tsv) {
+    struct nvdp__field first = tsv->field[0], last = tsv->field[tsv->fields - 1];
+    struct columns columns = {0};
+    for (const char *at = first.text, *end = last.text + last.size;;) {
+        while (at < end && is_blank(*at))
+            at++;
+        if (at == end) return columns;
+        if (tsv->fields > 1) return (struct columns){first, last, tsv->fields};
+        const char *start = at;
+        while (at < end && !is_blank(*at))
+            at++;
+        columns.last = (struct nvdp__field){start, (size_t)(at - start)};
+        if (columns.count++ == 0) columns.first = columns.last;
+    }
+}
+
+static bool is_tag(struct nvdp__field tag) {
+    if (nvdp__field_is(tag, "O")) return true;
+    return tag.size > 2 && (tag.text[0] == 'B' || tag.text[0] == 'I') && tag.text[1] == '-' &&
+           nvdp__is_utf8(tag.text, tag.size) && memchr(tag.text, '\0', tag.size) == NULL;
+}
+
+struct reading {
+    struct nvdp_context *ctx;
+    struct nvdp__tsv tsv;
+    size_t columns, document;
+    struct nvdp__conll *conll;
+};
+
+static nvdp_status end_sentence(struct reading *reading) {
+    struct nvdp__conll *conll = reading->conll;
+    if (conll->words == (conll->sentences > 0 ? conll->start[conll->sentences] : 0))
+        return NVDP_OK; /* nothing since the last one */
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->start, &conll->start_capacity,
+                                        conll->sentences + 2, sizeof *conll->start));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->document, &conll->document_capacity,
+                                        conll->sentences + 1, sizeof *conll->document));
+    conll->document[conll->sentences++] = reading->document;
+    conll->start[conll->sentences] = conll->words;
+    return NVDP_OK;
+}
+
+static nvdp_status take_word(struct reading *reading, struct columns columns) {
+    struct nvdp__conll *conll = reading->conll;
+    const struct nvdp__tsv *tsv = &reading->tsv;
+    if (reading->columns == 0) reading->columns = columns.count;
+    if (columns.count != reading->columns)
+        return nvdp__fail(reading->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu",
+                          tsv->path, tsv->line, reading->columns, columns.count);
+    struct nvdp__conll_word word = {.text = columns.first, .line = tsv->line};
+    if (columns.count > 1) {
+        word.tag = columns.last;
+        if (!is_tag(word.tag))
+            return nvdp__fail(reading->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: tag %s: expected O, B-TYPE or I-TYPE", tsv->path, tsv->line,
+                              nvdp__quote_field(word.tag).text);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->word, &conll->word_capacity,
+                                        conll->words + 1, sizeof *conll->word));
+    conll->word[conll->words++] = word;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const char *bytes,
+                             size_t count, struct nvdp__conll *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__conll conll = {0};
+    struct reading reading = {.ctx = ctx, .conll = &conll};
+    size_t documents = 0;
+    nvdp__tsv_open(ctx, path, bytes, count, &reading.tsv);
+    while (nvdp__tsv_more(&reading.tsv)) {
+        NVDP_TRY(nvdp__tsv_next(&reading.tsv));
+        struct columns columns = columns_of(&reading.tsv);
+        bool document = columns.count > 0 && nvdp__field_is(columns.first, "-DOCSTART-");
+        if (columns.count == 0 || document) NVDP_TRY(end_sentence(&reading));
+        if (document) reading.document = documents++;
+        if (columns.count > 0 && !document) NVDP_TRY(take_word(&reading, columns));
+    }
+    NVDP_TRY(end_sentence(&reading));
+    if (conll.sentences == 0)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words, one a line, found none", path));
+    conll.tagged = reading.columns > 1;
+    NVDP__HAND_OVER(out, conll);
+cleanup:
+    nvdp__tsv_release(&reading.tsv);
+    nvdp__conll_release(&conll);
+    return status;
+}
+
+nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out) {
+    char *bytes = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
+    nvdp_status status = nvdp__conll_read(ctx, path, bytes, count, out);
+    if (status == NVDP_OK)
+        out->bytes = bytes;
+    else
+        free(bytes);
+    return status;
+}
+
+void nvdp__conll_release(struct nvdp__conll *conll) {
+    free(conll->bytes);
+    free(conll->word);
+    free(conll->start);
+    free(conll->document);
+    *conll = (struct nvdp__conll){0};
+}
+
+/* ---- files ---- */
+
+nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, enum nvdp_split split,
+                             char **path) {
+    static const char *const names[][4] = {[NVDP_SPLIT_TRAIN] = {"train"},
+                                           [NVDP_SPLIT_DEV] = {"dev", "devel", "valid"},
+                                           [NVDP_SPLIT_TEST] = {"test"}};
+    static const char *const ends[] = {"tsv", "txt", "conll"};
+    if ((unsigned)split >= sizeof names / sizeof names[0])
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: task ner has no such split (%d)",
+                          (int)split);
+    for (const char *const *name = names[split]; *name != NULL; name++) {
+        for (size_t e = 0; e < sizeof ends / sizeof ends[0]; e++) {
+            char *found = nvdp__format(ctx, "%s/%s.%s", directory, *name, ends[e]);
+            if (found == NULL) return NVDP_ERR_MEMORY;
+            if (nvdp__exists(found)) {
+                *path = found;
+                return NVDP_OK;
+            }
+            free(found);
+        }
+    }
+    return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected %s.tsv, .txt or .conll%s, found none",
+                      directory, names[split][0],
+                      split == NVDP_SPLIT_DEV ? " (or devel, valid)" : "");
+}
+
+/* ---- the classes ---- */
+
+static int by_name(const void *left, const void *right) {
+    const struct nvdp__field *a = left, *b = right;
+    size_t size = a->size < b->size ? a->size : b->size;
+    int order = memcmp(a->text, b->text, size);
+    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+/* Different tags in order of bytes, O and both tags of every type among them, whatever the file
+ * has: B-X, ..., I-X, ..., O. */
+static nvdp_status collect_tags(struct nvdp_context *ctx, const char *path,
+                                const struct nvdp__conll *conll, struct nvdp_dataset *dataset) {
+    nvdp_status status = NVDP_OK;
+    size_t types = 0, capacity = 0, n = 0;
+    struct nvdp__field *type = NULL, *tag = NULL;
+    char *text = NULL, *at;
+    for (size_t i = 0; i < conll->words; i++) {
+        struct nvdp__field name = conll->word[i].tag;
+        if (name.size < 3) continue;
+        name = (struct nvdp__field){name.text + 2, name.size - 2};
+        bool known = false;
+        for (size_t k = 0; k < types && !known; k++)
+            known = by_name(&type[k], &name) == 0;
+        if (known) continue;
+        NVDP_TRY(nvdp__reserve(ctx, &type, &capacity, types + 1, sizeof *type));
+        type[types++] = name;
+        n += 2 * (name.size + 2);
+    }
+    if (types == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected tags B-TYPE or I-TYPE in the last column, found none",
+                            path));
+    NVDP_TRY(NVDP__NEW(ctx, tag, 2 * types + 1));
+    NVDP_TRY(NVDP__NEW(ctx, text, n + 1));
+    qsort(type, types, sizeof *type, by_name);
+    at = text;
+    for (size_t k = 0; k < 2 * types; k++) {
+        struct nvdp__field name = type[k % types];
+        tag[k] = (struct nvdp__field){at, name.size + 2};
+        at[0] = k < types ? 'B' : 'I';
+        at[1] = '-';
+        memcpy(at + 2, name.text, name.size);
+        at += name.size + 2;
+    }
+    tag[2 * types] = (struct nvdp__field){"O", 1};
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    NVDP_TRY(nvdp__names_copy(ctx, 2 * types + 1, tag, sizeof *tag, &storage->labels));
+    dataset->task.labels = storage->labels;
+    dataset->task.classes = (int)(2 * types + 1);
+cleanup:
+    free(type);
+    free(tag);
+    free(text);
+    return status;
+}
+
+static nvdp_status class_of(struct nvdp_context *ctx, const char *path,
+                            const struct nvdp__conll_word *word, const struct nvdp_task *task,
+                            int32_t *class) {
+    for (int c = 0; c < task->classes; c++) {
+        if (!nvdp__field_is(word->tag, task->labels[c])) continue;
+        *class = c;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s:%zu: tag %s: expected one of the %d tags of the training file", path,
+                      word->line, nvdp__quote_field(word->tag).text, task->classes);
+}
+
+/* ---- texts ---- */
+
+/* Texts under way: pieces of words between [CLS] and [SEP]. */
+struct texts {
+    struct nvdp_context *ctx;
+    const struct nvdp_tokenizer *tokenizer;
+    struct nvdp__encoder encoder;
+    size_t most; /* pieces a text, special ones included */
+    int32_t *ids, *tag;
+    size_t tokens, ids_capacity, tag_capacity;
+    struct nvdp__conll_text {
+        size_t start, word; /* its first token, its first word in the file */
+        bool goes_on;       /* of the sentence before it */
+    } * text;
+    size_t count, text_capacity;
+    char *word;
+    size_t word_capacity;
+};
+
+static nvdp_status add(struct texts *t, int32_t id, int32_t tag) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->ids, &t->ids_capacity, t->tokens + 1, sizeof *t->ids));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->tag, &t->tag_capacity, t->tokens + 1, sizeof *t->tag));
+    t->ids[t->tokens] = id;
+    t->tag[t->tokens++] = tag;
+    return NVDP_OK;
+}
+
+static nvdp_status begin_text(struct texts *t, size_t word, bool goes_on) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->text, &t->text_capacity, t->count + 1, sizeof *t->text));
+    t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, goes_on};
+    return add(t, t->tokenizer->special[NVDP_TOKEN_CLS], NVDP_TAG_NONE);
+}
+
+static nvdp_status end_text(struct texts *t) {
+    return add(t, t->tokenizer->special[NVDP_TOKEN_SEP], NVDP_TAG_NONE);
+}
+
+/* A word's pieces, in encoder.ids[1 ... count - 1): at least one, and no more than a text holds.
+ * Byte-level BPE knows words by the space before them. */
+static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
+    if (t->tokenizer->bpe != NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->word, &t->word_capacity, word.size + 1, 1));
+        t->word[0] = ' ';
+        memcpy(t->word + 1, word.text, word.size);
+        word = (struct nvdp__field){t->word, word.size + 1};
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__encode(&t->encoder, word.text, word.size, NULL, 0, t->most));
+    if (t->encoder.count > 2) return NVDP_OK;
+    t->encoder.ids[1] = t->tokenizer->special[NVDP_TOKEN_UNK]; /* there is room for [SEP] */
+    t->encoder.count = 3;
+    return NVDP_OK;
+}
+
+static nvdp_status add_sentence(struct texts *t, const char *path, const struct nvdp__conll *conll,
+                                const struct nvdp_task *task, size_t sentence) {
+    NVDP_RETURN_IF_FAILED(begin_text(t, conll->start[sentence], false));
+    for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
+        const struct nvdp__conll_word *word = &conll->word[w];
+        int32_t class = NVDP_TAG_UNKNOWN;
+        if (conll->tagged) NVDP_RETURN_IF_FAILED(class_of(t->ctx, path, word, task, &class));
+        NVDP_RETURN_IF_FAILED(split_word(t, word->text));
+        const size_t pieces = t->encoder.count - 2;
+        if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->most) {
+            NVDP_RETURN_IF_FAILED(end_text(t));
+            NVDP_RETURN_IF_FAILED(begin_text(t, w, true));
+        }
+        for (size_t k = 0; k < pieces; k++)
+            NVDP_RETURN_IF_FAILED(add(t, t->encoder.ids[1 + k], k == 0 ? class : NVDP_TAG_NONE));
+    }
+    return end_text(t);
+}
+
+static void release_texts(struct texts *t) {
+    nvdp__encoder_release(&t->encoder);
+    free(t->ids);
+    free(t->tag);
+    free(t->text);
+    free(t->word);
+}
+
+/* ---- the data set ---- */
+
+static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *dataset) {
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    for (size_t i = 0; i < t->count; i++) {
+        size_t end = i + 1 < t->count ? t->text[i + 1].start : t->tokens;
+        dataset->offset[i + 1] = end - t->text[i].start;
+        dataset->index[i] = (int64_t)t->text[i].word;
+        storage->goes_on[i] = t->text[i].goes_on;
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__dataset_lay_out(t->ctx, dataset));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, dataset->tag, t->tokens));
+    memcpy(dataset->ids, t->ids, t->tokens * sizeof *t->ids);
+    memcpy(dataset->tag, t->tag, t->tokens * sizeof *t->tag);
+    return NVDP_OK;
+}
+
+/* Marks the sentences that a sample of config->limit leaves. */
+static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                          size_t sentences, bool *chosen) {
+    if (config->limit > 0 && config->limit < sentences)
+        return nvdp__sample_rows(ctx, config->limit_seed, sentences, config->limit, chosen);
+    for (size_t i = 0; i < sentences; i++)
+        chosen[i] = true;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                const struct nvdp_dataset_config *config, const char *path,
+                                struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *tags = NULL, *dataset = NULL;
+    struct nvdp__conll conll = {0};
+    struct texts t = {.ctx = ctx,
+                      .tokenizer = tokenizer,
+                      .encoder = {tokenizer, ctx},
+                      .most = config->max_length};
+    const struct nvdp_task *task = config->labels_from;
+    bool *chosen = NULL;
+    NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
+    NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
+    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* whose names they are until the end */
+    tags->task = nvdp__task_layout(NVDP_TASK_NER)->task;
+    if (task == NULL || task->labels == NULL) {
+        NVDP_TRY(collect_tags(ctx, path, &conll, tags));
+        task = &tags->task;
+    }
+    NVDP_TRY(NVDP__NEW(ctx, chosen, conll.sentences));
+    NVDP_TRY(choose(ctx, config, conll.sentences, chosen));
+    for (size_t i = 0; i < conll.sentences; i++)
+        if (chosen[i]) NVDP_TRY(add_sentence(&t, path, &conll, task, i));
+    NVDP_TRY(nvdp__dataset_create(ctx, t.count, false, &dataset));
+    NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->goes_on, t.count));
+    NVDP_TRY(dataset_of_texts(&t, dataset));
+    dataset->task = tags->task;
+    NVDP_TRY(nvdp__names_of(ctx, (size_t)task->classes, task->labels, NULL,
+                            &nvdp__dataset_storage(dataset)->labels));
+    dataset->task.labels = nvdp__dataset_storage(dataset)->labels;
+    dataset->task.classes = task->classes;
+    NVDP__HAND_OVER(out, dataset);
+cleanup:
+    nvdp_dataset_free(tags);
+    nvdp_dataset_free(dataset);
+    nvdp__conll_release(&conll);
+    release_texts(&t);
+    free(chosen);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* Entities through the program. */
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Words of the tiny model's vocabulary: every "good" begins an entity, every "bad" is within one. */
+static const char *folder(void) {
+    static const char *const words[] = {"good", "film", "bad", "a", "the"};
+    const char *directory = support_scratch_path("ner");
+    static const char *const names[] = {"ner/train.tsv", "ner/devel.tsv"};
+    char command[600];
+    snprintf(command, sizeof command, "mkdir -p %s", directory);
+    cr_assert_eq(system(command), 0);
+    for (size_t f = 0; f < 2; f++) {
+        char text[16384] = "";
+        unsigned seed = 7 + (unsigned)f;
+        for (int s = 0; s < 60; s++) {
+            for (int w = 0; w < 6; w++) {
+                seed = seed * 1664525U + 1013904223U;
+                const char *word = words[(seed >> 16) % 5];
+                const char *tag = strcmp(word, "good") == 0  ? "B-Q"
+                                  : strcmp(word, "bad") == 0 ? "I-Q"
+                                                             : "O";
+                sprintf(text + strlen(text), "%s\t%s\n", word, tag);
+            }
+            strcat(text, "\n");
+        }
+        support_write_text(support_scratch_path(names[f]), text);
+    }
+    return support_scratch_path("ner");
+}
+
+Test(ner, trains_scores_and_predicts) {
+    char data[512], run[512];
+    snprintf(data, sizeof data, "%s", folder());
+    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
+    struct outcome trained =
+        program_expect(0,
+                       "train --task ner --data %s --model %s --method base --max-length 12 "
+                       "--batch 8 --epochs 12 --lr 1e-2 --threads 1 --json --out %s",
+                       data, program_model(), run);
+    json_t *result = program_object(&trained);
+    const json_t *f1 = json_object_get(
+        json_object_get(json_object_get(json_object_get(result, "test"), "metrics"), "entity_f1"),
+        "mean");
+    cr_expect_gt(json_number_value(f1), 0.9);
+    struct outcome scored = program_expect(0, "eval %s --json", run);
+    json_t *eval = program_object(&scored);
+    cr_expect_eq(json_integer_value(json_object_get(eval, "n")), 360);
+    cr_expect_float_eq(json_number_value(json_object_get(
+                           json_object_get(json_object_get(eval, "metrics"), "entity_f1"), "mean")),
+                       json_number_value(f1), 1e-12);
+    struct outcome predicted = program_expect(0, "predict %s --split dev", run);
+    char *told = support_read(support_scratch_path("run/predictions_dev.tsv"));
+    char *file = support_read(support_scratch_path("ner/devel.tsv"));
+    size_t lines = 0, same = 0, words = 0;
+    char *keep_told = told, *keep_file = file, *a, *b;
+    while ((a = strsep(&keep_told, "\n")) != NULL && (b = strsep(&keep_file, "\n")) != NULL) {
+        lines++;
+        if (*b == '\0') {
+            cr_expect_eq(*a, '\0', "line %zu", lines);
+            continue;
+        }
+        const char *last = strrchr(a, '\t');
+        cr_assert_not_null(last, "line %zu: %s", lines, a);
+        cr_expect(strncmp(a, b, strlen(b)) == 0 && a[strlen(b)] == '\t', "line %zu", lines);
+        same += strcmp(last, strrchr(b, '\t')) == 0;
+        words++;
+    }
+    cr_expect_eq(words, 360);
+    cr_expect_gt(same, 330);
+    free(told);
+    free(file);
+    json_decref(result);
+    json_decref(eval);
+    program_release(&trained);
+    program_release(&scored);
+    program_release(&predicted);
+}
+
+Test(ner, what_words_have_no_place_in) {
+    char data[512];
+    snprintf(data, sizeof data, "%s", folder());
+    struct outcome outcome = program_expect(
+        1, "train --task ner --data %s --model %s --method nvdp --max-length 12 --out %s", data,
+        program_model(), support_scratch_path("none"));
+    support_contains(outcome.err, "expected base or reg, found nvdp");
+    program_release(&outcome);
+    outcome = program_run("train --task ner --data %s --model %s --method base --max-length 12 "
+                          "--token-noise sequence-laplace --eta 2 --out %s",
+                          data, program_model(), support_scratch_path("none"));
+    cr_expect_neq(outcome.code, 0);
+    support_contains(outcome.err, "reads the state of every word");
+    program_release(&outcome);
+    outcome = program_run("sanitize --task ner --data %s --model %s --mechanism random --out %s",
+                          data, program_model(), support_scratch_path("sent"));
+    cr_expect_neq(outcome.code, 0);
+    program_release(&outcome);
+}

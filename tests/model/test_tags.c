@@ -1,0 +1,171 @@
+/* A class for each word: the head on words' states, its gradient. */
+#include "model/model.h"
+#include "support.h"
+#include "tensor/ops.h"
+#include "text/conll.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdlib.h>
+
+static const char vocabulary[] =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\n##dish\nblue\nsea\nthe\n";
+static const char file[] = "the\tO\nreddish\tB-C\nsea\tI-C\n\nblue\tB-C\nsea\tO\n\nsea\tO\n";
+enum { PIECES = 10, LENGTH = 8, TEXTS = 3, WORDS = 6, OUTPUTS = 3 };
+
+struct fixture {
+    struct nvdp_context *ctx;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp_dataset *data;
+    struct nvdp_model *model;
+    struct nvdp__batch *batch;
+};
+
+static struct nvdp__model_info info_of(const struct nvdp_dataset *data, enum nvdp_method method) {
+    struct nvdp__model_info info = {.method = method, .max_length = LENGTH, .outputs = OUTPUTS};
+    info.bert = nvdp_bert_config_default();
+    info.bert.hidden_size = 16;
+    info.bert.num_hidden_layers = 2;
+    info.bert.num_attention_heads = 4;
+    info.bert.intermediate_size = 24;
+    info.bert.vocab_size = PIECES;
+    info.bert.max_position_embeddings = LENGTH;
+    info.nvib = nvdp__nvib_config_default();
+    info.task = data->task;
+    return info;
+}
+
+static struct fixture setup(void) {
+    struct fixture f = {.ctx = support_context()};
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    support_write_text(support_scratch_path("vocab.txt"), vocabulary);
+    support_write_text(support_scratch_path("train.tsv"), file);
+    config.task = NVDP_TASK_NER;
+    config.directory = support_scratch();
+    config.max_length = LENGTH;
+    cr_assert_eq(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer), NVDP_OK);
+    cr_assert_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &config, NVDP_SPLIT_TRAIN, &f.data), NVDP_OK,
+                 "%s", nvdp_context_error(f.ctx));
+    struct nvdp__model_info info = info_of(f.data, NVDP_METHOD_BASE);
+    cr_assert_eq(nvdp__model_build(f.ctx, &info, true, &f.model), NVDP_OK, "%s",
+                 nvdp_context_error(f.ctx));
+    cr_assert_eq(nvdp__model_plan(f.model, TEXTS, LENGTH, true), NVDP_OK);
+    nvdp__model_initialise(f.model, 3);
+    for (size_t i = 0; i < f.model->params.total; i++)
+        f.model->params.value[i] *= 3; /* away from where all outputs are one */
+    nvdp__weights_changed(&f.model->dev);
+    cr_assert_eq(nvdp__batch_create(f.ctx, TEXTS, LENGTH, &f.batch), NVDP_OK);
+    nvdp__batch_fill(f.batch, f.data, NULL, 0, TEXTS);
+    return f;
+}
+
+static void teardown(struct fixture *f) {
+    nvdp__batch_free(f->batch);
+    nvdp_model_free(f->model);
+    nvdp_dataset_free(f->data);
+    nvdp_tokenizer_free(f->tokenizer);
+    nvdp_context_free(f->ctx);
+}
+
+static double loss_of(struct fixture *f) {
+    const struct nvdp__pass pass = {.training = true};
+    const struct nvdp__draw draw = {0};
+    struct nvdp__step_losses losses;
+    nvdp__weights_changed(&f->model->dev);
+    cr_assert_eq(nvdp__model_forward(f->model, f->batch, &pass, &draw, 0), NVDP_OK);
+    cr_assert_eq(nvdp__model_backward(f->model, f->batch, &pass, 0, 0, 0, &losses), NVDP_OK);
+    return losses.task;
+}
+
+/* Mean cross-entropy over words, from the outputs. */
+Test(tags, loss_is_the_mean_over_words) {
+    struct fixture f = setup();
+    float outputs[WORDS * OUTPUTS];
+    static const int class[WORDS] = {2, 0, 1, 0, 2, 2};
+    cr_assert_eq(f.batch->tagged, WORDS);
+    double loss = loss_of(&f), expected = 0;
+    nvdp__model_logits(f.model, WORDS, outputs);
+    for (int i = 0; i < WORDS; i++) {
+        double sum = 0;
+        for (int c = 0; c < OUTPUTS; c++)
+            sum += exp(outputs[i * OUTPUTS + c]);
+        expected += (log(sum) - outputs[i * OUTPUTS + class[i]]) / WORDS;
+    }
+    cr_expect_float_eq(loss, expected, 1e-6);
+    teardown(&f);
+}
+
+/* The loss is of float32: central differences of 1e-2 have errors of some 1e-5 from rounding, and
+ * of a thousandth from curvature where a gradient is large. */
+Test(tags, gradient) {
+    struct fixture f = setup();
+    struct nvdp__params *params = &f.model->params;
+    size_t checked = 0;
+    nvdp__grad_begin(&f.model->dev, params);
+    loss_of(&f);
+    float *grad = malloc(params->total * sizeof *grad);
+    cr_assert_not_null(grad);
+    for (size_t i = 0; i < params->total; i++)
+        grad[i] = params->grad[i];
+    for (size_t e = 0; e < params->count; e++) {
+        const struct nvdp__param *entry = &params->entry[e];
+        for (size_t k = 0; k < 3; k++) {
+            float *place = params->value + entry->offset + (k * 37) % entry->count, kept = *place;
+            *place = kept + 1e-2F;
+            double up = loss_of(&f);
+            *place = kept - 1e-2F;
+            double down = loss_of(&f);
+            *place = kept;
+            cr_expect_float_eq(grad[place - params->value], (up - down) / 2e-2,
+                               5e-4 + 2e-3 * fabs((up - down) / 2e-2), "%s [%zu]: %g, %g",
+                               entry->name, (k * 37) % entry->count,
+                               (double)grad[place - params->value], (up - down) / 2e-2);
+            checked++;
+        }
+    }
+    cr_expect_gt(checked, 90);
+    free(grad);
+    teardown(&f);
+}
+
+Test(tags, outputs_do_not_depend_on_the_batch) {
+    struct fixture f = setup();
+    float one[WORDS * OUTPUTS], all[WORDS * OUTPUTS];
+    cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 1, 0, 0, one), NVDP_OK);
+    cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 3, 0, 0, all), NVDP_OK);
+    for (int i = 0; i < WORDS * OUTPUTS; i++)
+        cr_expect_float_eq(one[i], all[i], 1e-5); /* products of other shapes round otherwise */
+    teardown(&f);
+}
+
+Test(tags, a_saved_model_comes_back_as_token_classification) {
+    struct fixture f = setup();
+    struct nvdp_model *loaded = NULL;
+    char directory[512];
+    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
+    cr_assert_eq(nvdp__model_save(f.model, directory, support_scratch()), NVDP_OK);
+    char *text = support_read(support_scratch_path("model/config.json"));
+    support_contains(text, "BertForTokenClassification");
+    support_contains(text, "\"B-C\": 0");
+    support_lacks(text, "problem_type");
+    free(text);
+    cr_assert_eq(nvdp_model_load(f.ctx, directory, &loaded), NVDP_OK, "%s",
+                 nvdp_context_error(f.ctx));
+    cr_expect(loaded->info.task.tags && loaded->info.task.metrics == 3);
+    float before[WORDS * OUTPUTS], after[WORDS * OUTPUTS];
+    cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 3, 0, 0, before), NVDP_OK);
+    cr_assert_eq(nvdp_model_predict(f.ctx, loaded, f.data, 3, 0, 0, after), NVDP_OK);
+    cr_expect_arr_eq(before, after, sizeof before);
+    nvdp_model_free(loaded);
+    teardown(&f);
+}
+
+Test(tags, not_over_a_bottleneck) {
+    struct fixture f = setup();
+    struct nvdp_model *none = NULL;
+    struct nvdp__model_info info = info_of(f.data, NVDP_METHOD_NVDP);
+    cr_expect_eq(nvdp__model_build(f.ctx, &info, true, &none), NVDP_ERR_UNSUPPORTED);
+    support_contains(nvdp_context_error(f.ctx), "expected base or reg, found nvdp");
+    teardown(&f);
+}

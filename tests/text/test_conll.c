@@ -1,0 +1,158 @@
+/* Words and tags in columns: sentences, documents, faults; what they become as texts. */
+#include "support.h"
+#include "text/conll.h"
+#include "text/dataset.h"
+
+#include <criterion/criterion.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static nvdp_status read_text(struct nvdp_context *ctx, const char *text, struct nvdp__conll *out) {
+    return nvdp__conll_read(ctx, "f.tsv", text, strlen(text), out);
+}
+
+Test(conll, sentences_and_documents) {
+    static const char *const same[] = {
+        "-DOCSTART-\tO\n\nBig\tO\nred\tB-COL\n\n\nsea\tI-COL\n-DOCSTART-\tO\nend\tO",
+        "-DOCSTART- -X- O\r\n\r\nBig NNP O\r\nred  JJ   B-COL \r\n \t\r\nsea NN I-COL\r\n\r\n"
+        "-DOCSTART- -X- O\r\nend NN O\r\n\r\n\r\n"};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp__conll conll = {0};
+        cr_assert_eq(read_text(NULL, same[i], &conll), NVDP_OK);
+        cr_assert(conll.sentences == 3 && conll.words == 4 && conll.tagged);
+        cr_expect(conll.start[1] == 2 && conll.start[2] == 3 && conll.start[3] == 4);
+        cr_expect(conll.document[0] == 0 && conll.document[1] == 0 && conll.document[2] == 1);
+        cr_expect(nvdp__field_is(conll.word[1].text, "red"));
+        cr_expect(nvdp__field_is(conll.word[1].tag, "B-COL"));
+        nvdp__conll_release(&conll);
+    }
+}
+
+Test(conll, faults_name_the_line) {
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"a\tO\nb\tC-X\n", "f.tsv:2: tag 'C-X': expected O, B-TYPE or I-TYPE"},
+        {"a\tO\n\nb\tB-\n", "f.tsv:3: tag 'B-'"},
+        {"a\tO\nb\tX\tO\n", "f.tsv:2: expected 2 columns, found 3"},
+        {"a\tO\nb\n", "f.tsv:2: expected 2 columns, found 1"},
+        {"\n \n", "f.tsv: expected words, one a line, found none"},
+    };
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nvdp__conll conll = {0};
+        cr_assert_eq(read_text(ctx, cases[i].text, &conll), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), cases[i].error);
+        cr_expect_null(conll.word);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* ---- data sets ---- */
+
+static const char vocabulary[] =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\n##dish\nblue\nsea\nthe\n";
+
+struct fixture {
+    struct nvdp_context *ctx;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp_dataset_config config;
+};
+
+static struct fixture setup(void) {
+    struct fixture f = {.ctx = support_context(), .config = nvdp_dataset_config_default()};
+    support_write_text(support_scratch_path("vocab.txt"), vocabulary);
+    cr_assert_eq(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer), NVDP_OK);
+    f.config.task = NVDP_TASK_NER;
+    f.config.directory = support_scratch();
+    f.config.max_length = 6;
+    return f;
+}
+
+static void teardown(struct fixture *f) {
+    nvdp_tokenizer_free(f->tokenizer);
+    nvdp_context_free(f->ctx);
+}
+
+static struct nvdp_dataset *load(struct fixture *f, enum nvdp_split split) {
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(nvdp_dataset_load(f->ctx, f->tokenizer, &f->config, split, &dataset), NVDP_OK,
+                 "%s", nvdp_context_error(f->ctx));
+    return dataset;
+}
+
+/* Vocabulary rows: [UNK] 1, [CLS] 2, [SEP] 3, red 5, ##dish 6, blue 7, sea 8, the 9. */
+Test(conll, a_tag_stands_at_a_words_first_piece) {
+    struct fixture f = setup();
+    support_write_text(support_scratch_path("train.tsv"),
+                       "the\tO\nReddish\tB-COL\nsea\tI-COL\nblue\tO\n\n\xE2\x80\x8B\tB-SEA\n");
+    struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN);
+    cr_assert_eq(data->task.classes, 5);
+    static const char *const names[] = {"B-COL", "B-SEA", "I-COL", "I-SEA", "O"};
+    for (int c = 0; c < 5; c++)
+        cr_expect_str_eq(data->task.labels[c], names[c]);
+    /* [CLS] the red ##dish sea [SEP] | [CLS] blue [SEP] | [CLS] [UNK] [SEP] */
+    static const int32_t ids[] = {2, 9, 5, 6, 8, 3, 2, 7, 3, 2, 1, 3};
+    static const int32_t tags[] = {-1, 4, 0, -1, 2, -1, -1, 4, -1, -1, 1, -1};
+    cr_assert_eq(data->count, 3);
+    cr_assert_eq(data->offset[3], 12);
+    cr_expect_arr_eq(data->ids, ids, sizeof ids);
+    cr_expect_arr_eq(data->tag, tags, sizeof tags);
+    cr_expect(data->index[0] == 0 && data->index[1] == 3 && data->index[2] == 4);
+    const bool *goes_on = nvdp__dataset_storage(data)->goes_on;
+    cr_expect(!goes_on[0] && goes_on[1] && !goes_on[2]);
+    cr_expect_eq(nvdp__dataset_outputs(data), 5);
+    cr_expect(nvdp__dataset_labelled(data));
+    struct nvdp_dataset *part = NULL;
+    cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){2, 1}, &part), NVDP_OK);
+    cr_expect_arr_eq(part->tag, tags + 9, 3 * sizeof *tags);
+    cr_expect_arr_eq(part->tag + 3, tags + 6, 3 * sizeof *tags);
+    cr_expect(part->index[0] == 4 && nvdp__dataset_storage(part)->goes_on[1]);
+    nvdp_dataset_free(part);
+    nvdp_dataset_free(data);
+    teardown(&f);
+}
+
+Test(conll, other_splits_have_the_training_files_classes) {
+    struct fixture f = setup();
+    support_write_text(support_scratch_path("train.conll"), "red B-COL\nsea O\n");
+    support_write_text(support_scratch_path("devel.txt"), "sea I-COL\n");
+    support_write_text(support_scratch_path("test.tsv"), "sea\nblue\n");
+    struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
+    f.config.labels_from = &train->task;
+    struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *test = load(&f, NVDP_SPLIT_TEST);
+    cr_expect_eq(dev->tag[1], 1);
+    cr_expect_eq(test->tag[1], NVDP_TAG_UNKNOWN);
+    cr_expect_not(nvdp__dataset_labelled(test));
+    cr_expect_eq(nvdp__dataset_outputs(test), 2);
+    support_write_text(support_scratch_path("devel.txt"), "sea O\nsea B-SEA\n");
+    struct nvdp_dataset *none = NULL;
+    cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, &none),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(f.ctx),
+                     "devel.txt:2: tag 'B-SEA': expected one of the 3 tags of the training file");
+    remove(support_scratch_path("devel.txt"));
+    cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, &none),
+                 NVDP_ERR_IO);
+    support_contains(nvdp_context_error(f.ctx),
+                     "expected dev.tsv, .txt or .conll (or devel, valid)");
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(dev);
+    nvdp_dataset_free(test);
+    teardown(&f);
+}
+
+Test(conll, training_wants_a_type) {
+    struct fixture f = setup();
+    struct nvdp_dataset *none = NULL;
+    static const char *const files[] = {"red\tO\nsea\tO\n", "red\nsea\n"};
+    for (size_t i = 0; i < 2; i++) {
+        support_write_text(support_scratch_path("train.tsv"), files[i]);
+        cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_TRAIN, &none),
+                     NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(f.ctx), "train.tsv: expected tags B-TYPE or I-TYPE");
+    }
+    teardown(&f);
+}

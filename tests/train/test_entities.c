@@ -1,0 +1,106 @@
+/* Entities counted as conlleval counts them. */
+#include "support.h"
+#include "text/conll.h"
+#include "text/dataset.h"
+#include "train/entities.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const char *const labels[] = {"O", "B-X", "I-X", "B-Y", "I-Y"};
+enum { CLASSES = 5, MOST = 16 };
+
+static int32_t class_of(const char *name) {
+    for (int32_t c = 0; c < CLASSES; c++)
+        if (strcmp(labels[c], name) == 0) return c;
+    cr_assert_fail("no class %s", name);
+    return -1;
+}
+
+/* Words of one text each, a sentence ending before every '|'. */
+struct made {
+    struct nvdp_dataset data;
+    struct nvdp__dataset_storage storage;
+    size_t offset[MOST + 1];
+    int32_t tag[MOST];
+    bool goes_on[MOST];
+    int32_t predicted[MOST];
+};
+
+static void make(const char *gold, const char *found, struct made *m) {
+    *m = (struct made){.data = {.task = {.classes = CLASSES, .labels = labels, .tags = true}}};
+    char a[128], b[128], *keep_a, *keep_b;
+    snprintf(a, sizeof a, "%s", gold);
+    snprintf(b, sizeof b, "%s", found);
+    bool goes_on = false;
+    size_t n = 0;
+    for (char *x = strtok_r(a, " ", &keep_a), *y = strtok_r(b, " ", &keep_b); x != NULL;
+         x = strtok_r(NULL, " ", &keep_a), y = strtok_r(NULL, " ", &keep_b)) {
+        if (*x == '|') {
+            goes_on = false;
+            continue;
+        }
+        m->tag[n] = class_of(x);
+        m->predicted[n] = class_of(y);
+        m->goes_on[n] = goes_on;
+        goes_on = true;
+        n++;
+        m->offset[n] = n;
+    }
+    m->data.count = n;
+    m->data.offset = m->offset;
+    m->data.tag = m->tag;
+    m->storage.goes_on = m->goes_on;
+    m->data.storage = &m->storage;
+}
+
+/* What conlleval says of these, by its rules: an I- where no entity of its type runs begins one; an
+ * entity is right with both ends and its type; a sentence's end ends it. */
+Test(entities, conllevals_cases) {
+    static const struct {
+        const char *gold, *found;
+        size_t in_gold, in_found, right;
+    } cases[] = {
+        {"B-X I-X O B-Y", "B-X I-X O B-Y", 2, 2, 2},
+        {"B-X I-X I-X", "B-X I-X O", 1, 1, 0},       /* too short */
+        {"B-X I-X O", "B-X I-X I-X", 1, 1, 0},       /* too long */
+        {"B-X I-X", "I-X I-X", 1, 1, 1},             /* I- behind nothing begins one */
+        {"O I-X I-X O", "O B-X I-X O", 1, 1, 1},     /* in the gold tags, too */
+        {"B-X B-X", "B-X I-X", 2, 1, 0},             /* one where there are two */
+        {"B-X I-X", "B-X B-X", 1, 2, 0},             /* two where there is one */
+        {"B-X I-Y", "B-X I-Y", 2, 2, 2},             /* another type begins another */
+        {"B-X I-X", "B-X I-Y", 1, 2, 0},             /* the first ends too early */
+        {"B-X I-X", "B-Y I-Y", 1, 1, 0},             /* the wrong type */
+        {"B-X I-X | I-X", "B-X I-X | I-X", 2, 2, 2}, /* a sentence ends it */
+        {"B-X | O", "B-X | I-X", 1, 2, 1},           /* and does not go on behind */
+        {"O O O", "O O O", 0, 0, 0},
+        {"B-X O B-Y I-Y", "O O B-Y I-Y", 2, 1, 1},
+        {"I-X B-X I-X I-Y O", "I-X I-X I-X I-Y O", 3, 2, 1}, /* I-Y alone is right */
+        {"B-X B-Y B-X", "B-X B-Y B-X", 3, 3, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct made m;
+        struct nvdp__entities e;
+        make(cases[i].gold, cases[i].found, &m);
+        nvdp__entities_count(&m.data, m.predicted, NULL, &e);
+        cr_expect(e.gold == cases[i].in_gold && e.found == cases[i].in_found &&
+                      e.right == cases[i].right,
+                  "%s, %s: %zu gold, %zu found, %zu right", cases[i].gold, cases[i].found, e.gold,
+                  e.found, e.right);
+        struct nvdp__entities x, y;
+        nvdp__entities_count(&m.data, m.predicted, "X", &x);
+        nvdp__entities_count(&m.data, m.predicted, "Y", &y);
+        cr_expect(x.gold + y.gold == e.gold && x.found + y.found == e.found &&
+                      x.right + y.right == e.right,
+                  "%s, %s: by type", cases[i].gold, cases[i].found);
+    }
+}
+
+Test(entities, ratios) {
+    const struct nvdp__entities e = {.gold = 8, .found = 4, .right = 3}, none = {0};
+    cr_expect_float_eq(nvdp__entities_metric(&e, NVDP_METRIC_PRECISION), 0.75, 1e-15);
+    cr_expect_float_eq(nvdp__entities_metric(&e, NVDP_METRIC_RECALL), 0.375, 1e-15);
+    cr_expect_float_eq(nvdp__entities_metric(&e, NVDP_METRIC_ENTITY_F1), 0.5, 1e-15);
+    cr_expect_eq(nvdp__entities_metric(&none, NVDP_METRIC_ENTITY_F1), 0);
+    cr_expect_eq(nvdp__entities_metric(&none, NVDP_METRIC_PRECISION), 0);
+}
