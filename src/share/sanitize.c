@@ -450,6 +450,7 @@ static nvdp_status open_task(struct sanitize *work) {
     NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &work->config.task));
     work->config.columns = options->columns;
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &work->config, &work->layout));
+    NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, &work->layout));
     if (!work->vectors)
         NVDP_RETURN_IF_FAILED(nvdp__outdir_check(ctx, options->out, options->overwrite));
     NVDP_RETURN_IF_FAILED(refuse_same(ctx, options->data, options->out));

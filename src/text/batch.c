@@ -26,8 +26,9 @@ nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t lo
     batch->key = nvdp__calloc(ctx, texts, sizeof *batch->key);
     batch->tag_row = nvdp__calloc(ctx, tokens, sizeof *batch->tag_row);
     batch->tag = nvdp__calloc(ctx, tokens, sizeof *batch->tag);
+    batch->tag_offset = nvdp__calloc(ctx, texts + 1, sizeof *batch->tag_offset);
     NVDP_TRY(NVDP__MADE(batch->offset, batch->ids, batch->types, batch->positions, batch->label,
-                        batch->key, batch->tag_row, batch->tag));
+                        batch->key, batch->tag_row, batch->tag, batch->tag_offset));
     NVDP__HAND_OVER(out, batch);
 cleanup:
     nvdp__batch_free(batch);
@@ -44,6 +45,7 @@ void nvdp__batch_free(struct nvdp__batch *batch) {
     free(batch->key);
     free(batch->tag_row);
     free(batch->tag);
+    free(batch->tag_offset);
     free(batch);
 }
 
@@ -67,6 +69,7 @@ void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *data
             batch->tag_row[batch->tagged] = (int32_t)(used + t);
             batch->tag[batch->tagged++] = (float)dataset->tag[start + t];
         }
+        batch->tag_offset[i + 1] = (int32_t)batch->tagged;
         batch->label[i] = dataset->label != NULL ? dataset->label[row] : NAN;
         batch->key[i] = (uint64_t)dataset->index[row];
         if (tokens > batch->longest) batch->longest = tokens;

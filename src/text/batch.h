@@ -20,6 +20,7 @@ struct nvdp__batch {
     size_t tagged;
     int32_t *tag_row;      /* [tagged] among the tokens */
     float *tag;            /* [tagged] */
+    int32_t *tag_offset;   /* [texts+1] where each text\'s begin */
     enum nvdp_split split; /* the data set's: with the key it names the text */
     /* [tokens, D] in place of the word embeddings of ids, another's memory; NULL: none */
     const float *words;

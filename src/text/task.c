@@ -121,6 +121,13 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
     return NVDP_OK;
 }
 
+nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout) {
+    if (!layout->task.tags) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                      "task %s: expected a task of whole texts, found one of words and their tags",
+                      layout->task.name);
+}
+
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             enum nvdp_split split, const char **name) {
     const char *const files[] = {
@@ -131,6 +138,7 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
         [NVDP_SPLIT_TEST_MISMATCHED] = layout->test_mismatched,
     };
     const char *file = (unsigned)split < sizeof files / sizeof files[0] ? files[split] : NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, layout));
     if (file == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "split: task %s has no such split (%d)",
                           layout->task.name, (int)split);
@@ -504,9 +512,7 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     if (use == NVDP__LABELS_REQUIRED && reader.layout.label == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "label_column: expected a column's name, found none"));
-    if (reader.layout.task.tags)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "task ner: expected a task of whole texts, found words in columns"));
+    NVDP_TRY(nvdp__task_of_texts(ctx, &reader.layout));
     read.task = reader.layout.task;
     nvdp__tsv_open(ctx, path, bytes, count, &reader.tsv);
     NVDP_TRY(read_header(&reader));

@@ -98,5 +98,6 @@ Test(ner, what_words_have_no_place_in) {
     outcome = program_run("sanitize --task ner --data %s --model %s --mechanism random --out %s",
                           data, program_model(), support_scratch_path("sent"));
     cr_expect_neq(outcome.code, 0);
+    support_contains(outcome.err, "expected a task of whole texts");
     program_release(&outcome);
 }
