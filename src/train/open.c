@@ -3,6 +3,7 @@
 #include "bert/bilstm.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
+#include "text/conll.h"
 #include "text/dataset.h"
 #include "text/sentence.h"
 #include "text/task.h"
@@ -360,17 +361,28 @@ static nvdp_status check_readable(struct nvdp_context *ctx, const char *director
     return status;
 }
 
+static nvdp_status check_split(struct nvdp__trainer *t, const struct nvdp__layout *layout,
+                               enum nvdp_split split) {
+    const char *name = NULL;
+    char *path = NULL;
+    if (!layout->task.tags) {
+        NVDP_RETURN_IF_FAILED(nvdp__task_file(t->ctx, layout, split, &name));
+        return check_readable(t->ctx, t->config.data, name);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__conll_file(t->ctx, t->config.data, split, &path));
+    free(path);
+    return NVDP_OK;
+}
+
 static nvdp_status check_files(struct nvdp__trainer *t) {
     const struct nvdp__train_options *options = &t->config;
     struct nvdp_bert_config bert;
     enum nvdp_task_id id;
-    const char *dev = NULL;
     const char *files[NVDP__TOKENIZER_FILES + 1] = {0};
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
-    NVDP_RETURN_IF_FAILED(nvdp__task_file(t->ctx, nvdp__task_layout(id), NVDP_SPLIT_DEV, &dev));
     if (options->representations == NULL) {
-        NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, "train.tsv"));
-        NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->data, dev));
+        NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
+        NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
     }
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));

@@ -19,7 +19,7 @@ struct choice {
     double clip_sequence;
     enum nvdp__vtdp_pool vtdp_pool;
     enum nvdp_precision precision;
-    bool regression;
+    bool regression, tags;
 };
 
 struct fixture {
@@ -59,6 +59,7 @@ static struct fixture open_fixture(const struct choice *choice) {
                  "%s", nvdp_context_error(fixture.ctx));
     info.task.classes = 3;
     info.task.regression = choice->regression;
+    info.task.tags = choice->tags;
     nvdp_context_set_precision(fixture.ctx, choice->precision);
     nvdp__allow_plain_bf16(fixture.ctx);
     cr_assert_eq(nvdp__model_build(fixture.ctx, &info, true, &fixture.model), NVDP_OK, "%s",
@@ -92,7 +93,7 @@ static void close_fixture(struct fixture *fixture) {
 static void fill(struct nvdp__batch *batch, size_t first, size_t texts, bool scores) {
     static const int32_t lengths[TEXTS] = {5, 1, LONGEST, 12, 30, 2, 17};
     int32_t used = 0;
-    batch->longest = 0;
+    batch->longest = batch->tagged = 0;
     for (size_t i = 0; i < texts; i++) {
         size_t key = first + i;
         int32_t tokens = lengths[key];
@@ -101,7 +102,11 @@ static void fill(struct nvdp__batch *batch, size_t first, size_t texts, bool sco
             batch->ids[used + t] = (int32_t)((key * 11 + (size_t)t * t) % PIECES);
             batch->types[used + t] = t > tokens / 2;
             batch->positions[used + t] = t;
+            if (t % 3 != 1) continue;
+            batch->tag_row[batch->tagged] = used + t; /* a text of one token has no word */
+            batch->tag[batch->tagged++] = (float)((key + (size_t)t) % 3);
         }
+        batch->tag_offset[i + 1] = (int32_t)batch->tagged;
         batch->label[i] =
             (float)(key % 3) + (scores ? 5 : 0); /* far from what random weights say */
         batch->key[i] = key;
@@ -225,6 +230,7 @@ static void norms_agree(const struct choice *choice) {
 Test(examples, base) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
 }
 
 Test(examples, vib) {
