@@ -152,13 +152,22 @@ Test(none, has_nothing_private) {
     release(&fixture);
 }
 
+/* Without one, states of words are all that can be read. */
 Test(none, needs_the_pooler) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__bert bert = {.has_pooler = false};
     struct nvdp__params params;
+    struct nvdp__batch batch = {.texts = 1};
+    struct nvdp__encoded in = {.batch = &batch};
+    struct nvdp__arena arena = {0};
     nvdp__params_init(&params, ctx);
     void *self = NULL;
-    cr_expect_eq(none()->create(NULL, ctx, &bert, NULL, &params, &self), NVDP_ERR_STATE);
-    cr_expect_null(self);
+    float *pooled = NULL;
+    cr_assert_eq(none()->create(NULL, ctx, &bert, NULL, &params, &self), NVDP_OK);
+    cr_expect_eq(none()->plan(self, NULL, 1, 1, 1, true, &arena), NVDP_OK);
+    cr_expect_eq(nvdp__arena_floats(&arena), 0);
+    cr_expect_eq(none()->forward(self, &in, NULL, &pooled), NVDP_ERR_STATE);
+    cr_expect_null(pooled);
+    none()->release(self);
     nvdp_context_free(ctx);
 }

@@ -19,7 +19,7 @@ Test(task, names) {
     }
     enum nvdp_task_id id = NVDP_TASK_RTE;
     text_error(ctx, nvdp_task_find(ctx, "imdb", &id), NVDP_ERR_ARGUMENT,
-               "task 'imdb': expected one of mrpc, stsb, rte, qqp, qnli, sst2, cola, mnli, tsv");
+               "task 'imdb': expected one of mrpc, stsb, rte, qqp, qnli, sst2, cola, mnli, tsv, ner");
     cr_assert_eq(id, NVDP_TASK_RTE);
     cr_assert_null(nvdp__task_layout((enum nvdp_task_id)99));
     nvdp_context_free(ctx);
@@ -96,6 +96,6 @@ Test(task, own_columns) {
     cr_assert_eq(layout.task.metric[0], NVDP_METRIC_PEARSON);
     config.task = (enum nvdp_task_id)99;
     text_error(ctx, nvdp__task_resolve(ctx, &config, &layout), NVDP_ERR_ARGUMENT,
-               "task: expected 0 to 8, found 99");
+               "task: expected 0 to 9, found 99");
     nvdp_context_free(ctx);
 }
