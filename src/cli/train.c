@@ -1,10 +1,14 @@
 /* nvdp train: fine-tunes an encoder with a bottleneck; writes a run directory. */
 #include "common.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct values {
     bool dry_run, no_cache;
@@ -131,11 +135,69 @@ static void result_print(const char *out, const struct nvdp_train_result *result
     cli_row("run", "%s", out);
 }
 
+/* --- cross validation: a run each fold --- */
+
+/* Over folds, of the metric k. */
+static void print_folds(size_t folds, const struct nvdp_train_result *result, int k) {
+    double mean = 0, spread = 0;
+    for (size_t f = 0; f < folds; f++)
+        mean += result[f].test.mean[k] / (double)folds;
+    for (size_t f = 0; f < folds; f++)
+        spread += (result[f].test.mean[k] - mean) * (result[f].test.mean[k] - mean);
+    cli_row(nvdp_metric_name(result[0].test.metric[k]), "%.4f +- %.4f  (mean, sd of %zu folds)",
+            mean, sqrt(spread / (double)(folds - 1)), folds);
+}
+
+static const char *fold_folder(const char *out, size_t fold, char folder[PATH_MAX]) {
+    snprintf(folder, PATH_MAX, "%s/fold-%zu", out, fold);
+    return folder;
+}
+
+static int train_fold(struct cli *cli, const char *folder, size_t fold,
+                      struct nvdp_train_result *result) {
+    char number[24];
+    snprintf(number, sizeof number, "%zu", fold);
+    nvdp_status status = nvdp_config_set(cli->config, "out", folder);
+    if (status == NVDP_OK) status = nvdp_config_set(cli->config, "fold", number);
+    if (status == NVDP_OK) status = nvdp_train(cli->ctx, cli->config, result);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+}
+
+static int cross_validate(struct cli *cli, size_t folds) {
+    char folder[PATH_MAX], *out = strdup(nvdp_config_get(cli->config, "out"));
+    struct nvdp_train_result *result = calloc(folds, sizeof *result);
+    int code =
+        out != NULL && result != NULL ? CLI_SUCCESS : cli_error(cli, CLI_FAILURE, "out of memory");
+    if (code == CLI_SUCCESS && mkdir(out, 0777) != 0 && errno != EEXIST)
+        code = cli_error(cli, CLI_FAILURE, "%s: %s", out, strerror(errno));
+    for (size_t f = 0; f < folds && code == CLI_SUCCESS; f++) {
+        result[f].struct_size = sizeof *result;
+        code = train_fold(cli, fold_folder(out, f + 1, folder), f + 1, &result[f]);
+    }
+    if (code == CLI_SUCCESS && cli->json) {
+        json_t *list = json_array();
+        for (size_t f = 0; f < folds; f++)
+            json_array_append_new(list, result_json(fold_folder(out, f + 1, folder), &result[f]));
+        code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
+    } else if (code == CLI_SUCCESS) {
+        for (int k = 0; k < result[0].test.metrics; k++)
+            print_folds(folds, result, k);
+        cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
+    }
+    free(out);
+    free(result);
+    return code;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     CLI_TRY(resolve(cli, &values));
     if (values.dry_run) return dry_run(cli);
+    size_t folds = strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10);
+    if (folds > 0 && strcmp(nvdp_config_get(cli->config, "fold"), "0") == 0 &&
+        !cli_given(cli, "resume"))
+        return cross_validate(cli, folds);
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");

@@ -239,6 +239,7 @@ struct texts {
     size_t tokens, ids_capacity, tag_capacity;
     struct nvdp__conll_text {
         size_t start, word; /* its first token, its first word in the file */
+        size_t group;       /* its document, or where there is one only its sentence */
         bool goes_on;       /* of the sentence before it */
     } * text;
     size_t count, text_capacity;
@@ -256,10 +257,10 @@ static nvdp_status add(struct texts *t, int32_t id, int32_t tag) {
     return NVDP_OK;
 }
 
-static nvdp_status begin_text(struct texts *t, size_t word, bool goes_on) {
+static nvdp_status begin_text(struct texts *t, size_t word, size_t group, bool goes_on) {
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->text, &t->text_capacity, t->count + 1, sizeof *t->text));
-    t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, goes_on};
+    t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, group, goes_on};
     return add(t, t->tokenizer->special[NVDP_TOKEN_CLS], NVDP_TAG_NONE);
 }
 
@@ -285,7 +286,8 @@ static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
 
 static nvdp_status add_sentence(struct texts *t, const char *path, const struct nvdp__conll *conll,
                                 const struct nvdp_task *task, size_t sentence) {
-    NVDP_RETURN_IF_FAILED(begin_text(t, conll->start[sentence], false));
+    size_t group = conll->document[conll->sentences - 1] > 0 ? conll->document[sentence] : sentence;
+    NVDP_RETURN_IF_FAILED(begin_text(t, conll->start[sentence], group, false));
     for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
         const struct nvdp__conll_word *word = &conll->word[w];
         int32_t class = NVDP_TAG_UNKNOWN;
@@ -294,7 +296,7 @@ static nvdp_status add_sentence(struct texts *t, const char *path, const struct 
         const size_t pieces = t->encoder.count - 2;
         if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->most) {
             NVDP_RETURN_IF_FAILED(end_text(t));
-            NVDP_RETURN_IF_FAILED(begin_text(t, w, true));
+            NVDP_RETURN_IF_FAILED(begin_text(t, w, group, true));
         }
         for (size_t k = 0; k < pieces; k++)
             NVDP_RETURN_IF_FAILED(add(t, t->encoder.ids[1 + k], k == 0 ? class : NVDP_TAG_NONE));
@@ -319,6 +321,7 @@ static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *
         dataset->offset[i + 1] = end - t->text[i].start;
         dataset->index[i] = (int64_t)t->text[i].word;
         storage->goes_on[i] = t->text[i].goes_on;
+        storage->group[i] = t->text[i].group;
     }
     NVDP_RETURN_IF_FAILED(nvdp__dataset_lay_out(t->ctx, dataset));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, dataset->tag, t->tokens));
@@ -363,6 +366,7 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
         if (chosen[i]) NVDP_TRY(add_sentence(&t, path, &conll, task, i));
     NVDP_TRY(nvdp__dataset_create(ctx, t.count, false, &dataset));
     NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->goes_on, t.count));
+    NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->group, t.count));
     NVDP_TRY(dataset_of_texts(&t, dataset));
     dataset->task = tags->task;
     NVDP_TRY(nvdp__names_of(ctx, (size_t)task->classes, task->labels, NULL,

@@ -14,7 +14,8 @@ enum {
     QUANTILE_BINS = 10,
     /* What a stream of NVDP__PURPOSE_SPLIT is for stands where other streams have the epoch. */
     HOLDOUT_STREAMS = 0, /* keyed further by stratum */
-    SAMPLE_STREAM = 1
+    SAMPLE_STREAM = 1,
+    FOLD_STREAM = 2
 };
 
 struct nvdp_dataset_config nvdp_dataset_config_default(void) {
@@ -53,6 +54,7 @@ void nvdp_dataset_free(struct nvdp_dataset *dataset) {
         free(storage->labels);
         free(storage->cut);
         free(storage->goes_on);
+        free(storage->group);
         free(storage);
     }
     free(dataset->offset);
@@ -232,6 +234,11 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
         memcpy(dataset->types + dataset->offset[i], from->types + start, bytes);
     }
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    if (nvdp__dataset_storage(from)->group != NULL) {
+        NVDP_TRY(NVDP__NEW(ctx, storage->group, n));
+        for (size_t i = 0; i < n; i++)
+            storage->group[i] = nvdp__dataset_storage(from)->group[rows[i]];
+    }
     if (from->tag != NULL) {
         NVDP_TRY(NVDP__NEW(ctx, dataset->tag, dataset->offset[n]));
         NVDP_TRY(NVDP__NEW(ctx, storage->goes_on, n));
@@ -419,5 +426,45 @@ cleanup:
     nvdp_dataset_free(held);
     free(rows);
     free(chosen);
+    return status;
+}
+
+nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                               size_t folds, size_t fold, bool held, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    const size_t *group = nvdp__dataset_storage(from)->group;
+    const size_t count = from->count;
+    struct nvdp__stream stream = split_stream(0, FOLD_STREAM, 0);
+    size_t groups = 0, n = 0;
+    int64_t *place = NULL; /* of a group in random order */
+    size_t *rows = NULL;
+    for (size_t i = 0; i < count; i++)
+        groups = group == NULL ? count : group[i] >= groups ? group[i] + 1 : groups;
+    if (groups < folds)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "folds: expected at most the %zu %s, found %zu",
+                            groups, group == NULL ? "texts" : "documents or sentences", folds));
+    NVDP_TRY(NVDP__NEW(ctx, place, groups));
+    NVDP_TRY(NVDP__NEW(ctx, rows, count));
+    for (size_t g = 0; g < groups; g++)
+        place[g] = (int64_t)g;
+    nvdp__stream_shuffle(&stream, groups, place);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (size_t)place[group == NULL ? i : group[i]];
+        if ((at * folds / groups + 1 == fold) == held) rows[n++] = i;
+    }
+    NVDP_TRY(nvdp_dataset_select(ctx, from, n, rows, out));
+cleanup:
+    free(place);
+    free(rows);
+    return status;
+}
+
+nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size_t fold, bool held,
+                                    struct nvdp_dataset **dataset) {
+    struct nvdp_dataset *part = NULL;
+    if (folds == 0) return NVDP_OK;
+    nvdp_status status = nvdp__dataset_fold(ctx, *dataset, folds, fold, held, &part);
+    nvdp_dataset_free(*dataset);
+    *dataset = part;
     return status;
 }

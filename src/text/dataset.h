@@ -8,7 +8,8 @@
 struct nvdp__dataset_storage {
     const char **labels; /* task.labels where they are not static; one block */
     bool *cut;           /* [count] whether the text was truncated */
-    bool *goes_on;       /* [count] of the sentence before it; NULL but with tags */
+    size_t *group; /* [count] texts that stay together in cross validation; NULL: each alone */
+    bool *goes_on; /* [count] of the sentence before it; NULL but with tags */
 };
 
 static inline struct nvdp__dataset_storage *
@@ -40,6 +41,14 @@ nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_token
 nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                  const struct nvdp__text *texts, size_t max_length,
                                  struct nvdp_dataset *dataset);
+
+/* Cross validation: the texts of part `fold` (1 to folds) where `held`, else the others, in their
+ * order.  Groups are dealt at random, the same way whatever the seed. */
+nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                               size_t folds, size_t fold, bool held, struct nvdp_dataset **out);
+/* The same in place; *dataset is NULL after an error.  Nothing where folds is 0. */
+nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size_t fold, bool held,
+                                    struct nvdp_dataset **dataset);
 
 /* Marks `n` of `count` rows, chosen by the seed alone. */
 nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,

@@ -114,6 +114,14 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     } else {
         config.labels_from = &t->all->task;
     }
+    if (t->config.folds > 0) {
+        bool held = split != NVDP_SPLIT_TRAIN;
+        config.limit = t->config.limit_train;
+        config.limit_seed = t->config.seed;
+        NVDP_RETURN_IF_FAILED(
+            nvdp_dataset_load(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN, out));
+        return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
+    }
     return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
 }
 
@@ -242,6 +250,10 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
 
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     struct nvdp_bert_config bert;
+    if (t->config.folds > 0 && t->config.fold == 0)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "option --fold: expected 1 to the %zu of --folds, found 0",
+                          t->config.folds);
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
     NVDP_RETURN_IF_FAILED(load_data(t));
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
@@ -382,7 +394,8 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
     if (options->representations == NULL) {
         NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
-        NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
+        if (options->folds == 0)
+            NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
     }
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));

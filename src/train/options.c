@@ -57,6 +57,13 @@ static const struct nvdp_option task_options[] = {
      AT(protocol), .choices = nvdp__protocol_names},
     {"holdout", NVDP_OPTION_REAL, "X", "share of train kept for validation", "0.1", AT(holdout),
      .min = 1e-4, .max = 0.9},
+    {"folds", NVDP_OPTION_INTEGER, "K",
+     "cross validation: the train file alone is read and cut into K parts, by document where it "
+     "tells documents; 0: none",
+     "0", AT(folds), .max = 1000},
+    {"fold", NVDP_OPTION_INTEGER, "F",
+     "with --folds: part F, from 1 on, takes the dev file's place; 0: each in turn, a run each",
+     "0", AT(fold), .max = 1000},
     {0},
 };
 
@@ -261,8 +268,24 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
+static nvdp_status check_folds(struct nvdp_context *ctx,
+                               const struct nvdp__train_options *options) {
+    if (options->folds == 1)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --folds: expected 0 or at least 2, found 1");
+    if (options->fold > options->folds)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --fold: expected at most the %zu of --folds, found %zu",
+                          options->folds, options->fold);
+    if (options->folds > 0 && options->representations != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "options --folds and --representations exclude each other");
+    return NVDP_OK;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
+    NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
     if (options->resume != NULL && options->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (options->model == NULL && options->from_base == NULL)

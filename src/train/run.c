@@ -119,6 +119,8 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
     bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
     bool validation = strcmp(split, "validation") == 0;
     if (validation && !holdout) which = NVDP_SPLIT_DEV;
+    bool held = which == NVDP_SPLIT_DEV, folds = held || which == NVDP_SPLIT_TRAIN;
+    if (run->config.folds > 0 && held) which = NVDP_SPLIT_TRAIN;
     config.limit = which == NVDP_SPLIT_TRAIN ? run->config.limit_train : limit;
     config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
     NVDP_RETURN_IF_FAILED(
@@ -126,6 +128,8 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
             ? nvdp__given_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
                                 config.max_length, which, config.limit, config.limit_seed, &dataset)
             : nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
+    if (folds)
+        NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
     if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
     if (which == NVDP_SPLIT_TRAIN) NVDP_TRY(cut(ctx, limit, &dataset));
     *out = dataset;

@@ -81,6 +81,43 @@ Test(ner, trains_scores_and_predicts) {
     program_release(&predicted);
 }
 
+/* Every text is scored once, by a run that has not seen it. */
+Test(ner, cross_validation) {
+    char data[512], run[512];
+    snprintf(data, sizeof data, "%s", folder());
+    snprintf(run, sizeof run, "%s", support_scratch_path("folds"));
+    struct outcome trained = program_expect(
+        0,
+        "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 --epochs 1 "
+        "--threads 1 --folds 4 --json --out %s",
+        data, program_model(), run);
+    json_t *result = program_object(&trained), *fold;
+    json_int_t words = 0;
+    size_t i;
+    json_array_foreach(json_object_get(result, "folds"), i, fold) {
+        json_int_t n = json_integer_value(json_object_get(json_object_get(fold, "test"), "n"));
+        cr_expect_eq(n, 90); /* 15 sentences of 6 words */
+        words += n;
+    }
+    cr_expect_eq(words, 360);
+    struct outcome scored = program_expect(0, "eval %s/fold-2 --json", run);
+    json_t *eval = program_object(&scored);
+    cr_expect(
+        json_equal(json_object_get(eval, "metrics"),
+                   json_object_get(
+                       json_object_get(json_array_get(json_object_get(result, "folds"), 1), "test"),
+                       "metrics")));
+    program_release(&scored);
+    scored = program_expect(0, "eval %s/fold-2 --split train --json", run);
+    json_decref(eval);
+    eval = program_object(&scored);
+    cr_expect_eq(json_integer_value(json_object_get(eval, "n")), 270);
+    json_decref(result);
+    json_decref(eval);
+    program_release(&trained);
+    program_release(&scored);
+}
+
 Test(ner, what_words_have_no_place_in) {
     char data[512];
     snprintf(data, sizeof data, "%s", folder());

@@ -144,6 +144,48 @@ Test(conll, other_splits_have_the_training_files_classes) {
     teardown(&f);
 }
 
+/* Each word is held out once; a document is never cut. */
+Test(conll, folds_by_document) {
+    struct fixture f = setup();
+    char text[4096] = "";
+    for (int d = 0; d < 7; d++) {
+        strcat(text, "-DOCSTART- O\n\n");
+        for (int s = 0; s <= d; s++)
+            strcat(text, "red B-COL\nsea O\nred O\nsea O\nthe O\n\n"); /* two texts each */
+    }
+    support_write_text(support_scratch_path("train.tsv"), text);
+    struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN), *held = NULL, *kept = NULL;
+    const size_t *group = nvdp__dataset_storage(data)->group;
+    size_t words = 0, texts = 0;
+    bool seen[7] = {false};
+    cr_assert_eq(data->count, 56);
+    cr_expect(group[0] == 0 && group[1] == 0 && group[2] == 1 && group[55] == 6);
+    for (size_t fold = 1; fold <= 3; fold++) {
+        bool here[7] = {false};
+        cr_assert_eq(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held), NVDP_OK);
+        cr_assert_eq(nvdp__dataset_fold(f.ctx, data, 3, fold, false, &kept), NVDP_OK);
+        cr_expect_eq(held->count + kept->count, data->count);
+        for (size_t i = 0; i < held->count; i++)
+            here[nvdp__dataset_storage(held)->group[i]] = true;
+        for (size_t i = 0; i < kept->count; i++)
+            cr_expect_not(here[nvdp__dataset_storage(kept)->group[i]]);
+        for (int d = 0; d < 7; d++) {
+            cr_expect_not(here[d] && seen[d]);
+            seen[d] = seen[d] || here[d];
+        }
+        words += nvdp__dataset_outputs(held);
+        texts += held->count;
+        nvdp_dataset_free(held);
+        nvdp_dataset_free(kept);
+    }
+    cr_expect_eq(texts, data->count);
+    cr_expect_eq(words, nvdp__dataset_outputs(data));
+    cr_expect_eq(nvdp__dataset_fold(f.ctx, data, 8, 1, true, &held), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(f.ctx), "expected at most the 7");
+    nvdp_dataset_free(data);
+    teardown(&f);
+}
+
 Test(conll, training_wants_a_type) {
     struct fixture f = setup();
     struct nvdp_dataset *none = NULL;
