@@ -18,8 +18,9 @@ Test(task, names) {
         cr_assert_eq(nvdp__task_layout(id)->task.id, id);
     }
     enum nvdp_task_id id = NVDP_TASK_RTE;
-    text_error(ctx, nvdp_task_find(ctx, "imdb", &id), NVDP_ERR_ARGUMENT,
-               "task 'imdb': expected one of mrpc, stsb, rte, qqp, qnli, sst2, cola, mnli, tsv, ner");
+    text_error(
+        ctx, nvdp_task_find(ctx, "imdb", &id), NVDP_ERR_ARGUMENT,
+        "task 'imdb': expected one of mrpc, stsb, rte, qqp, qnli, sst2, cola, mnli, tsv, ner");
     cr_assert_eq(id, NVDP_TASK_RTE);
     cr_assert_null(nvdp__task_layout((enum nvdp_task_id)99));
     nvdp_context_free(ctx);
