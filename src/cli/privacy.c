@@ -222,6 +222,7 @@ const struct cli_command cli_command_privacy = {
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"
                 "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
+                "  nvdp privacy run --exact --delta 1e-6 --pair 3,17\n"
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n"
                 "  nvdp privacy --sanitizer santext --epsilon 2 --vectors glove.6B.300d.txt \\\n"
                 "    --task sst2 --data SST-2\n",
