@@ -174,8 +174,8 @@ static void transform(size_t n, const long double complex *root, long double com
                 const long double complex w = root[j * (n / 2 / half)], b = x[from + half + j];
                 const long double re = creall(w) * creall(b) - cimagl(w) * cimagl(b);
                 const long double im = creall(w) * cimagl(b) + cimagl(w) * creall(b);
-                x[from + half + j] = x[from + j] - CMPLXL(re, im);
-                x[from + j] += CMPLXL(re, im);
+                x[from + half + j] = x[from + j] - (re + im * I);
+                x[from + j] += re + im * I;
             }
         }
     }
@@ -306,7 +306,7 @@ static nvdp_status add_up(struct nvdp_context *ctx, const struct parts *parts, d
     NVDP_TRY(NVDP__NEW(ctx, made.weighted, n));
     for (size_t j = 0; j < n / 2; j++) {
         const long double angle = -2 * acosl(-1) * (long double)j / (long double)n;
-        root[j] = CMPLXL(cosl(angle), sinl(angle));
+        root[j] = cosl(angle) + sinl(angle) * I;
     }
     convolve(parts, n, root, work, sum);
     made.slack += 8 * (double)LDBL_EPSILON * log2((double)n) * (total + 1) * sqrt((double)n) * norm;
