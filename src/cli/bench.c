@@ -31,6 +31,8 @@ static const struct nvdp_option options[] = {
      "train: hidden and attention dropout; negative: the checkpoint's, 0.1", .default_value = "-1"},
     {"freeze-layers", NVDP_OPTION_INTEGER, "K",
      "train: fix the embeddings and the first K layers, run in each step", .default_value = "0"},
+    {"dp", NVDP_OPTION_FLAG, NULL,
+     "train: privately, each text's gradient clipped and noise on the sum", NULL},
     {"latent-dim", NVDP_OPTION_INTEGER, "N",
      "nvdp: width of a vector of the sample; 0: the encoder's", .default_value = "0"},
     {"data", NVDP_OPTION_TEXT, "DIR", "texts of a task's train.tsv in place of random ones",
@@ -121,6 +123,10 @@ static int make_train_config(struct cli *cli, struct values *values) {
     if (status == NVDP_OK && cli_given(cli, "length"))
         status =
             nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length"));
+    if (status == NVDP_OK && cli_given(cli, "dp")) {
+        status = nvdp_config_set(values->train, "dp-sample-rate", "1"); /* the whole batch */
+        if (status == NVDP_OK) status = nvdp_config_set(values->train, "dp-noise", "1");
+    }
     values->config.train = values->train;
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
@@ -136,8 +142,8 @@ static int resolve(struct cli *cli, struct values *values) {
     if (sanitize) return make_sanitizer_config(cli, values);
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
     bool data = cli_given(cli, "data");
-    const char *const training[] = {"dropout", "freeze-layers"};
-    for (size_t i = 0; i < 2 && config->work == NVDP_BENCH_ENCODE; i++)
+    const char *const training[] = {"dropout", "freeze-layers", "dp"};
+    for (size_t i = 0; i < 3 && config->work == NVDP_BENCH_ENCODE; i++)
         if (cli_given(cli, training[i]))
             return cli_usage(cli, "option --%s does not apply to 'encode'", training[i]);
     if (data && !cli_given(cli, "task"))
