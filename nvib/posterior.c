@@ -8,7 +8,7 @@
  * with variances of 1 (clip.c).  log a_i is summed in double: its terms are
  * of the size of |x|^2 and cancel. */
 #include "nvib/nvib.h"
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 #include "tensor/vector.h"
 
 NVDP__CLONES static void quadratic_lanes(size_t n, const float *x, const float *w2, const float *w1,
@@ -136,8 +136,8 @@ void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const 
 void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
                              size_t dim, size_t length, const float *gain, const float *x,
                              float *dy, float *d_gain) {
-    bool each = dev->examples != NULL;
-    if (each) d_gain = nvdp__examples_vectors(dev, d_gain, length);
+    bool each = dev->per_example != NULL;
+    if (each) d_gain = nvdp__per_example_vectors(dev, d_gain, length);
     for (size_t b = 0; b < texts && d_gain != NULL; b++) {
         float *to = each ? d_gain + b * length : d_gain;
         for (int32_t r = offset[b]; r < offset[b + 1]; r++) {
@@ -213,15 +213,15 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
     const struct nvdp__quadratic d_alpha = {nvdp__grad(in->params, nvib->alpha_quadratic),
                                             nvdp__grad(in->params, nvib->alpha_weight),
                                             nvdp__grad(in->params, nvib->alpha_bias)};
-    if (dev->examples == NULL) {
+    if (dev->per_example == NULL) {
         nvdp__quadratic_backward(dev, rows, nvib->hidden_size, in->hidden, &alpha, d->log_alpha,
                                  d_hidden, &d_alpha);
         return;
     }
     size_t dim = nvib->hidden_size;
-    const struct nvdp__quadratic each = {nvdp__examples_vectors(dev, d_alpha.w2, dim),
-                                         nvdp__examples_vectors(dev, d_alpha.w1, dim),
-                                         nvdp__examples_vectors(dev, d_alpha.b, 1)};
+    const struct nvdp__quadratic each = {nvdp__per_example_vectors(dev, d_alpha.w2, dim),
+                                         nvdp__per_example_vectors(dev, d_alpha.w1, dim),
+                                         nvdp__per_example_vectors(dev, d_alpha.b, 1)};
     for (size_t b = 0; b < nvib->rows.texts; b++) {
         size_t first = (size_t)in->batch->offset[b], next = (size_t)in->batch->offset[b + 1];
         struct nvdp__quadratic own = {0};

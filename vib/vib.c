@@ -5,7 +5,7 @@
  *     vtdp         z_i = mu(x_i) + sigma(x_i) eps_i, sigma = softplus(rho(x_i)), per token, or, pools
  *                  first, of one pooled vector, after one more encoder layer        (NVDP, Eq. 8) */
 #include "vib/vib.h"
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 #include "tensor/vector.h"
 
 #include <math.h>
@@ -366,8 +366,8 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
         nvdp__softplus_logvar_backward(dev, sources * p, vib->rho_out, d_logvar, d_logvar);
         nvdp__dense_backward(dev, &rho, x, nvdp__f32(sources, p, d_logvar), dx, true);
     }
-    if (spread(vib) == NVDP__VIB_LEARNED && dev->examples != NULL) { /* a source is a text */
-        float *d_rho = nvdp__examples_vectors(dev, nvdp__grad(params, vib->rho_vector), p);
+    if (spread(vib) == NVDP__VIB_LEARNED && dev->per_example != NULL) { /* a source is a text */
+        float *d_rho = nvdp__per_example_vectors(dev, nvdp__grad(params, vib->rho_vector), p);
         for (size_t s = 0; s < sources && d_rho != NULL; s++)
             nvdp__softplus_logvar_backward(dev, p, nvdp__value(params, vib->rho_vector),
                                            d_logvar + s * p, d_rho + s * p);

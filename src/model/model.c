@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 #include "text/dataset.h"
 
 #include <math.h>
@@ -286,8 +286,8 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     return nvdp__arena_check(model->ctx, &model->arena);
 }
 
-nvdp_status nvdp__model_examples(struct nvdp_model *model, size_t texts,
-                                 struct nvdp__examples **out) {
+nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
+                                    struct nvdp__per_example **out) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     size_t longest = model->longest;
     if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
@@ -299,7 +299,7 @@ nvdp_status nvdp__model_examples(struct nvdp_model *model, size_t texts,
         size_t rows = nvdp__form_rows(&form, form.single ? 1 : longest);
         if (rows > longest) longest = rows;
     }
-    return nvdp__examples_create(&model->dev, &model->params, texts, longest, out);
+    return nvdp__per_example_create(&model->dev, &model->params, texts, longest, 0, out);
 }
 
 size_t nvdp__model_first_layer(const struct nvdp_model *model) {

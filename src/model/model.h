@@ -101,10 +101,10 @@ nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_r
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
-/* For per-example gradients of the planned model (tensor/examples.h), in batches of at most `texts`: to
+/* For per-example gradients of the planned model (tensor/per_example.h), in batches of at most `texts`: to
  * become its device's.  NVDP_ERR_UNSUPPORTED for a BiLSTM. */
-nvdp_status nvdp__model_examples(struct nvdp_model *model, size_t texts,
-                                 struct nvdp__examples **out);
+nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
+                                    struct nvdp__per_example **out);
 /* What a private model's posteriors and samples are made of. */
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model);
 /* What is the same for every text of its posteriors: prior, padding, kappa, length, method. */

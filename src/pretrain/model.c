@@ -1,7 +1,7 @@
 #include "pretrain/model.h"
 
 #include "bert/checkpoint.h"
-#include "tensor/ops.h"
+#include "tensor/per_example.h"
 #include <stdlib.h>
 
 enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
@@ -60,6 +60,8 @@ void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model) {
     nvdp__device_release(&model->dev);
     free(model->nll);
     free(model->best);
+    free(model->masked_offset);
+    free(model->masked_weight);
     *model = (struct nvdp__pretrain_model){0};
 }
 
@@ -105,13 +107,16 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     size_t unit = nvdp__padded_rows(dev, 1);
     size_t units = BLOCK_FLOATS / pieces / unit;
     size_t block = (units > 0 ? units : 1) * unit;
-    heads->block = block < rows ? block : rows;
+    /* A text's rows are seen together where each text's gradient is wanted. */
+    heads->block = block < rows && !model->per_example ? block : rows;
     nvdp__bert_plan(&model->bert, dev, texts * longest, texts, longest, arena, &model->cache);
     heads->gathered = nvdp__arena_take(arena, rows * dim);
     heads->inner = nvdp__arena_take(arena, rows * dim);
     heads->activated = nvdp__arena_take(arena, rows * dim);
     heads->normed = nvdp__arena_take(arena, rows * dim);
     heads->d_normed = nvdp__arena_take(arena, rows * dim);
+    heads->d_gathered = model->per_example ? nvdp__arena_take(arena, rows * dim)
+                                           : heads->normed; /* not read again */
     heads->mean = nvdp__arena_take(arena, rows);
     heads->rstd = nvdp__arena_take(arena, rows);
     heads->logits = nvdp__arena_take(arena, heads->block * pieces);
@@ -141,9 +146,19 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
     NVDP_RETURN_IF_FAILED(nvdp__arena_check(model->ctx, &model->arena));
     free(model->nll);
     free(model->best);
+    free(model->masked_offset);
+    free(model->masked_weight);
+    model->masked_offset = nvdp__calloc(model->ctx, texts + 1, sizeof *model->masked_offset);
+    model->masked_weight = nvdp__calloc(model->ctx, masked, sizeof *model->masked_weight);
     model->nll = nvdp__calloc(model->ctx, masked, sizeof *model->nll);
     model->best = nvdp__calloc(model->ctx, masked, sizeof *model->best);
-    return NVDP__MADE(model->nll, model->best);
+    return NVDP__MADE(model->nll, model->best, model->masked_offset, model->masked_weight);
+}
+
+nvdp_status nvdp__pretrain_model_per_example(struct nvdp__pretrain_model *model, size_t texts,
+                                             size_t longest, size_t masked,
+                                             struct nvdp__per_example **out) {
+    return nvdp__per_example_create(&model->dev, &model->params, texts, longest, masked, out);
 }
 
 /* ---- the masked-LM head ---- */
@@ -161,7 +176,8 @@ static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {
                                .dgamma = nvdp__grad(&model->params, heads->norm.weight),
                                .dbeta = nvdp__grad(&model->params, heads->norm.bias),
                                .mean = heads->mean,
-                               .rstd = heads->rstd};
+                               .rstd = heads->rstd,
+                               .offset = model->masked_offset};
 }
 
 /* heads->normed of the masked tokens. */
@@ -192,38 +208,58 @@ static void transform_backward(struct nvdp__pretrain_model *model,
     size_t dim = model->bert.config.hidden_size;
     size_t rows = masked->count;
     struct nvdp__tensor d = nvdp__f32(rows, dim, heads->d_normed);
-    struct nvdp__tensor d_gathered = nvdp__f32(rows, dim, heads->normed); /* not read any more */
+    struct nvdp__tensor d_gathered = nvdp__f32(rows, dim, heads->d_gathered);
     struct nvdp__linear dense = nvdp__dense_linear(&model->params, &heads->transform, rows);
+    dense.offset = model->masked_offset;
     struct nvdp__norm norm = norm_of(model);
     nvdp__norm_backward(dev, &norm, nvdp__f32(rows, dim, heads->activated), d, NVDP__NO_TENSOR);
     nvdp__activation_backward(dev, activation(model), nvdp__f32(rows, dim, heads->inner), d, d,
                               NVDP__NO_TENSOR);
     nvdp__dense_backward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), d, d_gathered, false);
-    nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->normed, d_last);
+    nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->d_gathered, d_last);
+}
+
+/* Which masked tokens are whose, and what each counts in its text's mean. */
+static void find_texts(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
+                       const struct nvdp__masked *masked) {
+    size_t at = 0;
+    for (size_t i = 0; i < batch->texts; i++) {
+        size_t first = at;
+        model->masked_offset[i] = (int32_t)at;
+        while (at < masked->count && masked->row[at] < batch->offset[i + 1])
+            at++;
+        for (size_t k = first; k < at; k++)
+            model->masked_weight[k] = 1 / (float)(at - first);
+    }
+    model->masked_offset[batch->texts] = (int32_t)at;
 }
 
 /* model->nll and model->best of the masked tokens.  Where d_last is not NULL, the gradient of the
  * mean nll is added to it and to the parameters'. */
 static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__masked *masked,
-                     float *d_last) {
+                     double divisor, float *d_last) {
     const struct nvdp__device *dev = &model->dev;
     struct nvdp__heads *heads = &model->heads;
     size_t dim = model->bert.config.hidden_size;
     size_t pieces = model->bert.config.vocab_size;
     const struct nvdp__dense tied = {model->bert.word, heads->bias};
     if (masked->count == 0) return;
-    double scale = d_last != NULL ? 1 / (double)masked->count : 0;
+    bool each = divisor > 0;
+    double scale = d_last == NULL ? 0 : 1 / (each ? divisor : (double)masked->count);
     transform_forward(model, masked);
     for (size_t at = 0; at < masked->count; at += heads->block) {
         size_t left = masked->count - at;
         size_t rows = left < heads->block ? left : heads->block;
         struct nvdp__linear decoder = nvdp__dense_linear(&model->params, &tied, rows);
+        decoder.offset = model->masked_offset;
         struct nvdp__tensor normed = nvdp__f32(rows, dim, heads->normed + at * dim);
         struct nvdp__tensor logits = nvdp__f32(rows, pieces, heads->logits);
         nvdp__dense_forward(dev, &decoder, normed, logits);
         nvdp__softmax_loss(dev, rows, pieces, heads->logits, masked->labels,
                            masked->label + at * masked->labels, scale, model->nll + at,
                            model->best + at);
+        if (scale != 0 && each)
+            nvdp__rows_scale(dev, rows, pieces, model->masked_weight + at, heads->logits);
         /* May write past the block's end: what lies there is set by the next block. */
         if (scale != 0)
             nvdp__dense_backward(dev, &decoder, normed, logits,
@@ -274,7 +310,7 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     bool training = pass->training;
     float *d_last = training ? model->d_last : NULL;
     *losses = (struct nvdp__pretrain_losses){0};
-    if (training) {
+    if (training && pass->divisor == 0) {
         nvdp__grad_begin(dev, &model->params);
         nvdp__grad_rows(&model->params, 0, NULL); /* the decoder reads every row of the table */
     }
@@ -284,7 +320,8 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     } else if (training) {
         nvdp__zero(dev, batch->tokens * model->bert.config.hidden_size, d_last);
     }
-    mlm_loss(model, masked, d_last);
+    find_texts(model, batch, masked);
+    mlm_loss(model, masked, training ? pass->divisor : 0, d_last);
     for (size_t i = 0; i < masked->count; i++) {
         losses->nll += model->nll[i];
         for (size_t k = 0; k < masked->labels; k++)

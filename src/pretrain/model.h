@@ -39,6 +39,7 @@ struct nvdp__heads {
     struct nvdp__dense next;
     /* planned, tensor memory: [masked, D], means and rstds [masked] */
     float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
+    float *d_gathered;
     float *logits; /* [block, V] */
     size_t block;
     float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
@@ -57,6 +58,11 @@ struct nvdp__pretrain_model {
     double *nll;   /* host [masked], nats */
     int32_t *best; /* host [masked], the predictions */
     bool training;
+    /* Before the plan: gradients of each window alone (tensor/per_example.h), whose loss is the mean
+     * over its own masked tokens. */
+    bool per_example;
+    int32_t *masked_offset; /* [texts+1] masked tokens of each text */
+    float *masked_weight;   /* [masked] 1 / their number in the text */
 };
 
 /* Declares and allocates the parameters, for a device in the context's precision.  Without
@@ -77,6 +83,10 @@ nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
 /* Weights of a directory; the heads and the pooler may be missing unless `all`. */
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all);
+/* For each window's gradient alone, of the planned model with `per_example`: to become its device's. */
+nvdp_status nvdp__pretrain_model_per_example(struct nvdp__pretrain_model *model, size_t texts,
+                                             size_t longest, size_t masked,
+                                             struct nvdp__per_example **out);
 /* Memory for batches of at most `texts` texts of `longest` tokens, `masked` of them masked; *floats
  * (or NULL) tells how many and allocates nothing. */
 nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t texts,
@@ -89,7 +99,8 @@ struct nvdp__pretrain_losses {
     double right; /* masked positions predicted right; of several labels, the share that is */
 };
 /* Losses, model->nll and model->best of a batch; in a training pass also the gradients of mean nll
- * + next-sentence loss (set, not added).  The label of a pair is 0 where its second segment follows
+ * + next-sentence loss (set, not added).  With pass->divisor the gradients are of the sum over texts of each
+ * one's mean nll, divided by it; the caller has begun them.  The label of a pair is 0 where its second segment follows
  * the first, 1 where it is random. */
 nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__batch *batch,

@@ -166,8 +166,12 @@ static const struct nvdp__implied implied[] = {
     {"arch", #name, "layers", #layers}, {"arch", #name, "hidden", #hidden_size},
     NVDP__BERT_SIZES(SIZE)
 #undef SIZE
+        {"dp-batch", NULL, "optimizer", "adamw"},
+    {"dp-batch", NULL, "clip-norm", "0"},
+    {"dp-sample-rate", NULL, "optimizer", "adamw"},
+    {"dp-sample-rate", NULL, "clip-norm", "0"},
 };
-enum { IMPLICATIONS = sizeof implied / sizeof *implied };
+enum { IMPLICATIONS = sizeof implied / sizeof *implied, ARCHITECTURES = IMPLICATIONS - 4 };
 
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
     if (c->heads == 0) c->heads = c->hidden > HEAD_SIZE ? c->hidden / HEAD_SIZE : 1;
@@ -215,6 +219,22 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
     return nvdp__sanitizer_check(ctx, &c->sanitizer);
 }
 
+/* A pair has a part of another document, so that a document would be in others' examples. */
+static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrain_options *c) {
+    NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &c->dp));
+    if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
+    if (c->objective != NVDP__OBJECTIVE_MLM)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "objective: expected mlm with dp-batch or dp-sample-rate, found %s",
+                          nvdp__objective_names[c->objective]);
+    if (c->init == NULL && c->vocab == NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "dp-batch, dp-sample-rate: expected init or vocab beside it: a vocabulary "
+            "that is trained on the private text tells its words");
+    return NVDP_OK;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__pretrain_options *c = values;
     size_t known = 0;
@@ -242,9 +262,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu",
                           LEAST_PAIR, LONGEST, c->length);
     NVDP_RETURN_IF_FAILED(check_privatize(ctx, c));
-    while (c->arch != NULL && known < IMPLICATIONS && strcmp(implied[known].is, c->arch) != 0)
+    NVDP_RETURN_IF_FAILED(check_dp(ctx, c));
+    while (c->arch != NULL && known < ARCHITECTURES && strcmp(implied[known].is, c->arch) != 0)
         known++;
-    if (known == IMPLICATIONS)
+    if (known == ARCHITECTURES)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "arch: expected tiny, mini, small or base, found '%s'", c->arch);
     struct nvdp__pretrain_options resolved = *c;
@@ -260,11 +281,12 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
 
 static const struct nvdp__section pretrain_sections[] = {
     {pretrain_options, 0, NULL},
+    {nvdp__dp_rows, offsetof(struct nvdp__pretrain_options, dp), "dp"},
     {nvdp__sanitizer_rows, offsetof(struct nvdp__pretrain_options, sanitizer), NULL}};
 const struct nvdp__schema nvdp__pretrain_schema = {.kind = "pretraining",
                                                    .size = sizeof(struct nvdp__pretrain_options),
                                                    .section = pretrain_sections,
-                                                   .sections = 2,
+                                                   .sections = 3,
                                                    .implied = implied,
                                                    .implications = IMPLICATIONS,
                                                    .check = check};

@@ -50,6 +50,7 @@ struct pretrainer {
     struct nvdp__pretrain_model model;
     struct nvdp__optimizer optimizer;
     struct nvdp__examples examples;
+    struct nvdp__dp *dp; /* NULL: not private */
     int64_t *order;
     size_t order_capacity;
     struct nvdp__batcher batcher;
@@ -322,6 +323,20 @@ static void words_digest(const struct pretrainer *t, char hex[NVDP__DIGEST_HEX])
 }
 
 /* Where a model comes from, for config.json. */
+/* Of the steps so far, and the object `dp`. */
+static nvdp_status statement(const struct pretrainer *t, char **text, json_t **object) {
+    char example[200];
+    snprintf(
+        example, sizeof example,
+        "one window of at most %zu tokens of one document (a document of k windows is protected "
+        "as a group of k examples)",
+        t->config.length);
+    return nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
+                              "config.json, model.safetensors and the vocabulary's files, which "
+                              "were given,",
+                              false, text, object);
+}
+
 static json_t *provenance(const struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     json_t *object = json_pack(
@@ -339,6 +354,15 @@ static json_t *provenance(const struct pretrainer *t) {
             object, "init",
             json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
     if (is_adaptive(t)) json_object_set_new(object, "privatize", privatize_json(c));
+    if (t->dp !=
+        NULL) { /* the model's file says nothing of the texts but what the statement allows */
+        json_t *dp = NULL;
+        const char *const hidden[] = {"text", "tokens", "masked"};
+        for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+            json_object_del(object, hidden[i]);
+        if (statement(t, NULL, &dp) == NVDP_OK) json_object_set_new(object, "dp", dp);
+        return object;
+    }
     if (c->eval_texts > 0 && t->eval.windows > 0) {
         json_object_set_new(object, "evaluation", scores_json(&t->eval));
         json_object_set_new(object, "evaluation_text",
@@ -427,6 +451,21 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
                              r->seconds, "tokens_per_second", r->tokens_per_second);
     if (root != NULL && is_adaptive(t))
         json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
+    if (root != NULL && t->dp != NULL) {
+        json_t *dp = NULL;
+        char *text = NULL, *path = nvdp__join(t->ctx, t->config.out, "dp-statement.txt");
+        nvdp_status status = path == NULL ? NVDP_ERR_MEMORY : statement(t, &text, &dp);
+        if (status == NVDP_OK) {
+            json_object_set_new(root, "dp", dp);
+            status = nvdp__write_file(t->ctx, path, text, strlen(text));
+        }
+        free(text);
+        free(path);
+        if (status != NVDP_OK) {
+            json_decref(root);
+            return status;
+        }
+    }
     if (root != NULL && r->eval.windows > 0) {
         json_object_set_new(root, "evaluation", scores_json(&r->eval));
         json_object_set_new(root, "evaluation_coverage", coverage_json(&r->eval_coverage));
@@ -437,7 +476,8 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
 /* What a run writes; --overwrite removes exactly these. */
 static const char *const files[] = {"pretrain.json", "metrics.jsonl",         "result.json",
                                     "state.ckpt",    "config.json",           "model.safetensors",
-                                    "vocab.txt",     "tokenizer_config.json", "vocab_privacy.json"};
+                                    "vocab.txt",     "tokenizer_config.json", "vocab_privacy.json",
+                                    "dp-statement.txt"};
 
 /* ---- opening: texts, vocabulary, model, directory, memory ---- */
 
@@ -539,8 +579,25 @@ static nvdp_status open_model(struct pretrainer *t) {
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
+/* Windows of which each is an example of private training: always the same. */
+static nvdp_status open_private(struct pretrainer *t) {
+    struct nvdp__pretrain_options *c = &t->config;
+    if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after, c->batch, &t->dp));
+    c->stop_after = t->dp->steps;
+    t->model.per_example = true;
+    return NVDP_OK;
+}
+
 static nvdp_status allocate(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
+    t->examples.ctx = t->ctx;
+    NVDP_RETURN_IF_FAILED(open_private(t));
     t->optimizer = (struct nvdp__optimizer){
         .lr = c->lr,
         .beta1 = c->beta1,
@@ -557,7 +614,10 @@ static nvdp_status allocate(struct pretrainer *t) {
                                   nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL));
     NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, c->batch, c->length,
                                                c->mask_prob, c->whole_word, &t->batcher));
-    t->examples.ctx = t->ctx;
+    if (t->dp != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_per_example(
+            &t->model, c->batch, c->length, nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
+            &t->dp->grads));
     if (is_adaptive(t))
         NVDP_RETURN_IF_FAILED(nvdp__privatizer_create(
             t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces, c->hidden,
@@ -627,6 +687,7 @@ static void pretrainer_close(struct pretrainer *t) {
     nvdp__batcher_release(&t->batcher);
     nvdp__privatizer_release(&t->privatizer);
     nvdp__examples_release(&t->examples);
+    nvdp__dp_free(t->dp);
     free(t->order);
     nvdp__optimizer_release(&t->optimizer);
     if (t->model.ctx != NULL) nvdp__pretrain_model_release(&t->model);
@@ -653,7 +714,7 @@ struct recent {
 
 struct step_report {
     struct nvdp__pretrain_losses losses;
-    size_t masked;
+    size_t masked, tokens, windows;
     double drawing;         /* seconds */
     double total, lr, norm; /* mean masked-LM loss + next-sentence loss */
 };
@@ -662,6 +723,7 @@ struct step_report {
 static nvdp_status load_epoch(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     uint32_t epoch = (uint32_t)t->state.epoch;
+    if (t->dp != NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__next_sentence(c->objective)
             ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
@@ -680,20 +742,14 @@ static nvdp_status diverged(struct pretrainer *t, const struct step_report *r) {
                       t->state.step + 1, r->total, r->norm, r->lr);
 }
 
-/* One optimiser step on the epoch's next examples. */
-static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
+/* The gradient of the epoch's next examples. */
+static nvdp_status gradient(struct pretrainer *t, const struct nvdp__pass *pass,
+                            const struct nvdp__mask_key *key, struct step_report *r) {
     const struct nvdp__pretrain_options *c = &t->config;
-    const struct nvdp__pass pass = {.training = true,
-                                    .hidden_dropout = (float)c->dropout,
-                                    .attention_dropout = (float)c->dropout,
-                                    .seed = c->seed,
-                                    .step = (uint32_t)t->state.step};
     size_t first = t->state.epoch_row;
     size_t left = t->examples.count - first;
-    const struct nvdp__mask_key key = {
-        .seed = c->seed, .purpose = NVDP__PURPOSE_MASK, .number = (uint32_t)t->state.step};
     nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first, 0,
-                       left < c->batch ? left : c->batch, &key);
+                       left < c->batch ? left : c->batch, key);
     const struct nvdp__masked *targets = &t->batcher.masked;
     const struct nvdp__privacy_key draws = {.seed = c->seed, .step = (uint32_t)t->state.step};
     double start = nvdp__now();
@@ -701,12 +757,56 @@ static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
         NVDP_RETURN_IF_FAILED(
             nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
     r->drawing = nvdp__now() - start;
-    double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
-    r->lr = c->lr * factor;
-    r->norm = NAN;
     r->masked = t->batcher.masked.count;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, &pass, &r->losses));
+    r->tokens = t->batcher.batch->tokens;
+    r->windows = t->batcher.batch->texts;
+    return nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, pass, &r->losses);
+}
+
+/* The clipped sum over the windows that the step draws, some at a time, with noise. */
+static nvdp_status private_gradient(struct pretrainer *t, struct nvdp__pass *pass,
+                                    const struct nvdp__mask_key *key, struct step_report *r) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    struct nvdp__device *dev = &t->model.dev;
+    struct nvdp__params *params = &t->model.params;
+    size_t drawn = nvdp__dp_draw(t->dp, t->state.step, t->order);
+    pass->divisor = t->dp->divisor;
+    nvdp__grad_begin(dev, params);
+    nvdp__grad_rows(params, 0, NULL);
+    if (drawn == 0) nvdp__zero(dev, params->total, params->grad);
+    for (size_t at = 0; at < drawn; at += c->batch) {
+        struct nvdp__pretrain_losses losses;
+        size_t n = drawn - at < c->batch ? drawn - at : c->batch;
+        nvdp__batcher_fill(&t->batcher, &t->examples, t->order + at, 0, n, key);
+        nvdp__dp_begin(t->dp, dev, n);
+        nvdp_status status = nvdp__pretrain_model_step(&t->model, t->batcher.batch,
+                                                       &t->batcher.masked, pass, &losses);
+        if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, dev, at == 0);
+        dev->per_example = NULL;
+        NVDP_RETURN_IF_FAILED(status);
+        r->losses.nll += losses.nll;
+        r->losses.right += losses.right;
+        r->masked += t->batcher.masked.count;
+        r->tokens += t->batcher.batch->tokens;
+    }
+    nvdp__dp_noise(t->dp, dev, params, t->state.step);
+    return nvdp__device_status(dev);
+}
+
+/* One optimiser step. */
+static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    struct nvdp__pass pass = {.training = true,
+                              .hidden_dropout = (float)c->dropout,
+                              .attention_dropout = (float)c->dropout,
+                              .seed = c->seed,
+                              .step = (uint32_t)t->state.step};
+    const struct nvdp__mask_key key = {
+        .seed = c->seed, .purpose = NVDP__PURPOSE_MASK, .number = (uint32_t)t->state.step};
+    double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
+    *r = (struct step_report){.lr = c->lr * factor, .norm = NAN};
+    NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &key, r)
+                                        : gradient(t, &pass, &key, r));
     r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
     if (!isfinite(r->total)) return diverged(t, r);
     nvdp_status status =
@@ -716,10 +816,9 @@ static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
 
 static void count_step(struct pretrainer *t, const struct step_report *r, double seconds) {
     struct state *s = &t->state;
-    const struct nvdp__batch *batch = t->batcher.batch;
     s->step++;
-    s->epoch_row += batch->texts;
-    s->tokens += batch->tokens;
+    s->epoch_row += r->windows;
+    s->tokens += r->tokens;
     s->masked += r->masked;
     s->seconds += seconds;
     s->drawing += r->drawing;
@@ -745,6 +844,15 @@ static nvdp_status log_step(struct pretrainer *t, const struct step_report *r) {
     if (nvdp__next_sentence(t->config.objective)) {
         json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
         json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
+    }
+    if (t->dp != NULL) {
+        double epsilon = INFINITY;
+        nvdp_status status = nvdp__dp_spent(t->dp, s->step, &epsilon);
+        if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
+        if (status != NVDP_OK) {
+            json_decref(line);
+            return status;
+        }
     }
     s->sum_nll = s->sum_masked = s->sum_right = 0;
     s->sum_next = s->sum_next_right = s->sum_steps = 0;

@@ -5,6 +5,7 @@
 #include "dchi/options.h"
 #include "pretrain/evaluate.h"
 #include "text/private_words.h"
+#include "train/dp.h"
 #include <jansson.h>
 #include <nvdp/safetensors.h>
 
@@ -39,6 +40,7 @@ struct nvdp__pretrain_options {
     struct nvdp__sanitizer_options sanitizer; /* of an adaptive objective */
     uint64_t steps, stop_after;
     size_t batch;
+    struct nvdp__dp_options dp;
     enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
     enum nvdp__optimizer_kind optimizer;
     double lr, warmup, weight_decay, clip_norm, beta1, beta2, adam_eps;

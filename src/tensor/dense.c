@@ -8,9 +8,9 @@
  * In float32 large products go through oneDNN where the build has it (onednn.c) and through OpenBLAS
  * elsewhere; those of short texts through kernels of our own.  On a bfloat16 device operands are
  * bfloat16 and sums float32, all through oneDNN; layers that may be in int8 are int8.c's. */
-#include "tensor/examples.h"
 #include "tensor/int8.h"
 #include "tensor/kernels.h"
+#include "tensor/per_example.h"
 
 #include <cblas.h>
 #include <omp.h>
@@ -293,8 +293,8 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
     if (in_bf16(dev, layer)) {
         dy = nvdp__bf16_rounded(dev, true, dy);
         if (nvdp__device_status(dev) != NVDP_OK) return;
-        if (params && dev->examples != NULL) {
-            nvdp__examples_linear(dev, layer, x, dy);
+        if (params && dev->per_example != NULL) {
+            nvdp__per_example_linear(dev, layer, x, dy);
             params = false;
         }
         int before = nvdp__threads_set(dev->threads);
@@ -305,8 +305,8 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
         nvdp__threads_restore(before);
         return;
     }
-    if (params && dev->examples != NULL) {
-        nvdp__examples_linear(dev, layer, x, dy);
+    if (params && dev->per_example != NULL) {
+        nvdp__per_example_linear(dev, layer, x, dy);
         params = false;
     }
     if (params && layer->dw != NULL)

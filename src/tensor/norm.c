@@ -15,8 +15,8 @@
  *
  * The variance is taken in a second pass over the row, and sums run in double.  y and dx may be
  * wanted in bfloat16 too: rows are worked on while they are in the cache. */
-#include "tensor/examples.h"
 #include "tensor/kernels.h"
+#include "tensor/per_example.h"
 
 /* ---- one row ---- */
 
@@ -182,10 +182,10 @@ static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
 static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm *norm,
                         const float *s, struct nvdp__tensor d) {
     size_t dim = d.cols, blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-    bool known = nvdp__examples_cut(dev, norm->offset, d.rows);
-    size_t texts = known ? nvdp__examples_texts(dev) : 0;
-    float *gamma = nvdp__examples_vectors(dev, norm->dgamma, dim);
-    float *beta = nvdp__examples_vectors(dev, norm->dbeta, dim);
+    bool known = nvdp__per_example_cut(dev, norm->offset, d.rows);
+    size_t texts = known ? nvdp__per_example_texts(dev) : 0;
+    float *gamma = nvdp__per_example_vectors(dev, norm->dgamma, dim);
+    float *beta = nvdp__per_example_vectors(dev, norm->dbeta, dim);
     const float *dy = d.data;
     if (gamma == NULL || beta == NULL) return;
     int team = nvdp__team(dev, d.rows * dim);
@@ -207,8 +207,8 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
     const float *s = sum.data;
     float *dy = d.data;
     int team = nvdp__team(dev, rows * dim);
-    size_t blocks = dev->examples == NULL ? nvdp__blocks(dim, NVDP__COLUMNS) : 0;
-    if (dev->examples != NULL) param_texts(dev, norm, s, d);
+    size_t blocks = dev->per_example == NULL ? nvdp__blocks(dim, NVDP__COLUMNS) : 0;
+    if (dev->per_example != NULL) param_texts(dev, norm, s, d);
 #pragma omp parallel num_threads(team)
     {
 #pragma omp for schedule(static) /* waits at its end: rows overwrite d */

@@ -4,7 +4,7 @@
  * `_backward` functions ADD to parameter gradients (d<param>) and SET input gradients (dx) unless
  * an argument says otherwise.  Where an input gradient may be none it is then not computed.  In and
  * out may be the same memory only where said.  Tensors lie end to end (stride = cols) unless said.
- * While the device has `examples`, gradients of parameters take another way (examples.h). */
+ * While the device has `per_example`, gradients of parameters take another way (per_example.h). */
 #ifndef NVDP_SRC_TENSOR_OPS_H
 #define NVDP_SRC_TENSOR_OPS_H
 
@@ -25,7 +25,7 @@ struct nvdp__linear {
     bool set;              /* dw is overwritten instead of added to */
     bool f32;              /* products in float32 on every device */
     bool int8;             /* forward in int8 where the device has it: the encoder's */
-    const int32_t *offset; /* [texts+1] rows of each text (examples.h); NULL: one each */
+    const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one each */
 };
 /* On a bfloat16 device (unless layer->f32) float32 x and dy are rounded into scratch; y and dx may
  * be of either type.  On a float32 device all are float32. */
@@ -90,7 +90,7 @@ struct nvdp__norm {
     float *dgamma, *dbeta;        /* [dim] added to by backward */
     float *mean, *rstd;           /* [rows] kept */
     struct nvdp__dropout dropout; /* on x; its elements are numbered (row, column) */
-    const int32_t *offset;        /* [texts+1] rows of each text (examples.h); NULL: one each */
+    const int32_t *offset;        /* [texts+1] rows of each text (per_example.h); NULL: one each */
 };
 /* sum = drop(x) + residual (none: 0),  y = LN(sum) gamma + beta,  rounded = y in its own type (none,
  * or y's memory: not written).  sum may be x, and is none only without residual and dropout. */
@@ -141,7 +141,7 @@ struct nvdp__embedding {
     const int32_t *ids, *positions, *types; /* [rows] */
     float *word, *position, *type; /* tables [.., dim], or their gradients; type NULL: none */
     const float *given;            /* [rows, dim] in place of the rows of word; NULL: none */
-    const int32_t *offset;         /* [texts+1] rows of each text (examples.h) */
+    const int32_t *offset;         /* [texts+1] rows of each text (per_example.h) */
 };
 /* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]], the last where there is a table,
  * the first given[r] where those are given. */
@@ -168,6 +168,9 @@ void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t di
 /* y[b, j] = max_r x[r, j] over the same rows; 0 where there are none. */
 void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                             const int32_t *offset, const float *x, float *y);
+/* x[r] *= weight[r], weight [rows] on the host. */
+void nvdp__rows_scale(const struct nvdp__device *dev, size_t rows, size_t dim, const float *weight,
+                      float *x);
 /* x[r] /= max(|x[r]|, 1e-12): to unit length, zeros stay. */
 void nvdp__rows_normalize(const struct nvdp__device *dev, size_t rows, size_t dim, float *x);
 /* dx set; dweight (NULL: skip) set. */

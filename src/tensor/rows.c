@@ -1,5 +1,5 @@
 /* Embeddings, rows taken and given back, pooling. */
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 #include "tensor/vector.h"
 #include <math.h>
 
@@ -66,8 +66,8 @@ void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t 
 void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy) {
     const struct nvdp__embedding *g = gradients;
-    if (dev->examples != NULL) {
-        nvdp__examples_embedding(dev, g, dy);
+    if (dev->per_example != NULL) {
+        nvdp__per_example_embedding(dev, g, dy);
         return;
     }
     if (g->word != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
@@ -149,7 +149,7 @@ static double dot_row(size_t dim, const float *restrict x, const float *restrict
 }
 
 NVDP__CLONES
-static void scaled_copy_row(size_t dim, float a, const float *restrict x, float *restrict y) {
+static void scaled_copy_row(size_t dim, float a, const float *x, float *y) {
     for (size_t i = 0; i < dim; i++)
         y[i] = a * x[i];
 }
@@ -173,6 +173,14 @@ void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_
         size_t first = (size_t)offset[g];
         max_rows((size_t)offset[g + 1] - first, dim, x + first * dim, y + g * dim);
     }
+}
+
+void nvdp__rows_scale(const struct nvdp__device *dev, size_t rows, size_t dim, const float *weight,
+                      float *x) {
+    int team = nvdp__team(dev, rows * dim);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        scaled_copy_row(dim, weight[r], x + r * dim, x + r * dim);
 }
 
 void nvdp__rows_normalize(const struct nvdp__device *dev, size_t rows, size_t dim, float *x) {

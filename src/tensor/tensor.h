@@ -13,7 +13,7 @@ struct nvdp__bf16_engine;
 struct nvdp__int8;
 struct nvdp__rowwise;
 struct nvdp__linear;
-struct nvdp__examples;
+struct nvdp__per_example;
 
 /* The CPU, with a number of threads. */
 struct nvdp__device {
@@ -24,8 +24,8 @@ struct nvdp__device {
     bool plain; /* our own bfloat16 products in C: the processor lacks the instructions */
     /* Dense layers forward whose rows do not depend on each other (ops.h); NULL: the fastest. */
     struct nvdp__rowwise *rowwise;
-    /* Gradients of parameters for each text of a batch alone (examples.h); NULL: of all together. */
-    struct nvdp__examples *examples;
+    /* Gradients of parameters for each text of a batch alone (per_example.h); NULL: of all together. */
+    struct nvdp__per_example *per_example;
 };
 
 /* Float32, whatever the context's precision: for small models. Nothing to release. */

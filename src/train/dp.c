@@ -14,8 +14,8 @@
 const struct nvdp_option nvdp__dp_rows[] = {
     {"dp-batch", NVDP_OPTION_INTEGER, "B",
      "train with differential privacy: a step draws every training example with probability B/N, "
-     "so B on average; --batch is then how many are worked on at a time; implies select last, "
-     "patience 0, clip-norm 0; 0: see dp-sample-rate",
+     "so B on average; --batch is then how many are worked on at a time; implies clip-norm 0, "
+     "for train select last and patience 0, for pretrain optimizer adamw; 0: see dp-sample-rate",
      "0", AT(batch), .unit = "texts", .max = 1e9,
      .group = "Differential privacy of the training texts:"},
     {"dp-sample-rate", NVDP_OPTION_REAL, "Q", "the same by the probability itself; 0: see dp-batch",
@@ -102,7 +102,8 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
 }
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
-                            size_t examples, size_t epochs, size_t texts, struct nvdp__dp **out) {
+                            size_t examples, size_t epochs, uint64_t steps, size_t texts,
+                            struct nvdp__dp **out) {
     nvdp_status status = NVDP_OK;
     if (options->batch > examples)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -121,7 +122,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                               .source = {.seed = options->insecure_seed}};
     made->divisor =
         options->batch > 0 ? (double)options->batch : options->sample_rate * (double)examples;
-    made->steps = nvdp__dp_epoch_steps(made) * epochs;
+    made->steps = epochs > 0 ? nvdp__dp_epoch_steps(made) * epochs : steps;
     NVDP_TRY(take_budget(made, options));
     if (!made->seeded) {
         NVDP_TRY(nvdp__release_key_create(ctx, &made->key));
@@ -140,7 +141,7 @@ cleanup:
 void nvdp__dp_free(struct nvdp__dp *dp) {
     if (dp == NULL) return;
     nvdp__release_key_wipe(&dp->key);
-    nvdp__examples_free(dp->grads);
+    nvdp__per_example_free(dp->grads);
     free(dp->norm);
     free(dp->weight);
     free(dp);
@@ -162,8 +163,8 @@ size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows) {
 }
 
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts) {
-    nvdp__examples_begin(dp->grads, texts);
-    dev->examples = dp->grads;
+    nvdp__per_example_begin(dp->grads, texts);
+    dev->per_example = dp->grads;
 }
 
 /* min(1, C / |g|), never above by rounding; 0 for a gradient that is no number. */
@@ -174,12 +175,12 @@ static float clip_weight(double clip, double norm) {
 }
 
 nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, bool first) {
-    size_t texts = nvdp__examples_texts(dev);
-    nvdp_status status = nvdp__examples_norms(dev, NULL, dp->norm);
+    size_t texts = nvdp__per_example_texts(dev);
+    nvdp_status status = nvdp__per_example_norms(dev, NULL, dp->norm);
     for (size_t i = 0; i < texts && status == NVDP_OK; i++)
         dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
-    if (status == NVDP_OK) nvdp__examples_add(dev, dp->weight, first);
-    dev->examples = NULL;
+    if (status == NVDP_OK) nvdp__per_example_add(dev, dp->weight, first);
+    dev->per_example = NULL;
     return status;
 }
 
@@ -198,13 +199,9 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double *ep
 }
 
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
-static const char BESIDE[] =
-    " Of this run's folder the statement covers model/ and nothing else: losses in metrics.jsonl, "
-    "scores in result.json and metrics.jsonl, and counts in run.json were computed from the texts "
-    "without noise. The texts of the validation and test splits have no part in the model.";
-static const char CHOSEN[] =
-    " WARNING: the epoch was chosen by its score on validation texts; where these are private too, "
-    "they are outside of the statement.";
+static const char CHOSEN[] = " WARNING: the epoch was chosen by its score on "
+                             "validation texts; where these are private too, "
+                             "they are outside of the statement.";
 
 /* Infinite numbers are not JSON. */
 static json_t *number(double value) {
@@ -212,7 +209,7 @@ static json_t *number(double value) {
 }
 
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
-                               bool chosen, char **text, json_t **object) {
+                               const char *covers, bool chosen, char **text, json_t **object) {
     nvdp_status status = NVDP_OK;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     struct nvdp_dp_facts facts = {
@@ -224,8 +221,11 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
         NVDP_TRY(
             nvdp_account_statement(dp->ctx, PHASE(dp, steps), &facts, &account, &account_text));
     }
-    if (asprintf(&whole, "%s%s%s\n", dp->noise > 0 ? account_text : NOT_PRIVATE, BESIDE,
-                 chosen ? CHOSEN : "") < 0) {
+    if (asprintf(&whole,
+                 "%s Of this run's folder the statement covers %s and nothing else: losses, scores "
+                 "and counts in the other files were computed from the texts without noise. "
+                 "Validation and test texts have no part in the model.%s\n",
+                 dp->noise > 0 ? account_text : NOT_PRIVATE, covers, chosen ? CHOSEN : "") < 0) {
         whole = NULL;
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     }

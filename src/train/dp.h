@@ -5,7 +5,7 @@
 #define NVDP_SRC_TRAIN_DP_H
 
 #include "base/schema.h"
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 #include <jansson.h>
 
 struct nvdp__dp_options {
@@ -35,17 +35,19 @@ struct nvdp__dp {
     bool seeded;
     struct nvdp__release_key key;
     struct nvdp__noise source;
-    struct nvdp__examples *grads; /* taken */
-    double *norm;                 /* [texts at a time] */
+    struct nvdp__per_example *grads; /* taken */
+    double *norm;                    /* [texts at a time] */
     float *weight;
 };
 
-/* For `examples` that are seen `epochs` times on average, `texts` at a time.  Where noise is to be found
+/* For `examples` that are seen `epochs` times on average, or, epochs 0, for `steps`; `texts` are worked on
+ * at a time.  Where noise is to be found
  * for a budget it is, and options->noise set to it; where it is given, the budget may leave fewer
  * steps.  NVDP_ERR_ARGUMENT for a batch of more than the N examples, a delta that is not below 1/N,
  * a budget that cannot be met. */
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
-                            size_t examples, size_t epochs, size_t texts, struct nvdp__dp **out);
+                            size_t examples, size_t epochs, uint64_t steps, size_t texts,
+                            struct nvdp__dp **out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* Steps that draw as many examples as there are, on average. */
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
@@ -63,8 +65,8 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 /* What so many steps cost, by the quicker accountant; +inf without noise. */
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double *epsilon);
 /* The statement of so many steps (free(); NULL: skip), and with it the object `dp` of run.json and
- * result.json.  `example` says what an example is; `chosen`: an epoch was, by validation texts. */
+ * result.json.  `example` says what an example is, `covers` which files hold the model; `chosen`: an epoch was, by validation texts. */
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
-                               bool chosen, char **text, json_t **object);
+                               const char *covers, bool chosen, char **text, json_t **object);
 
 #endif

@@ -223,7 +223,7 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
 nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     if (nvdp__dp_wanted(&t->config.dp))
         NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count,
-                                              t->config.epochs, t->config.batch, &t->dp));
+                                              t->config.epochs, 0, t->config.batch, &t->dp));
     t->epoch_steps = t->dp != NULL ? nvdp__dp_epoch_steps(t->dp)
                                    : (t->train->count + t->config.batch - 1) / t->config.batch;
     t->steps = t->dp != NULL ? t->dp->steps : t->epoch_steps * t->config.epochs;
@@ -306,7 +306,7 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     }
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
     if (t->dp != NULL && training)
-        NVDP_RETURN_IF_FAILED(nvdp__model_examples(t->model, t->config.batch, &t->dp->grads));
+        NVDP_RETURN_IF_FAILED(nvdp__model_per_example(t->model, t->config.batch, &t->dp->grads));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, t->config.batch, longest, &t->batch));
     t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);
     return t->order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;

@@ -138,8 +138,9 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, json_t
                                  char **text) {
     json_t *object = NULL;
     if (t->dp == NULL || root == NULL) return NVDP_OK;
-    nvdp_status status = nvdp__dp_statement(t->dp, steps, "one text, or pair, of the train file",
-                                            t->config.select == NVDP__SELECT_BEST, text, &object);
+    nvdp_status status =
+        nvdp__dp_statement(t->dp, steps, "one text, or pair, of the train file", "model/",
+                           t->config.select == NVDP__SELECT_BEST, text, &object);
     if (status == NVDP_OK)
         json_object_set_new(root, "dp", object);
     else
@@ -265,7 +266,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
         nvdp__dp_begin(t->dp, &model->dev, n);
         nvdp_status status = gradient(t, pass, draw, r);
         if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, &model->dev, at == 0);
-        model->dev.examples = NULL;
+        model->dev.per_example = NULL;
         NVDP_RETURN_IF_FAILED(status);
         sum.task += share * r->losses.task;
         sum.loss_g += share * r->losses.loss_g;

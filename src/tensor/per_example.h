@@ -4,49 +4,52 @@
  *
  *     begin -> a backward pass -> norms -> add
  *
- * While a device has `examples`, _backward operations leave the gradients of parameters alone and
+ * While a device has `per_example`, _backward operations leave the gradients of parameters alone and
  * tell what these are made of; gradients with respect to activations are computed as ever.  An
  * operation's rows offset[i]..offset[i+1] are text i's; offset NULL: row i is text i's.  What a
- * product read (x) stays unchanged until nvdp__examples_add; output gradients (dy) are copied. */
-#ifndef NVDP_SRC_TENSOR_EXAMPLES_H
-#define NVDP_SRC_TENSOR_EXAMPLES_H
+ * product read (x) stays unchanged until nvdp__per_example_add; output gradients (dy) are copied. */
+#ifndef NVDP_SRC_TENSOR_PER_EXAMPLE_H
+#define NVDP_SRC_TENSOR_PER_EXAMPLE_H
 
 #include "tensor/ops.h"
 #include "tensor/params.h"
 
-struct nvdp__examples;
+struct nvdp__per_example;
 
-/* For batches of at most max_texts texts, of which an operation has at most `longest` rows each. */
-nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct nvdp__params *params,
-                                  size_t max_texts, size_t longest, struct nvdp__examples **out);
-void nvdp__examples_free(struct nvdp__examples *examples); /* NULL allowed */
+/* For batches of at most max_texts texts, of which an operation has at most `longest` rows each.
+ * decoded: most rows that the table of word embeddings is multiplied with, as a decoder; 0: none. */
+nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
+                                     const struct nvdp__params *params, size_t max_texts,
+                                     size_t longest, size_t decoded,
+                                     struct nvdp__per_example **out);
+void nvdp__per_example_free(struct nvdp__per_example *examples); /* NULL allowed */
 /* Forgets the last batch. */
-void nvdp__examples_begin(struct nvdp__examples *examples, size_t texts);
-size_t nvdp__examples_texts(const struct nvdp__device *dev); /* of the batch */
-/* After the backward pass.  norm [texts]: at least the norm of what nvdp__examples_add would add for
+void nvdp__per_example_begin(struct nvdp__per_example *examples, size_t texts);
+size_t nvdp__per_example_texts(const struct nvdp__device *dev); /* of the batch */
+/* After the backward pass.  norm [texts]: at least the norm of what nvdp__per_example_add would add for
  * a text with weight 1, and, times a weight, of that with this weight: what float32 sums and the
  * rounding of bfloat16 rows may err by is in it.  square [texts] (NULL: skip): the squared norm
  * itself.  NVDP_ERR_STATE where an operation did not fit the plan, and, on the first call, where
  * params->grad is not zero: some gradient went another way, and nobody would clip it. */
-nvdp_status nvdp__examples_norms(const struct nvdp__device *dev, double *square, double *norm);
+nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *square, double *norm);
 /* params->grad += sum over texts of weight[i] times text i's gradient; matrices that are SET are set
  * where `first`.  Weight 0 leaves a text out, whatever its numbers.  Once after a backward pass. */
-void nvdp__examples_add(const struct nvdp__device *dev, const float *weight, bool first);
+void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, bool first);
 
 /* ---- what operations tell ---- */
 
 /* dw and db of a layer, where there are any: dy^T x and the sum of dy's rows.  On a bfloat16 device,
  * unless layer->f32, dy is bfloat16. */
-void nvdp__examples_linear(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                           struct nvdp__tensor x, struct nvdp__tensor dy);
+void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                              struct nvdp__tensor x, struct nvdp__tensor dy);
 /* [texts, n] zeros, to become each text's gradient of the n parameters whose gradient `grad` is. NULL
  * where it does not fit. */
-float *nvdp__examples_vectors(const struct nvdp__device *dev, float *grad, size_t n);
+float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, size_t n);
 /* Whether so many rows are those of the batch's texts; where not, the norms will say so. */
-bool nvdp__examples_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows);
-/* The tables' gradients are rows of dy, which may be overwritten by nvdp__examples_add only. */
-void nvdp__examples_embedding(const struct nvdp__device *dev,
-                              const struct nvdp__embedding *gradients, struct nvdp__tensor dy);
+bool nvdp__per_example_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows);
+/* The tables' gradients are rows of dy, which may be overwritten by nvdp__per_example_add only. */
+void nvdp__per_example_embedding(const struct nvdp__device *dev,
+                                 const struct nvdp__embedding *gradients, struct nvdp__tensor dy);
 
 /* ---- noise ---- */
 

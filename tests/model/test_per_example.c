@@ -1,7 +1,7 @@
 /* Per-example gradients: norms and weighted sums against texts that are run alone. */
 #include "model/model.h"
 #include "support.h"
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct fixture {
     struct nvdp_context *ctx;
     struct nvdp_model *model;
     struct nvdp__batch *batch, *one;
-    struct nvdp__examples *examples;
+    struct nvdp__per_example *examples;
 };
 
 static struct fixture open_fixture(const struct choice *choice) {
@@ -74,14 +74,14 @@ static struct fixture open_fixture(const struct choice *choice) {
             value[k] += 1;
     }
     cr_assert_eq(nvdp__model_plan(model, TEXTS, LONGEST, true), NVDP_OK);
-    cr_assert_eq(nvdp__model_examples(model, TEXTS, &fixture.examples), NVDP_OK);
+    cr_assert_eq(nvdp__model_per_example(model, TEXTS, &fixture.examples), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(fixture.ctx, 1, LONGEST, &fixture.one), NVDP_OK);
     return fixture;
 }
 
 static void close_fixture(struct fixture *fixture) {
-    nvdp__examples_free(fixture->examples);
+    nvdp__per_example_free(fixture->examples);
     nvdp__batch_free(fixture->batch);
     nvdp__batch_free(fixture->one);
     nvdp_model_free(fixture->model);
@@ -135,16 +135,16 @@ static void pass(struct fixture *fixture, const struct nvdp__batch *batch) {
 
 static void examples_pass(struct fixture *fixture, double *square, double *norm) {
     struct nvdp_model *model = fixture->model;
-    model->dev.examples = fixture->examples;
-    nvdp__examples_begin(fixture->examples, TEXTS);
+    model->dev.per_example = fixture->examples;
+    nvdp__per_example_begin(fixture->examples, TEXTS);
     pass(fixture, fixture->batch);
-    cr_assert_eq(nvdp__examples_norms(&model->dev, square, norm), NVDP_OK, "%s",
+    cr_assert_eq(nvdp__per_example_norms(&model->dev, square, norm), NVDP_OK, "%s",
                  nvdp_context_error(fixture->ctx));
 }
 
 static void add(struct fixture *fixture, const float *weight) {
-    nvdp__examples_add(&fixture->model->dev, weight, true);
-    fixture->model->dev.examples = NULL;
+    nvdp__per_example_add(&fixture->model->dev, weight, true);
+    fixture->model->dev.per_example = NULL;
 }
 
 static double sum_squares(size_t n, const float *x) {
@@ -186,7 +186,7 @@ static void norms_agree(const struct choice *choice) {
         for (size_t i = first; i < end; i++)
             params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
         examples_pass(&fixture, square, norm);
-        fixture.model->dev.examples = NULL;
+        fixture.model->dev.per_example = NULL;
         for (size_t t = 0; t < TEXTS; t++) {
             double want = 0;
             for (size_t i = first; i < end; i++)
@@ -227,19 +227,19 @@ static void norms_agree(const struct choice *choice) {
     close_fixture(&fixture);
 }
 
-Test(examples, base) {
+Test(per_example, base) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
 }
 
-Test(examples, vib) {
+Test(per_example, vib) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_FIXED, .latent_dim = 6});
     norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 6});
     norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED});
 }
 
-Test(examples, vtdp) {
+Test(per_example, vtdp) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP});
     norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST});
     norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP,
@@ -248,7 +248,7 @@ Test(examples, vtdp) {
                                  .latent_dim = 6});
 }
 
-Test(examples, nvdp) {
+Test(per_example, nvdp) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP});
     norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP,
                                  .latent_dim = 8,
@@ -261,6 +261,6 @@ Test(examples, nvdp) {
 }
 
 /* In bfloat16 a text alone has the same bits in each product, so that norms agree as in float32. */
-Test(examples, bf16) {
+Test(per_example, bf16) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
 }

@@ -1,6 +1,6 @@
 /* Noise on gradients, and what a plan does not cover. */
 #include "support.h"
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -71,7 +71,7 @@ static void is_standard(struct fixture *f, const struct nvdp__noise *noise) {
     free(two);
 }
 
-Test(examples, noise) {
+Test(per_example, noise) {
     struct fixture f = open_fixture();
     struct nvdp__release_key key;
     cr_assert_eq(nvdp__release_key_create(f.ctx, &key), NVDP_OK);
@@ -87,14 +87,14 @@ Test(examples, noise) {
 }
 
 /* Rows that belong to no known text, and operations beyond the plan, are errors and not left out. */
-Test(examples, unknown_rows) {
+Test(per_example, unknown_rows) {
     struct fixture f = open_fixture();
-    struct nvdp__examples *examples = NULL;
+    struct nvdp__per_example *examples = NULL;
     double norm[4];
     static float x[4 * COLS], dy[4 * ROWS];
     const int32_t offset[] = {0, 2, 3};
-    cr_assert_eq(nvdp__examples_create(&f.dev, &f.params, 2, 2, &examples), NVDP_OK);
-    f.dev.examples = examples;
+    cr_assert_eq(nvdp__per_example_create(&f.dev, &f.params, 2, 2, 0, &examples), NVDP_OK);
+    f.dev.per_example = examples;
     struct nvdp__linear layer = {.rows = 4,
                                  .in = COLS,
                                  .out = ROWS,
@@ -103,15 +103,15 @@ Test(examples, unknown_rows) {
     for (int with = 0; with < 2; with++) { /* three rows of two texts, then four */
         layer.offset = with ? offset : NULL;
         for (size_t rows = 3; rows <= 4; rows++) {
-            nvdp__examples_begin(examples, 2);
+            nvdp__per_example_begin(examples, 2);
             nvdp__dense_backward(&f.dev, &layer, nvdp__f32(rows, COLS, x),
                                  nvdp__f32(rows, ROWS, dy), NVDP__NO_TENSOR, false);
-            cr_expect_eq(nvdp__examples_norms(&f.dev, NULL, norm),
+            cr_expect_eq(nvdp__per_example_norms(&f.dev, NULL, norm),
                          with && rows == 3 ? NVDP_OK : NVDP_ERR_STATE);
         }
     }
-    nvdp__examples_begin(examples, 3);
-    cr_expect_eq(nvdp__examples_norms(&f.dev, NULL, norm), NVDP_ERR_STATE);
-    nvdp__examples_free(examples);
+    nvdp__per_example_begin(examples, 3);
+    cr_expect_eq(nvdp__per_example_norms(&f.dev, NULL, norm), NVDP_ERR_STATE);
+    nvdp__per_example_free(examples);
     close_fixture(&f);
 }

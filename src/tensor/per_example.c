@@ -11,7 +11,7 @@
  * Vectors, that is biases, LayerNorms and the like, are kept for each text.
  *
  * Sums of products are float32, sums of those double. */
-#include "tensor/examples.h"
+#include "tensor/per_example.h"
 
 #include "tensor/kernels.h"
 #include <omp.h>
@@ -36,7 +36,7 @@ struct record {
     const int32_t *offset;
 };
 
-struct nvdp__examples {
+struct nvdp__per_example {
     size_t texts, max_texts, longest, widest;
     struct record *record;
     size_t records, max_records;
@@ -69,7 +69,7 @@ static size_t scratch_floats(size_t longest, size_t widest) {
     return 2 * rows * rows + 2 * rows * widest + rows * widest / 2 + PANEL * widest + NVDP__LINE;
 }
 
-static struct scratch scratch_of(const struct nvdp__examples *examples) {
+static struct scratch scratch_of(const struct nvdp__per_example *examples) {
     size_t rows = whole_lines(examples->longest), widest = examples->widest;
     float *at = examples->scratch + examples->each * (size_t)omp_get_thread_num();
     struct scratch s = {.gram = {at, at + rows * rows}};
@@ -85,8 +85,7 @@ static bool is_matrix(const struct nvdp__param *entry) {
     return (entry->flags & NVDP__PARAM_LINEAR) != 0;
 }
 
-/* Tables are not kept, and are no wider than the layers; the decoder's use of one is the caller's
- * to plan for. */
+/* Embeddings' gradients are not kept, and are no wider than the layers'. */
 static bool is_table(const struct nvdp__param *entry) {
     return entry->rank == 2 && entry->shape[0] > 1 && !is_matrix(entry);
 }
@@ -96,10 +95,12 @@ static size_t kept_floats(const struct nvdp__device *dev, size_t rows, size_t co
     return whole_lines(nvdp__product_type(dev) == NVDP__BF16 ? (each + 1) / 2 : each);
 }
 
-nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct nvdp__params *params,
-                                  size_t max_texts, size_t longest, struct nvdp__examples **out) {
+nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
+                                     const struct nvdp__params *params, size_t max_texts,
+                                     size_t longest, size_t decoded,
+                                     struct nvdp__per_example **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__examples *made = nvdp__calloc(dev->ctx, 1, sizeof *made);
+    struct nvdp__per_example *made = nvdp__calloc(dev->ctx, 1, sizeof *made);
     if (made == NULL) return NVDP_ERR_MEMORY;
     made->max_texts = max_texts;
     made->longest = longest;
@@ -114,7 +115,10 @@ nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct n
         if (is_matrix(entry)) /* and a float32 layer of one row a text */
             made->floats += kept_floats(dev, max_texts * longest, entry->shape[0]) +
                             whole_lines(nvdp__padded_rows(dev, max_texts) * entry->shape[0]);
-        else if (!is_table(entry))
+        else if (is_table(entry) && (entry->flags & NVDP__PARAM_ROWS) != 0 && decoded > 0) {
+            made->floats += kept_floats(dev, decoded, entry->shape[0]);
+            if (most > made->widest) made->widest = most;
+        } else if (!is_table(entry))
             made->floats += whole_lines(max_texts * entry->count);
     }
     made->each = scratch_floats(longest, made->widest);
@@ -128,11 +132,11 @@ nvdp_status nvdp__examples_create(const struct nvdp__device *dev, const struct n
     *out = made;
     made = NULL;
 cleanup:
-    nvdp__examples_free(made);
+    nvdp__per_example_free(made);
     return status;
 }
 
-void nvdp__examples_free(struct nvdp__examples *examples) {
+void nvdp__per_example_free(struct nvdp__per_example *examples) {
     if (examples == NULL) return;
     free(examples->record);
     free(examples->store);
@@ -141,7 +145,7 @@ void nvdp__examples_free(struct nvdp__examples *examples) {
     free(examples);
 }
 
-void nvdp__examples_begin(struct nvdp__examples *examples, size_t texts) {
+void nvdp__per_example_begin(struct nvdp__per_example *examples, size_t texts) {
     examples->texts = texts;
     examples->records = 0;
     examples->used = 0;
@@ -150,11 +154,11 @@ void nvdp__examples_begin(struct nvdp__examples *examples, size_t texts) {
         examples->square[i] = examples->excess[i] = examples->rounding[i] = 0;
 }
 
-size_t nvdp__examples_texts(const struct nvdp__device *dev) {
-    return dev->examples->texts;
+size_t nvdp__per_example_texts(const struct nvdp__device *dev) {
+    return dev->per_example->texts;
 }
 
-static struct record *add_record(struct nvdp__examples *examples, enum kind kind) {
+static struct record *add_record(struct nvdp__per_example *examples, enum kind kind) {
     if (examples->fault != NULL) return NULL;
     if (examples->records == examples->max_records) {
         examples->fault = "more operations than were planned";
@@ -165,7 +169,7 @@ static struct record *add_record(struct nvdp__examples *examples, enum kind kind
     return record;
 }
 
-static float *take(struct nvdp__examples *examples, size_t floats) {
+static float *take(struct nvdp__per_example *examples, size_t floats) {
     size_t at = examples->used;
     if (examples->fault == NULL && examples->floats - at < whole_lines(floats))
         examples->fault = "more output gradients than were planned";
@@ -175,7 +179,7 @@ static float *take(struct nvdp__examples *examples, size_t floats) {
 }
 
 /* Whether offset [texts+1], NULL: one row each, cuts so many rows into planned texts. */
-static bool cuts(struct nvdp__examples *examples, const int32_t *offset, size_t rows) {
+static bool cuts(struct nvdp__per_example *examples, const int32_t *offset, size_t rows) {
     bool fits = offset != NULL ? (size_t)offset[examples->texts] == rows : rows == examples->texts;
     for (size_t i = 0; i < examples->texts && offset != NULL; i++)
         fits &= (size_t)(offset[i + 1] - offset[i]) <= examples->longest;
@@ -335,15 +339,15 @@ static void keep_rows(struct nvdp__tensor from, struct nvdp__tensor to) {
                (const char *)from.data + r * from.stride * size, from.cols * size);
 }
 
-void nvdp__examples_linear(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                           struct nvdp__tensor x, struct nvdp__tensor dy) {
-    struct nvdp__examples *examples = dev->examples;
+void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                              struct nvdp__tensor x, struct nvdp__tensor dy) {
+    struct nvdp__per_example *examples = dev->per_example;
     const int32_t *offset = layer->offset;
     struct nvdp__tensor kept = {dy.type, dy.rows, dy.cols, dy.cols, NULL};
     if (!cuts(examples, offset, dy.rows)) return;
     float *biases = NULL;
     if (layer->db != NULL) {
-        biases = nvdp__examples_vectors(dev, layer->db, dy.cols);
+        biases = nvdp__per_example_vectors(dev, layer->db, dy.cols);
         if (biases == NULL) return; /* does not fit */
     }
     if (layer->dw != NULL) {
@@ -378,12 +382,12 @@ void nvdp__examples_linear(const struct nvdp__device *dev, const struct nvdp__li
 
 /* ---- vectors and tables ---- */
 
-bool nvdp__examples_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
-    return cuts(dev->examples, offset, rows);
+bool nvdp__per_example_cut(const struct nvdp__device *dev, const int32_t *offset, size_t rows) {
+    return cuts(dev->per_example, offset, rows);
 }
 
-float *nvdp__examples_vectors(const struct nvdp__device *dev, float *grad, size_t n) {
-    struct nvdp__examples *examples = dev->examples;
+float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, size_t n) {
+    struct nvdp__per_example *examples = dev->per_example;
     if (grad == NULL) return NULL; /* not trained */
     float *vector = take(examples, examples->texts * n);
     struct record *record = vector != NULL ? add_record(examples, VECTORS) : NULL;
@@ -421,9 +425,9 @@ static double table_square(size_t n, size_t dim, const int32_t *ids, const float
     return square;
 }
 
-void nvdp__examples_embedding(const struct nvdp__device *dev,
-                              const struct nvdp__embedding *gradients, struct nvdp__tensor dy) {
-    struct nvdp__examples *examples = dev->examples;
+void nvdp__per_example_embedding(const struct nvdp__device *dev,
+                                 const struct nvdp__embedding *gradients, struct nvdp__tensor dy) {
+    struct nvdp__per_example *examples = dev->per_example;
     const int32_t *offset = gradients->offset;
     if (!cuts(examples, offset, dy.rows)) return;
     struct record *record = add_record(examples, EMBEDDING);
@@ -474,7 +478,7 @@ static double tied_product(const struct nvdp__device *dev, const struct record *
 
 static void add_tied(const struct nvdp__device *dev, const struct record *layer,
                      const struct record *table) {
-    struct nvdp__examples *examples = dev->examples;
+    struct nvdp__per_example *examples = dev->per_example;
     int team = nvdp__team(dev, layer->x.rows * table->dy.cols);
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1)
     for (size_t i = 0; i < examples->texts; i++)
@@ -483,8 +487,8 @@ static void add_tied(const struct nvdp__device *dev, const struct record *layer,
 
 /* ---- norms, and the sum ---- */
 
-nvdp_status nvdp__examples_norms(const struct nvdp__device *dev, double *square, double *norm) {
-    struct nvdp__examples *examples = dev->examples;
+nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *square, double *norm) {
+    struct nvdp__per_example *examples = dev->per_example;
     for (size_t i = 0; i < examples->total && examples->grad != NULL && examples->fault == NULL;
          i++)
         if (examples->grad[i] != 0) examples->fault = "one was added to the sum without its norm";
@@ -536,7 +540,7 @@ static void weigh_rows(const struct nvdp__device *dev, const int32_t *offset, co
                        struct nvdp__tensor x) {
     int team = nvdp__team(dev, x.rows * x.cols);
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < dev->examples->texts; i++)
+    for (size_t i = 0; i < dev->per_example->texts; i++)
         for (size_t r = 0; r < row_count(offset, i); r++)
             weigh_row(weight[i], x, first_row(offset, i) + r);
 }
@@ -556,7 +560,7 @@ static void weigh_columns(size_t texts, size_t stride, size_t count, const float
 
 static void add_vectors(const struct nvdp__device *dev, const struct record *record,
                         const float *weight) {
-    size_t blocks = nvdp__blocks(record->count, NVDP__COLUMNS), texts = dev->examples->texts;
+    size_t blocks = nvdp__blocks(record->count, NVDP__COLUMNS), texts = dev->per_example->texts;
     int team = nvdp__team(dev, texts * record->count);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t b = 0; b < blocks; b++) {
@@ -566,10 +570,10 @@ static void add_vectors(const struct nvdp__device *dev, const struct record *rec
     }
 }
 
-void nvdp__examples_add(const struct nvdp__device *dev, const float *weight, bool first) {
-    const struct nvdp__examples *examples = dev->examples;
+void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, bool first) {
+    const struct nvdp__per_example *examples = dev->per_example;
     struct nvdp__device whole = *dev;
-    whole.examples = NULL;
+    whole.per_example = NULL;
     for (size_t r = 0; r < examples->records; r++) {
         struct record *record = &examples->record[r];
         if (record->kind == VECTORS) {

@@ -1,0 +1,221 @@
+/* Private pretraining: norms of single windows' gradients, the tied table's among them; whole runs. */
+#include "support.h"
+#include "tensor/per_example.h"
+#include "toy_corpus.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES = 23, LONGEST = 20, TEXTS = 4, MASKED = 12 };
+
+struct bench {
+    struct nvdp_context *ctx;
+    struct nvdp__pretrain_model model;
+    struct nvdp__per_example *each;
+    struct nvdp__batch *batch;
+    struct nvdp__masked masked;
+};
+
+static const size_t lengths[TEXTS] = {5, LONGEST, 4, 13};
+static const int32_t masked_rows[TEXTS][5] = {
+    {1, 3, -1}, {0, 1, 7, 12, 19}, {2, -1}, {4, 5, 11, -1}};
+
+/* Texts [first, first + texts); tokens, and what is to be predicted, repeat. */
+static void fill(struct bench *b, size_t first, size_t texts) {
+    struct nvdp__batch *batch = b->batch;
+    size_t at = 0;
+    b->masked.count = 0;
+    for (size_t t = 0; t < texts; t++) {
+        size_t text = first + t;
+        batch->offset[t] = (int32_t)at;
+        for (size_t k = 0; k < 5 && masked_rows[text][k] >= 0; k++) {
+            b->masked.row[b->masked.count] = (int32_t)at + masked_rows[text][k];
+            b->masked.label[b->masked.count++] = (int32_t)((text + 3 * k) % 7);
+        }
+        for (size_t i = 0; i < lengths[text]; i++, at++) {
+            batch->ids[at] = (int32_t)((text + i * i) % 7);
+            batch->types[at] = i > 2;
+            batch->positions[at] = (int32_t)i;
+        }
+    }
+    batch->offset[texts] = (int32_t)at;
+    batch->texts = texts;
+    batch->tokens = at;
+    batch->longest = LONGEST;
+}
+
+static struct bench open_bench(enum nvdp_precision precision) {
+    struct bench b = {.ctx = support_context()};
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    config.hidden_size = 32;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 1;
+    config.intermediate_size = 64;
+    config.vocab_size = PIECES;
+    config.max_position_embeddings = LONGEST;
+    nvdp__allow_plain_bf16(b.ctx);
+    nvdp_context_set_precision(b.ctx, precision);
+    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM, true, &b.model),
+                 NVDP_OK);
+    struct nvdp__params *params = &b.model.params;
+    for (size_t i = 0; i < params->count; i++) {
+        nvdp__params_normal(&b.model.dev, params, i, 0.3, 7);
+        float *value = nvdp__value(params, i);
+        bool norm = strstr(params->entry[i].name, "LayerNorm.weight") != NULL;
+        for (size_t k = 0; norm && k < params->entry[i].count; k++)
+            value[k] += 1;
+    }
+    b.model.per_example = true;
+    cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
+    cr_assert_eq(nvdp__pretrain_model_per_example(&b.model, TEXTS, LONGEST, MASKED, &b.each),
+                 NVDP_OK);
+    cr_assert_eq(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch), NVDP_OK);
+    cr_assert_eq(nvdp__masked_create(b.ctx, MASKED, &b.masked), NVDP_OK);
+    return b;
+}
+
+static void close_bench(struct bench *b) {
+    nvdp__per_example_free(b->each);
+    nvdp__masked_release(&b->masked);
+    nvdp__batch_free(b->batch);
+    nvdp__pretrain_model_release(&b->model);
+    nvdp_context_free(b->ctx);
+}
+
+static void step(struct bench *b, double divisor) {
+    const struct nvdp__pass pass = {.training = true, .divisor = divisor};
+    struct nvdp__pretrain_losses losses;
+    nvdp__zero(&b->model.dev, b->model.params.total, b->model.params.grad);
+    cr_assert_eq(nvdp__pretrain_model_step(&b->model, b->batch, &b->masked, &pass, &losses),
+                 NVDP_OK, "%s", nvdp_context_error(b->ctx));
+}
+
+static double square_of(size_t n, const float *x) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+/* Against each text alone in ordinary training, whose loss is the mean over its masked tokens. */
+static void norms_agree(enum nvdp_precision precision) {
+    struct bench b = open_bench(precision);
+    const struct nvdp__params *params = &b.model.params;
+    float *alone[TEXTS];
+    double square[TEXTS], norm[TEXTS];
+    for (size_t t = 0; t < TEXTS; t++) {
+        fill(&b, t, 1);
+        step(&b, 0);
+        alone[t] = malloc(params->total * sizeof(float));
+        memcpy(alone[t], params->grad, params->total * sizeof(float));
+    }
+    size_t word = b.model.bert.word;
+    for (size_t t = 0; t < 2 * TEXTS; t++) { /* all tensors; then the tied table alone */
+        float weight[TEXTS] = {0};
+        weight[t % TEXTS] = 1;
+        for (size_t i = 0; i < params->count && t == TEXTS; i++)
+            if (i != word) params->entry[i].flags |= NVDP__PARAM_FROZEN;
+        fill(&b, 0, TEXTS);
+        nvdp__per_example_begin(b.each, TEXTS);
+        b.model.dev.per_example = b.each;
+        step(&b, 1);
+        cr_assert_eq(nvdp__per_example_norms(&b.model.dev, square, norm), NVDP_OK, "%s",
+                     nvdp_context_error(b.ctx));
+        const struct nvdp__param *table = &params->entry[word];
+        double want = t < TEXTS ? square_of(params->total, alone[t])
+                                : square_of(table->count, alone[t - TEXTS] + table->offset);
+        cr_expect_leq(fabs(sqrt(square[t % TEXTS]) - sqrt(want)), 1e-5 * sqrt(want), "%g of %g",
+                      sqrt(square[t % TEXTS]), sqrt(want));
+        if (t < TEXTS) nvdp__per_example_add(&b.model.dev, weight, true);
+        b.model.dev.per_example = NULL;
+        for (size_t i = 0; i < params->count && t < TEXTS; i++) {
+            const struct nvdp__param *entry = &params->entry[i];
+            const float *x = params->grad + entry->offset, *y = alone[t] + entry->offset;
+            double error = 0;
+            for (size_t k = 0; k < entry->count; k++)
+                error += pow((double)x[k] - (double)y[k], 2);
+            cr_expect_leq(sqrt(error), 1e-5 * sqrt(square_of(entry->count, y)) + 1e-6 * sqrt(want),
+                          "%s, text %zu", entry->name, t);
+        }
+    }
+    for (size_t t = 0; t < TEXTS; t++)
+        free(alone[t]);
+    close_bench(&b);
+}
+
+Test(dp, norms_of_single_windows) {
+    norms_agree(NVDP_PRECISION_F32);
+    norms_agree(NVDP_PRECISION_BF16);
+}
+
+/* ---- whole runs ---- */
+
+static bool stop(void *user) {
+    int *calls = user;
+    return --*calls == 0;
+}
+
+Test(dp, a_run_states_what_holds_and_resumes_exactly) {
+    struct nvdp_context *ctx = support_context();
+    const char *text[] = {toy_text("private.txt", 40, 3)};
+    char whole[512], parts[512], path[600];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp__pretrain_options config = toy_config(text, whole);
+    config.vocab = toy_vocabulary();
+    config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    config.steps = 12;
+    config.batch = 4;
+    config.clip_norm = 0;
+    config.dp = (struct nvdp__dp_options){
+        .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(result.steps, 12);
+    snprintf(path, sizeof path, "%s/result.json", whole);
+    json_t *root = json_load_file(path, 0, NULL), *dp = json_object_get(root, "dp");
+    double epsilon = json_real_value(json_object_get(json_object_get(dp, "pld"), "epsilon"));
+    cr_expect(epsilon <= 3 && epsilon > 2.9, "%g", epsilon);
+    cr_expect_not_null(strstr(json_string_value(json_object_get(dp, "statement")), "one window"));
+    json_decref(root);
+    /* What goes with the weights tells no digest of the texts. */
+    snprintf(path, sizeof path, "%s/config.json", whole);
+    root = json_load_file(path, 0, NULL);
+    const json_t *made = json_object_get(root, "nvdp_pretraining");
+    cr_expect_not_null(json_object_get(made, "dp"));
+    cr_expect_null(json_object_get(made, "text"));
+    json_decref(root);
+
+    int calls = 5;
+    config.out = parts;
+    nvdp_context_set_cancel(ctx, stop, &calls);
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    config.resume = parts;
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(support_same_file(whole, parts, "model.safetensors"));
+    nvdp_context_free(ctx);
+}
+
+static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
+                    const char *what) {
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    cr_expect_eq(nvdp__pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT, "%s", what);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s", nvdp_context_error(ctx));
+}
+
+Test(dp, what_tells_the_texts_otherwise_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    const char *text[] = {toy_text("private.txt", 10, 3)};
+    struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
+    config.dp = (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1};
+    config.vocab = NULL;
+    refused(ctx, &config, "expected init or vocab");
+    config.vocab = toy_vocabulary();
+    config.objective = NVDP__OBJECTIVE_MLM_NSP;
+    refused(ctx, &config, "objective: expected mlm");
+    nvdp_context_free(ctx);
+}
