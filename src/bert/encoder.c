@@ -418,6 +418,7 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     struct nvdp__tensor wide = rows_of(run, cache->inner);
     struct nvdp__tensor d_wide = rows_of(run, run->cache->d_wide);
     struct nvdp__norm norm = output_norm(run, index);
+    outer.keep = cache->output_sum; /* which nobody reads after this */
     nvdp__norm_backward(dev, &norm, state(run, cache->output_sum), d, d_branch);
     nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_branch, d_wide, false);
     /* Once more gelu(inner), over inner itself, which nobody reads after this. */
@@ -436,6 +437,8 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
         .dk = nvdp__col_slice(d_qkv, width, width),
         .dv = nvdp__col_slice(d_qkv, 2 * width, width)};
     norm = attention_norm(run, index);
+    mixed.keep = cache->attention_sum;
+    qkv.keep = cache->qkv.data;
     nvdp__norm_backward(dev, &norm, state(run, cache->attention_sum), d, d_branch);
     nvdp__dense_backward(dev, &mixed, attention.out, d_branch, d_attention.dout, false);
     nvdp__attend_backward(dev, &attention, &d_attention);

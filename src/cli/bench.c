@@ -32,7 +32,7 @@ static const struct nvdp_option options[] = {
     {"freeze-layers", NVDP_OPTION_INTEGER, "K",
      "train: fix the embeddings and the first K layers, run in each step", .default_value = "0"},
     {"dp", NVDP_OPTION_FLAG, NULL,
-     "train: privately, each text's gradient clipped and noise on the sum", NULL},
+     "train: privately, each text's gradient clipped and noise on the sum", .default_value = NULL},
     {"latent-dim", NVDP_OPTION_INTEGER, "N",
      "nvdp: width of a vector of the sample; 0: the encoder's", .default_value = "0"},
     {"data", NVDP_OPTION_TEXT, "DIR", "texts of a task's train.tsv in place of random ones",

@@ -474,10 +474,10 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
 }
 
 /* What a run writes; --overwrite removes exactly these. */
-static const char *const files[] = {"pretrain.json", "metrics.jsonl",         "result.json",
-                                    "state.ckpt",    "config.json",           "model.safetensors",
-                                    "vocab.txt",     "tokenizer_config.json", "vocab_privacy.json",
-                                    "dp-statement.txt"};
+static const char *const files[] = {
+    "pretrain.json",      "metrics.jsonl",     "result.json", "state.ckpt",
+    "config.json",        "model.safetensors", "vocab.txt",   "tokenizer_config.json",
+    "vocab_privacy.json", "dp-statement.txt"};
 
 /* ---- opening: texts, vocabulary, model, directory, memory ---- */
 

@@ -26,6 +26,7 @@ struct nvdp__linear {
     bool f32;              /* products in float32 on every device */
     bool int8;             /* forward in int8 where the device has it: the encoder's */
     const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one each */
+    void *keep; /* where dy may be kept for them, nobody's memory by then, padded; NULL: nowhere */
 };
 /* On a bfloat16 device (unless layer->f32) float32 x and dy are rounded into scratch; y and dx may
  * be of either type.  On a float32 device all are float32. */

@@ -352,7 +352,9 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
     }
     if (layer->dw != NULL) {
         size_t elements = nvdp__padded_rows(dev, dy.rows) * dy.cols;
-        kept.data = take(examples, dy.type == NVDP__BF16 ? (elements + 1) / 2 : elements);
+        kept.data = layer->keep;
+        if (kept.data == NULL)
+            kept.data = take(examples, dy.type == NVDP__BF16 ? (elements + 1) / 2 : elements);
         struct record *record = kept.data != NULL ? add_record(examples, LINEAR) : NULL;
         if (record == NULL) return;
         record->layer = *layer;
