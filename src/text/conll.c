@@ -348,7 +348,7 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     struct nvdp__conll conll = {0};
     struct texts t = {.ctx = ctx,
                       .tokenizer = tokenizer,
-                      .encoder = {tokenizer, ctx},
+                      .encoder = {.tokenizer = tokenizer, .ctx = ctx},
                       .most = config->max_length};
     const struct nvdp_task *task = config->labels_from;
     bool *chosen = NULL;
