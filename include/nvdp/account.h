@@ -68,6 +68,7 @@ double nvdp_renyi_subsampled(double order, double noise, double rate);
 
 /** The i-th order that nvdp_account() tries: 1.1, 1.2 ... 10.9, 11, 12 ... 63, 128, 256 ... 2^16; up
  * to 1024 those of TF-Privacy.
+ * @param i from 0
  * @return NaN beyond the last */
 double nvdp_account_order(size_t i);
 
@@ -81,6 +82,9 @@ nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run
                          struct nvdp_account *out);
 
 /** One of the two alone: the Renyi accountant's is quick enough for a line of a log.
+ * @param ctx        records messages
+ * @param run        what saw the examples
+ * @param delta      (0, 1)
  * @param accountant which
  * @param epsilon    as in nvdp_account(); untouched on error
  * @return as nvdp_account() */
@@ -88,6 +92,8 @@ nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_
                                  double delta, enum nvdp_accountant accountant, double *epsilon);
 
 /** The delta of a run at an epsilon, by the privacy loss distribution.
+ * @param ctx     records messages
+ * @param run     what saw the examples
  * @param epsilon >= 0
  * @param delta   [0, 1], not below the truth; untouched on error
  * @return as nvdp_account() */
@@ -96,6 +102,7 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
 
 /** The noise that keeps a run within a budget: `noise` of the last phase, up to 1e-4 of itself above
  * the least, never below.
+ * @param ctx        records messages
  * @param run        of which the last phase's `noise` is not read; it needs one phase or more
  * @param epsilon    the budget, > 0
  * @param delta      (0, 1)
@@ -108,6 +115,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
 
 /** How many steps a budget allows: the largest `steps` of the last phase whose epsilon is not above
  * the budget.
+ * @param ctx        records messages
  * @param run        of which the last phase's `steps` are the most that are wanted
  * @param epsilon    the budget, > 0
  * @param delta      (0, 1)

@@ -169,8 +169,9 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
                                       const struct nvdp_posteriors *posteriors,
                                       struct nvdp_posterior_summary *out);
 
-/** Most epsilons of a curve, and how many false positive rates. */
+/** Most epsilons of a curve. */
 #define NVDP_EXACT_POINTS 32
+/** How many false positive rates it is told at. */
 #define NVDP_EXACT_FPRS 8
 /** They: 1e-5 1e-4 1e-3 .01 .05 .1 .2 .5 */
 extern const double nvdp_exact_fpr[NVDP_EXACT_FPRS];
