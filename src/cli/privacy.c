@@ -186,6 +186,16 @@ static enum noise noise_of(const char *directory) {
     return noise;
 }
 
+/* All texts of the file are measured, whatever its texts are. */
+static int check_posteriors(struct cli *cli) {
+    static const char *const of_runs[] = {"split", "data", "limit", "batch"};
+    for (size_t i = 0; i < sizeof of_runs / sizeof *of_runs; i++)
+        if (cli_given(cli, of_runs[i]))
+            return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors",
+                             of_runs[i]);
+    return CLI_SUCCESS;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
@@ -198,6 +208,7 @@ static int run(struct cli *cli) {
     if (noise == OF_SEQUENCES) return measure_states(cli, &values);
     if ((cli->args == 1) == (values.posteriors != NULL))
         return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
+    if (values.posteriors != NULL) CLI_TRY(check_posteriors(cli));
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
         return cli_usage(cli, "expected either --pairs or --max-pairs");
     struct nvdp_posteriors *posteriors = NULL;

@@ -138,9 +138,12 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, json_t
                                  char **text) {
     json_t *object = NULL;
     if (t->dp == NULL || root == NULL) return NVDP_OK;
-    nvdp_status status =
-        nvdp__dp_statement(t->dp, steps, "one text, or pair, of the train file", "model/",
-                           t->config.select == NVDP__SELECT_BEST, text, &object);
+    const char *example =
+        t->all->task.tags ? "one sentence of the train file (of a longer one than max_length, a "
+                            "part of at most so many tokens)"
+                          : "one text, or pair, of the train file";
+    nvdp_status status = nvdp__dp_statement(t->dp, steps, example, "model/",
+                                            t->config.select == NVDP__SELECT_BEST, text, &object);
     if (status == NVDP_OK)
         json_object_set_new(root, "dp", object);
     else

@@ -330,6 +330,9 @@ Test(bad_input, posteriors) {
     write_posteriors(path, &good);
     struct outcome outcome = program_expect(0, "privacy --posteriors %s", path);
     program_release(&outcome);
+    outcome = program_expect(2, "privacy --posteriors %s --limit 1", path); /* it would not count */
+    support_contains(outcome.err, "--limit chooses texts of a run");
+    program_release(&outcome);
     posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
                        PARTS("posteriors.h5: dataset mu", "row 1", "expected", "found nan"));
     posteriors_refused((struct fixture){INFINITY, 0, 1, "hidden"},
