@@ -166,20 +166,21 @@ static int train_fold(struct cli *cli, const char *folder, size_t fold,
 static int cross_validate(struct cli *cli, size_t folds) {
     char folder[PATH_MAX], *out = strdup(nvdp_config_get(cli->config, "out"));
     struct nvdp_train_result *result = calloc(folds, sizeof *result);
-    int code =
-        out != NULL && result != NULL ? CLI_SUCCESS : cli_error(cli, CLI_FAILURE, "out of memory");
-    if (code == CLI_SUCCESS && mkdir(out, 0777) != 0 && errno != EEXIST)
+    int code = CLI_SUCCESS;
+    if (out == NULL || result == NULL)
+        code = cli_error(cli, CLI_FAILURE, "out of memory");
+    else if (mkdir(out, 0777) != 0 && errno != EEXIST)
         code = cli_error(cli, CLI_FAILURE, "%s: %s", out, strerror(errno));
-    for (size_t f = 0; f < folds && code == CLI_SUCCESS; f++) {
+    for (size_t f = 0; f < folds && result != NULL && code == CLI_SUCCESS; f++) {
         result[f].struct_size = sizeof *result;
         code = train_fold(cli, fold_folder(out, f + 1, folder), f + 1, &result[f]);
     }
-    if (code == CLI_SUCCESS && cli->json) {
+    if (code == CLI_SUCCESS && result != NULL && cli->json) {
         json_t *list = json_array();
         for (size_t f = 0; f < folds; f++)
             json_array_append_new(list, result_json(fold_folder(out, f + 1, folder), &result[f]));
         code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
-    } else if (code == CLI_SUCCESS) {
+    } else if (code == CLI_SUCCESS && result != NULL) {
         for (int k = 0; k < result[0].test.metrics; k++)
             print_folds(folds, result, k);
         cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
@@ -196,7 +197,7 @@ static int run(struct cli *cli) {
     if (values.dry_run) return dry_run(cli);
     size_t folds = strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10);
     if (folds > 0 && strcmp(nvdp_config_get(cli->config, "fold"), "0") == 0 &&
-        !cli_given(cli, "resume"))
+        nvdp_config_get(cli->config, "out") != NULL && !cli_given(cli, "resume"))
         return cross_validate(cli, folds);
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));

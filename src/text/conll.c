@@ -325,6 +325,7 @@ static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *
     }
     NVDP_RETURN_IF_FAILED(nvdp__dataset_lay_out(t->ctx, dataset));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, dataset->tag, t->tokens));
+    if (t->tokens == 0) return NVDP_OK;
     memcpy(dataset->ids, t->ids, t->tokens * sizeof *t->ids);
     memcpy(dataset->tag, t->tag, t->tokens * sizeof *t->tag);
     return NVDP_OK;

@@ -440,7 +440,7 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
     size_t *rows = NULL;
     for (size_t i = 0; i < count; i++)
         groups = group == NULL ? count : group[i] >= groups ? group[i] + 1 : groups;
-    if (groups < folds)
+    if (groups == 0 || groups < folds)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "folds: expected at most the %zu %s, found %zu",
                             groups, group == NULL ? "texts" : "documents or sentences", folds));
     NVDP_TRY(NVDP__NEW(ctx, place, groups));
