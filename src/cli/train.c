@@ -86,10 +86,17 @@ static void preset_print(const struct cli *cli) {
     json_decref(list);
 }
 
+/* --folds without a --fold. */
+static bool each_fold(const struct cli *cli) {
+    return strcmp(nvdp_config_get(cli->config, "folds"), "0") != 0 &&
+           strcmp(nvdp_config_get(cli->config, "fold"), "0") == 0 && !cli_given(cli, "resume");
+}
+
 static int dry_run(struct cli *cli) {
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
     struct nvdp_config *resolved = NULL;
     char *text = NULL;
+    if (each_fold(cli)) (void)nvdp_config_set(cli->config, "fold", "1"); /* one of them */
     nvdp_status status = nvdp_train_plan(cli->ctx, cli->config, &resolved, &plan);
     if (status == NVDP_OK) status = nvdp_config_json(resolved, &text);
     nvdp_config_free(resolved);
@@ -195,10 +202,8 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &values));
     CLI_TRY(resolve(cli, &values));
     if (values.dry_run) return dry_run(cli);
-    size_t folds = strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10);
-    if (folds > 0 && strcmp(nvdp_config_get(cli->config, "fold"), "0") == 0 &&
-        nvdp_config_get(cli->config, "out") != NULL && !cli_given(cli, "resume"))
-        return cross_validate(cli, folds);
+    if (each_fold(cli) && nvdp_config_get(cli->config, "out") != NULL)
+        return cross_validate(cli, strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10));
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");

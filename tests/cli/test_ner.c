@@ -86,6 +86,12 @@ Test(ner, cross_validation) {
     char data[512], run[512];
     snprintf(data, sizeof data, "%s", folder());
     snprintf(run, sizeof run, "%s", support_scratch_path("folds"));
+    struct outcome planned = program_expect(
+        0,
+        "train --task ner --data %s --model %s --method base --max-length 12 --folds 4 --dry-run",
+        data, program_model());
+    support_contains(planned.out, "\"fold\": 1");
+    program_release(&planned);
     struct outcome trained = program_expect(
         0,
         "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 --epochs 1 "
