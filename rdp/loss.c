@@ -6,8 +6,7 @@
 
 /* ---- parts ---- */
 
-/* mass[0..n), times e^scale the tilted one at the grid's points, becomes 1 in sum; either end is cut. */
-static void finish(struct nvdp__loss_part *part, double scale, double cut) {
+void nvdp__loss_finish(struct nvdp__loss_part *part, double scale, double tails, double cut) {
     double sum = 0, low = 0, high = 0;
     size_t begin = 0, end = part->n;
     for (size_t i = 0; i < part->n; i++)
@@ -22,7 +21,7 @@ static void finish(struct nvdp__loss_part *part, double scale, double cut) {
     memmove(part->mass, part->mass + begin, (end - begin) * sizeof *part->mass);
     part->first += (int64_t)begin;
     part->n = end - begin;
-    part->cut = low + high;
+    part->cut = low + high + tails / sum;
 }
 
 double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, double k) {
@@ -62,7 +61,7 @@ nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double
             const double place = floor((log_p[y] - log_q[y]) / step);
             part.mass[(int64_t)place - part.first] += exp(log_p[y] + k * place * step - top);
         }
-        finish(&part, top, cut);
+        nvdp__loss_finish(&part, top, 0, cut);
     }
     *out = part;
     return NVDP_OK;
@@ -145,7 +144,7 @@ nvdp_status nvdp__loss_laplace(struct nvdp_context *ctx, size_t dim, double s, d
             line(s, k, step, &part);
         else
             scale = k * nvdp_renyi_laplace(1 + k, dim, s) - log(sphere(dim, s, k, step, &part));
-        finish(&part, scale, cut);
+        nvdp__loss_finish(&part, scale, 0, cut);
     }
     *out = part;
     return NVDP_OK;

@@ -79,25 +79,6 @@ static void add_cell(const struct step *of, double from, double to, double a, do
     }
 }
 
-/* Makes the sum 1 and cuts off either end. */
-static void finish(struct nvdp__loss_part *part, double scale, double tails, double cut) {
-    double sum = 0, low = 0, high = 0;
-    size_t begin = 0, end = part->n;
-    for (size_t i = 0; i < part->n; i++)
-        sum += part->mass[i];
-    for (size_t i = 0; i < part->n; i++)
-        part->mass[i] /= sum;
-    part->log_mean = scale + log(sum);
-    while (begin + 1 < end && low + part->mass[begin] <= cut)
-        low += part->mass[begin++];
-    while (begin + 1 < end && high + part->mass[end - 1] <= cut)
-        high += part->mass[--end];
-    memmove(part->mass, part->mass + begin, (end - begin) * sizeof *part->mass);
-    part->first += (int64_t)begin;
-    part->n = end - begin;
-    part->cut = low + high + tails / sum;
-}
-
 /* Beyond its ends the tilted density falls faster than e^(-REACH |t|). */
 static nvdp_status step_part(struct nvdp_context *ctx, const struct step *of, double h, double cut,
                              struct nvdp__loss_part *out) {
@@ -121,7 +102,7 @@ static nvdp_status step_part(struct nvdp_context *ctx, const struct step *of, do
         add_cell(of, fmax(from, low), fmin(to, high), a, h, top, panel, part.mass + i);
     }
     const double tails = (exp(tilted(of, low) - top) + exp(tilted(of, high) - top)) / REACH;
-    finish(&part, top - NVDP__HALF_LOG_2PI, tails, cut);
+    nvdp__loss_finish(&part, top - NVDP__HALF_LOG_2PI, tails, cut);
     /* exp() of a number x, and the sums in it, are good to a few units of |x| in the last place. */
     for (size_t i = 0; i < part.n; i++)
         size += part.mass[i] * fabs((double)(part.first + (int64_t)i) * h);
@@ -146,7 +127,7 @@ static nvdp_status guarantee_part(struct nvdp_context *ctx, const struct nvdp_dp
             divide(&step, loss, cells[i] * h, h, p * exp(k * (loss - of->epsilon)),
                    part.mass + ((int64_t)cells[i] - part.first));
         }
-        finish(&part, k * of->epsilon, 0, 0);
+        nvdp__loss_finish(&part, k * of->epsilon, 0, 0);
     }
     *out = part;
     return NVDP_OK;
