@@ -133,6 +133,23 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
     return status;
 }
 
+nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double clip, size_t texts,
+                                 size_t dim, const double *in) {
+    if (!(eta > 0 && isfinite(eta)) || !(clip > 0) || dim < 1)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "sequence-laplace: eta %g, clip %g, dimension %zu: expected a finite eta, a "
+            "clip and a dimension above 0",
+            eta, clip, dim);
+    for (size_t i = 0; i < texts * dim; i++)
+        if (!isfinite(in[i]))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "sequence-laplace: text %zu, dimension %zu is %g, expected a finite "
+                              "number",
+                              i / dim, i % dim, in[i]);
+    return NVDP_OK;
+}
+
 void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out) {
     double norm = 0;
     for (size_t k = 0; k < dim; k++)
@@ -162,18 +179,7 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
     struct source source = {0};
     struct nvdp__token_place *place = NULL;
     double *scratch = NULL;
-    if (!(eta > 0 && isfinite(eta)) || !(clip > 0) || dim < 1)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "sequence-laplace: eta %g, clip %g, dimension %zu: expected a finite eta, a "
-            "clip and a dimension above 0",
-            eta, clip, dim);
-    for (size_t i = 0; i < texts * dim; i++)
-        if (!isfinite(in[i]))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "sequence-laplace: text %zu, dimension %zu is %g, expected a finite "
-                              "number",
-                              i / dim, i % dim, in[i]);
+    NVDP_RETURN_IF_FAILED(nvdp__sequence_check(ctx, eta, clip, texts, dim, in));
     NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
     NVDP_TRY(NVDP__NEW(ctx, place, texts));
     for (size_t i = 0; i < texts; i++)

@@ -27,21 +27,8 @@ static nvdp_status fill(void *of, double order, double *matrix) {
                : NVDP_OK;
 }
 
-static nvdp_status check(struct nvdp_context *ctx, double eta, double clip, size_t texts,
-                         size_t dim, const double *states,
-                         const struct nvdp__privacy_options *options) {
-    if (!(eta > 0 && isfinite(eta)) || !(clip > 0) || dim < 1)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "sequence-laplace: eta %g, clip %g, dimension %zu: expected a finite eta, "
-            "a clip and a dimension above 0",
-            eta, clip, dim);
-    for (size_t i = 0; i < texts * dim; i++)
-        if (!isfinite(states[i]))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "sequence-laplace: text %zu, dimension %zu is %g, expected a finite "
-                              "number",
-                              i / dim, i % dim, states[i]);
+static nvdp_status check_adjacency(struct nvdp_context *ctx,
+                                   const struct nvdp__privacy_options *options) {
     if (options->pairs.adjacency != NVDP_ADJACENT_ALL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -82,7 +69,8 @@ nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double 
     struct nvdp_privacy_report made = NVDP_RESULT(struct nvdp_privacy_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
-    NVDP_TRY(check(ctx, eta, clip, texts, dim, states, options));
+    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, texts, dim, states));
+    NVDP_TRY(check_adjacency(ctx, options));
     NVDP_TRY(NVDP__NEW(ctx, shape.offset, texts + 1));
     for (size_t i = 0; i <= texts; i++)
         shape.offset[i] = i;

@@ -322,9 +322,8 @@ static void words_digest(const struct pretrainer *t, char hex[NVDP__DIGEST_HEX])
     nvdp__digest_end(&digest, hex);
 }
 
-/* Where a model comes from, for config.json. */
-/* Of the steps so far, and the object `dp`. */
-static nvdp_status statement(const struct pretrainer *t, char **text, json_t **object) {
+/* Of the steps so far: the object `dp`, and in `directory` the words. */
+static nvdp_status statement(const struct pretrainer *t, const char *directory, json_t *root) {
     char example[200];
     snprintf(
         example, sizeof example,
@@ -334,9 +333,10 @@ static nvdp_status statement(const struct pretrainer *t, char **text, json_t **o
     return nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
                               "config.json, model.safetensors and the vocabulary's files, which "
                               "were given,",
-                              false, text, object);
+                              false, directory, root);
 }
 
+/* Where a model comes from, for config.json. */
 static json_t *provenance(const struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     json_t *object = json_pack(
@@ -354,14 +354,13 @@ static json_t *provenance(const struct pretrainer *t) {
             object, "init",
             json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
     if (is_adaptive(t)) json_object_set_new(object, "privatize", privatize_json(c));
-    if (t->dp !=
-        NULL) { /* the model's file says nothing of the texts but what the statement allows */
-        json_t *dp = NULL;
+    if (t->dp != NULL) { /* nothing of the texts but what the statement allows */
         const char *const hidden[] = {"text", "tokens", "masked"};
         for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
             json_object_del(object, hidden[i]);
-        if (statement(t, NULL, &dp) == NVDP_OK) json_object_set_new(object, "dp", dp);
-        return object;
+        if (statement(t, NULL, object) == NVDP_OK) return object;
+        json_decref(object);
+        return NULL;
     }
     if (c->eval_texts > 0 && t->eval.windows > 0) {
         json_object_set_new(object, "evaluation", scores_json(&t->eval));
@@ -452,15 +451,7 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
     if (root != NULL && is_adaptive(t))
         json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
     if (root != NULL && t->dp != NULL) {
-        json_t *dp = NULL;
-        char *text = NULL, *path = nvdp__join(t->ctx, t->config.out, "dp-statement.txt");
-        nvdp_status status = path == NULL ? NVDP_ERR_MEMORY : statement(t, &text, &dp);
-        if (status == NVDP_OK) {
-            json_object_set_new(root, "dp", dp);
-            status = nvdp__write_file(t->ctx, path, text, strlen(text));
-        }
-        free(text);
-        free(path);
+        nvdp_status status = statement(t, t->config.out, root);
         if (status != NVDP_OK) {
             json_decref(root);
             return status;
@@ -769,11 +760,9 @@ static nvdp_status private_gradient(struct pretrainer *t, struct nvdp__pass *pas
     const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp__device *dev = &t->model.dev;
     struct nvdp__params *params = &t->model.params;
-    size_t drawn = nvdp__dp_draw(t->dp, t->state.step, t->order);
-    pass->divisor = t->dp->divisor;
     nvdp__grad_begin(dev, params);
-    nvdp__grad_rows(params, 0, NULL);
-    if (drawn == 0) nvdp__zero(dev, params->total, params->grad);
+    size_t drawn = nvdp__dp_start(t->dp, dev, params, t->state.step, t->order);
+    pass->divisor = t->dp->divisor;
     for (size_t at = 0; at < drawn; at += c->batch) {
         struct nvdp__pretrain_losses losses;
         size_t n = drawn - at < c->batch ? drawn - at : c->batch;
@@ -845,14 +834,10 @@ static nvdp_status log_step(struct pretrainer *t, const struct step_report *r) {
         json_object_set_new(line, "next_loss", json_real(s->sum_next / s->sum_steps));
         json_object_set_new(line, "next_accuracy", json_real(s->sum_next_right / s->sum_steps));
     }
-    if (t->dp != NULL) {
-        double epsilon = INFINITY;
-        nvdp_status status = nvdp__dp_spent(t->dp, s->step, &epsilon);
-        if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
-        if (status != NVDP_OK) {
-            json_decref(line);
-            return status;
-        }
+    nvdp_status status = nvdp__dp_spent(t->dp, s->step, line);
+    if (status != NVDP_OK) {
+        json_decref(line);
+        return status;
     }
     s->sum_nll = s->sum_masked = s->sum_right = 0;
     s->sum_next = s->sum_next_right = s->sum_steps = 0;

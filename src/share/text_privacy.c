@@ -213,7 +213,6 @@ static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size
 static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *options,
                               struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
     nvdp_status status = NVDP_OK;
-    static const size_t most = (size_t)4 << 30;
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     struct nvdp__layout layout;
     struct nvdp__rows rows = {0};
@@ -230,7 +229,7 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
         path = nvdp__join(ctx, options->data, name);
         NVDP_TRY(NVDP__MADE(path));
     }
-    NVDP_TRY(nvdp__read_file(ctx, path != NULL ? path : name, most, &bytes, &size));
+    NVDP_TRY(nvdp__read_file(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     NVDP_TRY(path != NULL
                  ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)
                  : parse_lines(ctx, bytes, size, &rows));

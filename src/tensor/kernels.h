@@ -10,6 +10,9 @@
 /* y = x to nearest (tensor.c). */
 void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y);
 
+/* sum of x[i] y[i], in double (rows.c). */
+double nvdp__dot(size_t dim, const float *x, const float *y);
+
 /* sum[c] += column c of x [rows, count] with row stride `stride`; count <= NVDP__COLUMNS; in double
  * and in row order (dense.c). */
 void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum);

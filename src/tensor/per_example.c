@@ -199,15 +199,6 @@ static size_t row_count(const int32_t *offset, size_t text) {
 /* ---- small kernels ---- */
 
 NVDP__CLONES
-static double examples_dot(size_t n, const float *restrict x, const float *restrict y) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)y[i];
-    return sum;
-}
-
-NVDP__CLONES
 static void examples_widen(size_t n, const nvdp__bf16 *restrict x, float *restrict y) {
     for (size_t i = 0; i < n; i++)
         y[i] = nvdp__bfloat16_to_float(x[i]);
@@ -286,7 +277,7 @@ static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor r
 
 static double row_square(struct nvdp__tensor x, size_t r) {
     const float *row = (const float *)x.data + r * x.stride;
-    return x.type == NVDP__F32 ? examples_dot(x.cols, row, row)
+    return x.type == NVDP__F32 ? nvdp__dot(x.cols, row, row)
                                : widened_square(x.cols, (const nvdp__bf16 *)x.data + r * x.stride);
 }
 
@@ -305,7 +296,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
         inner_products(dev, a, s.wide[0], s.gram[0]);
         inner_products(dev, b, s.wide[0], s.gram[1]);
         for (size_t t = 0; t < n; t++) {
-            square += examples_dot(n, s.gram[0] + t * ld, s.gram[1] + t * ld);
+            square += nvdp__dot(n, s.gram[0] + t * ld, s.gram[1] + t * ld);
             *lengths += sqrt(fmax(0, (double)s.gram[0][t * ld + t]) *
                              fmax(0, (double)s.gram[1][t * ld + t]));
         }
@@ -317,7 +308,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
         size_t count = out - at < PANEL ? out - at : PANEL;
         nvdp__gemm(dev, 1, true, nvdp__col_slice(b, at, count), false, a, 0,
                    nvdp__f32(count, in, s.panel));
-        square += examples_dot(count * in, s.panel, s.panel);
+        square += nvdp__dot(count * in, s.panel, s.panel);
     }
     return square;
 }
@@ -413,7 +404,7 @@ static double table_square(size_t n, size_t dim, const int32_t *ids, const float
             done[u] = 1;
             alone = false;
         }
-        if (alone && !done[t]) square += examples_dot(dim, dy + t * dim, dy + t * dim);
+        if (alone && !done[t]) square += nvdp__dot(dim, dy + t * dim, dy + t * dim);
         for (size_t c = 0; c < dim && !alone; c += PANEL) {
             size_t count = dim - c < PANEL ? dim - c : PANEL;
             double sum[PANEL] = {0};
@@ -512,7 +503,7 @@ nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *squa
         for (size_t r = 0; r < examples->records; r++) {
             const struct record *record = &examples->record[r];
             const float *vector = record->vector + i * record->count;
-            if (record->kind == VECTORS) sum += examples_dot(record->count, vector, vector);
+            if (record->kind == VECTORS) sum += nvdp__dot(record->count, vector, vector);
         }
         sum = sum < 0 ? 0 : sum; /* NaN stays */
         if (square != NULL) square[i] = sum;

@@ -1,4 +1,5 @@
 /* Embeddings, rows taken and given back, pooling. */
+#include "tensor/kernels.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
 #include <math.h>
@@ -146,6 +147,10 @@ static double dot_row(size_t dim, const float *restrict x, const float *restrict
     for (size_t i = 0; i < dim; i++)
         sum += (double)x[i] * (double)y[i];
     return sum;
+}
+
+double nvdp__dot(size_t dim, const float *x, const float *y) {
+    return dot_row(dim, x, y);
 }
 
 NVDP__CLONES

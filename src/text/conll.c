@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t FILE_LIMIT = (size_t)4 << 30; /* bytes */
-
 /* ---- columns ---- */
 
 struct columns {
@@ -113,7 +111,7 @@ cleanup:
 nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out) {
     char *bytes = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
+    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     nvdp_status status = nvdp__conll_read(ctx, path, bytes, count, out);
     if (status == NVDP_OK)
         out->bytes = bytes;
@@ -159,13 +157,6 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
 
 /* ---- the classes ---- */
 
-static int by_name(const void *left, const void *right) {
-    const struct nvdp__field *a = left, *b = right;
-    size_t size = a->size < b->size ? a->size : b->size;
-    int order = memcmp(a->text, b->text, size);
-    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
-}
-
 /* Different tags in order of bytes, O and both tags of every type among them, whatever the file
  * has: B-X, ..., I-X, ..., O. */
 static nvdp_status collect_tags(struct nvdp_context *ctx, const char *path,
@@ -180,7 +171,7 @@ static nvdp_status collect_tags(struct nvdp_context *ctx, const char *path,
         name = (struct nvdp__field){name.text + 2, name.size - 2};
         bool known = false;
         for (size_t k = 0; k < types && !known; k++)
-            known = by_name(&type[k], &name) == 0;
+            known = nvdp__by_field(&type[k], &name) == 0;
         if (known) continue;
         NVDP_TRY(nvdp__reserve(ctx, &type, &capacity, types + 1, sizeof *type));
         type[types++] = name;
@@ -192,7 +183,7 @@ static nvdp_status collect_tags(struct nvdp_context *ctx, const char *path,
                             path));
     NVDP_TRY(NVDP__NEW(ctx, tag, 2 * types + 1));
     NVDP_TRY(NVDP__NEW(ctx, text, n + 1));
-    qsort(type, types, sizeof *type, by_name);
+    qsort(type, types, sizeof *type, nvdp__by_field);
     at = text;
     for (size_t k = 0; k < 2 * types; k++) {
         struct nvdp__field name = type[k % types];

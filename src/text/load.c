@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t FILE_LIMIT = (size_t)4 << 30; /* bytes */
-
 /* ---- the cache ---- */
 
 /* The bytes of a cached data set: a head of numbers, then arrays end to end.
@@ -360,7 +358,7 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     char *bytes = NULL, *kept = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
-    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &count));
+    NVDP_TRY(nvdp__read_file(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     if (config->cache != NULL) {
         NVDP_TRY(cache_path(ctx, tokenizer, config, use, bytes, count, &kept));
         NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));

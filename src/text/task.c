@@ -194,6 +194,14 @@ bool nvdp__field_is(struct nvdp__field field, const char *text) {
     return field.size == strlen(text) && memcmp(field.text, text, field.size) == 0;
 }
 
+int nvdp__by_field(const void *left, const void *right) {
+    const struct nvdp__field *a = left;
+    const struct nvdp__field *b = right;
+    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
+    if (order != 0) return order;
+    return (a->size > b->size) - (a->size < b->size);
+}
+
 nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column) {
     size_t found = tsv->fields;
     for (size_t i = 0; i < tsv->fields; i++) {
@@ -375,15 +383,6 @@ static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
                       reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text);
 }
 
-/* Byte order, which is the order of code points in UTF-8. */
-static int compare_names(const void *left, const void *right) {
-    const struct nvdp__field *a = left;
-    const struct nvdp__field *b = right;
-    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
-    if (order != 0) return order;
-    return (a->size > b->size) - (a->size < b->size);
-}
-
 /* The different labels of all rows, in order, become the classes. */
 static nvdp_status collect_classes(struct reader *reader) {
     nvdp_status status = NVDP_OK;
@@ -393,9 +392,9 @@ static nvdp_status collect_classes(struct reader *reader) {
     if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < rows->count; i++)
         name[i] = rows->row[i].label_text;
-    qsort(name, rows->count, sizeof *name, compare_names);
+    qsort(name, rows->count, sizeof *name, nvdp__by_field);
     for (size_t i = 0; i < rows->count; i++) {
-        if (classes > 0 && compare_names(&name[classes - 1], &name[i]) == 0) continue;
+        if (classes > 0 && nvdp__by_field(&name[classes - 1], &name[i]) == 0) continue;
         name[classes++] = name[i];
     }
     if (classes < 2)
@@ -408,7 +407,7 @@ static nvdp_status collect_classes(struct reader *reader) {
     rows->task.classes = (int)classes;
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__field *found =
-            bsearch(&rows->row[i].label_text, name, classes, sizeof *name, compare_names);
+            bsearch(&rows->row[i].label_text, name, classes, sizeof *name, nvdp__by_field);
         rows->row[i].label = (float)(found - name);
     }
 cleanup:

@@ -6,6 +6,8 @@
 #include "text/normalize.h"
 #include <nvdp/dataset.h>
 
+#define NVDP__DATA_LIMIT ((size_t)4 << 30) /* bytes of a task's file */
+
 /* ---- tasks ---- */
 
 struct nvdp__layout {
@@ -62,6 +64,8 @@ enum { NVDP__COLA_COLUMNS = 4, NVDP__COLA_LABEL = 1, NVDP__COLA_SENTENCE = 3 };
 bool nvdp__tsv_bare_cola(const struct nvdp__tsv *tsv, const struct nvdp__layout *layout);
 
 bool nvdp__field_is(struct nvdp__field field, const char *text);
+/* By bytes, which is the order of code points in UTF-8; for qsort and bsearch. */
+int nvdp__by_field(const void *left, const void *right);
 /* The whole field as a finite decimal number, whatever the locale. */
 bool nvdp__field_number(struct nvdp__field field, double *number);
 

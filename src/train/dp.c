@@ -1,11 +1,14 @@
 /* Private training: options, who is in a step, clipping, noise. */
 #include "train/dp.h"
 
+#include "base/file.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/account.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- options --- */
 
@@ -162,6 +165,14 @@ size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows) {
     return drawn;
 }
 
+size_t nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+                      struct nvdp__params *params, uint64_t step, int64_t *rows) {
+    size_t drawn = nvdp__dp_draw(dp, step, rows);
+    nvdp__grad_rows(params, 0, NULL);
+    if (drawn == 0) nvdp__zero(dev, params->total, params->grad);
+    return drawn;
+}
+
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts) {
     nvdp__per_example_begin(dp->grads, texts);
     dev->per_example = dp->grads;
@@ -192,10 +203,14 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 
 /* --- what it costs, and what is said of it --- */
 
-nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double *epsilon) {
-    *epsilon = steps == 0 ? 0 : INFINITY;
-    if (!(dp->noise > 0) || steps == 0) return NVDP_OK;
-    return nvdp_account_epsilon(dp->ctx, PHASE(dp, steps), dp->delta, NVDP_ACCOUNTANT_RDP, epsilon);
+nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line) {
+    double epsilon = 0;
+    if (dp == NULL || !(dp->noise > 0)) return NVDP_OK;
+    if (steps > 0)
+        NVDP_RETURN_IF_FAILED(nvdp_account_epsilon(dp->ctx, PHASE(dp, steps), dp->delta,
+                                                   NVDP_ACCOUNTANT_RDP, &epsilon));
+    if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
+    return NVDP_OK;
 }
 
 static const char NOT_PRIVATE[] = "The training is not private: no noise was added.";
@@ -208,9 +223,20 @@ static json_t *number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static nvdp_status write_statement(const struct nvdp__dp *dp, const char *directory,
+                                   const char *text) {
+    char *path = nvdp__join(dp->ctx, directory, "dp-statement.txt");
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__write_file(dp->ctx, path, text, strlen(text));
+    free(path);
+    return status;
+}
+
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
-                               const char *covers, bool chosen, char **text, json_t **object) {
+                               const char *covers, bool chosen, const char *directory,
+                               json_t *root) {
     nvdp_status status = NVDP_OK;
+    json_t *object;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     struct nvdp_dp_facts facts = {
         .example = example, .clip = dp->clip, .examples = dp->examples, .seeded = dp->seeded};
@@ -229,18 +255,16 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
         whole = NULL;
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     }
-    *object = json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:f,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
-                        dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate,
-                        "expected_batch", dp->divisor, "examples", (json_int_t)dp->examples,
-                        "steps", (json_int_t)steps, "delta", dp->delta, "pld", "epsilon",
-                        number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
-                        "order", dp->noise > 0 ? number(account.rdp_order) : json_null(),
-                        "insecure_seed", dp->seeded, "statement", whole);
-    if (*object == NULL) NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
-    if (text != NULL) {
-        *text = whole;
-        whole = NULL;
-    }
+    object = json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:f,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
+                       dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate,
+                       "expected_batch", dp->divisor, "examples", (json_int_t)dp->examples, "steps",
+                       (json_int_t)steps, "delta", dp->delta, "pld", "epsilon",
+                       number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
+                       "order", dp->noise > 0 ? number(account.rdp_order) : json_null(),
+                       "insecure_seed", dp->seeded, "statement", whole);
+    if (json_object_set_new(root, "dp", object) != 0)
+        NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
+    if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
 cleanup:
     free(account_text);
     free(whole);

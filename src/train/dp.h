@@ -54,6 +54,9 @@ uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
 
 /* Numbers of the step's examples in rising order into rows [N]; returns how many. */
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
+/* The same, before a step's gradient, which becomes dense, as every row has noise, and 0 where nobody is drawn. */
+size_t nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+                      struct nvdp__params *params, uint64_t step, int64_t *rows);
 /* Before the backward pass of some of them, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
 /* After it: their gradients, clipped, are added to the parameters' (set where `first`). */
@@ -62,11 +65,14 @@ nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, b
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
 
-/* What so many steps cost, by the quicker accountant; +inf without noise. */
-nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double *epsilon);
-/* The statement of so many steps (free(); NULL: skip), and with it the object `dp` of run.json and
- * result.json.  `example` says what an example is, `covers` which files hold the model; `chosen`: an epoch was, by validation texts. */
+/* What so many steps cost, by the quicker accountant, as "epsilon_rdp" into a line of metrics.jsonl; nothing
+ * where dp is NULL or adds no noise. */
+nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line);
+/* The statement of so many steps: the object `dp` into root, and DIRECTORY/dp-statement.txt (NULL: none).
+ * `example` says what an example is, `covers` which files hold the model; `chosen`: an epoch was, by
+ * validation texts. */
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const char *example,
-                               const char *covers, bool chosen, char **text, json_t **object);
+                               const char *covers, bool chosen, const char *directory,
+                               json_t *root);
 
 #endif

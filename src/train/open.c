@@ -108,21 +108,15 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     config.max_length = t->config.max_length;
     config.skip_bad_rows = t->config.skip_bad_rows;
     config.cache = t->config.cache;
-    if (split == NVDP_SPLIT_TRAIN) {
-        config.limit = t->config.limit_train;
-        config.limit_seed = t->config.seed;
-    } else {
+    const bool held = split != NVDP_SPLIT_TRAIN;
+    if (held && t->config.folds == 0) {
         config.labels_from = &t->all->task;
+        return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
     }
-    if (t->config.folds > 0) {
-        bool held = split != NVDP_SPLIT_TRAIN;
-        config.limit = t->config.limit_train;
-        config.limit_seed = t->config.seed;
-        NVDP_RETURN_IF_FAILED(
-            nvdp_dataset_load(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN, out));
-        return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
-    }
-    return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
+    config.limit = t->config.limit_train;
+    config.limit_seed = t->config.seed;
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_load(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN, out));
+    return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
 }
 
 /* Texts as their owners send them. */

@@ -133,21 +133,17 @@ static nvdp_status write_json(struct nvdp__trainer *t, const char *name, json_t 
     return status;
 }
 
-/* The object `dp` of so many steps, where they are private; root is released on error. */
-static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, json_t *root,
-                                 char **text) {
-    json_t *object = NULL;
+/* Of so many steps, where they are private; root is released on error. */
+static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
+                                 json_t *root) {
     if (t->dp == NULL || root == NULL) return NVDP_OK;
     const char *example =
         t->all->task.tags ? "one sentence of the train file (of a longer one than max_length, a "
                             "part of at most so many tokens)"
                           : "one text, or pair, of the train file";
     nvdp_status status = nvdp__dp_statement(t->dp, steps, example, "model/",
-                                            t->config.select == NVDP__SELECT_BEST, text, &object);
-    if (status == NVDP_OK)
-        json_object_set_new(root, "dp", object);
-    else
-        json_decref(root);
+                                            t->config.select == NVDP__SELECT_BEST, directory, root);
+    if (status != NVDP_OK) json_decref(root);
     return status;
 }
 
@@ -161,7 +157,7 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
                              nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx), "data",
                              data, "parameters", (json_int_t)t->model->info.parameters, "steps",
                              (json_int_t)t->steps, "created", nvdp__now_json());
-    NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, root, NULL));
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->steps, NULL, root));
     return write_json(t, "run.json", root);
 }
 
@@ -174,19 +170,8 @@ static nvdp_status write_result(struct nvdp__trainer *t, const struct nvdp_train
         (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
         r->seconds, "tokens_per_second", r->tokens_per_second);
-    char *text = NULL;
-    NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, root, &text));
-    nvdp_status status = NVDP_OK;
-    if (text != NULL) {
-        char *path = nvdp__join(t->ctx, t->config.out, "dp-statement.txt");
-        status =
-            path == NULL ? NVDP_ERR_MEMORY : nvdp__write_file(t->ctx, path, text, strlen(text));
-        free(path);
-        free(text);
-    }
-    if (status == NVDP_OK) return write_json(t, "result.json", root);
-    json_decref(root);
-    return status;
+    NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, t->config.out, root));
+    return write_json(t, "result.json", root);
 }
 
 /* Appends one object (stolen) to metrics.jsonl. */
@@ -256,12 +241,10 @@ static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pa
 static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
                                     struct nvdp__draw *draw, struct nvdp__step_report *r) {
     struct nvdp_model *model = t->model;
-    size_t drawn = nvdp__dp_draw(t->dp, t->state.step, t->order);
+    size_t drawn = nvdp__dp_start(t->dp, &model->dev, &model->params, t->state.step, t->order);
     struct nvdp__step_losses sum = {0};
     pass->divisor = t->dp->divisor;
-    draw->epoch = (uint32_t)t->state.step;    /* a text may be drawn often in an epoch */
-    nvdp__grad_rows(&model->params, 0, NULL); /* every row has noise */
-    if (drawn == 0) nvdp__zero(&model->dev, model->params.total, model->params.grad);
+    draw->epoch = (uint32_t)t->state.step; /* a text may be drawn often in an epoch */
     for (size_t at = 0; at < drawn; at += t->config.batch) {
         size_t n = drawn - at < t->config.batch ? drawn - at : t->config.batch;
         double share = (double)n / (double)drawn;
@@ -310,15 +293,11 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
 
 /* A line with what the steps so far cost. */
 static nvdp_status append_spent(struct nvdp__trainer *t, json_t *line) {
-    double epsilon = INFINITY;
-    if (t->dp != NULL) {
-        nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, &epsilon);
-        if (status != NVDP_OK) {
-            json_decref(line);
-            return status;
-        }
+    nvdp_status status = nvdp__dp_spent(t->dp, t->state.step, line);
+    if (status != NVDP_OK) {
+        json_decref(line);
+        return status;
     }
-    if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
     return append_metrics(t, line);
 }
 
@@ -373,8 +352,8 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
     return NVDP_OK;
 }
 
-/* The last epoch always; an earlier one where the best is chosen. While the regularisers' weight still rises, a model scores well by sharing more than the run is
- * meant to: such an epoch is never chosen, unless it is the last. */
+/* The last epoch always; an earlier one where the best is chosen.  While the regularisers' weight still
+ * rises, a model scores well by sharing more than the run is meant to: such an epoch is never chosen. */
 static bool may_be_chosen(const struct nvdp__trainer *t) {
     bool rising = t->model->bottleneck.mechanism->private_ &&
                   t->config.kl_schedule == NVDP__KL_WARMUP &&
