@@ -211,8 +211,8 @@ struct inside {
     struct nvdp__shared *shared;
     FILE *log; /* NULL where it cannot be written: the run itself will say so */
     struct nvdp__run_progress progress;
-    double started, written;
-    nvdp_cancel_fn cancel; /* the user's */
+    double started, trained, written; /* the last step; the last record */
+    nvdp_cancel_fn cancel;            /* the user's */
     void *cancel_user;
 };
 
@@ -221,6 +221,11 @@ static void on_progress(const struct nvdp_progress *report, void *user) {
     struct nvdp__run_progress *progress = &inside->progress;
     double now = nvdp__now(), left = report->eta_seconds;
     bool advances = left > 0 && report->total > report->done;
+    bool training = strcmp(report->phase, "train") == 0;
+    if (training)
+        inside->trained = now;
+    else if (now - inside->trained < PROGRESS_INTERVAL) /* scoring that is over in a moment */
+        return;
     snprintf(progress->phase, sizeof progress->phase, "%s", report->phase);
     snprintf(progress->unit, sizeof progress->unit, "%s", report->unit);
     progress->done = report->done;
@@ -228,8 +233,7 @@ static void on_progress(const struct nvdp_progress *report, void *user) {
     progress->eta_seconds = left;
     progress->rate = advances ? (double)(report->total - report->done) / left : NAN;
     progress->seconds = now - inside->started;
-    if (advances && strcmp(report->phase, "train") == 0)
-        progress->training_seconds = (double)report->total / progress->rate;
+    if (advances && training) progress->training_seconds = (double)report->total / progress->rate;
     if (inside->written > 0 && now - inside->written < PROGRESS_INTERVAL) return;
     inside->written = now;
     nvdp__progress_write(inside->work->directory, inside->run->name, progress);

@@ -600,7 +600,7 @@ static void watch(const struct nvdp_sweep_state *state, void *user) {
         if (strcmp(job->phase, "train") != 0) continue;
         cr_assert_not(job->elsewhere);
         cr_assert_eq(job->total, 2000 * 14); /* 108 texts in batches of 8 */
-        seen->step = strcmp(job->unit, "step") == 0 && job->rate > 0 && job->eta_seconds > 0;
+        seen->step |= strcmp(job->unit, "step") == 0 && job->rate > 0 && job->eta_seconds > 0;
     }
     if (isnan(state->eta_seconds) || seen->eta) return;
     seen->eta = true;
