@@ -227,11 +227,11 @@ static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrai
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "objective: expected mlm with dp-batch or dp-sample-rate, found %s",
                           nvdp__objective_names[c->objective]);
-    if (c->init == NULL && c->vocab == NULL)
+    if (c->init == NULL && c->vocab == NULL && c->words.epsilon == 0)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "dp-batch, dp-sample-rate: expected init or vocab beside it: a vocabulary "
-            "that is trained on the private text tells its words");
+            "dp-batch, dp-sample-rate: expected init, vocab or vocab_dp_epsilon beside it: a "
+            "vocabulary that is trained on the private text as it is tells its words");
     return NVDP_OK;
 }
 

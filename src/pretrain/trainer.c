@@ -11,6 +11,7 @@
 #include "train/state.h"
 
 #include <inttypes.h>
+#include <libgen.h>
 #include <math.h>
 #include <nvdp/safetensors.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ struct pretrainer {
     /* the vocabulary: vocab.txt, tokenizer_config.json, and what they make */
     char *vocabulary;
     size_t vocabulary_size;
+    struct nvdp__private_words words; /* how private it is; epsilon 0: not, or nothing says so */
     json_t *tokenizer_config;
     json_t *init_record; /* how the model it starts from was pretrained; NULL: not known */
     struct nvdp_tokenizer *tokenizer;
@@ -124,7 +126,7 @@ cleanup:
     return status;
 }
 
-/* Whether the vocabulary was trained on noised counts. */
+/* Whether the vocabulary is trained on noised counts. */
 static bool is_private(const struct pretrainer *t) {
     return t->config.words.epsilon > 0;
 }
@@ -204,9 +206,38 @@ static nvdp_status make_config(struct pretrainer *t) {
                                        : nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
+/* Where a given vocabulary has vocab_privacy.json beside it, it may be that of the texts to be trained on. */
+static nvdp_status read_privacy(struct pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    nvdp_status status = NVDP_OK;
+    json_t *read = NULL;
+    const json_t *object;
+    char *copy = NULL;
+    t->words = c->words;
+    if (is_private(t)) return NVDP_OK;
+    if (c->resume != NULL) {
+        object = json_object_get(t->config_owner, "vocabulary");
+    } else {
+        if (c->vocab == NULL && c->init == NULL) return NVDP_OK;
+        if (c->vocab != NULL && (copy = strdup(c->vocab)) == NULL)
+            NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory"));
+        NVDP_TRY(nvdp__json_read_optional(t->ctx, copy != NULL ? dirname(copy) : c->init,
+                                          "vocab_privacy.json", &read));
+        object = read;
+    }
+    if (json_is_object(object))
+        NVDP_TRY(nvdp__private_words_read(
+            t->ctx, c->resume != NULL ? "pretrain.json" : "vocab_privacy.json", object, &t->words));
+cleanup:
+    json_decref(read);
+    free(copy);
+    return status;
+}
+
 static nvdp_status open_vocabulary(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char *from = c->resume != NULL ? c->out : c->init;
+    NVDP_RETURN_IF_FAILED(read_privacy(t));
     if (from != NULL) {
         NVDP_RETURN_IF_FAILED(copy_from(t, from));
     } else {
@@ -221,26 +252,6 @@ static nvdp_status open_vocabulary(struct pretrainer *t) {
     return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
 }
 
-/* vocab_privacy.json: what the vocabulary costs, and the statement. */
-static nvdp_status write_privacy(const struct pretrainer *t) {
-    const struct nvdp__private_words *words = &t->config.words;
-    const size_t window = t->config.length - 2; /* words that its tokens can be of */
-    const struct nvdp__example_privacy a_window = nvdp__private_example(words, window);
-    const struct nvdp__example_privacy document = nvdp__private_example(words, words->max_words);
-    char *statement = nvdp__private_words_statement(t->ctx, words, t->config.length);
-    if (statement == NULL) return NVDP_ERR_MEMORY;
-    json_t *root = json_pack(
-        "{s:s, s:{s:f, s:f}, s:{s:I, s:f, s:f}, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1",
-        "word", "epsilon", words->epsilon, "delta", words->delta, "window", "words",
-        (json_int_t)window, "epsilon", a_window.epsilon, "delta", a_window.delta, "document",
-        words->max_words == 0 ? json_null()
-                              : json_pack("{s:I, s:f, s:f}", "words", (json_int_t)words->max_words,
-                                          "epsilon", document.epsilon, "delta", document.delta),
-        "possible_words", (json_int_t)words->possible, "statement", statement);
-    free(statement);
-    return write_json(t, "vocab_privacy.json", root);
-}
-
 static nvdp_status write_vocabulary(const struct pretrainer *t) {
     char *path = nvdp__join(t->ctx, t->config.out, "vocab.txt");
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -248,7 +259,10 @@ static nvdp_status write_vocabulary(const struct pretrainer *t) {
     free(path);
     if (status == NVDP_OK && t->tokenizer_config != NULL)
         status = write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
-    return status == NVDP_OK && is_private(t) ? write_privacy(t) : status;
+    if (status == NVDP_OK && t->words.epsilon > 0)
+        status = write_json(t, "vocab_privacy.json",
+                            nvdp__private_words_json(t->ctx, &t->words, t->config.length));
+    return status;
 }
 
 /* ---- the model ---- */
@@ -324,16 +338,19 @@ static void words_digest(const struct pretrainer *t, char hex[NVDP__DIGEST_HEX])
 
 /* Of the steps so far: the object `dp`, and in `directory` the words. */
 static nvdp_status statement(const struct pretrainer *t, const char *directory, json_t *root) {
-    char example[200];
+    char example[300];
     snprintf(
         example, sizeof example,
-        "one window of at most %zu tokens of one document (a document of k windows is protected "
+        "one window of at most %zu tokens of one document%s (a document of k windows is protected "
         "as a group of k examples)",
-        t->config.length);
-    return nvdp__dp_statement(t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
-                              "config.json, model.safetensors and the vocabulary's files, which "
-                              "were given,",
-                              false, directory, root);
+        t->config.length,
+        t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it" : "");
+    return nvdp__dp_statement(
+        t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
+        is_private(t)
+            ? "config.json, model.safetensors and the vocabulary's files"
+            : "config.json, model.safetensors and the vocabulary's files, which were given,",
+        false, directory, root);
 }
 
 /* Where a model comes from, for config.json. */
@@ -397,16 +414,21 @@ static json_t *corpus_json(const struct pretrainer *t) {
 
 static nvdp_status write_run(const struct pretrainer *t) {
     char words[NVDP__DIGEST_HEX] = "";
+    json_t *vocabulary = NULL;
     if (is_adaptive(t)) words_digest(t, words);
-    return write_json(t, "pretrain.json",
-                      json_pack("{s:s, s:s*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?}",
-                                "nvdp_format", "pretrain/1", "words", is_adaptive(t) ? words : NULL,
-                                "config", nvdp__pretrain_options_json(&t->config), "text",
-                                run_texts_json(t), "software", nvdp__software_json(), "hardware",
-                                nvdp__hardware_json(t->ctx), "corpus",
-                                is_private(t) ? json_null() : corpus_json(t), "parameters",
-                                (json_int_t)nvdp__params_trainable(&t->model.params), "created",
-                                nvdp__now_json(), "init_pretraining", t->init_record));
+    if (t->words.epsilon > 0) {
+        vocabulary = nvdp__private_words_json(t->ctx, &t->words, t->config.length);
+        if (vocabulary == NULL) return NVDP_ERR_MEMORY;
+    }
+    return write_json(
+        t, "pretrain.json",
+        json_pack("{s:s, s:s*, s:o*, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O?}", "nvdp_format",
+                  "pretrain/1", "words", is_adaptive(t) ? words : NULL, "vocabulary", vocabulary,
+                  "config", nvdp__pretrain_options_json(&t->config), "text", run_texts_json(t),
+                  "software", nvdp__software_json(), "hardware", nvdp__hardware_json(t->ctx),
+                  "corpus", is_private(t) ? json_null() : corpus_json(t), "parameters",
+                  (json_int_t)nvdp__params_trainable(&t->model.params), "created", nvdp__now_json(),
+                  "init_pretraining", t->init_record));
 }
 
 static nvdp_status read_run(struct pretrainer *t, const char *directory) {
@@ -578,8 +600,13 @@ static nvdp_status open_private(struct pretrainer *t) {
         nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after, c->batch, &t->dp));
+    struct nvdp_dp_guarantee vocabulary = {0, 0};
+    if (t->words.epsilon > 0) {
+        const struct nvdp__example_privacy of = nvdp__private_removal(&t->words, c->length - 2);
+        vocabulary = (struct nvdp_dp_guarantee){of.epsilon, of.delta};
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after,
+                                          c->batch, &vocabulary, &t->dp));
     c->stop_after = t->dp->steps;
     t->model.per_example = true;
     return NVDP_OK;

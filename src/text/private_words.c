@@ -1,5 +1,6 @@
 #include "text/private_words.h"
 
+#include "base/json.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,6 +29,17 @@ struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_wo
     return (struct nvdp__example_privacy){
         k * options->epsilon,
         fmin(exp(log(k) + (k - 1) * options->epsilon + log(options->delta)), 1)};
+}
+
+struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_words *options,
+                                                   uint64_t words) {
+    const double k = (double)words, epsilon = options->epsilon;
+    if (options->max_words > 0)
+        return nvdp__private_example(options,
+                                     words < options->max_words ? words : options->max_words);
+    return (struct nvdp__example_privacy){
+        k * epsilon / 2,
+        fmin(exp(fmax(log(k), (k - 1) * epsilon / 2) + log(options->delta / 2)), 1)};
 }
 
 /* ---- noise ---- */
@@ -117,6 +129,7 @@ char *nvdp__private_words_statement(struct nvdp_context *ctx,
                                     const struct nvdp__private_words *options, size_t length) {
     static const char nothing[] = ", which is no protection";
     const struct nvdp__example_privacy window = nvdp__private_example(options, length - 2);
+    const struct nvdp__example_privacy removed = nvdp__private_removal(options, length - 2);
     const struct nvdp__example_privacy document =
         nvdp__private_example(options, options->max_words);
     char *limit, *text;
@@ -138,8 +151,8 @@ char *nvdp__private_words_statement(struct nvdp_context *ctx,
         "words "
         "whose noised count reaches %.6g were learned from (n = %llu words that there could be). "
         "For "
-        "all words of a window of %zu tokens, by group privacy, epsilon is %.4g and delta %.3g%s. "
-        "%s "
+        "all words of a window of %zu tokens, by group privacy, epsilon is %.4g and delta %.3g%s; "
+        "where a window is added or removed, as private training counts, %.4g and %.3g. %s "
         "The noise is the operating system's, exact, on a grid that the texts do not change. This "
         "is "
         "about vocab.txt alone: weights that are trained on the texts, their losses, the texts' "
@@ -147,7 +160,61 @@ char *nvdp__private_words_statement(struct nvdp_context *ctx,
         "in pretrain.json, the cache folder, and the time that all took are outside of it.",
         options->epsilon, options->delta, 2 / options->epsilon,
         1 + 2 * log(2 / options->delta) / options->epsilon, (unsigned long long)options->possible,
-        length, window.epsilon, window.delta, window.delta >= 1 ? nothing : "", limit);
+        length, window.epsilon, window.delta, window.delta >= 1 ? nothing : "", removed.epsilon,
+        removed.delta, limit);
     free(limit);
     return text;
+}
+
+/* ---- on disk ---- */
+
+static json_t *of_words(uint64_t words, struct nvdp__example_privacy of) {
+    return json_pack("{s:I, s:f, s:f}", "words", (json_int_t)words, "epsilon", of.epsilon, "delta",
+                     of.delta);
+}
+
+json_t *nvdp__private_words_json(struct nvdp_context *ctx,
+                                 const struct nvdp__private_words *options, size_t length) {
+    const uint64_t window = length - 2, document = options->max_words; /* words, at most */
+    char *statement = nvdp__private_words_statement(ctx, options, length);
+    if (statement == NULL) return NULL;
+    json_t *root = json_pack(
+        "{s:s, s:{s:f, s:f}, s:o, s:o, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1", "word",
+        "epsilon", options->epsilon, "delta", options->delta, "window",
+        of_words(window, nvdp__private_example(options, window)), "window_removed",
+        of_words(window, nvdp__private_removal(options, window)), "document",
+        document == 0 ? json_null() : of_words(document, nvdp__private_example(options, document)),
+        "possible_words", (json_int_t)options->possible, "statement", statement);
+    free(statement);
+    if (root == NULL) (void)nvdp__fail(ctx, NVDP_ERR_MEMORY, "vocab_privacy.json: out of memory");
+    return root;
+}
+
+nvdp_status nvdp__private_words_read(struct nvdp_context *ctx, const char *path,
+                                     const json_t *object, struct nvdp__private_words *options) {
+    const json_t *word = json_object_get(object, "word"),
+                 *document = json_object_get(object, "document");
+    const char *format = json_string_value(json_object_get(object, "nvdp_format"));
+    struct nvdp__private_words read = {0};
+    int64_t words, possible;
+    if (format == NULL || strcmp(format, "vocab_privacy/1") != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'nvdp_format': expected vocab_privacy/1, found %s", path,
+                          format != NULL ? format : "none");
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_real(ctx, path, word, "epsilon", NAN, 0, INFINITY, &read.epsilon));
+    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, word, "delta", NAN, 0, 1, &read.delta));
+    NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, document, "words", 0, 0, INT64_MAX, &words));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int_required(ctx, path, object, "possible_words", 2, (int64_t)1e15, &possible));
+    read.max_words = (uint64_t)words;
+    read.possible = (uint64_t)possible;
+    if (nvdp__private_words_check(ctx, &read) != NVDP_OK) {
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected epsilon and delta of a word as a private vocabulary has "
+                          "them, found %g and %g",
+                          path, read.epsilon, read.delta);
+    }
+    *options = read;
+    return NVDP_OK;
 }

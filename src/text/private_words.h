@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "text/vocabulary.h"
+#include <jansson.h>
 
 struct nvdp__private_words {
     double epsilon, delta; /* epsilon 0: the histogram is not private */
@@ -29,6 +30,18 @@ struct nvdp__example_privacy {
     double epsilon, delta;
 };
 struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_words *options,
+                                                   uint64_t words);
+
+/* What it has where an example of `words` words, at most, is added or removed, which is what private training calls
+ * adjacent (train/dp.h).  A removal changes counts by k in all, where a replacement changes them by 2k; of words that
+ * only one of the two texts has, j times, one stays with a probability below delta/2 e^((j-1) eps/2), which over all
+ * words whose j add up to k is most where there is one, or all are different:
+ *
+ *     epsilon  =  k eps/2,
+ *     delta    =  delta/2 max(k, e^((k-1) eps/2)).
+ *
+ * With max_words others come into the place of those that went: the group's figures, of max_words at most. */
+struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_words *options,
                                                    uint64_t words);
 
 /* The noise: P(i steps) ~ exp(-i s/t). */
@@ -50,5 +63,11 @@ nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
 /* The statement in plain English; `length` tokens of a window.  free(). */
 char *nvdp__private_words_statement(struct nvdp_context *ctx,
                                     const struct nvdp__private_words *options, size_t length);
+/* vocab_privacy/1 of docs/formats.md, the statement in it; NULL: out of memory, recorded. */
+json_t *nvdp__private_words_json(struct nvdp_context *ctx,
+                                 const struct nvdp__private_words *options, size_t length);
+/* The reverse, from `object` of the file `path`; NVDP_ERR_INPUT names what is wrong. */
+nvdp_status nvdp__private_words_read(struct nvdp_context *ctx, const char *path,
+                                     const json_t *object, struct nvdp__private_words *options);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <nvdp/account.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,10 +71,34 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
 
 /* --- a run --- */
 
-/* Of `steps` steps. */
-#define PHASE(dp, steps_)                                                                          \
+static bool has_vocabulary(const struct nvdp__dp *dp) {
+    return dp->vocabulary.epsilon > 0 || dp->vocabulary.delta > 0;
+}
+
+/* Of `steps` steps, and of the vocabulary. */
+#define RUN(dp, steps_)                                                                            \
     (&(struct nvdp_dp_run){.phase = &(struct nvdp_dp_steps){(dp)->noise, (dp)->rate, steps_},      \
-                           .phases = 1})
+                           .phases = 1,                                                            \
+                           .beside = &(dp)->vocabulary,                                            \
+                           .besides = has_vocabulary(dp)})
+
+/* What the vocabulary alone has must leave something. */
+static nvdp_status check_vocabulary(const struct nvdp__dp *dp, double epsilon) {
+    const struct nvdp_dp_guarantee *of = &dp->vocabulary;
+    if (of->delta >= dp->delta)
+        return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
+                          "option --target-delta: expected above the private vocabulary's %.3g of "
+                          "an example, found %.3g (a smaller --vocab-dp-delta, --vocab-dp-epsilon "
+                          "or --length makes that less)",
+                          of->delta, dp->delta);
+    if (epsilon > 0 && of->epsilon >= epsilon)
+        return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
+                          "option --target-epsilon: expected above the private vocabulary's %.4g "
+                          "of an example, found %g (a smaller --vocab-dp-epsilon or --length makes "
+                          "that less)",
+                          of->epsilon, epsilon);
+    return NVDP_OK;
+}
 
 /* Delta, and noise or steps for the budget. */
 static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *options) {
@@ -88,9 +111,10 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
                           "examples, found %g, which allows some of them to be published as they "
                           "are (--allow-weak-delta takes it)",
                           1 / n, dp->examples, dp->delta);
+    NVDP_RETURN_IF_FAILED(check_vocabulary(dp, epsilon));
     if (epsilon == 0) return NVDP_OK;
     if (options->noise > 0) {
-        NVDP_RETURN_IF_FAILED(nvdp_account_steps(ctx, PHASE(dp, dp->steps), epsilon, dp->delta,
+        NVDP_RETURN_IF_FAILED(nvdp_account_steps(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
                                                  NVDP_ACCOUNTANT_PLD, &dp->steps));
         if (dp->steps > 0) return NVDP_OK;
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -98,7 +122,7 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
                           "which with --dp-noise %g costs more at delta %.3g",
                           epsilon, dp->noise, dp->delta);
     }
-    NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, PHASE(dp, dp->steps), epsilon, dp->delta,
+    NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
                                              NVDP_ACCOUNTANT_PLD, &dp->noise));
     options->noise = dp->noise;
     return NVDP_OK;
@@ -106,7 +130,7 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
-                            struct nvdp__dp **out) {
+                            const struct nvdp_dp_guarantee *vocabulary, struct nvdp__dp **out) {
     nvdp_status status = NVDP_OK;
     if (options->batch > examples)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -123,6 +147,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                               .examples = examples,
                               .seeded = options->insecure_seed != 0,
                               .source = {.seed = options->insecure_seed}};
+    if (vocabulary != NULL) made->vocabulary = *vocabulary;
     made->divisor =
         options->batch > 0 ? (double)options->batch : options->sample_rate * (double)examples;
     made->steps = epochs > 0 ? nvdp__dp_epoch_steps(made) * epochs : steps;
@@ -204,11 +229,10 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
 /* --- what it costs, and what is said of it --- */
 
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, json_t *line) {
-    double epsilon = 0;
+    double epsilon;
     if (dp == NULL || !(dp->noise > 0)) return NVDP_OK;
-    if (steps > 0)
-        NVDP_RETURN_IF_FAILED(nvdp_account_epsilon(dp->ctx, PHASE(dp, steps), dp->delta,
-                                                   NVDP_ACCOUNTANT_RDP, &epsilon));
+    NVDP_RETURN_IF_FAILED(
+        nvdp_account_epsilon(dp->ctx, RUN(dp, steps), dp->delta, NVDP_ACCOUNTANT_RDP, &epsilon));
     if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
     return NVDP_OK;
 }
@@ -243,9 +267,8 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
     char *account_text = NULL, *whole = NULL;
     account.pld_epsilon = account.rdp_epsilon = INFINITY;
     if (dp->noise > 0) {
-        NVDP_TRY(nvdp_account(dp->ctx, PHASE(dp, steps), dp->delta, &account));
-        NVDP_TRY(
-            nvdp_account_statement(dp->ctx, PHASE(dp, steps), &facts, &account, &account_text));
+        NVDP_TRY(nvdp_account(dp->ctx, RUN(dp, steps), dp->delta, &account));
+        NVDP_TRY(nvdp_account_statement(dp->ctx, RUN(dp, steps), &facts, &account, &account_text));
     }
     if (asprintf(&whole,
                  "%s Of this run's folder the statement covers %s and nothing else: losses, scores "
@@ -264,6 +287,9 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
                        "insecure_seed", dp->seeded, "statement", whole);
     if (json_object_set_new(root, "dp", object) != 0)
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
+    if (has_vocabulary(dp))
+        json_object_set_new(object, "vocabulary",
+                            json_pack("[f,f]", dp->vocabulary.epsilon, dp->vocabulary.delta));
     if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
 cleanup:
     free(account_text);

@@ -7,6 +7,7 @@
 #include "base/schema.h"
 #include "tensor/per_example.h"
 #include <jansson.h>
+#include <nvdp/account.h>
 
 struct nvdp__dp_options {
     double noise, clip;    /* sigma, 0: of target_epsilon; C */
@@ -31,7 +32,8 @@ struct nvdp__dp {
     size_t examples; /* N */
     double divisor;  /* B = q N */
     double delta;
-    uint64_t steps; /* of the whole run, at most */
+    struct nvdp_dp_guarantee vocabulary; /* of the same examples, for one of them; 0, 0: public */
+    uint64_t steps;                      /* of the whole run, at most */
     bool seeded;
     struct nvdp__release_key key;
     struct nvdp__noise source;
@@ -41,13 +43,13 @@ struct nvdp__dp {
 };
 
 /* For `examples` that are seen `epochs` times on average, or, epochs 0, for `steps`; `texts` are worked on
- * at a time.  Where noise is to be found
- * for a budget it is, and options->noise set to it; where it is given, the budget may leave fewer
- * steps.  NVDP_ERR_ARGUMENT for a batch of more than the N examples, a delta that is not below 1/N,
- * a budget that cannot be met. */
+ * at a time.  What `vocabulary` (NULL: nothing) has of an example's privacy is in the budget and in all
+ * that is stated.  Where noise is to be found for a budget it is, and options->noise set to it; where it
+ * is given, the budget may leave fewer steps.  NVDP_ERR_ARGUMENT for a batch of more than the N examples,
+ * a delta that is not below 1/N, a budget that cannot be met. */
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
-                            struct nvdp__dp **out);
+                            const struct nvdp_dp_guarantee *vocabulary, struct nvdp__dp **out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* Steps that draw as many examples as there are, on average. */
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);

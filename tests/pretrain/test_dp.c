@@ -207,13 +207,87 @@ static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_option
     cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s", nvdp_context_error(ctx));
 }
 
+static double number_of(const json_t *object, const char *part, const char *key) {
+    return json_number_value(json_object_get(json_object_get(object, part), key));
+}
+
+/* The budget is that of both, and so is what is told: of a vocabulary trained here, and of a given one that says how
+ * private it is, at the start and after a resume. */
+Test(dp, a_private_vocabulary_is_in_the_account) {
+    enum { WORDS = 6 };
+    struct nvdp_context *ctx = support_context();
+    const char *text[] = {toy_text("private.txt", 150, 3)};
+    char both[512], given[512], path[600];
+    snprintf(both, sizeof both, "%s", support_scratch_path("both"));
+    snprintf(given, sizeof given, "%s", support_scratch_path("given"));
+    struct nvdp__pretrain_options config = toy_config(text, both);
+    config.words = (struct nvdp__private_words){.epsilon = 0.5, .delta = 1e-9, .possible = 1000000};
+    config.length = WORDS + 2;
+    config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    config.steps = 8;
+    config.clip_norm = 0;
+    config.dp = (struct nvdp__dp_options){
+        .sample_rate = 0.05, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
+    const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    for (int run = 0; run < 3; run++) {
+        if (run == 1) { /* the vocabulary of the first, and a stop */
+            snprintf(path, sizeof path, "%s/vocab.txt", both);
+            config.words = (struct nvdp__private_words){.delta = 1e-7, .possible = 1000000};
+            config.vocab = path;
+            config.out = given;
+            int calls = 3;
+            nvdp_context_set_cancel(ctx, stop, &calls);
+            cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+            nvdp_context_set_cancel(ctx, NULL, NULL);
+            config.resume = given;
+            continue;
+        }
+        cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        snprintf(path, sizeof path, "%s/result.json", config.out);
+        json_t *root = json_load_file(path, 0, NULL), *dp = json_object_get(root, "dp");
+        const json_t *vocabulary = json_object_get(dp, "vocabulary");
+        cr_expect_float_eq(json_real_value(json_array_get(vocabulary, 0)), epsilon, 1e-12);
+        cr_expect_float_eq(json_real_value(json_array_get(vocabulary, 1)), delta, 1e-20);
+        const struct nvdp_dp_steps phase = {json_real_value(json_object_get(dp, "noise")), 0.05, 8};
+        const struct nvdp_dp_guarantee beside = {epsilon, delta};
+        struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+        cr_assert_eq(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &beside, 1},
+                                  json_real_value(json_object_get(dp, "delta")), &account),
+                     NVDP_OK);
+        cr_expect_eq(number_of(dp, "pld", "epsilon"), account.pld_epsilon);
+        cr_expect_eq(number_of(dp, "rdp", "epsilon"), account.rdp_epsilon);
+        cr_expect(account.pld_epsilon <= 3 && account.pld_epsilon > 2.99, "%g",
+                  account.pld_epsilon);
+        const char *said = json_string_value(json_object_get(dp, "statement"));
+        support_contains(said, "what else saw the examples: epsilon 1.5 and delta 3e-09");
+        support_contains(said, "as the vocabulary that came out");
+        json_decref(root);
+        snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
+        root = json_load_file(path, 0, NULL);
+        cr_expect_float_eq(number_of(root, "window_removed", "epsilon"), epsilon, 1e-12);
+        json_decref(root);
+    }
+    config.resume = NULL;
+    config.overwrite = true;
+    snprintf(path, sizeof path, "%s/vocab.txt", both);
+    config.dp.target_epsilon = 1.4;
+    cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected above the private vocabulary's 1.5");
+    config.dp.target_epsilon = 3;
+    config.dp.target_delta = 2e-9;
+    cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected above the private vocabulary's 3e-09");
+    nvdp_context_free(ctx);
+}
+
 Test(dp, what_tells_the_texts_otherwise_is_refused) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 10, 3)};
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     config.dp = (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1};
     config.vocab = NULL;
-    refused(ctx, &config, "expected init or vocab");
+    refused(ctx, &config, "expected init, vocab or vocab_dp_epsilon");
     config.vocab = toy_vocabulary();
     config.objective = NVDP__OBJECTIVE_MLM_NSP;
     refused(ctx, &config, "objective: expected mlm");

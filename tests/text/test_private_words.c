@@ -209,3 +209,55 @@ Test(private_words, group_privacy) {
     cr_expect_float_eq(of.epsilon, .5, 1e-12);
     cr_expect_leq(support_relative(of.delta, 1e-9, 0), 1e-12);
 }
+
+/* P(a word that is there j times in one text alone stays), from the noise's own distribution: (1 - p)/(1 + p) p^|y|. */
+static double stays(const struct nvdp__private_words *options, uint64_t j) {
+    const struct nvdp__word_noise noise = nvdp__word_noise(options->epsilon, options->delta);
+    const double p = exp(-(double)noise.s / (double)noise.t);
+    const double y = (double)noise.threshold - 1024.0 * (double)j;
+    return y > 0 ? pow(p, y) / (1 + p) : 1 - pow(p, 1 - y) / (1 + p);
+}
+
+/* Of k words that go: counts that stay positive shift by k in all, at most k eps/2 of loss; whatever the others are,
+ * the probability that one of them is seen is below delta. */
+Test(private_words, removal) {
+    static const double epsilons[] = {.01, .1, 1, 5};
+    for (size_t e = 0; e < 4; e++)
+        for (uint64_t k = 1; k <= 40; k++) {
+            const struct nvdp__private_words options = {epsilons[e], 1e-9, 0, 1000000};
+            const struct nvdp__word_noise noise = nvdp__word_noise(options.epsilon, options.delta);
+            const struct nvdp__example_privacy of = nvdp__private_removal(&options, k);
+            cr_expect_leq(1024.0 * (double)(k * noise.s) / (double)noise.t, of.epsilon);
+            for (uint64_t j = 1; j <= k; j++) { /* k/j words of j each, and what is left */
+                double seen = (double)(k / j) * stays(&options, j);
+                if (k % j > 0) seen += stays(&options, k % j);
+                cr_expect_leq(fmin(seen, 1), of.delta, "%g %d %d", epsilons[e], (int)k, (int)j);
+            }
+        }
+    /* The first words of a document: others move up. */
+    const struct nvdp__private_words first = {.1, 1e-9, 10, 1000000};
+    const struct nvdp__example_privacy of = nvdp__private_removal(&first, 30),
+                                       want = nvdp__private_example(&first, 10);
+    cr_expect_eq(of.epsilon, want.epsilon);
+    cr_expect_eq(of.delta, want.delta);
+}
+
+Test(private_words, on_disk) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__private_words options = {.25, 3e-9, 7, 12345};
+    struct nvdp__private_words read = {0};
+    json_t *object = nvdp__private_words_json(ctx, &options, 32);
+    cr_assert_eq(nvdp__private_words_read(ctx, "f", object, &read), NVDP_OK);
+    cr_expect(read.epsilon == .25 && read.delta == 3e-9 && read.max_words == 7 &&
+              read.possible == 12345);
+    json_object_set_new(object, "possible_words", json_integer(1000000000));
+    cr_expect_eq(nvdp__private_words_read(ctx, "f", object, &read), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "found 0.25 and 3e-09");
+    json_object_del(object, "word");
+    cr_expect_eq(nvdp__private_words_read(ctx, "f", object, &read), NVDP_ERR_INPUT);
+    json_object_set_new(object, "nvdp_format", json_string("other"));
+    cr_expect_eq(nvdp__private_words_read(ctx, "f", object, &read), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "f: 'nvdp_format'");
+    json_decref(object);
+    nvdp_context_free(ctx);
+}

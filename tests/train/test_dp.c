@@ -220,7 +220,7 @@ Test(dp, steps_draw_by_poisson_sampling) {
     struct nvdp__dp *dp = NULL;
     int64_t rows[N];
     double sum = 0, squares = 0, each[N] = {0}, variance = N * 0.25 * 0.75;
-    cr_assert_eq(nvdp__dp_create(ctx, &options, N, 1, 0, 8, &dp), NVDP_OK);
+    cr_assert_eq(nvdp__dp_create(ctx, &options, N, 1, 0, 8, NULL, &dp), NVDP_OK);
     cr_expect_eq(dp->rate, 0.25);
     cr_expect_eq(dp->divisor, 30);
     cr_expect_eq(nvdp__dp_epoch_steps(dp), 4);
@@ -277,8 +277,8 @@ Test(dp, secure_noise_is_never_the_same) {
     struct nvdp__dp *before = NULL, *after = NULL;
     int64_t rows[2][TASK_TRAIN];
     struct nvdp__dp_options options = {.clip = 1, .noise = 1, .sample_rate = 0.5};
-    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 0, 8, &before), NVDP_OK);
-    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 0, 8, &after), NVDP_OK);
+    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 0, 8, NULL, &before), NVDP_OK);
+    cr_assert_eq(nvdp__dp_create(ctx, &options, TASK_TRAIN, 1, 0, 8, NULL, &after), NVDP_OK);
     size_t n = nvdp__dp_draw(before, 3, rows[0]), m = nvdp__dp_draw(after, 3, rows[1]);
     cr_expect(n != m || memcmp(rows[0], rows[1], n * sizeof rows[0][0]) != 0);
     nvdp__dp_free(before);
