@@ -18,6 +18,7 @@
  *     score       nvdp_evaluate()            of the model's own head: nvdp/evaluate.h
  *     reader      nvdp_reuse()               trained from the shared file alone: nvdp/share.h
  *     privacy     nvdp_renyi_pairs()         between all pairs of posteriors: nvdp/rdp.h
+ *     proof       nvdp_certify()             over all texts, seen or not: nvdp/certificate.h
  * @endverbatim
  *
  * Training makes the encoder and the mechanism (nvdp/train.h, nvdp/method.h), one call from a
@@ -77,6 +78,7 @@
 
 #include <nvdp/account.h>
 #include <nvdp/bert.h>
+#include <nvdp/certificate.h>
 #include <nvdp/config.h>
 #include <nvdp/context.h>
 #include <nvdp/dataset.h>

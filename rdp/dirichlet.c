@@ -115,6 +115,14 @@ static double remainder_second_difference(double s, double p, double q, double c
            stirling_second_difference(p, k, q / p, c / p);
 }
 
+/* That of x log x, and of w. */
+double nvdp__log_gamma_second_difference(double order, double p, double q) {
+    const double s = order - 1, delta = p - q, c = nvdp__extrapolate(order, p, q);
+    if (c <= 0) return INFINITY;
+    return p * nvdp__xlogx_second_difference(s, delta / p, q / p, c / p) +
+           remainder_second_difference(s, p, q, c, delta);
+}
+
 /* --- The plain form: totals first, then one component at a time, so that samples with implied
  * components (prior, padding, kappa) need no arrays --- */
 

@@ -106,6 +106,8 @@ static inline double nvdp__extrapolate(double order, double p, double q) {
     return s < 0 ? order * p - s * q : p + s * (p - q);
 }
 
+/* The second difference of lnGamma, [lnG(c) - lnG(p)]/s - [lnG(p) - lnG(q)] >= 0, for a finite order; +inf where c <= 0. */
+double nvdp__log_gamma_second_difference(double order, double p, double q);
 /* D_l between the weights of texts i and j in its stable form, for an order from nvdp__order:
  * Dirichlets over the pseudo-counts alpha/kappa, each kappa times, of prior, tokens and padding.
  * Not +inf for lack of equal lengths: the caller decides that. */

@@ -525,6 +525,26 @@ static double gdp_of(double epsilon, double log_delta) {
     return high;
 }
 
+double nvdp_gdp_mu(double epsilon, double delta) {
+    if (!(epsilon >= 0) || isinf(epsilon) || !(delta > 0 && delta < 1)) return NAN;
+    return gdp_of(epsilon, log(delta)) * (1 - 2e-14); /* the lower end of its last interval */
+}
+
+double nvdp_gdp_epsilon(double mu, double delta) {
+    double low = 0, high = 1;
+    if (!(mu >= 0) || !(delta > 0 && delta < 1)) return NAN;
+    if (isinf(mu)) return INFINITY;
+    if (mu == 0 || log_gdp(mu, 0) <= log(delta)) return 0;
+    while (log_gdp(mu, high) > log(delta))
+        high *= 2;
+    while (high - low > 1e-14 * high) {
+        const double middle = (low + high) / 2;
+        if (middle <= low || middle >= high) break;
+        *(log_gdp(mu, middle) > log(delta) ? &low : &high) = middle;
+    }
+    return high;
+}
+
 static nvdp_status gdp_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                           double *mu) {
     struct nvdp_exact_point point;

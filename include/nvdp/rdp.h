@@ -194,6 +194,20 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *exact, d
  * @return delta; NaN for another mu */
 double nvdp_gdp_delta(double mu, double epsilon);
 
+/** The least epsilon >= 0 with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection.
+ * @param mu    >= 0
+ * @param delta in (0, 1)
+ * @return nats, not below the exact value by more than its rounding; NaN for another mu or delta */
+double nvdp_gdp_epsilon(double mu, double delta);
+
+/** The largest mu with nvdp_gdp_delta(mu, epsilon) <= delta: what a Gaussian mechanism may have whose budget is this
+ * (Balle & Wang 2018: noise of standard deviation sensitivity / mu).  By bisection; at delta 1e-5 epsilon
+ * 1, 2, 4, 8 give .26805, .50155, .92493, 1.66603.
+ * @param epsilon finite, >= 0
+ * @param delta   in (0, 1)
+ * @return not above the exact value; NaN for another epsilon or delta */
+double nvdp_gdp_mu(double epsilon, double delta);
+
 /** Components of a text's sample, prior and padding included.
  * @param posteriors the set
  * @param i          the text

@@ -11,6 +11,7 @@ struct values {
     const char *pairs;
     const char *sanitized;
     const char *out; /* without a sanitizer the same as pairs */
+    bool certify;
 };
 
 static const struct nvdp_option options[] = {
@@ -24,6 +25,11 @@ static const struct nvdp_option options[] = {
      "a folder that nvdp sanitize wrote: its mechanism, eta, p and oov, and the report is also "
      "written to DIR/measured.json",
      NVDP_OPTION_AT(struct values, sanitized), .group = "Text privatization:"},
+    {"certify", NVDP_OPTION_FLAG, NULL,
+     "what is proven of the run's mechanism over all texts, seen or not, at --delta, of "
+     "--releases; "
+     "measures nothing, reads no text; written to RUN/certificate.json; exit code 1: nothing is",
+     NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair"},
     {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
      NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},
@@ -49,10 +55,10 @@ static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
     return CLI_SUCCESS;
 }
 
-/* RUN/privacy.json. */
-static int save(struct cli *cli, const char *report) {
+/* RUN/privacy.json, RUN/certificate.json. */
+static int save(struct cli *cli, const char *name, const char *report) {
     char *path = NULL;
-    if (asprintf(&path, "%s/privacy.json", cli->arg[0]) < 0)
+    if (asprintf(&path, "%s/%s", cli->arg[0], name) < 0)
         return cli_error(cli, CLI_FAILURE, "out of memory");
     int code = cli_write_text(cli, path, report);
     free(path);
@@ -68,7 +74,7 @@ static int give(struct cli *cli, const struct values *values,
         status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs.texts, report->pairs.order,
                                   matrix);
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
-    if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, text);
+    if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, "privacy.json", text);
     if (code == CLI_SUCCESS && cli->json) puts(text);
     if (code == CLI_SUCCESS && !cli->json) nvdp_privacy_report_print(report, stdout);
     free(text);
@@ -162,7 +168,7 @@ static int measure_texts(struct cli *cli, const struct values *values) {
         code = asprintf(&beside, "%s/measured.json", values->sanitized) < 0
                    ? cli_error(cli, CLI_FAILURE, "out of memory")
                    : cli_write_text(cli, beside, text);
-    if (code == CLI_SUCCESS && run) code = save(cli, text);
+    if (code == CLI_SUCCESS && run) code = save(cli, "privacy.json", text);
     if (code == CLI_SUCCESS && cli->json) puts(text);
     if (code == CLI_SUCCESS && !cli->json) nvdp_dchi_report_print(&report, stdout);
     free(beside);
@@ -196,9 +202,35 @@ static int check_posteriors(struct cli *cli) {
     return CLI_SUCCESS;
 }
 
+/* What is proven, in place of what is measured. */
+static int certify(struct cli *cli) {
+    static const char *const apply[] = {"certify", "delta", "releases", "at-epsilon", "run", NULL};
+    const char *other = cli_given_one(cli, apply, false);
+    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp_model *model = NULL;
+    char *directory = NULL, *text = NULL;
+    if (other != NULL) return cli_usage(cli, "option --%s does not apply to --certify", other);
+    if (cli->args != 1) return cli_usage(cli, "--certify: expected RUN");
+    if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
+        return cli_error(cli, CLI_FAILURE, "out of memory");
+    nvdp_status status = nvdp_model_load(cli->ctx, directory, &model);
+    if (status == NVDP_OK)
+        status = nvdp_model_certificate(cli->ctx, model, cli->config, &certificate);
+    if (status == NVDP_OK) status = nvdp_certificate_json(cli->ctx, &certificate, &text);
+    int code = status == NVDP_OK ? save(cli, "certificate.json", text) : cli_fail(cli, status);
+    if (code == CLI_SUCCESS && cli->json) puts(text);
+    if (code == CLI_SUCCESS && !cli->json) nvdp_certificate_print(&certificate, stdout);
+    if (code == CLI_SUCCESS && certificate.theorem == NVDP_THEOREM_NONE) code = CLI_FAILURE;
+    nvdp_model_free(model);
+    free(directory);
+    free(text);
+    return code;
+}
+
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
+    if (values.certify) return certify(cli);
     if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || values.sanitized != NULL)
         return measure_texts(cli, &values);
     const enum noise noise =
@@ -228,12 +260,13 @@ const struct cli_command cli_command_privacy = {
                    "Bayesian differential privacy, of a run (written to RUN/privacy.json as well) "
                    "or of a file of posteriors; or of a task's own texts under a mechanism that "
                    "privatizes them token by token. These are measurements on the given texts, not "
-                   "a bound over all texts.",
+                   "a bound over all texts; --certify is one, where one is proven.",
     .examples = "Examples:\n"
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"
                 "  nvdp privacy run --split train --limit 0 --max-pairs 1000000\n"
                 "  nvdp privacy run --exact --delta 1e-6 --pair 3,17\n"
+                "  nvdp privacy run --certify --delta 1e-6 --releases 4\n"
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n"
                 "  nvdp privacy --sanitizer santext --epsilon 2 --vectors glove.6B.300d.txt \\\n"
                 "    --task sst2 --data SST-2\n",

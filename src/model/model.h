@@ -143,6 +143,9 @@ const struct nvdp__mechanism *nvdp__method_mechanism(enum nvdp_method method);
  * shared. */
 double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
                           double order);
+/* What a method's posteriors keep to, whatever the text and the weights (certificate.c); the configuration is resolved. */
+struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
+                                       const struct nvdp__nvib_config *config);
 /* Checks the bottleneck's configuration for an encoder and fills what stands for "auto"; nothing to
  * do for a method without one. */
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

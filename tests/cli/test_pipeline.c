@@ -222,6 +222,45 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     program_release(&table);
 }
 
+/* A sequence clip proves something, the published loss nothing, and the exit code tells. */
+Test(pipeline, certify_a_run) {
+    struct outcome outcome = program_expect(1, "privacy %s --certify --json", make_run("nvdp"));
+    json_t *object = program_object(&outcome);
+    has_string(object, "theorem", "none");
+    has_string(object, "epsilon", "inf");
+    support_contains(json_string_value(json_object_get(object, "statement")),
+                     "Nothing is proven over all texts");
+    json_decref(object);
+    program_release(&outcome);
+    outcome = program_expect(2, "privacy %s --certify --split train", in_run(""));
+    support_contains(outcome.err, "option --split does not apply to --certify");
+    program_release(&outcome);
+    outcome = program_expect(2, "privacy --certify");
+    support_contains(outcome.err, "expected RUN");
+    program_release(&outcome);
+
+    const char *run = support_scratch_path("clipped");
+    outcome =
+        program_expect(0, "train %s --method vib-fixed --clip-sequence 0.8330152 --out %s --quiet",
+                       program_train_options(), run);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy %s --certify --at-epsilon 8 --json", run);
+    object = program_object(&outcome);
+    has_string(object, "theorem", "a");
+    cr_expect_float_eq(number(object, "epsilon"), 8, 1e-5);
+    cr_expect_float_eq(number(json_array_get(json_object_get(object, "curve"), 0), "delta"), 1e-5,
+                       1e-9);
+    char *saved = support_read(support_scratch_path("clipped/certificate.json"));
+    cr_expect_str_eq(saved, outcome.out);
+    free(saved);
+    json_decref(object);
+    program_release(&outcome);
+    outcome = program_expect(0, "privacy %s --certify --releases 4", run);
+    support_contains(outcome.out, "mu-GDP with mu = 3.33206");
+    support_contains(outcome.out, "By (a), 4 samples of a text");
+    program_release(&outcome);
+}
+
 Test(pipeline, privacy_of_a_run_without_noise_is_refused) {
     struct outcome outcome = program_expect(2, "privacy %s", make_run("base"));
     support_contains(outcome.err, "nvdp privacy: ");

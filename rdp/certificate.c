@@ -1,0 +1,479 @@
+/* Certificates: which theorems hold of a mechanism, condition by condition, and what they prove (docs/certified.md). */
+#include "rdp/worst.h"
+
+#include "base/json.h"
+#include "rdp/pairs.h"
+#include <gsl/gsl_cdf.h>
+#include <nvdp/certificate.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A row's norm after its clip: the comparison is in float. */
+static const double FLOAT_MARGIN = 1 + 0x1p-23;
+
+static bool is_bounded(double low, double high) {
+    return isfinite(low) && isfinite(high);
+}
+
+/* What rows of a text may have, padding among them where there can be some. */
+static void ranges(const struct nvdp_limits *limits, double variance[2], double alpha[2]) {
+    const bool padded = limits->rows > 1;
+    variance[0] = exp(padded ? fmin(limits->logvar_min, 0) : limits->logvar_min);
+    variance[1] = exp(padded ? fmax(limits->logvar_max, 0) : limits->logvar_max);
+    alpha[0] = padded ? fmin(limits->alpha_min, limits->pad_alpha) : limits->alpha_min;
+    alpha[1] = padded ? fmax(limits->alpha_max, limits->pad_alpha) : limits->alpha_max;
+}
+
+/* A row's. */
+static double row_radius(const struct nvdp_limits *limits) {
+    return fmin(limits->clip_mu * FLOAT_MARGIN, limits->clip_sequence);
+}
+
+/* C: the norm of everything that a sample's noise is added to, in its standard deviations; infinite where nothing bounds it. */
+static double radius_of(const struct nvdp_limits *limits) {
+    const double rows = (double)limits->rows, kappa = limits->kappa;
+    const double norm = fmin(limits->clip_mu * FLOAT_MARGIN * sqrt(rows), limits->clip_sequence);
+    return norm * sqrt(kappa) / exp(limits->logvar_min / 2);
+}
+
+/* ---- conditions ---- */
+
+struct checks {
+    const struct nvdp_limits *limits;
+    struct nvdp_claim *claim;
+};
+
+static __attribute__((format(printf, 5, 6))) void
+check(struct checks *to, bool holds, const char *what, const char *option, const char *found, ...) {
+    struct nvdp_condition *condition = &to->claim->condition[to->claim->conditions++];
+    va_list args;
+    condition->holds = holds;
+    snprintf(condition->what, sizeof condition->what, "%s", what);
+    snprintf(condition->option, sizeof condition->option, "%s", holds ? "" : option);
+    va_start(args, found);
+    vsnprintf(condition->found, sizeof condition->found, found, args);
+    va_end(args);
+    to->claim->holds = to->claim->holds && holds;
+}
+
+static void check_sample(struct checks *to) {
+    const struct nvdp_limits *limits = to->limits;
+    const bool sealed = limits->noise && limits->sealed;
+    check(to, sealed, "a random sample is all that is read of a text",
+          limits->noise ? "--query sampled" : "--method vib-fixed, vib-learned, vtdp or nvdp",
+          "method %s%s", limits->method,
+          sealed          ? ", sealed"
+          : limits->noise ? ", un-noised queries"
+                          : ", without noise");
+}
+
+static void check_length(struct checks *to) {
+    const struct nvdp_limits *limits = to->limits;
+    check(to, limits->rows > 0, "length does not show", "--length-policy hidden",
+          limits->rows == 1  ? "%zu vector a text, of %zu numbers"
+          : limits->rows > 1 ? "%zu vectors of %zu numbers for every text, padding among them"
+                             : "the number of vectors is that of the tokens",
+          limits->rows, limits->dim);
+}
+
+static void check_noise(struct checks *to) {
+    const struct nvdp_limits *limits = to->limits;
+    const double low = exp(limits->logvar_min / 2);
+    const bool same = limits->same_noise && isfinite(limits->logvar_min);
+    check(to, same, "the same noise for every text", "--clip-sequence C",
+          !same ? "variances depend on the text"
+          : limits->logvar_min == limits->logvar_max
+              ? "standard deviation %.4g everywhere"
+              : "a standard deviation a dimension, at least %.4g",
+          low);
+}
+
+static void check_radius(struct checks *to) {
+    const double radius = radius_of(to->limits);
+    const bool holds = isfinite(radius);
+    check(to, holds, "all means of a text have a norm together", "--clip-sequence C",
+          holds ? "at most %.6g, in standard deviations of the noise" : "nothing bounds it",
+          radius);
+}
+
+static void check_weights(struct checks *to, bool shared) {
+    const struct nvdp_limits *limits = to->limits;
+    const bool bounded = limits->alpha_min > 0 && isfinite(limits->alpha_max);
+    const char *what = shared ? "weights within bounds" : "no weights that depend on the text";
+    if (!limits->weights)
+        check(to, true, what, "", "none are shared");
+    else
+        check(to, shared && bounded, what,
+              shared ? "--clip-alpha-min A --clip-alpha-max B, or --weights constant"
+                     : "--weights constant",
+              bounded ? "Dirichlet's, pseudo-counts of %g to %g, padding's %.4g"
+                      : "Dirichlet's, pseudo-counts without bounds",
+              limits->alpha_min, limits->alpha_max, limits->pad_alpha);
+}
+
+static void check_rows(struct checks *to) {
+    const struct nvdp_limits *limits = to->limits;
+    const double radius = row_radius(limits);
+    const bool spread = is_bounded(limits->logvar_min, limits->logvar_max);
+    check(to, isfinite(radius), "every vector's mean has a norm", "--clip-mu R",
+          isfinite(radius) ? "at most %.6g" : "nothing bounds it", radius);
+    check(to, spread, "variances within bounds", "--clip-logvar-min X --clip-logvar-max Y",
+          spread ? "log variances of %g to %g" : "nothing bounds them", limits->logvar_min,
+          limits->logvar_max);
+}
+
+static void check_all(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
+    for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
+        struct checks checks = {limits, &to->claim[theorem]};
+        checks.claim->holds = true;
+        checks.claim->epsilon = INFINITY;
+        check_sample(&checks);
+        if (!limits->noise) continue;
+        check_length(&checks);
+        if (theorem != NVDP_THEOREM_CLIP_SET) check_noise(&checks);
+        if (theorem != NVDP_THEOREM_CLIP_SET) check_radius(&checks);
+        if (theorem == NVDP_THEOREM_CLIP_SET) check_rows(&checks);
+        check_weights(&checks, theorem != NVDP_THEOREM_SEQUENCE);
+    }
+}
+
+/* ---- what they prove ---- */
+
+/* A theorem's divergence at an order: that of one sample's vectors, and of its weights. */
+struct at_order {
+    double order, vectors, weights, found;
+};
+
+static struct at_order divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                                  double order) {
+    double variance[2], alpha[2];
+    struct at_order made = {.order = order};
+    ranges(limits, variance, alpha);
+    made.vectors = theorem == NVDP_THEOREM_CLIP_SET
+                       ? (double)limits->rows * limits->kappa *
+                             nvdp__worst_gaussian(order, limits->dim, row_radius(limits),
+                                                  variance[0], variance[1])
+                       : nvdp_renyi_sequence_bound(order, radius_of(limits));
+    if (limits->weights)
+        made.weights = nvdp__worst_dirichlet(order, limits->rows, limits->prior_alpha, alpha[0],
+                                             alpha[1], limits->kappa, &made.found);
+    return made;
+}
+
+static double epsilon_at(const struct at_order *at, int releases, double delta) {
+    return nvdp_renyi_epsilon(at->order, releases * (at->vectors + at->weights), delta);
+}
+
+/* The same bound, solved for delta: log delta = s (S D + log(s/l) - eps) - log l. */
+static double delta_at(const struct at_order *at, int releases, double epsilon) {
+    const double s = at->order - 1, all = releases * (at->vectors + at->weights);
+    return exp(s * (all + log(s / at->order) - epsilon) - log(at->order));
+}
+
+enum { ORDERS = 56 };
+
+/* From 1 to the largest order at which all is finite, dense at both ends: s/(1-s) in steps of equal ratio. */
+static void all_orders(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                       struct at_order at[ORDERS]) {
+    double variance[2], alpha[2], most = 1e4;
+    ranges(limits, variance, alpha);
+    if (theorem == NVDP_THEOREM_CLIP_SET && variance[0] < variance[1])
+        most = fmin(most, nvdp__worst_order(variance[0], variance[1]) - 1);
+    if (limits->weights && alpha[0] < alpha[1])
+        most = fmin(most, nvdp__worst_order(alpha[0], alpha[1]) - 1);
+    for (size_t k = 0; k < ORDERS; k++) {
+        const double ratio = pow(10, -5 + 7.5 * (double)k / (ORDERS - 1));
+        at[k] = divergence(limits, theorem, 1 + most * ratio / (1 + ratio));
+    }
+}
+
+/* The least over the orders, then between the neighbours of the best one: every order's is a bound. */
+static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                                  const struct at_order at[ORDERS], int releases, double delta) {
+    enum { REFINED = 12 };
+    size_t best = 0;
+    for (size_t k = 1; k < ORDERS; k++)
+        if (epsilon_at(&at[k], releases, delta) < epsilon_at(&at[best], releases, delta)) best = k;
+    struct at_order made = at[best];
+    double low = at[best > 0 ? best - 1 : 0].order,
+           high = at[best + 1 < ORDERS ? best + 1 : best].order;
+    for (int i = 0; i < REFINED; i++) {
+        const struct at_order a = divergence(limits, theorem, low + (high - low) * 0.4),
+                              b = divergence(limits, theorem, low + (high - low) * 0.6);
+        const bool left = epsilon_at(&a, releases, delta) < epsilon_at(&b, releases, delta);
+        const struct at_order better = left ? a : b;
+        *(left ? &high : &low) = left ? b.order : a.order;
+        if (epsilon_at(&better, releases, delta) < epsilon_at(&made, releases, delta))
+            made = better;
+    }
+    return made;
+}
+
+/* Takes what a theorem proves, where it is more than what another one did. */
+static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                  struct nvdp_certificate *to) {
+    struct at_order at[ORDERS], best = {.order = NAN, .vectors = NAN, .weights = NAN, .found = NAN};
+    const bool exact = theorem == NVDP_THEOREM_SEQUENCE;
+    const double radius = theorem != NVDP_THEOREM_CLIP_SET ? radius_of(limits) : NAN;
+    const double mu = exact ? 2 * radius * sqrt(to->releases) : NAN;
+    if (!exact) all_orders(limits, theorem, at);
+    if (!exact) best = best_order(limits, theorem, at, to->releases, to->delta);
+    const double epsilon =
+        exact ? nvdp_gdp_epsilon(mu, to->delta) : epsilon_at(&best, to->releases, to->delta);
+    to->claim[theorem].epsilon = epsilon;
+    if (!(epsilon < to->epsilon)) return;
+    to->theorem = theorem;
+    to->epsilon = epsilon;
+    to->mu = mu;
+    to->radius = radius;
+    to->order = best.order;
+    to->vectors = best.vectors;
+    to->weights = best.weights;
+    to->weights_found = best.found;
+    to->right = exact ? gsl_cdf_ugaussian_P(mu / 2) : 1;
+    for (size_t i = 0; i < to->points; i++) {
+        const double here = to->curve[i].epsilon;
+        double delta = exact ? nvdp_gdp_delta(mu, here) : 1;
+        for (size_t k = 0; k < ORDERS && !exact; k++)
+            delta = fmin(delta, delta_at(&at[k], to->releases, here));
+        to->curve[i].delta = delta;
+        /* half of 1 + total variation, which is (e^eps - 1 + 2 delta)/(e^eps + 1) at most */
+        if (!exact && here >= 0)
+            to->right = fmin(to->right, (1 + tanh(here / 2) + 2 * delta / (exp(here) + 1)) / 2);
+    }
+    if (!exact)
+        to->right =
+            fmin(to->right, (1 + tanh(epsilon / 2) + 2 * to->delta / (exp(epsilon) + 1)) / 2);
+}
+
+static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
+    const struct {
+        const char *name;
+        double value, least;
+    } of[] = {
+        {"clip_sequence", limits->clip_sequence, 0},
+        {"clip_mu", limits->clip_mu, 0},
+        {"logvar_max - logvar_min", limits->logvar_max - limits->logvar_min, 0},
+        {"kappa", limits->kappa, 1},
+        {"dim", (double)limits->dim, 1},
+        {"alpha_max - alpha_min", limits->weights ? limits->alpha_max - limits->alpha_min : 0, 0}};
+    if (memchr(limits->method, '\0', sizeof limits->method) == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "limits: method: expected at most %zu characters",
+                          sizeof limits->method - 1);
+    for (size_t i = 0; limits->noise && i < sizeof of / sizeof *of; i++)
+        if (!(of[i].value >= of[i].least))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "limits: %s: expected at least %g, found %g",
+                              of[i].name, of[i].least, of[i].value);
+    if (limits->noise && limits->weights && !(limits->prior_alpha > 0 && limits->pad_alpha > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "limits: expected pseudo-counts of prior and padding above 0, found %g "
+                          "and %g",
+                          limits->prior_alpha, limits->pad_alpha);
+    return NVDP_OK;
+}
+
+static nvdp_status take_points(struct nvdp_context *ctx,
+                               const struct nvdp__privacy_options *options,
+                               struct nvdp_certificate *to) {
+    const char **text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->exact.epsilons, &text, &to->points));
+    for (size_t i = 0; i < to->points; i++)
+        to->curve[i].epsilon = strtod(text[i], NULL);
+    free(text);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                         const struct nvdp_config *config, struct nvdp_certificate *out) {
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    struct nvdp_limits of = {0};
+    memcpy(&of, limits, nvdp__least(limits->struct_size, sizeof of));
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    if (config != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
+    NVDP_RETURN_IF_FAILED(check_limits(ctx, &of));
+    struct nvdp_certificate made = {.struct_size = sizeof made,
+                                    .theorem = NVDP_THEOREM_NONE,
+                                    .delta = options.bdp.delta,
+                                    .releases = options.bdp.releases,
+                                    .epsilon = INFINITY,
+                                    .mu = NAN,
+                                    .radius = NAN,
+                                    .right = 1,
+                                    .order = NAN,
+                                    .vectors = NAN,
+                                    .weights = NAN,
+                                    .weights_found = NAN};
+    NVDP_RETURN_IF_FAILED(take_points(ctx, &options, &made));
+    check_all(&of, &made);
+    for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
+        if (made.claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, &made);
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
+/* ---- as text ---- */
+
+static const char *const letters[] = {"a", "b", "c", "none"};
+static const char *const names[] = {"sequence clip, the same noise for every text",
+                                    "sequence clip and bounded weights", "bounds of every vector"};
+
+/* That of a caller whose struct may be an older, shorter one. */
+static struct nvdp_certificate whole(const struct nvdp_certificate *certificate) {
+    struct nvdp_certificate made = {0};
+    memcpy(&made, certificate, nvdp__least(certificate->struct_size, sizeof made));
+    return made;
+}
+
+/* The first condition that fails of the theorem that fails in the fewest. */
+static const struct nvdp_condition *missing(const struct nvdp_certificate *from) {
+    const struct nvdp_condition *first = NULL;
+    size_t fewest = NVDP_CONDITIONS + 1;
+    for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
+        const struct nvdp_claim *claim = &from->claim[theorem];
+        const struct nvdp_condition *failing = NULL;
+        size_t fail = 0;
+        for (size_t k = claim->conditions; k-- > 0;) {
+            if (claim->condition[k].holds) continue;
+            failing = &claim->condition[k];
+            fail++;
+        }
+        if (fail > 0 && fail < fewest) {
+            first = failing;
+            fewest = fail;
+        }
+    }
+    return first;
+}
+
+static void say_why(const struct nvdp_certificate *from, FILE *to) {
+    if (from->theorem == NVDP_THEOREM_SEQUENCE)
+        fprintf(to,
+                "It is a Gaussian mechanism whose means, in standard deviations of the noise, lie "
+                "in a ball of radius %.6g, so that "
+                "two texts are %.6g apart at most: mu-GDP with mu = %.6g, and the curve is exact. ",
+                from->radius, 2 * from->radius, from->mu);
+    else
+        fprintf(to,
+                "It is the Renyi divergence of order %.4g that no two texts exceed, %.4g nats a "
+                "sample by the vectors and %.4g by the "
+                "weights (the largest two found differ by %.4g there), converted. ",
+                from->order, from->vectors, from->weights, from->weights_found);
+}
+
+static void say(const struct nvdp_certificate *from, FILE *to) {
+    const struct nvdp_condition *lacks = missing(from);
+    const char *samples = from->releases == 1 ? "one sample" : "all samples";
+    if (from->theorem == NVDP_THEOREM_NONE) {
+        fprintf(to, "Nothing is proven over all texts: %s: %s.", lacks->what, lacks->found);
+        if (lacks->option[0] != '\0')
+            fprintf(to, " Training with %s would change that.", lacks->option);
+        return;
+    }
+    fprintf(
+        to,
+        "Proven for any two texts, seen or not: whoever is given %s of a text, and knows that it "
+        "is one of the two, names the right one with a "
+        "probability of %.1f %% at most where both are equally likely (epsilon %.6g at delta %g",
+        samples, ceil(1000 * from->right) / 10, from->epsilon, from->delta);
+    if (from->releases > 1) fprintf(to, ", %d samples together", from->releases);
+    fputs("). ", to);
+    say_why(from, to);
+    fputs("It is of the mechanism, the model being given: what the model tells of the texts that "
+          "it was trained on is no part of it, nor are "
+          "labels, the number and order of texts, and what the digits of a computer's noise tell "
+          "beyond real numbers.",
+          to);
+}
+
+nvdp_status nvdp_certificate_statement(struct nvdp_context *ctx,
+                                       const struct nvdp_certificate *certificate, char **out) {
+    const struct nvdp_certificate from = whole(certificate);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (to != NULL) say(&from, to);
+    if (to == NULL || fclose(to) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "certificate: out of memory");
+    *out = text;
+    return NVDP_OK;
+}
+
+#define number nvdp__json_number
+
+static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
+    json_t *conditions = json_array();
+    for (size_t k = 0; k < from->conditions; k++) {
+        const struct nvdp_condition *condition = &from->condition[k];
+        json_array_append_new(conditions,
+                              json_pack("{s:s, s:b, s:s, s:s*}", "condition", condition->what,
+                                        "holds", condition->holds, "found", condition->found,
+                                        "option", condition->holds ? NULL : condition->option));
+    }
+    return json_pack("{s:s, s:s, s:b, s:o, s:o}", "theorem", letters[theorem], "name",
+                     names[theorem], "holds", from->holds, "epsilon",
+                     from->holds ? number(from->epsilon) : json_null(), "conditions", conditions);
+}
+
+static json_t *pack(const struct nvdp_certificate *from, const char *statement) {
+    json_t *curve = json_array(), *claims = json_array();
+    const bool proven = from->theorem != NVDP_THEOREM_NONE;
+    for (size_t i = 0; i < from->points && proven; i++)
+        json_array_append_new(curve,
+                              json_pack("{s:o, s:o}", "epsilon", number(from->curve[i].epsilon),
+                                        "delta", number(from->curve[i].delta)));
+    for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
+        json_array_append_new(claims, pack_claim(theorem, &from->claim[theorem]));
+    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
+                     "scope", "proven of any two texts, seen or not", "theorem",
+                     letters[from->theorem], "epsilon", number(from->epsilon), "delta",
+                     number(from->delta), "releases", from->releases, "mu", number(from->mu),
+                     "radius", number(from->radius), "right", number(from->right), "order",
+                     number(from->order), "vectors", number(from->vectors), "weights",
+                     number(from->weights), "weights_found", number(from->weights_found), "curve",
+                     curve, "theorems", claims, "statement", statement);
+}
+
+nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
+                                  const struct nvdp_certificate *certificate, char **out) {
+    const struct nvdp_certificate from = whole(certificate);
+    char *statement = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, certificate, &statement));
+    json_t *object = pack(&from, statement);
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    free(statement);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "certificate: out of memory");
+    *out = text;
+    return NVDP_OK;
+}
+
+void nvdp_certificate_print(const struct nvdp_certificate *certificate, FILE *to) {
+    const struct nvdp_certificate from = whole(certificate);
+    for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
+        const struct nvdp_claim *claim = &from.claim[theorem];
+        fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
+        if (claim->holds)
+            fprintf(to, "holds, epsilon %.6g at delta %g\n", claim->epsilon, from.delta);
+        else
+            fputs("does not hold\n", to);
+        for (size_t k = 0; k < claim->conditions; k++) {
+            const struct nvdp_condition *condition = &claim->condition[k];
+            fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
+                    condition->found);
+            fprintf(to, condition->holds ? "\n" : "; needs %s\n", condition->option);
+        }
+    }
+    if (from.theorem != NVDP_THEOREM_NONE) {
+        fprintf(to, "\nBy (%s), %d sample%s of a text:\n  %12s %12s\n", letters[from.theorem],
+                from.releases, from.releases == 1 ? "" : "s", "epsilon", "delta");
+        for (size_t i = 0; i < from.points; i++)
+            fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
+    }
+    fputc('\n', to);
+    say(&from, to);
+    fputc('\n', to);
+}

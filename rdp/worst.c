@@ -1,0 +1,150 @@
+/* The largest Renyi divergence of two posteriors within bounds, l = 1 + s.
+ *
+ * Both parts are second differences of a convex G (divergence.h),
+ *
+ *     g(p, q)  =  [G(c) - G(p)] / s - [G(p) - G(q)],        c = p + s (p - q),
+ *     dg/dp    =  l/s [G'(c) - G'(p)],        dg/dq  =  G'(q) - G'(c),
+ *
+ * and as G' rises, g grows in either argument as the other one is left: its largest value over a square
+ * [low, high]^2 is g(high, low) or g(low, high).
+ *
+ * Gaussians: G = -1/2 log of the precision 1/var of each dimension, and the means' l |d|^2 / (2 v), v = var_q - s (var_p - var_q),
+ * |d| <= 2R, largest for the smallest v = low - s (high - low), of var_p = high and var_q = low.  For l >= 1 these have the larger g
+ * as well, and the bound is attained.
+ *
+ * Dirichlets, m components and a fixed one, with the totals P, Q of all:
+ *
+ *     D  =  sum_i g(p_i, q_i) - g(P, Q),        G = lnGamma.
+ *
+ * With a, b in [0, 1] such that p = low + a (high - low), q = low + b (high - low),
+ *
+ *     g(p, q)  <=  a (1 - b) k1 + b (1 - a) k2,
+ *     k1  =  max over p of g(p, low) / a,        k2  =  g(low, high):
+ *
+ * g is convex in q, so below its chord from q = low to high; g(p, high) is convex in p, as its second derivative there,
+ * l/s [l G''(c) - G''(p)], is positive: c < p, and G'' falls.  k1 is bounded cell by cell of a grid, g(p, low) and a rising both.
+ * So with u = sum a, v = sum b, and sum a b >= x = max(0, u + v - m), each b - a b and a - a b summed,
+ *
+ *     D  <=  max over 0 <= u, v <= m of   (u - x) k1 + (v - x) k2 - g(P(u), Q(v)),
+ *
+ * which is no longer than two numbers.  Their square is cut into quarters until no quarter's bound is above what was found by more
+ * than TOLERANCE: of the first part by its monotone halves, of the last by its smallest value, g growing with the distance. */
+#include "rdp/worst.h"
+#include "rdp/pairs.h"
+
+#include <gsl/gsl_sf_psi.h>
+
+enum { CELLS = 1024, DEEPEST = 48 };
+static const double TOLERANCE = 1e-4;
+
+double nvdp__worst_order(double low, double high) {
+    return 1 + low / (high - low);
+}
+
+double nvdp__worst_gaussian(double order, size_t dim, double radius, double low, double high) {
+    const double s = order - 1, v = low - s * (high - low);
+    if (!(v > 0)) return INFINITY;
+    const double up = high / low, down = low / high;
+    const double wide = nvdp__log_second_difference(s, 1 - up, up, v / low); /* P's */
+    const double narrow = nvdp__log_second_difference(s, 1 - down, down, 1 + s * (1 - down));
+    return 2 * order * radius * radius / v + (double)dim * fmax(wide, narrow) / 2;
+}
+
+struct box {
+    double order, low, high, kappa;
+    double m, fixed;
+    double k1, k2;
+};
+
+/* g of a component's kappa weights. */
+static double part(const struct box *box, double p, double q) {
+    return box->kappa *
+           nvdp__log_gamma_second_difference(box->order, p / box->kappa, q / box->kappa);
+}
+
+/* g(p, low) / a at most. */
+static double steepest(const struct box *box) {
+    const double step = (box->high - box->low) / CELLS;
+    /* dg/dp <= l (p - low) psi'(low) in the first cell */
+    double most = box->order * step * (box->high - box->low) / box->kappa *
+                  gsl_sf_psi_1(box->low / box->kappa);
+    for (size_t i = 1; i < CELLS; i++) {
+        const double p = i + 1 < CELLS ? box->low + step * (double)(i + 1) : box->high;
+        most = fmax(most, part(box, p, box->low) * CELLS / (double)i);
+    }
+    return most;
+}
+
+/* A quarter of the square, u and v from [0] to [1]. */
+struct quarter {
+    double u[2], v[2];
+    int depth;
+};
+
+static double total(const struct box *box, double at) {
+    return box->fixed + box->m * box->low + at * (box->high - box->low);
+}
+
+static double bound(const struct box *box, const struct quarter *x) {
+    const double rising = x->u[1] * box->k1 + x->v[1] * box->k2;
+    const double falling = (box->m - x->v[0]) * box->k1 + (box->m - x->u[0]) * box->k2;
+    const double p[] = {total(box, x->u[0]), total(box, x->u[1])};
+    const double q[] = {total(box, x->v[0]), total(box, x->v[1])};
+    const double least = p[0] > q[1]   ? nvdp__log_gamma_second_difference(box->order, p[0], q[1])
+                         : q[0] > p[1] ? nvdp__log_gamma_second_difference(box->order, p[1], q[0])
+                                       : 0;
+    return fmin(rising, falling) - least;
+}
+
+/* The largest of the relaxed form, and where it is. */
+static double largest(const struct box *box, double at[2]) {
+    struct quarter stack[3 * DEEPEST + 4] = {{{0, box->m}, {0, box->m}, 0}};
+    double best = 0;
+    size_t open = 1;
+    while (open > 0) {
+        const struct quarter x = stack[--open];
+        const double middle[] = {(x.u[0] + x.u[1]) / 2, (x.v[0] + x.v[1]) / 2};
+        const struct quarter point = {{middle[0], middle[0]}, {middle[1], middle[1]}, 0};
+        const double here = bound(box, &point);
+        if (here > best) {
+            best = here;
+            at[0] = middle[0];
+            at[1] = middle[1];
+        }
+        const double above = bound(box, &x);
+        if (!(above > best * (1 + TOLERANCE))) continue;
+        if (x.depth == DEEPEST) {
+            best = above; /* as good as a point */
+            continue;
+        }
+        for (int k = 0; k < 4; k++)
+            stack[open++] =
+                (struct quarter){{k & 1 ? middle[0] : x.u[0], k & 1 ? x.u[1] : middle[0]},
+                                 {k & 2 ? middle[1] : x.v[0], k & 2 ? x.v[1] : middle[1]},
+                                 x.depth + 1};
+    }
+    return best * (1 + TOLERANCE);
+}
+
+/* Of pseudo-counts at the ends: `u` of P's components are high, `v` others of Q's. */
+static double vertex(const struct box *box, double u, double v) {
+    if (u + v > box->m) return 0;
+    return u * part(box, box->high, box->low) + v * part(box, box->low, box->high) -
+           nvdp__log_gamma_second_difference(box->order, total(box, u), total(box, v));
+}
+
+double nvdp__worst_dirichlet(double order, size_t m, double fixed, double low, double high,
+                             int kappa, double *found) {
+    double at[2] = {0, 0};
+    struct box box = {
+        .order = order, .low = low, .high = high, .kappa = kappa, .m = (double)m, .fixed = fixed};
+    *found = 0;
+    if (low == high) return 0;
+    if (order >= nvdp__worst_order(low, high)) return *found = INFINITY;
+    box.k1 = steepest(&box);
+    box.k2 = part(&box, low, high);
+    const double most = largest(&box, at);
+    for (int k = 0; k < 4; k++)
+        *found = fmax(*found, vertex(&box, floor(at[0]) + (k & 1), floor(at[1]) + (k >> 1)));
+    return most;
+}

@@ -1,0 +1,368 @@
+/* Certificates: closed forms, the largest divergences within bounds by brute force, conditions one by one, and that nothing within the
+ * limits exceeds what is proven. */
+#include "made_posteriors.h"
+#include "rdp/worst.h"
+
+#include <nvdp/certificate.h>
+
+/* (a) holds with C 1.45: one vector of 3 numbers a text. */
+static struct nvdp_limits sequence(void) {
+    return (struct nvdp_limits){.struct_size = sizeof(struct nvdp_limits),
+                                .method = "vib-fixed",
+                                .noise = true,
+                                .sealed = true,
+                                .rows = 1,
+                                .dim = 3,
+                                .kappa = 1,
+                                .same_noise = true,
+                                .clip_sequence = 1.45,
+                                .clip_mu = INFINITY,
+                                .alpha_max = INFINITY,
+                                .prior_alpha = 1,
+                                .pad_alpha = 1};
+}
+
+/* (c) holds: 4 rows, padding among them, with weights. */
+static struct nvdp_limits clip_set(void) {
+    struct nvdp_limits limits = sequence();
+    limits.rows = 4;
+    limits.same_noise = false;
+    limits.clip_sequence = INFINITY;
+    limits.clip_mu = 0.5;
+    limits.logvar_min = -0.2;
+    limits.logvar_max = 0.1;
+    limits.weights = true;
+    limits.alpha_min = 0.9;
+    limits.alpha_max = 1.2;
+    return limits;
+}
+
+static struct nvdp_certificate certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                                       const char *releases) {
+    struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "releases", releases);
+    cr_assert_eq(nvdp_certify(ctx, limits, config, &made), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return made;
+}
+
+/* The table of Balle & Wang 2018's calibration at delta 1e-5; 1e-4: its digits. */
+Test(certificate, mu_of_an_epsilon) {
+    static const double table[][2] = {{1, .26805}, {2, .50155}, {4, .92493}, {8, 1.66603}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        cr_expect_float_eq(nvdp_gdp_mu(table[i][0], 1e-5), table[i][1], 5.1e-6);
+    for (double epsilon = 0.01; epsilon < 300; epsilon *= 1.7) {
+        for (double delta = 1e-12; delta < 0.5; delta *= 30) {
+            const double mu = nvdp_gdp_mu(epsilon, delta);
+            cr_expect_leq(nvdp_gdp_delta(mu, epsilon), delta * (1 + 1e-12));
+            cr_expect_geq(nvdp_gdp_delta(mu * (1 + 1e-9), epsilon), delta);
+            const double back = nvdp_gdp_epsilon(mu, delta);
+            cr_expect_lt(support_relative(back, epsilon, 1e-3), 1e-9, "%g at %g: %.17g", epsilon,
+                         delta, back);
+        }
+    }
+    cr_expect_eq(nvdp_gdp_epsilon(0, 1e-5), 0);
+    cr_expect_eq(nvdp_gdp_epsilon(1e-6, 1e-5), 0, "a delta that is never reached");
+    cr_expect_eq(nvdp_gdp_epsilon(INFINITY, 1e-5), INFINITY);
+    cr_expect(isnan(nvdp_gdp_epsilon(-1, 1e-5)) && isnan(nvdp_gdp_epsilon(1, 0)));
+    cr_expect(isnan(nvdp_gdp_mu(-1, 1e-5)) && isnan(nvdp_gdp_mu(1, 1)));
+}
+
+/* (a) is attained: two opposite texts have its curve, at one release and at four.  1e-10: the integral's. */
+Test(certificate, sequence_is_exact) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp_limits limits = sequence();
+    for (int releases = 1; releases <= 4; releases += 3) {
+        const struct nvdp_certificate made = certify(ctx, &limits, releases == 1 ? "1" : "4");
+        const double p[3] = {1.45, 0, 0}, q[3] = {-1.45, 0, 0}, one[3] = {1, 1, 1};
+        struct nvdp_exact *exact = NULL;
+        double epsilon = 0;
+        cr_assert_eq(nvdp_exact_create(ctx, 3, p, one, q, one, 1, 0, NULL, NULL, releases, &exact),
+                     NVDP_OK);
+        cr_assert_eq(made.theorem, NVDP_THEOREM_SEQUENCE);
+        cr_expect_float_eq(made.mu, 2.9 * sqrt(releases), 1e-14);
+        cr_expect_float_eq(made.right, erfc(-made.mu / 2 * M_SQRT1_2) / 2, 1e-14);
+        cr_assert_eq(nvdp_exact_epsilon(ctx, exact, 1e-5, &epsilon), NVDP_OK);
+        cr_expect_lt(support_relative(made.epsilon, epsilon, 0), 1e-10, "%.17g %.17g", made.epsilon,
+                     epsilon);
+        cr_expect_eq(made.points, 8);
+        for (size_t i = 0; i < made.points; i++) {
+            struct nvdp_exact_point point;
+            const double at = made.curve[i].epsilon, mu = made.mu;
+            const double closed = erfc((at / mu - mu / 2) * M_SQRT1_2) / 2 -
+                                  exp(at) * erfc((at / mu + mu / 2) * M_SQRT1_2) / 2;
+            cr_assert_eq(nvdp_exact_delta(ctx, exact, at, &point), NVDP_OK);
+            cr_expect_lt(support_relative(made.curve[i].delta, point.delta, 0), 1e-10);
+            cr_expect_lt(support_relative(made.curve[i].delta, closed, 1e-6), 1e-9);
+        }
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* C is told in standard deviations: a norm of R with noise sigma is R/sigma with noise 1, sqrt(rows) of them, sqrt(kappa). */
+Test(certificate, radius_in_units_of_the_noise) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_limits limits = sequence();
+    limits.clip_sequence = INFINITY;
+    limits.clip_mu = 0.7;
+    limits.logvar_min = 2 * log(0.5);
+    limits.logvar_max = 0;
+    cr_expect_float_eq(certify(ctx, &limits, "1").radius, 1.4, 2e-7); /* the float's margin */
+    limits.rows = 9;
+    limits.logvar_min = 0;
+    cr_expect_float_eq(certify(ctx, &limits, "1").radius, 2.1, 3e-7);
+    limits.kappa = 4;
+    cr_expect_float_eq(certify(ctx, &limits, "1").radius, 4.2, 6e-7);
+    nvdp_context_free(ctx);
+}
+
+/* Variances at the ends and between, |d| = 2R. */
+Test(certificate, worst_gaussians_by_brute_force) {
+    enum { STEPS = 12 };
+    static const double bounds[][2] = {{1, 1}, {0.5, 1}, {0.3, 1.1}, {0.8, 3}};
+    static const double orders[] = {1, 1.1, 1.3, 2};
+    for (size_t k = 0; k < 16; k++) {
+        const double low = bounds[k / 4][0], high = bounds[k / 4][1], order = orders[k % 4];
+        const double proven = nvdp__worst_gaussian(order, 2, 0.6, low, high);
+        double most = 0;
+        for (size_t i = 0; i < STEPS * STEPS * STEPS * STEPS; i++) {
+            const size_t at[] = {i % STEPS, i / STEPS % STEPS, i / STEPS / STEPS % STEPS,
+                                 i / STEPS / STEPS / STEPS};
+            double var[4];
+            for (int v = 0; v < 4; v++)
+                var[v] = low + (high - low) * (double)at[v] / (STEPS - 1);
+            const double p[] = {0.6, 0}, q[] = {-0.6, 0}, r[] = {0.6 * M_SQRT1_2, 0.6 * M_SQRT1_2},
+                         s[] = {-r[0], -r[1]};
+            most = fmax(most, nvdp_renyi_gaussian(order, 2, p, var, q, var + 2));
+            most = fmax(most, nvdp_renyi_gaussian(order, 2, r, var, s, var + 2));
+        }
+        if (isinf(most)) {
+            cr_expect_eq(proven, INFINITY);
+            continue;
+        }
+        cr_expect_lt(support_relative(proven, most, 0), 1e-12, "order %g in [%g, %g]: %.17g, %.17g",
+                     order, low, high, proven, most);
+    }
+}
+
+/* The largest over vertices by their counts, and random points between: none above what is proven, and the proven
+ * not far above the best vertex. */
+Test(certificate, worst_dirichlets_by_brute_force) {
+    enum { MOST = 6, DRAWS = 6000 };
+    static const struct {
+        double order, fixed, low, high;
+        int kappa;
+    } cases[] = {{1.1, 1, 0.1, 1, 1}, {1.1, 1, 0.6, 6, 1},        {2.5, 1e-3, 1, 1.5, 1},
+                 {1, 1, 0.05, 4, 1},  {1.5, 3, 10, 25, 1},        {8, 1, 1, 1.1, 1},
+                 {1.1, 1, 0.6, 6, 3}, {1.01, 0.01, 1e-3, 0.05, 1}};
+    unsigned seed = 3;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        for (size_t m = 1; m <= MOST; m++) {
+            double found = 0, most = 0, p[3 * (MOST + 1)], q[3 * (MOST + 1)];
+            const size_t kappa = (size_t)cases[c].kappa, weights = (m + 1) * kappa;
+            const double proven =
+                nvdp__worst_dirichlet(cases[c].order, m, cases[c].fixed, cases[c].low,
+                                      cases[c].high, cases[c].kappa, &found);
+            for (size_t i = 0; i < DRAWS; i++) {
+                const bool ends = i < 1U << (2 * m);
+                for (size_t k = 0; k < weights; k++) {
+                    const size_t own = k / kappa;
+                    const double wide = cases[c].high - cases[c].low;
+                    if (k % kappa > 0) {
+                        p[k] = p[k - 1];
+                        q[k] = q[k - 1];
+                        continue;
+                    }
+                    p[k] =
+                        cases[c].low + wide * (ends ? (double)(i >> own & 1) : made_uniform(&seed));
+                    q[k] = cases[c].low +
+                           wide * (ends ? (double)(i >> (m + own) & 1) : made_uniform(&seed));
+                    if (own == m) p[k] = q[k] = cases[c].fixed;
+                }
+                for (size_t k = 0; k < weights; k++) {
+                    p[k] /= cases[c].kappa;
+                    q[k] /= cases[c].kappa;
+                }
+                most = fmax(most, nvdp_renyi_dirichlet(cases[c].order, weights, p, q));
+            }
+            cr_expect_leq(most, proven, "case %zu, %zu weights: %.17g above %.17g", c, m, most,
+                          proven);
+            cr_expect_leq(found, most * (1 + 1e-9) + 1e-12, "case %zu, %zu weights: a vertex", c,
+                          m);
+            /* the proof takes parts of components: little where there are some */
+            if (m > 2)
+                cr_expect_geq(most, 0.75 * proven, "case %zu, %zu weights: %g of %g", c, m, most,
+                              proven);
+        }
+    }
+}
+
+/* Eight components in [.1, 1] cost 143 nats at order 1.1, four in [1, 1.5] 2.2 at order 2.5 (without a prior's). */
+Test(certificate, worst_dirichlets_of_the_specification) {
+    double found;
+    const double wide = nvdp__worst_dirichlet(1.1, 8, 1e-12, 0.1, 1, 1, &found);
+    cr_expect_float_eq(found, 143.2, 0.05);
+    cr_expect(wide >= found && wide < 1.05 * found, "%g", wide);
+    const double tight = nvdp__worst_dirichlet(2.5, 4, 1e-12, 1, 1.5, 1, &found);
+    cr_expect_float_eq(found, 2.168, 0.001);
+    cr_expect(tight >= found && tight < 1.05 * found, "%g", tight);
+    cr_expect_eq(nvdp__worst_dirichlet(1.1, 8, 1, 0.1, 1.1, 1, &found), INFINITY, "l/(l-1) times");
+    cr_expect_eq(found, INFINITY);
+    cr_expect_eq(nvdp__worst_dirichlet(1.1, 8, 1, 1, 1, 1, &found), 0);
+}
+
+/* Each condition that is broken fails by itself, with the option that would mend it, and takes the certificate away. */
+Test(certificate, conditions) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const option[] = {"--query sampled", "--length-policy hidden",
+                                         "--clip-sequence C", "--clip-sequence C",
+                                         "--weights constant"};
+    for (size_t broken = 0; broken < 5; broken++) {
+        struct nvdp_limits limits = sequence();
+        if (broken == 0) limits.sealed = false;
+        if (broken == 1) limits.rows = 0;
+        if (broken == 2) limits.same_noise = false;
+        if (broken == 2) limits.logvar_min = -INFINITY;
+        if (broken == 3) limits.clip_sequence = INFINITY;
+        if (broken == 4) limits.weights = true;
+        const struct nvdp_certificate made = certify(ctx, &limits, "1");
+        const struct nvdp_claim *claim = &made.claim[NVDP_THEOREM_SEQUENCE];
+        char *text = NULL;
+        cr_expect_eq(made.theorem, NVDP_THEOREM_NONE, "condition %zu", broken);
+        cr_expect_eq(made.epsilon, INFINITY);
+        cr_expect_eq(made.right, 1);
+        cr_assert_eq(claim->conditions, 5);
+        for (size_t k = 0; k < 5; k++)
+            if (broken != 2 || k != 3) /* without a least variance there is no radius either */
+                cr_expect_eq(claim->condition[k].holds, k != broken, "%zu, broken %zu", k, broken);
+        support_contains(claim->condition[broken].option, option[broken]);
+        cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+        support_contains(text, "Nothing is proven");
+        if (broken != 2) support_contains(text, option[broken]); /* else (c) lacks less */
+        free(text);
+    }
+    struct nvdp_limits base = {.struct_size = sizeof base, .method = "base"};
+    const struct nvdp_certificate made = certify(ctx, &base, "1");
+    cr_expect_eq(made.theorem, NVDP_THEOREM_NONE);
+    support_contains(made.claim[0].condition[0].option, "--method");
+    base = sequence();
+    base.clip_sequence = NAN;
+    struct nvdp_certificate none = NVDP_RESULT(struct nvdp_certificate);
+    cr_expect_eq(nvdp_certify(ctx, &base, NULL, &none), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "clip_sequence");
+    nvdp_context_free(ctx);
+}
+
+/* Random texts within the limits, and adversarial ones with everything at its ends. */
+static struct nvdp_posteriors *within(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
+    const struct made_texts texts = {.texts = 40,
+                                     .longest = limits->rows > 1 ? limits->rows - 1 : 1,
+                                     .dim = limits->dim,
+                                     .spread = 2,
+                                     .with_alpha = limits->weights,
+                                     .seed = 11};
+    struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
+    unsigned seed = 5;
+    set->kappa = limits->kappa;
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = limits->rows;
+    set->prior_alpha = limits->prior_alpha;
+    set->pad_alpha = limits->pad_alpha;
+    for (size_t i = 0; i < set->texts; i++) {
+        double all = 0;
+        for (size_t r = set->offset[i]; r < set->offset[i + 1]; r++) {
+            double *mu = set->mu + r * set->dim, square = 0;
+            const bool ends = i % 2 == 0;
+            for (size_t k = 0; k < set->dim; k++) {
+                mu[k] = ends ? (double)(k == 0) * (i % 4 == 0 ? 1 : -1) : made_normal(&seed);
+                square += mu[k] * mu[k];
+                const double at = ends ? (double)(i % 4 == 0) : made_uniform(&seed);
+                set->logvar[r * set->dim + k] =
+                    limits->logvar_min + at * (limits->logvar_max - limits->logvar_min);
+            }
+            for (size_t k = 0; k < set->dim && isfinite(limits->clip_mu); k++)
+                mu[k] *= limits->clip_mu / sqrt(square);
+            for (size_t k = 0; k < set->dim; k++)
+                all += mu[k] * mu[k];
+            if (set->alpha != NULL)
+                set->alpha[r] =
+                    limits->alpha_min + (ends ? (double)((i / 2 + r) % 2) : made_uniform(&seed)) *
+                                            (limits->alpha_max - limits->alpha_min);
+        }
+        for (size_t k = set->offset[i] * set->dim; k < set->offset[i + 1] * set->dim; k++)
+            if (isfinite(limits->clip_sequence)) set->mu[k] *= limits->clip_sequence / sqrt(all);
+    }
+    return set;
+}
+
+/* No pair exceeds what is proven, at the certificate's delta and on its curve; the worst pair is not far below, so that the bound says
+ * something: of (a) a tenth in epsilon, of the conversions of (b) and (c) half. */
+Test(certificate, nothing_within_the_limits_exceeds_it) {
+    struct nvdp_context *ctx = support_context();
+    for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
+        struct nvdp_limits limits = theorem == NVDP_THEOREM_CLIP_SET ? clip_set() : sequence();
+        limits.rows = 4;
+        if (theorem == NVDP_THEOREM_SEQUENCE_WEIGHTS) {
+            limits.weights = true;
+            limits.alpha_min = 0.8;
+            limits.alpha_max = 1.3;
+        }
+        const struct nvdp_certificate made = certify(ctx, &limits, "2");
+        struct nvdp_posteriors *set = within(ctx, &limits);
+        double largest = 0;
+        cr_assert_eq((int)made.theorem, theorem);
+        cr_expect_lt(made.right, 1);
+        for (size_t i = 0; i < set->texts; i++) {
+            for (size_t j = 0; j < set->texts; j += i == j ? 1 : 7) {
+                struct nvdp_exact *exact = NULL;
+                struct nvdp_exact_point point;
+                double epsilon = 0;
+                if (i == j) continue;
+                cr_assert_eq(nvdp_exact_texts(ctx, set, i, j, 2, &exact), NVDP_OK, "%s",
+                             nvdp_context_error(ctx));
+                cr_assert_eq(nvdp_exact_epsilon(ctx, exact, made.delta, &epsilon), NVDP_OK);
+                largest = fmax(largest, epsilon);
+                for (size_t k = 0; k < made.points; k += 3) {
+                    cr_assert_eq(nvdp_exact_delta(ctx, exact, made.curve[k].epsilon, &point),
+                                 NVDP_OK);
+                    cr_expect_leq(point.delta, made.curve[k].delta * (1 + 1e-9));
+                }
+                if (!isnan(made.order))
+                    cr_expect_leq(nvdp_renyi_texts(made.order, set, i, j),
+                                  made.vectors + made.weights);
+                nvdp_exact_free(exact);
+            }
+        }
+        cr_expect_leq(largest, made.epsilon * (1 + 1e-9));
+        cr_expect_geq(largest, made.epsilon * (theorem == NVDP_THEOREM_SEQUENCE ? 0.9 : 0.5));
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(certificate, as_text) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp_limits limits = sequence();
+    const struct nvdp_certificate made = certify(ctx, &limits, "1");
+    char *json = NULL, *said = NULL;
+    size_t size = 0;
+    cr_assert_eq(nvdp_certificate_json(ctx, &made, &json), NVDP_OK);
+    json_t *root = json_loads(json, 0, NULL);
+    cr_expect_str_eq(json_string_value(json_object_get(root, "theorem")), "a");
+    cr_expect_eq(json_number_value(json_object_get(root, "epsilon")), made.epsilon);
+    cr_expect_eq(json_array_size(json_object_get(root, "curve")), 8);
+    cr_expect_eq(json_array_size(json_object_get(root, "theorems")), 3);
+    support_contains(json_string_value(json_object_get(root, "statement")), "92.7 % at most");
+    FILE *to = open_memstream(&said, &size);
+    nvdp_certificate_print(&made, to);
+    fclose(to);
+    support_contains(said, "(a) sequence clip, the same noise for every text: holds, epsilon 15.9");
+    support_contains(said, "any two texts, seen or not");
+    json_decref(root);
+    free(json);
+    free(said);
+    nvdp_context_free(ctx);
+}
