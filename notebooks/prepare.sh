@@ -28,21 +28,23 @@ run() {
 
 "$build/nvdp-demo" data data
 cat data/sentiment/{train,dev}_names.txt >tour/names.txt # in the shared file's order
+layers=$(sed -n 's/.*"num_hidden_layers": *\([0-9]*\).*/\1/p' bert/config.json)
 training=(--model bert --cache cache --max-length 32 --batch 16 --patience 0 --seed 1)
-top=(--freeze-layers 3 --lr 5e-4)
-task=(--task sst2 --data data/sentiment "${top[@]}")
-# A narrow latent, priced per nat and clipped, so that every divergence is finite.
-narrow=(--regularizer kl --latent-dim 32 --mu-tau 0.5 --stdev-tau 0.7 --alpha-tau -3.5 --delta 1
-        --clip-mu 6 --clip-logvar-min -1.5 --clip-logvar-max 0 --clip-alpha-min 0.6 --clip-alpha-max 6 --clip-gradient inward --kl-delay 0 --kl-ramp 0.7)
-run - train "${task[@]}" "${training[@]}" --method base --epochs 3 --out tour/base
-run - train "${task[@]}" "${training[@]}" --method nvdp "${narrow[@]}" --lambda 1e-3 --epochs 3 --log-every 10 --out tour/nvdp
+top=(--freeze-layers $((layers - 1)) --lr 5e-4)
+task=(--task sst2 --data data/sentiment)
+# The private preset, with weights that are learned and clipped, so that every divergence stays finite.
+weights=(--weights learned --alpha-tau -3.5 --delta 1 --clip-alpha-min 0.6 --clip-alpha-max 6)
+run - train "${task[@]}" "${top[@]}" "${training[@]}" --method base --epochs 3 --out tour/base
+run - train "${task[@]}" --from-base tour/base --freeze-layers "$layers" --preset private "${weights[@]}" --max-length 32 --seed 1 --cache cache \
+    --log-every 10 --out tour/nvdp
 run - privacy tour/nvdp --pairs tour/pairs.h5 --posteriors-out tour/posteriors.h5
 run - export tour/nvdp --split train,dev --with-labels --out tour/shared.h5
 run - export tour/nvdp --split dev --limit 100 --samples 8 --out tour/draws.h5
 run tour/reuse.json reuse tour/shared.h5 --epochs 8 --json
 run tour/attack.json reuse tour/shared.h5 --epochs 8 --labels tour/names.txt --json
 run - train --task tsv --data data/names --text-column text --label-column name "${training[@]}" "${top[@]}" --method base \
-    --epochs 3 --out tour/probe
+    --epochs 1 --out tour/probe
+sed -i "s/LAYERS/$layers/" grid.json
 run - sweep grid.json --out sweep --jobs 2 --cache cache
 run report.json report sweep --no-figures --json
 tail -n +2 data/sentiment/dev.tsv | cut -f1 | ./nvdp tokenize --model bert --max-length 32 --special >tour/tokens.txt
