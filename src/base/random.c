@@ -313,6 +313,10 @@ static void take_words(struct nvdp__stream *stream, size_t n, uint32_t *words) {
     }
 }
 
+void nvdp__stream_words(struct nvdp__stream *stream, size_t n, void *words) {
+    take_words(stream, n, words);
+}
+
 uint64_t nvdp__stream_u64(struct nvdp__stream *stream) {
     uint64_t low = nvdp__stream_u32(stream);
     uint64_t high = nvdp__stream_u32(stream);

@@ -21,6 +21,7 @@ enum nvdp__purpose {
     NVDP__PURPOSE_MEASURE = 9,
     NVDP__PURPOSE_READER = 10,
     NVDP__PURPOSE_DEMO = 11,
+    NVDP__PURPOSE_EXACT = 12,  /* exact normals of a release */
     NVDP__PURPOSE_WINDOW = 20, /* pretraining: where an epoch cuts its documents */
     NVDP__PURPOSE_PAIR = 21,   /* next-sentence pairs */
     NVDP__PURPOSE_MASK = 22,   /* masked positions */
@@ -61,6 +62,8 @@ struct nvdp__stream nvdp__stream_open(const struct nvdp__noise *noise, enum nvdp
 void nvdp__stream_seek(struct nvdp__stream *stream, uint32_t block);
 uint32_t nvdp__stream_u32(struct nvdp__stream *stream);
 uint64_t nvdp__stream_u64(struct nvdp__stream *stream);
+/* The next n words of 32 bits, as many calls of nvdp__stream_u32 give them. */
+void nvdp__stream_words(struct nvdp__stream *stream, size_t n, void *words);
 /* Uniform on the open interval (0,1), 53 bits. */
 double nvdp__stream_uniform(struct nvdp__stream *stream);
 /* Standard normal, in double (Box-Muller, cosine branch). */
