@@ -13,6 +13,7 @@
 #ifndef NVDP_NVIB_NVIB_H
 #define NVDP_NVIB_NVIB_H
 
+#include "base/exact_normal.h"
 #include "mechanism/mechanism.h"
 
 /* Sums over dimensions run in double, in so many lanes: the same bits on every processor (clip.c). */
@@ -105,6 +106,19 @@ double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha);
 /* d log g / d log alpha of such a draw at fixed randomness, from log g: stable where g underflows.
  * alpha in [1e-5, 1e5]; finite outside. */
 double nvdp__gamma_implicit_log_gradient(double alpha, double log_g);
+
+/* ---- release.c: the weights of what is given away ---- */
+
+/* log pi of a Dirichlet(alpha) draw in steps of the grid, -limit to 0; `scratch` has
+ * nvdp__release_scratch(rows) bytes, aligned for any type. */
+size_t nvdp__release_scratch(size_t rows);
+void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__grid *grid, size_t rows,
+                           const double *alpha, void *scratch, int32_t *out);
+/* Whether the bound below holds of these pseudo-counts: positive, and 2^20 at most together. */
+bool nvdp__release_takes(size_t rows, const double *alpha);
+/* Total variation distance, at most, of such draws from those that exact arithmetic and endless digits
+ * would give, for any pseudo-counts of which the first is prior_alpha. */
+double nvdp__release_distance(const struct nvdp__grid *grid, size_t rows, double prior_alpha);
 
 /* ---- sample.c ---- */
 

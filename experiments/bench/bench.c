@@ -1,9 +1,9 @@
 /* nvdp bench: steps of training and of encoding, and all pairs of posteriors, with a clock. */
 #include "experiments/bench/bench.h"
 
+#include "base/exact_normal.h"
 #include "base/file.h"
 #include "base/machine.h"
-#include "base/random.h"
 
 #include <math.h>
 #include <nvdp/privacy.h>
@@ -384,6 +384,78 @@ cleanup:
     free(tokens);
     free(drawn);
     free(points);
+    free(seconds);
+    return status;
+}
+
+/* ---- noise ---- */
+
+enum { NOISE_CHUNK = 1 << 12 }; /* values of one stream */
+
+struct nvdp_bench_noise_config nvdp_bench_noise_config_default(void) {
+    return (struct nvdp_bench_noise_config){.values = 1 << 22, .steps = 3};
+}
+
+/* One chunk; the sum of its values, so that they are not left out. */
+static double draw_noise(const struct nvdp__noise *noise, size_t chunk, bool exact) {
+    static const struct nvdp__grid grid = {-10, INT16_MAX};
+    double sum = 0;
+    if (exact) {
+        int64_t mean[NOISE_CHUNK] = {0};
+        int32_t out[NOISE_CHUNK];
+        struct nvdp__digits digits;
+        struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_EXACT, 0, chunk);
+        nvdp__digits_open(&stream, &digits);
+        nvdp__grid_draw(&digits, &grid, NOISE_CHUNK, mean, NULL, out);
+        for (int i = 0; i < NOISE_CHUNK; i++)
+            sum += out[i];
+    } else {
+        double out[NOISE_CHUNK];
+        struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_EVAL_GAUSS, 0, chunk);
+        nvdp__stream_normals_f64(&stream, NOISE_CHUNK, out);
+        for (int i = 0; i < NOISE_CHUNK; i++)
+            sum += out[i];
+    }
+    return sum;
+}
+
+static nvdp_status time_noise(struct nvdp_context *ctx,
+                              const struct nvdp_bench_noise_config *config, bool exact,
+                              double *seconds, struct nvdp_bench_times *out) {
+    const size_t chunks = (config->values + NOISE_CHUNK - 1) / NOISE_CHUNK;
+    struct nvdp__release_key key;
+    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(ctx, &key));
+    const struct nvdp__noise noise = {.release = &key};
+    for (size_t step = 0; step <= config->steps; step++) { /* the first is not timed */
+        double start = nvdp__now(), sum = 0;
+#pragma omp parallel for num_threads(nvdp_context_threads(ctx)) reduction(+ : sum)
+        for (size_t chunk = 0; chunk < chunks; chunk++)
+            sum += draw_noise(&noise, step * chunks + chunk, exact);
+        if (step > 0) seconds[step - 1] = isfinite(sum) ? nvdp__now() - start : NAN;
+    }
+    nvdp__release_key_wipe(&key);
+    *out = times_of(config->steps, seconds);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_bench_noise(struct nvdp_context *ctx, const struct nvdp_bench_noise_config *config,
+                             struct nvdp_bench_noise_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_bench_noise_result result = {0};
+    double *seconds = NULL;
+    if (config->values < 1 || config->values > MOST_TABLE || config->steps < 1 ||
+        config->steps > MOST_RD_STEPS)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "values and steps: expected 1 to %d and 1 to %d, found %zu and %zu",
+                          MOST_TABLE, MOST_RD_STEPS, config->values, config->steps);
+    NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
+    NVDP_TRY(time_noise(ctx, config, true, seconds, &result.exact));
+    NVDP_TRY(time_noise(ctx, config, false, seconds, &result.in_double));
+    result.exact_per_second = (double)config->values / result.exact.mean;
+    result.in_double_per_second = (double)config->values / result.in_double.mean;
+    nvdp__processor_name(sizeof result.machine, result.machine);
+    *out = result;
+cleanup:
     free(seconds);
     return status;
 }

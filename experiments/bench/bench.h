@@ -110,4 +110,21 @@ nvdp_status nvdp_bench_sanitize(struct nvdp_context *ctx,
                                 const struct nvdp_bench_sanitize_config *config,
                                 struct nvdp_bench_sanitize_result *out);
 
+/* Normals of a release: exact ones on a grid, and those of the float16 grid, added in double. */
+struct nvdp_bench_noise_config {
+    size_t values; /* of a step */
+    size_t steps;  /* timed, after one that is not */
+};
+/* 4,194,304 values, 3 steps. */
+struct nvdp_bench_noise_config nvdp_bench_noise_config_default(void);
+
+struct nvdp_bench_noise_result {
+    struct nvdp_bench_times exact, in_double;
+    double exact_per_second, in_double_per_second; /* values, on all threads */
+    char machine[96];
+};
+
+nvdp_status nvdp_bench_noise(struct nvdp_context *ctx, const struct nvdp_bench_noise_config *config,
+                             struct nvdp_bench_noise_result *out);
+
 #endif

@@ -27,7 +27,7 @@ struct nvdp_export_result {
                                               of the texts; its Bayesian DP is of all samples */
 };
 
-/** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples,
+/** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid,
  * with-labels, overwrite, batch, insecure-seed, order, delta, measure-texts.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
@@ -35,11 +35,12 @@ struct nvdp_export_result {
 nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Draws the samples of every text and writes them, and nothing else derived from the texts, to a
- * file of kind embeddings/1.
+ * file of kind embeddings/2 (of grid float16: embeddings/1).
  *
- * Per text the model's posterior is inferred; from it each sample is drawn in double with
- * randomness of the operating system (pi of a Dirichlet distribution, z = mu + sigma eps; Henderson &
- * Fehr 2023), rounded once to f16 (Mironov, CCS 2012, tells why) and forgotten with its noise.  The file
+ * Per text the model's posterior is inferred; from it each sample is drawn with randomness of the
+ * operating system (pi of a Dirichlet distribution, z = mu + sigma eps; Henderson & Fehr 2023), with
+ * exact normal deviates (Karney 2016), rounded once, onto a grid that is the same for every text (Mironov,
+ * CCS 2012, tells why), and forgotten with its noise.  The file
  * says what its samples reveal: divergences over all ordered pairs of at most measure-texts texts.
  * It appears under its name when it is complete.
  * @param ctx    progress and the wish to stop pass through its callbacks
@@ -47,7 +48,8 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *               from that seed: for tests, and the file says so
  * @param[out] out what was written; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a
- *         method without noise or a model with query clean; NVDP_ERR_UNSUPPORTED for "model-out" of
+ *         method without noise or a model with query clean, grid float16 of a model with a sequence
+ *         clip, deviations or pseudo-counts beyond what is drawn exactly; NVDP_ERR_UNSUPPORTED for "model-out" of
  *         a method without a sealed block; NVDP_ERR_INPUT for texts that cannot be read, or have no
  *         labels where "with-labels" asks for them; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
  *         NVDP_ERR_MEMORY

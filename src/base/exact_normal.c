@@ -37,7 +37,11 @@ INLINE void fresh(struct nvdp__digits *digits, struct nvdp__uniform *u) {
     u->have = 1;
 }
 
-static uint64_t digit(struct nvdp__digits *digits, struct nvdp__uniform *u, int i) {
+uint64_t nvdp__digits_next(struct nvdp__digits *digits) {
+    return next(digits);
+}
+
+uint64_t nvdp__uniform_digit(struct nvdp__digits *digits, struct nvdp__uniform *u, int i) {
     while (u->have <= i) {
         u->digit[u->have++] = next(digits);
     }
@@ -47,7 +51,7 @@ static uint64_t digit(struct nvdp__digits *digits, struct nvdp__uniform *u, int 
 __attribute__((noinline)) static bool tie_below(struct nvdp__digits *digits,
                                                 struct nvdp__uniform *a, struct nvdp__uniform *b) {
     for (int i = 1; i < NVDP__DIGITS; i++) {
-        uint64_t x = digit(digits, a, i), y = digit(digits, b, i);
+        uint64_t x = nvdp__uniform_digit(digits, a, i), y = nvdp__uniform_digit(digits, b, i);
         if (x != y) return x < y;
     }
     return false;
@@ -199,7 +203,8 @@ __attribute__((noinline)) static bool reaches(struct nvdp__digits *digits,
     if (whole != normal->whole) return normal->whole > whole;
     for (int i = 0; i < NVDP__DIGITS; i++) {
         wide shifted = rest << 64;
-        uint64_t bound = (uint64_t)(shifted / under), mine = digit(digits, &normal->fraction, i);
+        uint64_t bound = (uint64_t)(shifted / under),
+                 mine = nvdp__uniform_digit(digits, &normal->fraction, i);
         if (bound != mine) return mine > bound;
         rest = shifted % under;
     }

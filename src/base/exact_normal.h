@@ -25,12 +25,14 @@ struct nvdp__digits {
 };
 void nvdp__digits_open(const struct nvdp__stream *stream, struct nvdp__digits *digits);
 void nvdp__digits_wipe(struct nvdp__digits *digits);
+uint64_t nvdp__digits_next(struct nvdp__digits *digits);
 
 /* On (0, 1); further digits are drawn when they are needed. */
 struct nvdp__uniform {
     uint64_t digit[NVDP__DIGITS];
     int have;
 };
+uint64_t nvdp__uniform_digit(struct nvdp__digits *digits, struct nvdp__uniform *u, int i);
 
 /* -(whole + fraction) or whole + fraction */
 struct nvdp__exact_normal {

@@ -139,23 +139,24 @@ static hid_t file_type(enum nvdp__h5_type type) {
            : type == NVDP__H5_F32 ? H5Tcopy(H5T_IEEE_F32LE)
            : type == NVDP__H5_F64 ? H5Tcopy(H5T_IEEE_F64LE)
            : type == NVDP__H5_I64 ? H5Tcopy(H5T_STD_I64LE)
-                                  : H5Tcopy(H5T_STD_I32LE);
+           : type == NVDP__H5_I32 ? H5Tcopy(H5T_STD_I32LE)
+                                  : H5Tcopy(H5T_STD_I16LE);
+}
+
+static bool is_integer(enum nvdp__h5_type type) {
+    return type == NVDP__H5_I64 || type == NVDP__H5_I32 || type == NVDP__H5_I16;
 }
 
 static hid_t memory_type(enum nvdp__h5_type type) {
     return type == NVDP__H5_F64   ? H5T_NATIVE_DOUBLE
            : type == NVDP__H5_I64 ? H5T_NATIVE_INT64
-           : type == NVDP__H5_I32 ? H5T_NATIVE_INT32
+           : is_integer(type)     ? H5T_NATIVE_INT32
                                   : H5T_NATIVE_FLOAT;
 }
 
 static size_t file_size(enum nvdp__h5_type type) {
-    static const size_t sizes[] = {2, 4, 8, 8, 4};
+    static const size_t sizes[] = {2, 4, 8, 8, 4, 2};
     return sizes[type];
-}
-
-static bool is_integer(enum nvdp__h5_type type) {
-    return type == NVDP__H5_I64 || type == NVDP__H5_I32;
 }
 
 static void type_text(hid_t type, char text[16]) {

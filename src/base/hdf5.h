@@ -13,7 +13,8 @@ enum nvdp__h5_type {
     NVDP__H5_F32, /* float in memory */
     NVDP__H5_F64, /* double in memory */
     NVDP__H5_I64, /* int64_t in memory */
-    NVDP__H5_I32  /* int32_t in memory */
+    NVDP__H5_I32, /* int32_t in memory */
+    NVDP__H5_I16  /* 16 bits in the file; int32_t in memory */
 };
 
 struct nvdp__h5;

@@ -9,6 +9,7 @@ struct values {
     struct nvdp_bench_config config;
     struct nvdp_bench_rd_config rd;
     struct nvdp_bench_sanitize_config sanitize;
+    struct nvdp_bench_noise_config noise;
     struct nvdp_config *train;     /* of the step */
     struct nvdp_config *sanitizer; /* of the draws */
     size_t steps;
@@ -67,6 +68,9 @@ static const struct nvdp_option options[] = {
     {"vocabulary", NVDP_OPTION_INTEGER, "N", "tokens of a random table",
      NVDP_OPTION_AT(struct values, sanitize.vocabulary)},
 
+    {"values", NVDP_OPTION_INTEGER, "N", "normals a step",
+     NVDP_OPTION_AT(struct values, noise.values), .group = "Options of noise:"},
+
     {"steps", NVDP_OPTION_INTEGER, "N", "times to repeat; default 3, rd 1",
      NVDP_OPTION_AT(struct values, steps),
      .group = "Options of all:", .traits = NVDP_TRAIT_NO_DEFAULT},
@@ -77,8 +81,10 @@ static const struct nvdp_option options[] = {
 /* --- the configuration --- */
 
 /* What no step of training has, and what the two others have. */
-static const char *const not_training[] = {
-    "texts", "components", "dim", "order", "mechanism", "eta", "vectors", "vocabulary", NULL};
+static const char *const not_training[] = {"texts",     "components", "dim",     "order",
+                                           "mechanism", "eta",        "vectors", "vocabulary",
+                                           "values",    NULL};
+static const char *const of_noise[] = {"values", "steps", NULL};
 static const char *const of_rd[] = {"texts", "components", "dim", "order", "steps", "seed", NULL};
 static const char *const of_sanitize[] = {"mechanism", "eta",   "vectors", "vocabulary",
                                           "model",     "texts", "length",  "dim",
@@ -87,6 +93,7 @@ static const char *const of_sanitize[] = {"mechanism", "eta",   "vectors", "voca
 static int check_options(struct cli *cli) {
     const char *work = cli->arg[0];
     const char *name = strcmp(work, "rd") == 0         ? cli_given_one(cli, of_rd, false)
+                       : strcmp(work, "noise") == 0    ? cli_given_one(cli, of_noise, false)
                        : strcmp(work, "sanitize") == 0 ? cli_given_one(cli, of_sanitize, false)
                                                        : cli_given_one(cli, not_training, true);
     return name == NULL ? CLI_SUCCESS
@@ -136,8 +143,8 @@ static int resolve(struct cli *cli, struct values *values) {
     const char *work = cli->arg[0];
     const bool sanitize = strcmp(work, "sanitize") == 0;
     if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0 &&
-        !sanitize)
-        return cli_usage(cli, "expected train, encode, rd or sanitize, found '%s'", work);
+        strcmp(work, "noise") != 0 && !sanitize)
+        return cli_usage(cli, "expected train, encode, rd, sanitize or noise, found '%s'", work);
     CLI_TRY(check_options(cli));
     if (sanitize) return make_sanitizer_config(cli, values);
     config->work = strcmp(work, "encode") == 0 ? NVDP_BENCH_ENCODE : NVDP_BENCH_TRAIN;
@@ -159,6 +166,7 @@ static int resolve(struct cli *cli, struct values *values) {
     if (cli_given(cli, "steps")) {
         config->steps = values->steps;
         values->rd.steps = values->steps;
+        values->noise.steps = values->steps;
     }
     return make_train_config(cli, values);
 }
@@ -305,15 +313,44 @@ static int run_sanitize(struct cli *cli, const struct values *values) {
     return CLI_SUCCESS;
 }
 
+/* --- noise --- */
+
+static json_t *noise_json(const struct nvdp_bench_times *times, double values_per_second) {
+    return json_pack("{s:o, s:f}", "seconds_per_step", times_json(times), "values_per_second",
+                     values_per_second);
+}
+
+static int run_noise(struct cli *cli, const struct values *values) {
+    struct nvdp_bench_noise_result r;
+    const int threads = nvdp_context_threads(cli->ctx);
+    CLI_DO(cli, nvdp_bench_noise(cli->ctx, &values->noise, &r));
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:s, s:I, s:I, s:i, s:o, s:o, s:s}", "bench", "noise", "values",
+                           (json_int_t)values->noise.values, "steps",
+                           (json_int_t)values->noise.steps, "threads", threads, "exact",
+                           noise_json(&r.exact, r.exact_per_second), "double",
+                           noise_json(&r.in_double, r.in_double_per_second), "machine", r.machine));
+    cli_row("work", "%zu normals of the secure generator", values->noise.values);
+    times_print(&r.exact, "exact");
+    cli_row("speed", "%.1f million values/s", r.exact_per_second / 1e6);
+    times_print(&r.in_double, "in double");
+    cli_row("speed", "%.1f million values/s", r.in_double_per_second / 1e6);
+    cli_row("machine", "%s, %d threads", r.machine, threads);
+    return CLI_SUCCESS;
+}
+
 static int run(struct cli *cli) {
     struct values values = {.config = nvdp_bench_config_default(),
                             .rd = nvdp_bench_rd_config_default(),
-                            .sanitize = nvdp_bench_sanitize_config_default()};
+                            .sanitize = nvdp_bench_sanitize_config_default(),
+                            .noise = nvdp_bench_noise_config_default()};
     int code = cli_begin(cli, &values);
     if (code == CLI_SUCCESS) code = resolve(cli, &values);
     if (code == CLI_SUCCESS)
         code = strcmp(cli->arg[0], "rd") == 0         ? run_rd(cli, &values)
                : strcmp(cli->arg[0], "sanitize") == 0 ? run_sanitize(cli, &values)
+               : strcmp(cli->arg[0], "noise") == 0    ? run_noise(cli, &values)
                                                       : run_steps(cli, &values);
     nvdp_config_free(values.train);
     nvdp_config_free(values.sanitizer);
@@ -322,16 +359,17 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_bench = {
     .name = "bench",
-    .summary = "measure the speed of training, encoding, divergences and text privatization",
-    .args = "train|encode|rd|sanitize",
+    .summary = "measure the speed of training, encoding, divergences, text privatization, noise",
+    .args = "train|encode|rd|sanitize|noise",
     .description = "Measures on random weights how fast this machine trains or encodes, goes "
-                   "through all pairs of random posteriors, or draws tokens.",
+                   "through all pairs of random posteriors, or draws tokens or a release's noise.",
     .examples = "Examples:\n"
                 "  nvdp bench train --arch base --batch 32 --length 128 --steps 5\n"
                 "  nvdp bench encode --arch base --json\n"
                 "  nvdp bench train --data MRPC --task mrpc --model bert --method nvdp\n"
                 "  nvdp bench rd --texts 408 --components 129 --dim 768\n"
-                "  nvdp bench sanitize --mechanism laplace-nearest --eta 75 --model bert\n",
+                "  nvdp bench sanitize --mechanism laplace-nearest --eta 75 --model bert\n"
+                "  nvdp bench noise\n",
     .options = options,
     .run = run,
 };

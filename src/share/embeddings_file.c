@@ -11,16 +11,29 @@
 #include <sys/stat.h>
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
     SLICE_FLOATS = 1 << 20, /* read at once */
     MAX_DIM = 1 << 20,
     MAX_LENGTH = 1 << 16,
     MAX_KAPPA = 1000,
     MAX_SAMPLES = 1 << 20,
     MAX_SPLIT = 4,
+    MOST_EXPONENT = 30,
     DEFLATE_RATIO = 1100, /* deflate never does better than 1032 to 1 */
     SMALL_FILE = 1 << 20
 };
+
+static const char *const grid_names[] = {
+    [NVDP__H5_F16] = "float16", [NVDP__H5_I16] = "int16", [NVDP__H5_I32] = "int32"};
+
+static bool whole(const struct nvdp__embeddings_shape *shape) {
+    return shape->grid != NVDP__H5_F16;
+}
+
+/* The dataset log_pi's. */
+static enum nvdp__h5_type weight_type(const struct nvdp__embeddings_shape *shape) {
+    return whole(shape) ? NVDP__H5_I16 : NVDP__H5_F16;
+}
 
 enum nvdp_pool nvdp__pool_find(const char *name) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
@@ -41,10 +54,14 @@ nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
     const size_t ragged[] = {shape->rows, shape->dim};
     const size_t *extent = hidden ? square : ragged;
     size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_TRY(nvdp__h5_create(ctx, path, "embeddings/1", &file));
-    NVDP_TRY(nvdp__h5_dataset(file, "z", NVDP__H5_F16, hidden ? 4 : 2, extent));
+    NVDP_TRY(nvdp__h5_create(ctx, path, whole(shape) ? "embeddings/2" : "embeddings/1", &file));
+    NVDP_TRY(nvdp__h5_dataset(file, "z", shape->grid, hidden ? 4 : 2, extent));
     if (shape->weights)
-        NVDP_TRY(nvdp__h5_dataset(file, "log_pi", NVDP__H5_F16, hidden ? 3 : 1, extent));
+        NVDP_TRY(nvdp__h5_dataset(file, "log_pi", weight_type(shape), hidden ? 3 : 1, extent));
+    NVDP_TRY(nvdp__h5_set_string(file, "grid", grid_names[shape->grid]));
+    if (whole(shape)) NVDP_TRY(nvdp__h5_set_real(file, "z_step", ldexp(1, shape->z_exponent)));
+    if (whole(shape) && shape->weights)
+        NVDP_TRY(nvdp__h5_set_real(file, "log_pi_step", ldexp(1, shape->log_pi_exponent)));
     if (!hidden) NVDP_TRY(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, &offsets, offset));
     NVDP__HAND_OVER(out, file);
 cleanup:
@@ -54,13 +71,13 @@ cleanup:
 
 nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
                                    const struct nvdp__embeddings_shape *shape, size_t first,
-                                   size_t texts, size_t first_row, size_t rows, const float *z,
-                                   const float *log_pi) {
+                                   size_t texts, size_t first_row, size_t rows, const void *z,
+                                   const void *log_pi) {
     bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
     size_t from = hidden ? first : first_row, count = hidden ? texts : rows;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(file, "z", NVDP__H5_F16, from, count, z));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(file, "z", shape->grid, from, count, z));
     if (!shape->weights) return NVDP_OK;
-    return nvdp__h5_write_rows(file, "log_pi", NVDP__H5_F16, from, count, log_pi);
+    return nvdp__h5_write_rows(file, "log_pi", weight_type(shape), from, count, log_pi);
 }
 
 /* --- reading: attributes --- */
@@ -108,15 +125,45 @@ static nvdp_status read_word(struct source *source, const char *name, const char
     return status;
 }
 
+static nvdp_status read_grid(struct source *source) {
+    struct nvdp__embeddings_shape *shape = &source->to->shape;
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "grid", &text));
+    nvdp_status status = NVDP_OK;
+    enum nvdp__h5_type grid = strcmp(text, "int16") == 0   ? NVDP__H5_I16
+                              : strcmp(text, "int32") == 0 ? NVDP__H5_I32
+                                                           : NVDP__H5_F16;
+    if (grid == NVDP__H5_F16 && strcmp(text, "float16") != 0)
+        status =
+            FAIL(source, "attribute 'grid': expected float16, int16 or int32, found '%.64s'", text);
+    free(text);
+    shape->grid = grid;
+    return status;
+}
+
+/* A power of two, whose exponent is set. */
+static nvdp_status read_step(struct source *source, const char *name, int *exponent) {
+    double step = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &step));
+    if (frexp(step, exponent) != 0.5 || abs(*exponent) > MOST_EXPONENT)
+        return FAIL(source, "attribute '%s': expected a power of two within 2^%d, found %g", name,
+                    MOST_EXPONENT, step);
+    (*exponent)--;
+    return NVDP_OK;
+}
+
 static nvdp_status read_attributes(struct source *source) {
     struct nvdp__embeddings *to = source->to;
     struct nvdp__embeddings_shape *shape = &to->shape;
     bool public = false;
-    bool same = false;
     size_t kappa = 0;
     char pool[16] = "", row_index[16] = "";
     NVDP_RETURN_IF_FAILED(read_word(source, "length_policy", "hidden", "public", &public));
-    NVDP_RETURN_IF_FAILED(read_word(source, "grid", "float16", "float16", &same));
+    NVDP_RETURN_IF_FAILED(read_grid(source));
+    if (whole(shape)) {
+        NVDP_RETURN_IF_FAILED(read_step(source, "z_step", &shape->z_exponent));
+        to->z_step = ldexp(1, shape->z_exponent);
+    }
     NVDP_RETURN_IF_FAILED(read_size(source, "kappa", MAX_KAPPA, &kappa));
     NVDP_RETURN_IF_FAILED(read_size(source, "releases", MAX_SAMPLES, &shape->samples));
     if (!public) NVDP_RETURN_IF_FAILED(read_size(source, "length", MAX_LENGTH, &shape->length));
@@ -145,7 +192,7 @@ static nvdp_status hidden_shape(struct source *source) {
     size_t log_pi[3];
     size_t implied = /* rows of a sample, by the attributes */
         shape->weights ? (shape->length + 1) * (size_t)shape->kappa : shape->length;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", NVDP__H5_F16, 4, z));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", shape->grid, 4, z));
     if (z[1] != shape->samples || z[2] != implied)
         return FAIL(source,
                     "dataset 'z': expected shape [texts, %zu, %zu, p] as the attributes say, found "
@@ -159,7 +206,7 @@ static nvdp_status hidden_shape(struct source *source) {
         !nvdp__mul(samples, shape->sample_rows, &shape->rows))
         return FAIL(source, "dataset '%s': its size overflows", "z");
     if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "log_pi", NVDP__H5_F16, 3, log_pi));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "log_pi", weight_type(shape), 3, log_pi));
     if (memcmp(log_pi, z, sizeof log_pi) == 0) return NVDP_OK;
     return FAIL(source,
                 "dataset 'log_pi': expected shape [%zu, %zu, %zu] as 'z', found [%zu, %zu, %zu]",
@@ -170,7 +217,7 @@ static nvdp_status public_shape(struct source *source) {
     struct nvdp__embeddings_shape *shape = &source->to->shape;
     size_t z[2];
     size_t count;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", NVDP__H5_F16, 2, z));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "z", shape->grid, 2, z));
     shape->rows = z[0];
     shape->dim = z[1];
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "offset", NVDP__H5_I64, 1, &count));
@@ -179,7 +226,7 @@ static nvdp_status public_shape(struct source *source) {
                     shape->samples, count);
     shape->texts = (count - 1) / shape->samples;
     if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "log_pi", NVDP__H5_F16, 1, &count));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(source->file, "log_pi", weight_type(shape), 1, &count));
     return count == z[0] ? NVDP_OK : wrong_size(source, "log_pi", z[0], count);
 }
 
@@ -193,6 +240,8 @@ static nvdp_status read_shape(struct source *source) {
         return FAIL(source, "dataset '%s' is missing", "log_pi");
     NVDP_RETURN_IF_FAILED(shape->policy == NVDP_LENGTH_HIDDEN ? hidden_shape(source)
                                                               : public_shape(source));
+    if (shape->weights && whole(shape))
+        NVDP_RETURN_IF_FAILED(read_step(source, "log_pi_step", &shape->log_pi_exponent));
     if (shape->texts < 1) return FAIL(source, "expected at least one text, found %s", "none");
     if (shape->dim < 1 || shape->dim > MAX_DIM)
         return FAIL(source, "dataset 'z': expected vectors of 1 to %d values, found %zu", MAX_DIM,
@@ -246,48 +295,99 @@ static nvdp_status bad_value(struct source *source, const char *dataset, size_t 
                 found);
 }
 
+/* How z is held: f16, int16 or int32. */
+static size_t item_size(const struct nvdp__embeddings_shape *shape) {
+    return shape->grid == NVDP__H5_I32 ? sizeof(int32_t) : sizeof(uint16_t);
+}
+
+static nvdp_status bad_vector(struct source *source, size_t value, double found,
+                              const char *expected) {
+    return bad_value(source, "z", value / source->to->shape.dim, found, expected);
+}
+
+/* Values [first, first + n) of z, from the memory type. */
+static nvdp_status keep_z(struct source *source, size_t first, size_t n, const void *slice) {
+    struct nvdp__embeddings *to = source->to;
+    const float *real = slice;
+    const int32_t *step = slice;
+    uint16_t *f16 = to->z;
+    int16_t *i16 = to->z;
+    switch (to->shape.grid) {
+    case NVDP__H5_I32:
+        memcpy((int32_t *)to->z + first, step, n * sizeof *step);
+        return NVDP_OK;
+    case NVDP__H5_I16:
+        for (size_t i = 0; i < n; i++) {
+            if (step[i] < INT16_MIN || step[i] > INT16_MAX)
+                return bad_vector(source, first + i, step[i], "steps of 16 bits");
+            i16[first + i] = (int16_t)step[i];
+        }
+        return NVDP_OK;
+    default:
+        for (size_t i = 0; i < n; i++) {
+            if (!isfinite(real[i]) || fabsf(real[i]) > 65504)
+                return bad_vector(source, first + i, real[i], "values of -65504 to 65504");
+            f16[first + i] = nvdp__f16_from_float(real[i]);
+        }
+        return NVDP_OK;
+    }
+}
+
 /* Slice by slice; a dataset's row holds one vector, or under the hidden policy all of a text. */
 static nvdp_status read_z(struct source *source) {
     nvdp_status status = NVDP_OK;
     struct nvdp__embeddings *to = source->to;
     bool hidden = to->shape.policy == NVDP_LENGTH_HIDDEN;
-    size_t dim = to->shape.dim;
     size_t vectors = hidden ? to->shape.samples * to->shape.sample_rows : 1;
     size_t count = hidden ? to->shape.texts : to->shape.rows;
-    size_t width = vectors * dim;
+    size_t width = vectors * to->shape.dim;
     size_t step = width < SLICE_FLOATS ? SLICE_FLOATS / width : 1;
     if (step > count) step = count;
-    float *slice = nvdp__calloc(source->ctx, step * width, sizeof *slice);
-    to->z = nvdp__calloc(source->ctx, to->shape.rows * dim, sizeof *to->z);
+    void *slice = nvdp__calloc(source->ctx, step * width, sizeof(float)); /* or int32_t */
+    to->z = nvdp__calloc(source->ctx, to->shape.rows * to->shape.dim, item_size(&to->shape));
     if (slice == NULL || to->z == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t first = 0; first < count; first += step) {
         size_t n = count - first < step ? count - first : step;
-        NVDP_TRY(nvdp__h5_read_rows(source->file, "z", NVDP__H5_F16, first, n, slice));
-        for (size_t i = 0; i < n * width; i++) {
-            if (!isfinite(slice[i]) || fabsf(slice[i]) > 65504)
-                NVDP_TRY(bad_value(source, "z", first * vectors + i / dim, slice[i],
-                                   "values of -65504 to 65504"));
-            to->z[first * width + i] = nvdp__f16_from_float(slice[i]);
-        }
+        NVDP_TRY(nvdp__h5_read_rows(source->file, "z", to->shape.grid, first, n, slice));
+        NVDP_TRY(keep_z(source, first * width, n * width, slice));
     }
 cleanup:
     free(slice);
     return status;
 }
 
-static nvdp_status read_log_pi(struct source *source) {
-    struct nvdp__embeddings *to = source->to;
-    if (!to->shape.weights) return NVDP_OK;
-    to->log_pi = nvdp__calloc(source->ctx, to->shape.rows, sizeof *to->log_pi);
-    if (to->log_pi == NULL) return NVDP_ERR_MEMORY;
-    size_t count = to->shape.policy == NVDP_LENGTH_HIDDEN ? to->shape.texts : to->shape.rows;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_read_rows(source->file, "log_pi", NVDP__H5_F16, 0, count, to->log_pi));
-    for (size_t r = 0; r < to->shape.rows; r++) {
-        if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
-            return bad_value(source, "log_pi", r, to->log_pi[r], "finite logarithms of weights");
+void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
+                             float *out) {
+    const uint16_t *f16 = (const uint16_t *)embeddings->z + first;
+    const int16_t *i16 = (const int16_t *)embeddings->z + first;
+    const int32_t *i32 = (const int32_t *)embeddings->z + first;
+    const double step = embeddings->z_step;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = embeddings->shape.grid == NVDP__H5_F16   ? nvdp__f16_to_float(f16[i])
+                 : embeddings->shape.grid == NVDP__H5_I16 ? (float)(i16[i] * step)
+                                                          : (float)(i32[i] * step);
     }
-    return NVDP_OK;
+}
+
+static nvdp_status read_log_pi(struct source *source) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__embeddings *to = source->to;
+    const struct nvdp__embeddings_shape *shape = &to->shape;
+    if (!shape->weights) return NVDP_OK;
+    size_t count = shape->policy == NVDP_LENGTH_HIDDEN ? shape->texts : shape->rows;
+    int32_t *steps = whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
+    to->log_pi = nvdp__calloc(source->ctx, shape->rows, sizeof *to->log_pi);
+    if (to->log_pi == NULL || (whole(shape) && steps == NULL)) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__h5_read_rows(source->file, "log_pi", weight_type(shape), 0, count,
+                                whole(shape) ? (void *)steps : to->log_pi));
+    for (size_t r = 0; r < shape->rows; r++) {
+        if (steps != NULL) to->log_pi[r] = ldexpf((float)steps[r], shape->log_pi_exponent);
+        if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
+            NVDP_TRY(bad_value(source, "log_pi", r, to->log_pi[r], "finite logarithms of weights"));
+    }
+cleanup:
+    free(steps);
+    return status;
 }
 
 /* An array of one value per text that need not be there; *array points at a pointer. */

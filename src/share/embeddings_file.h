@@ -1,4 +1,4 @@
-/* Files of kind embeddings/1: the samples that are given away (docs/formats.md).
+/* Files of kind embeddings/1 and /2: the samples that are given away (docs/formats.md).
  *
  * Sample s of text i is number i * samples + s, and its rows lie in the mechanism's order: the
  * prior, the tokens, under the hidden length policy the padding, each kappa times. */
@@ -19,21 +19,26 @@ struct nvdp__embeddings_shape {
     size_t sample_rows; /* M: rows of every sample under the hidden policy, else 0 */
     size_t rows;        /* of all samples together */
     bool weights;       /* log_pi is there */
+    /* NVDP__H5_F16: values as they are (embeddings/1).  NVDP__H5_I16, NVDP__H5_I32: z is stored as whole
+     * numbers of steps 2^z_exponent, log_pi as int16 of steps 2^log_pi_exponent (embeddings/2). */
+    enum nvdp__h5_type grid;
+    int z_exponent, log_pi_exponent;
 };
 
 /* --- writing --- */
 
-/* Creates the file with empty datasets z and log_pi; under the public policy also `offset`,
- * [N*S+1].  Attributes are set, and the file committed, by the caller. */
+/* Creates the file with empty datasets z and log_pi, and the attributes of the grid; under the public policy
+ * also `offset`, [N*S+1].  Other attributes are set, and the file committed, by the caller. */
 nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__embeddings_shape *shape,
                                     const int64_t *offset, struct nvdp__h5 **out);
 /* The samples of texts [first, first + texts), which take `rows` rows from first_row on: z [rows,
- * p], log_pi [rows] (not read without weights), already on the file's grid. */
+ * p], log_pi [rows] (not read without weights), already on the file's grid: float where that is f16, else
+ * int32_t, steps. */
 nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
                                    const struct nvdp__embeddings_shape *shape, size_t first,
-                                   size_t texts, size_t first_row, size_t rows, const float *z,
-                                   const float *log_pi);
+                                   size_t texts, size_t first_row, size_t rows, const void *z,
+                                   const void *log_pi);
 
 /* --- reading --- */
 
@@ -45,7 +50,8 @@ struct nvdp__embeddings {
     enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO where the file does not say */
     bool row_index;      /* the sender's rows differ by their number: a reader should know it */
     int64_t *offset;     /* [N*S+1] first row of every sample */
-    uint16_t *z;         /* [rows, p] f16 */
+    void *z;             /* [rows, p] as it is stored: nvdp__embeddings_values */
+    double z_step;       /* of whole numbers */
     float *log_pi;       /* [rows]; NULL without weights */
     float *label;        /* [N], NaN where there is none; or NULL */
     int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
@@ -58,6 +64,9 @@ struct nvdp__embeddings {
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
+/* Values [first, first + count) of z, row by row. */
+void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
+                             float *out);
 
 /* Of "first", "mean" and "weighted"; NVDP_POOL_AUTO where the name is none of them. */
 enum nvdp_pool nvdp__pool_find(const char *name);

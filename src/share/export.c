@@ -13,12 +13,14 @@
 #include "train/run.h"
 #include <math.h>
 #include <omp.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum {
     SPLITS = 5,
+    ALIGNMENT = 64,
     BATCH_VALUES = 1 << 22 /* of all samples of one batch, unless one text has more */
 };
 
@@ -32,6 +34,7 @@ struct options {
     size_t limit;   /* texts per split; 0: all */
     size_t batch;
     bool with_labels, overwrite;
+    int grid;
     bool insecure; /* noise from the seed, which else only chooses texts */
     uint64_t seed;
     double order, delta; /* of the privacy summary */
@@ -56,6 +59,7 @@ struct export {
     struct nvdp__form form;      /* of the model's samples */
     struct nvdp_posteriors like; /* no rows: what is the same for every text */
     struct nvdp__embeddings_shape shape;
+    struct nvdp__release_grids grids;
     int64_t *offset;     /* [N S + 1] rows, public lengths */
     size_t longest_rows; /* of one sample */
     struct nvdp__release_facts facts;
@@ -64,13 +68,16 @@ struct export {
     size_t batch_texts; /* at most */
     struct nvdp__batch *batch;
     struct nvdp_posteriors *posteriors;
-    double *wide;        /* [threads][longest_rows, p] */
-    double *log_weights; /* [threads][longest_rows] */
-    float *z, *log_pi;   /* [batch samples' rows, p], [rows] */
-    size_t *first_row;   /* [batch + 1] rows of the batch's texts, all samples */
+    char *scratch; /* [threads][scratch_bytes] */
+    size_t scratch_bytes;
+    void *z, *log_pi;  /* [batch samples' rows, p], [rows]: int32_t, of grid float16 float */
+    size_t *first_row; /* [batch + 1] rows of the batch's texts, all samples */
 };
 
-    /* --- what is asked for --- */
+/* --- what is asked for --- */
+
+enum { GRID_FIXED, GRID_FLOAT16 };
+static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] = "float16", NULL};
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
@@ -95,6 +102,9 @@ static const struct nvdp_option option_rows[] = {
     {"samples", NVDP_OPTION_INTEGER, "S",
      "samples a text; each is a release and adds to the divergence", "1", AT(samples), .min = 1,
      .max = 65536},
+    {"grid", NVDP_OPTION_CHOICE, "G",
+     "fixed: exact noise on whole steps, as a proof needs it; or float16, which older readers take",
+     "fixed", AT(grid), .choices = grid_names},
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
      AT(with_labels)},
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
@@ -171,6 +181,12 @@ static nvdp_status open_run(struct export *export) {
                           "%s: query clean: this model reads past its bottleneck, so its sample is "
                           "not all it needs; train with query sampled",
                           export->options->run);
+    if (export->options->grid == GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
+        return nvdp__fail(
+            export->ctx, NVDP_ERR_ARGUMENT,
+            "grid: expected fixed of a model with clip_sequence %g, whose bound is of "
+            "exact noise, found float16",
+            model->info.nvib.clip.sequence);
     return NVDP_OK;
 }
 
@@ -238,12 +254,17 @@ cleanup:
 
 /* --- the shape of the file --- */
 
+static bool fixed(const struct export *export) {
+    return export->options->grid == GRID_FIXED;
+}
+
 static nvdp_status plan(struct export *export) {
     size_t samples = export->options->samples;
     struct nvdp_posteriors *like = &export->like;
     size_t count;
     like->dim = export->run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->run.model, like);
+    export->grids = nvdp__release_grids(like->clip_sequence);
     if (!nvdp__mul(export->texts, samples, &count) || count >= INT32_MAX)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "samples: %zu of %zu texts are too many for one file", samples,
@@ -273,6 +294,9 @@ static nvdp_status plan(struct export *export) {
         .sample_rows = hidden ? export->longest_rows : 0,
         .rows = (size_t)*offset,
         .weights = export->form.weights,
+        .grid = fixed(export) ? export->grids.type : NVDP__H5_F16,
+        .z_exponent = export->grids.z.exponent,
+        .log_pi_exponent = export->grids.log_pi.exponent,
     };
     return NVDP_OK;
 }
@@ -356,6 +380,8 @@ static nvdp_status measure(struct export *export) {
         .samples = options->samples,
         .labels = options->with_labels,
         .insecure_seed = options->insecure,
+        .grids = fixed(export) ? &export->grids : NULL,
+        .rows = export->longest_rows,
         .delta = options->delta,
     };
     nvdp__creation_date(facts->created);
@@ -441,13 +467,15 @@ static nvdp_status allocate(struct export *export) {
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, batch,
                                                  batch * (export->form.single ? 1 : longest), dim,
                                                  export->form.weights, &export->posteriors));
-    export->wide = nvdp__calloc(ctx, threads * export->longest_rows * dim, sizeof(double));
-    export->log_weights = nvdp__calloc(ctx, threads * export->longest_rows, sizeof(double));
-    export->z = nvdp__calloc(ctx, rows * dim, sizeof(float));
+    size_t in_double = export->longest_rows * (dim + 1) * sizeof(double);
+    size_t bytes = fixed(export) ? nvdp__release_bytes(export->longest_rows, dim) : in_double;
+    export->scratch_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    export->scratch = nvdp__calloc(ctx, threads, export->scratch_bytes);
+    export->z = nvdp__calloc(ctx, rows * dim, sizeof(float)); /* or int32_t */
     export->log_pi = nvdp__calloc(ctx, rows, sizeof(float));
     export->first_row = nvdp__calloc(ctx, batch + 1, sizeof(size_t));
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(export->wide, export->log_weights, export->z, export->log_pi,
-                                     export->first_row));
+    NVDP_RETURN_IF_FAILED(
+        NVDP__MADE(export->scratch, export->z, export->log_pi, export->first_row));
     nvdp__model_describe(export->run.model, export->posteriors);
     return NVDP_OK;
 }
@@ -463,7 +491,8 @@ static nvdp_status infer(struct export *export, const struct part *part, size_t 
         posteriors->offset[i] = export->form.single ? i : (size_t) export->batch->offset[i];
     }
     NVDP_RETURN_IF_FAILED(nvdp__model_posterior(model, 0, posteriors));
-    return nvdp_posteriors_check(export->ctx, posteriors, export->options->run);
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(export->ctx, posteriors, export->options->run));
+    return fixed(export) ? nvdp__release_fits(export->ctx, posteriors, &export->grids) : NVDP_OK;
 }
 
 /* Draws sample s of the batch's text i, whose number in the file is `text`. */
@@ -472,12 +501,18 @@ static void draw(struct export *export, size_t i, size_t s, size_t text) {
     size_t rows = nvdp__release_rows(export->posteriors, i);
     size_t at = export->first_row[i] + s * rows;
     size_t dim = export->shape.dim;
-    double *z = export->wide + thread * export->longest_rows * dim;
-    double *log_pi = export->log_weights + thread * export->longest_rows;
+    char *scratch = export->scratch + thread * export->scratch_bytes;
     const struct nvdp__release release = {export->posteriors, export->noise, (uint32_t)s};
+    if (fixed(export)) {
+        nvdp__release_draw_fixed(&release, &export->grids, i, text, scratch,
+                                 (int32_t *)export->z + at * dim, (int32_t *)export->log_pi + at);
+        return;
+    }
+    double *z = (double *)(void *)scratch;
+    double *log_pi = z + export->longest_rows * dim;
     nvdp__release_draw(&release, i, text, z, log_pi);
-    nvdp__grid_vectors(rows * dim, z, export->z + at * dim);
-    nvdp__grid_log_weights(rows, log_pi, export->log_pi + at);
+    nvdp__grid_vectors(rows * dim, z, (float *)export->z + at * dim);
+    nvdp__grid_log_weights(rows, log_pi, (float *)export->log_pi + at);
 }
 
 /* A batch from posterior to file; `text` numbers its first text in the file. */
@@ -569,6 +604,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
                         struct nvdp_export_result *out) {
     nvdp_status status = NVDP_OK;
     struct options options;
+    const size_t threads = (size_t)nvdp_context_threads(ctx);
     struct export export = {.ctx = ctx, .options = &options};
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
@@ -605,8 +641,9 @@ cleanup:
     nvdp__h5_free(export.file);
     nvdp__batch_free(export.batch);
     nvdp_posteriors_free(export.posteriors);
-    free(export.wide);
-    free(export.log_weights);
+    if (export.scratch != NULL) /* samples before they were rounded, or their means */
+        sodium_memzero(export.scratch, threads * export.scratch_bytes);
+    free(export.scratch);
     free(export.z);
     free(export.log_pi);
     free(export.first_row);

@@ -1,6 +1,5 @@
 #include "share/reader.h"
 
-#include "base/f16.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
@@ -172,11 +171,9 @@ void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embedding
     reader->rows = (size_t)offset[n];
 #pragma omp parallel for num_threads(reader->dev.threads) if (reader->rows * dim > 1 << 14)
     for (size_t i = 0; i < n; i++) {
-        const uint16_t *z = from->z + (size_t)from->offset[samples[i]] * dim;
-        float *to = reader->host + (size_t)offset[i] * dim;
-        for (size_t k = 0; k < (size_t)(offset[i + 1] - offset[i]) * dim; k++) {
-            to[k] = nvdp__f16_to_float(z[k]);
-        }
+        nvdp__embeddings_values(from, (size_t)from->offset[samples[i]] * dim,
+                                (size_t)(offset[i + 1] - offset[i]) * dim,
+                                reader->host + (size_t)offset[i] * dim);
     }
     nvdp__upload(&reader->dev, reader->rows * dim, reader->host, reader->z);
     for (size_t i = 0; i < n; i++) {

@@ -100,6 +100,107 @@ void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out) {
     }
 }
 
+/* --- exactly --- */
+
+static const double CLIP_MARGIN = 0x1p-30; /* above the rounding of a norm of 2^21 values */
+
+struct nvdp__release_grids nvdp__release_grids(double clip_sequence) {
+    bool clipped =
+        clip_sequence > 0 && clip_sequence <= 16; /* 16 standard deviations and more to the end */
+    return (struct nvdp__release_grids){
+        .type = clipped ? NVDP__H5_I16 : NVDP__H5_I32,
+        .z = clipped ? (struct nvdp__grid){-10, INT16_MAX} : (struct nvdp__grid){-12, INT32_MAX},
+        .log_pi = {-8, INT16_MAX},
+    };
+}
+
+/* Pseudo-counts of the sample's rows. */
+static void pseudo_counts(const struct nvdp_posteriors *posteriors, size_t i, size_t rows,
+                          double *alpha) {
+    for (size_t r = 0; r < rows; r++) {
+        alpha[r] = pseudo_count(posteriors, i, r);
+    }
+}
+
+nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                               const struct nvdp__release_grids *grids) {
+    for (size_t i = 0; i < posteriors->texts; i++) {
+        size_t first = posteriors->offset[i] * posteriors->dim;
+        size_t end = posteriors->offset[i + 1] * posteriors->dim;
+        for (size_t k = first; k < end; k++) {
+            double sigma = exp(0.5 * posteriors->logvar[k]);
+            if (!nvdp__grid_takes(&grids->z, sigma))
+                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                  "grid fixed: expected standard deviations of %g to %g, found %g: "
+                                  "use grid float16",
+                                  ldexp(1, grids->z.exponent - NVDP__GRID_RANGE),
+                                  ldexp(1, grids->z.exponent + NVDP__GRID_RANGE), sigma);
+        }
+        double total = posteriors->prior_alpha + posteriors->pad_alpha * (double)posteriors->length;
+        for (size_t r = posteriors->offset[i];
+             posteriors->alpha != NULL && r < posteriors->offset[i + 1]; r++) {
+            total += posteriors->alpha[r];
+        }
+        if (posteriors->alpha != NULL && !nvdp__release_takes(1, &total))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "grid fixed: expected pseudo-counts of at most 2^20 together, found "
+                              "%g: use grid float16",
+                              total);
+    }
+    return NVDP_OK;
+}
+
+double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i) {
+    double square = 0;
+    if (!(posteriors->clip_sequence > 0)) return 1;
+    for (size_t r = posteriors->offset[i]; r < posteriors->offset[i + 1]; r++) {
+        double sum = 0; /* of a row: errors grow with rows and width, not with their product */
+        for (size_t d = 0; d < posteriors->dim; d++) {
+            sum +=
+                posteriors->mu[r * posteriors->dim + d] * posteriors->mu[r * posteriors->dim + d];
+        }
+        square += sum;
+    }
+    double most = posteriors->clip_sequence * (1 - CLIP_MARGIN);
+    return sqrt(square) > most ? most / sqrt(square) : 1;
+}
+
+size_t nvdp__release_bytes(size_t rows, size_t dim) {
+    return nvdp__release_scratch(rows) + rows * sizeof(double) +
+           dim * (sizeof(int64_t) + sizeof(double));
+}
+
+void nvdp__release_draw_fixed(const struct nvdp__release *release,
+                              const struct nvdp__release_grids *grids, size_t i, uint64_t key,
+                              void *scratch, int32_t *z, int32_t *log_pi) {
+    const struct nvdp_posteriors *posteriors = release->posteriors;
+    struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
+    size_t rows = nvdp__release_rows(posteriors, i), dim = posteriors->dim;
+    char *after = (char *)scratch + nvdp__release_scratch(rows);
+    double *alpha = (double *)(void *)after, *sigma = alpha + rows;
+    int64_t *mean = (int64_t *)(void *)(sigma + dim);
+    double factor = nvdp__release_factor(posteriors, i);
+    bool unit = posteriors->clip_sequence > 0;
+    struct nvdp__digits digits;
+    struct nvdp__stream stream =
+        nvdp__stream_open(&release->noise, NVDP__PURPOSE_EXACT, release->sample, key);
+    nvdp__digits_open(&stream, &digits);
+    for (size_t r = 0; r < rows; r++) {
+        int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
+        size_t at = source < 0 ? 0 : (posteriors->offset[i] + (size_t)source) * dim;
+        for (size_t d = 0; d < dim; d++) {
+            mean[d] = source < 0 ? 0 : nvdp__grid_mean(&grids->z, factor * posteriors->mu[at + d]);
+            sigma[d] = source < 0 ? 1 : exp(0.5 * posteriors->logvar[at + d]);
+        }
+        nvdp__grid_draw(&digits, &grids->z, dim, mean, unit ? NULL : sigma, z + r * dim);
+    }
+    if (posteriors->alpha != NULL) {
+        pseudo_counts(posteriors, i, rows, alpha);
+        nvdp__release_weights(&digits, &grids->log_pi, rows, alpha, scratch, log_pi);
+    }
+    nvdp__digits_wipe(&digits);
+}
+
 /* --- numbers and words that are published --- */
 
 void nvdp__creation_date(char out[32]) {
@@ -227,14 +328,22 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
     double vectors = nvdp_renyi_sequence_bound(bound_order(facts), clip->sequence);
     nvdp__say(
         writer,
-        "Proven, but for the rounding of numbers: in one sample no two texts, measured or not, are "
+        "%s in one sample no two texts, measured or not, are "
         "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
         "most and every variance is 1. ",
+        facts->grids != NULL ? "Proven:" : "Proven, but for the rounding of numbers:",
         number(vectors, a), bound_order(facts),
         isinf(bound) ? " by the vectors; what the weights tell, within the bounds on "
                        "pseudo-counts, comes on top and is not in this bound"
                      : "",
         number(clip->sequence, b));
+}
+
+/* Of the weights of all samples of a text. */
+static double weights_distance(const struct nvdp__release_facts *facts) {
+    double prior = facts->form.prior_alpha / facts->form.kappa;
+    return nvdp__public_number((double)facts->samples *
+                               nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
 static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
@@ -247,7 +356,25 @@ static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_fa
         nvdp__say(writer,
                   "The noise comes from the operating system's generator and was not kept. ");
     }
-    nvdp__say(writer, "Noise was added in double, values then rounded to float16.");
+    char a[32], b[32];
+    const struct nvdp__release_grids *grids = facts->grids;
+    if (grids == NULL) {
+        nvdp__say(writer, "Noise was added in double, values then rounded to float16. Normals of a "
+                          "floating-point generator end, here at 8.57 standard deviations: far out "
+                          "there are values that one text can have and another cannot, which the "
+                          "numbers above leave out.");
+        return;
+    }
+    nvdp__say(
+        writer,
+        "Noise is exact: what a value is rounded to, a multiple of %s for every text, has the "
+        "probability that the Gaussian gives it, however far out.",
+        number(ldexp(1, grids->z.exponent), a));
+    if (facts->form.weights)
+        nvdp__say(writer,
+                  " The weights' draws are within %s of a Dirichlet's in total variation, which "
+                  "adds (1 + e^epsilon) times that to a delta.",
+                  number(weights_distance(facts), b));
 }
 
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
@@ -289,6 +416,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured;
+    double distance = weights && facts->grids != NULL ? weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
@@ -347,7 +475,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
         /* the file */
         WHOLE("texts", true, facts->texts),
         WHOLE("releases", true, facts->samples),
-        TEXT("grid", true, "float16"),
+        REAL("weights_distance", weights && facts->grids != NULL, distance),
         TEXT("generator", true, facts->insecure_seed ? "insecure-seed" : "os"),
         TEXT("nvdp_version", true, nvdp_version()),
         TEXT("created", true, facts->created),

@@ -8,8 +8,8 @@
 #ifndef NVDP_SRC_SHARE_RELEASE_H
 #define NVDP_SRC_SHARE_RELEASE_H
 
+#include "base/exact_normal.h"
 #include "base/hdf5.h"
-#include "base/random.h"
 #include "mechanism/mechanism.h"
 #include <nvdp/model.h>
 #include <nvdp/share.h>
@@ -34,6 +34,29 @@ void nvdp__release_draw(const struct nvdp__release *release, size_t i, uint64_t 
 void nvdp__grid_vectors(size_t n, const double *z, float *out);
 void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
 
+/* The fixed grids of a release, the same for every text: of a model with a sequence clip int16 of 2^-10,
+ * the noise's standard deviation being 1; else, where deviations may be small and means large, int32 of 2^-12.
+ * Log weights: int16 of 2^-8. */
+struct nvdp__release_grids {
+    enum nvdp__h5_type type;
+    struct nvdp__grid z, log_pi;
+};
+struct nvdp__release_grids nvdp__release_grids(double clip_sequence);
+/* NVDP_ERR_ARGUMENT where a deviation or the pseudo-counts of one of the texts are beyond what can be drawn
+ * exactly on them. */
+nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                               const struct nvdp__release_grids *grids);
+/* What the means of text i are multiplied with before they are cut off towards zero: 1, or a little less
+ * where a sequence clip's norm would be exceeded by rounding. */
+double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i);
+/* Draws text i's sample under stream number `key` with exact normals, rounded once, onto the grids: z
+ * [rows, p], log_pi [rows] (NULL without weights).  Under a sequence clip C the means that are released
+ * have norm C at most, in exact arithmetic.  `scratch` has nvdp__release_bytes bytes, aligned for any type. */
+size_t nvdp__release_bytes(size_t rows, size_t dim);
+void nvdp__release_draw_fixed(const struct nvdp__release *release,
+                              const struct nvdp__release_grids *grids, size_t i, uint64_t key,
+                              void *scratch, int32_t *z, int32_t *log_pi);
+
 /* --- what is said --- */
 
 /* Plain English that grows in a buffer; what does not fit is cut. */
@@ -52,6 +75,8 @@ struct nvdp__release_facts {
     size_t texts, samples;
     bool labels;
     bool insecure_seed;
+    const struct nvdp__release_grids *grids; /* NULL: float16 */
+    size_t rows;                             /* of the longest sample */
     bool measured;
     struct nvdp_privacy_report privacy; /* of one release but for `bdp`, which is of all of them */
     double delta;                       /* of the Bayesian accounting */
@@ -65,7 +90,7 @@ void nvdp__creation_date(char out[32]);
 double nvdp__public_number(double value);
 /* In plain English, cut to `size` bytes. */
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out);
-/* Sets every attribute of embeddings/1 but nvdp_format. */
+/* Sets every attribute but nvdp_format and the grid's. */
 nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
                                      const struct nvdp__release_facts *facts);
 

@@ -88,6 +88,21 @@ Test(bench, sanitize_prints_one_object) {
     program_release(&outcome);
 }
 
+Test(bench, noise_prints_one_object) {
+    struct outcome outcome =
+        program_expect(0, "bench noise --values 8192 --steps 2 --json --threads 1");
+    json_t *object = program_object(&outcome);
+    static const char *const kinds[] = {"exact", "double"};
+    for (int i = 0; i < 2; i++) {
+        const json_t *kind = json_object_get(object, kinds[i]);
+        cr_assert_float_eq(number(kind, "values_per_second") *
+                               number(json_object_get(kind, "seconds_per_step"), "mean") / 8192,
+                           1, 1e-9);
+    }
+    json_decref(object);
+    program_release(&outcome);
+}
+
 Test(bench, tables_for_people) {
     struct outcome outcome = program_expect(
         0,
@@ -112,8 +127,10 @@ static void refused(const char *args, const char *message) {
 }
 
 Test(bench, wrong_usage_is_named) {
-    refused("", "expected train|encode|rd|sanitize");
-    refused("reuse", "expected train, encode, rd or sanitize, found 'reuse'");
+    refused("", "expected train|encode|rd|sanitize|noise");
+    refused("reuse", "expected train, encode, rd, sanitize or noise, found 'reuse'");
+    refused("noise --dim 2", "option --dim does not apply to 'noise'");
+    refused("noise --values 0", "values and steps: expected 1 to");
     refused("sanitize --order 2", "option --order does not apply to 'sanitize'");
     refused("train --eta 2", "option --eta does not apply to 'train'");
     refused("sanitize --mechanism magic", "mechanism");

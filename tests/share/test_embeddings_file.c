@@ -27,6 +27,88 @@ Test(embeddings_file, reads_what_was_written) {
     nvdp_context_free(ctx);
 }
 
+/* Whole steps: 16 and 32 bits in the file, the same values. */
+Test(embeddings_file, reads_whole_steps) {
+    static const enum nvdp__h5_type grids[] = {NVDP__H5_I16, NVDP__H5_I32};
+    struct nvdp_context *ctx = support_context();
+    for (int k = 0; k < 2; k++) {
+        const char *path = support_scratch_path("steps.h5");
+        struct nvdp__embeddings_shape shape = {.texts = 2,
+                                               .samples = 1,
+                                               .dim = 2,
+                                               .kappa = 1,
+                                               .policy = NVDP_LENGTH_HIDDEN,
+                                               .length = 1,
+                                               .sample_rows = 2,
+                                               .rows = 4,
+                                               .weights = true,
+                                               .grid = grids[k],
+                                               .z_exponent = -10,
+                                               .log_pi_exponent = -8};
+        const int32_t z[] = {0, 1, -1, 1024, 32767, -32767, k == 0 ? -32768 : 1 << 24, 5};
+        const int32_t log_pi[] = {0, -256, -32767, -1};
+        struct nvdp__h5 *written = NULL;
+        struct nvdp__embeddings *read = NULL;
+        float values[8];
+        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
+        nvdp__h5_set_string(written, "length_policy", "hidden");
+        nvdp__h5_set_string(written, "method", "nvdp");
+        nvdp__h5_set_int(written, "kappa", 1);
+        nvdp__h5_set_int(written, "releases", 1);
+        nvdp__h5_set_int(written, "length", 1);
+        cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi), NVDP_OK);
+        cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+        nvdp__h5_free(written);
+        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_assert_eq(read->shape.grid, grids[k]);
+        nvdp__embeddings_values(read, 0, 8, values);
+        for (int i = 0; i < 8; i++) {
+            cr_assert_eq(values[i], (float)z[i] / 1024);
+        }
+        cr_assert_eq(read->log_pi[1], -1);
+        cr_assert_eq(read->log_pi[2], -32767.0F / 256);
+        nvdp__embeddings_free(read);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* A step that is no power of two, and one that is missing. */
+Test(embeddings_file, refuses_other_steps) {
+    static const struct {
+        double step;
+        const char *message;
+    } faults[] = {{0.3, "power of two"},   {0, "power of two"},        {-0.25, "power of two"},
+                  {1e300, "power of two"}, {INFINITY, "power of two"}, {NAN, "power of two"}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const char *path = support_scratch_path("step.h5");
+        struct nvdp__embeddings_shape shape = {.texts = 1,
+                                               .samples = 1,
+                                               .dim = 1,
+                                               .kappa = 1,
+                                               .policy = NVDP_LENGTH_HIDDEN,
+                                               .length = 1,
+                                               .sample_rows = 1,
+                                               .rows = 1,
+                                               .grid = NVDP__H5_I16};
+        struct nvdp__h5 *written = NULL;
+        struct nvdp__embeddings *read = NULL;
+        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
+        nvdp__h5_set_string(written, "length_policy", "hidden");
+        nvdp__h5_set_string(written, "method", "vib-fixed");
+        nvdp__h5_set_int(written, "kappa", 1);
+        nvdp__h5_set_int(written, "releases", 1);
+        nvdp__h5_set_int(written, "length", 1);
+        nvdp__h5_set_real(written, "z_step", faults[i].step);
+        cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
+        nvdp__h5_free(written);
+        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), faults[i].message);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* One well-formed file but for one thing. */
 struct fault {
     const char *attribute, *text; /* a string attribute and its value; text NULL: left out */
@@ -109,7 +191,7 @@ static const char *write_fault(struct nvdp_context *ctx, const struct fault *fau
 Test(embeddings_file, names_every_fault) {
     static const struct fault faults[] = {
         {.attribute = "nvdp_format", .text = "posteriors/1", .message = "'embeddings'"},
-        {.attribute = "nvdp_format", .text = "embeddings/2", .message = "embeddings/2"},
+        {.attribute = "nvdp_format", .text = "embeddings/3", .message = "embeddings/3"},
         {.attribute = "length_policy", .message = "'length_policy' is missing"},
         {.attribute = "length_policy", .text = "secret", .message = "hidden or public"},
         {.attribute = "grid", .text = "float32", .message = "'grid'"},
@@ -207,7 +289,6 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     struct nvdp__embeddings *read = NULL;
     cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
     nvdp__h5_set_string(written, "length_policy", "hidden");
-    nvdp__h5_set_string(written, "grid", "float16");
     nvdp__h5_set_string(written, "method", "vib-fixed");
     nvdp__h5_set_int(written, "kappa", 1);
     nvdp__h5_set_int(written, "releases", 1);
@@ -244,7 +325,6 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
         cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &written),
                      NVDP_OK);
         nvdp__h5_set_string(written, "length_policy", "public");
-        nvdp__h5_set_string(written, "grid", "float16");
         nvdp__h5_set_int(written, "kappa", 1);
         nvdp__h5_set_int(written, "releases", 1);
         cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);

@@ -1,5 +1,4 @@
 /* Files that are given away: what is in them, what is not, who is refused. */
-#include "base/f16.h"
 #include "base/file.h"
 #include "made_embeddings.h"
 #include "model/model.h"
@@ -99,6 +98,7 @@ static const char *const allowed[] = {"bdp_delta",
                                       "lambda_d",
                                       "lambda_g",
                                       "latent_heads",
+                                      "log_pi_step",
                                       "length",
                                       "length_policy",
                                       "method",
@@ -115,6 +115,8 @@ static const char *const allowed[] = {"bdp_delta",
                                       "task",
                                       "texts",
                                       "weights",
+                                      "weights_distance",
+                                      "z_step",
                                       "divergence_bound", /* of a sequence clip alone */
                                       "divergence_bound_order"};
 enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 2 };
@@ -163,7 +165,7 @@ static void list_attribute(const char *name, const char *value, void *user) {
 static void holds_exactly(struct bench *bench, const char *datasets, size_t attributes) {
     struct nvdp__h5 *file = NULL;
     struct listing found = {0}, named = {0};
-    cr_assert_eq(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 1, &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file), NVDP_OK);
     cr_assert_eq(nvdp__h5_list(file, list_dataset, &found), NVDP_OK);
     cr_assert_str_eq(found.text, datasets);
     cr_assert_eq(nvdp__h5_list_attributes(file, list_attribute, &named), NVDP_OK);
@@ -191,7 +193,7 @@ Test(export, holds_the_samples_and_nothing_else) {
     cr_assert_eq(result.dim, 4);
     cr_assert(result.measured);
     cr_assert_eq(result.privacy.pairs.texts, 30);
-    holds_exactly(&bench, "id:i64:160 log_pi:f16:160:1:22 split:i32:160 z:f16:160:1:22:4 ",
+    holds_exactly(&bench, "id:i64:160 log_pi:i16:160:1:22 split:i32:160 z:i32:160:1:22:4 ",
                   ALLOWED);
     /* neither the texts, nor where anything lies */
     static const char *const words[] = {"good", "bad ", "[CLS]", "/run", "train.tsv"};
@@ -213,11 +215,17 @@ Test(export, says_little_where_little_was_asked) {
     struct nvdp__embeddings *file = must_read(&bench, bench.out);
     char datasets[256];
     snprintf(datasets, sizeof datasets,
-             "id:i64:40 log_pi:f16:%zu offset:i64:41 split:i32:40 z:f16:%zu:4 ", file->shape.rows,
+             "id:i64:40 log_pi:i16:%zu offset:i64:41 split:i32:40 z:i32:%zu:4 ", file->shape.rows,
              file->shape.rows);
     holds_exactly(&bench, datasets, ALLOWED - 18 - 2);
     nvdp__embeddings_free(file);
     bench_close(&bench);
+}
+
+static float value_of(const struct nvdp__embeddings *file, size_t i) {
+    float value;
+    nvdp__embeddings_values(file, i, 1, &value);
+    return value;
 }
 
 static void samples_are_sound(const struct nvdp__embeddings *file) {
@@ -227,11 +235,11 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
         for (int64_t r = file->offset[k]; r < file->offset[k + 1]; r++) {
             whole += exp(file->log_pi[r]);
         }
-        /* every weight is rounded to 11 bits of its logarithm, at most 2^-11 x 8 where it counts */
+        /* every logarithm is rounded to a multiple of 2^-8, or in float16 to 11 bits, 2^-9 where it counts */
         cr_assert_lt(fabs(whole - 1), 1e-2, "sample %zu: weights sum to %g", k, whole);
     }
     for (size_t i = 0; i < shape->rows * shape->dim; i++) {
-        cr_assert(isfinite(nvdp__f16_to_float(file->z[i])));
+        cr_assert(isfinite(value_of(file, i)));
     }
 }
 
@@ -257,11 +265,14 @@ Test(export, lays_samples_out_as_documented) {
     /* row 3 of train and row 3 of dev are other texts: other noise, and so are samples of one text
      */
     size_t p = file->shape.dim;
-    const uint16_t *prior[] = {file->z + file->offset[3 * 3] * (int64_t)p,
-                               file->z + file->offset[3 * 3 + 1] * (int64_t)p,
-                               file->z + file->offset[3 * (3 + TASK_TRAIN)] * (int64_t)p};
-    cr_assert_neq(memcmp(prior[0], prior[1], 2 * p), 0);
-    cr_assert_neq(memcmp(prior[0], prior[2], 2 * p), 0);
+    float prior[3][4];
+    const size_t number[] = {3 * 3, 3 * 3 + 1, 3 * (3 + TASK_TRAIN)};
+    cr_assert_eq(p, 4);
+    for (int k = 0; k < 3; k++) {
+        nvdp__embeddings_values(file, (size_t)file->offset[number[k]] * p, p, prior[k]);
+    }
+    cr_assert_neq(memcmp(prior[0], prior[1], sizeof prior[0]), 0);
+    cr_assert_neq(memcmp(prior[0], prior[2], sizeof prior[0]), 0);
     nvdp__embeddings_free(file);
     bench_close(&bench);
 }
@@ -317,6 +328,37 @@ Test(export, reads_a_file_of_texts) {
 
 /* --- noise --- */
 
+/* What older readers take, on request; never of a model whose bound is of exact noise. */
+Test(export, writes_float16_on_request) {
+    struct bench bench = bench_open(&hidden_run);
+    set(&bench, "split", "dev");
+    set(&bench, "grid", "float16");
+    struct nvdp_export_result result = must_export(&bench);
+    support_contains(result.statement, "end, here at 8.57 standard deviations");
+    struct nvdp__h5 *h5 = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5), NVDP_OK, "%s",
+                 nvdp_context_error(bench.ctx));
+    cr_assert_eq(nvdp__h5_get_string(h5, "grid", &text), NVDP_OK);
+    cr_assert_str_eq(text, "float16");
+    free(text);
+    nvdp__h5_free(h5);
+    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    samples_are_sound(file);
+    nvdp__embeddings_free(file);
+    bench_close(&bench);
+}
+
+Test(export, says_that_its_noise_is_exact) {
+    struct bench bench = bench_open(&hidden_run);
+    set(&bench, "split", "dev");
+    struct nvdp_export_result result = must_export(&bench);
+    support_contains(result.statement, "Noise is exact");
+    support_contains(result.statement, "a multiple of 0.000245 for every text");
+    support_contains(result.statement, "of a Dirichlet's in total variation");
+    bench_close(&bench);
+}
+
 static void export_to(struct bench *bench, const char *name) {
     snprintf(bench->out, sizeof bench->out, "%s", support_scratch_path(name));
     must_export(bench);
@@ -331,7 +373,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     export_to(&bench, "seeded-a.h5");
     struct nvdp__embeddings *a = must_read(&bench, bench.out);
     struct nvdp__h5 *h5 = NULL;
-    cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5), NVDP_OK);
+    cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &h5), NVDP_OK);
     cr_assert_eq(nvdp__h5_get_string(h5, "generator", &text), NVDP_OK);
     cr_assert_str_eq(text, "insecure-seed");
     free(text);
@@ -345,7 +387,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     size_t values = a->shape.rows * a->shape.dim;
     size_t equal = 0;
     for (size_t i = 0; i < values; i++) {
-        float x = nvdp__f16_to_float(a->z[i]), y = nvdp__f16_to_float(b->z[i]);
+        float x = value_of(a, i), y = value_of(b, i);
         /* sums in another order may tip a value over to its neighbour on the grid */
         cr_assert_lt(fabsf(x - y), 2e-3F * fmaxf(1, fabsf(x)));
         equal += x == y;
@@ -358,7 +400,7 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     struct nvdp__embeddings *d = must_read(&bench, bench.out);
     equal = 0;
     for (size_t i = 0; i < values; i++) {
-        equal += (c->z[i] == d->z[i]) + (c->z[i] == a->z[i]);
+        equal += (value_of(c, i) == value_of(d, i)) + (value_of(c, i) == value_of(a, i));
     }
     /* two values of about 10^3 likely ones: by chance alone, one in some hundreds is equal */
     cr_assert_lt((double)equal, 0.02 * (double)values);
@@ -390,6 +432,16 @@ Test(export, refuses_models_that_give_no_privacy) {
     cr_assert_not(nvdp__exists(bench.out));
     task_run(bench.ctx, "run", &clean, NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "query clean");
+    cr_assert_not(nvdp__exists(bench.out));
+    bench_close(&bench);
+}
+
+Test(export, refuses_inexact_noise_where_a_bound_is_claimed) {
+    static const struct run_choice clipped = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1};
+    struct bench bench = bench_open(&clipped);
+    set(&bench, "grid", "float16");
+    refused(&bench, NVDP_ERR_ARGUMENT, "grid: expected fixed of a model with clip_sequence 2");
     cr_assert_not(nvdp__exists(bench.out));
     bench_close(&bench);
 }

@@ -271,3 +271,118 @@ Test(release, keeps_log_weights_finite) {
     cr_assert_eq(out[5], -65504);
     cr_assert_eq(out[6], -65504);
 }
+
+/* --- exactly --- */
+
+/* Means and variances, and the Dirichlet's means, as above; nothing but whole steps. */
+Test(release, fixed_has_the_posteriors_moments) {
+    enum { N = 20000, ROWS = 4, DIM = 2 };
+    static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
+    const double variance[ROWS][DIM] = {{1, 1}, {1, 4}, {0.25, exp(-10)}, {1, 1}};
+    static const double alpha[ROWS] = {1, 2, 0.25, 0.5};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = two_tokens(ctx);
+    const struct nvdp__release_grids grids = nvdp__release_grids(0);
+    double sum[ROWS][DIM] = {{0}}, square[ROWS][DIM] = {{0}}, weight[ROWS] = {0};
+    struct nvdp__release release = {set, {.seed = 6}, 0};
+    void *scratch = calloc(1, nvdp__release_bytes(ROWS, DIM));
+    cr_assert_eq(nvdp__release_fits(ctx, set, &grids), NVDP_OK);
+    for (uint64_t n = 0; n < N; n++) {
+        int32_t z[ROWS * DIM], log_pi[ROWS];
+        nvdp__release_draw_fixed(&release, &grids, 0, n, scratch, z, log_pi);
+        for (int r = 0; r < ROWS; r++) {
+            cr_assert(log_pi[r] <= 0 && log_pi[r] >= -INT16_MAX);
+            weight[r] += exp(ldexp(log_pi[r], -8));
+            for (int d = 0; d < DIM; d++) {
+                double value = ldexp(z[r * DIM + d], -12);
+                sum[r][d] += value;
+                square[r][d] += pow(value - mean[r][d], 2);
+            }
+        }
+    }
+    for (int r = 0; r < ROWS; r++) {
+        double share = alpha[r] / 3.75;
+        double spread = sqrt(share * (1 - share) / 4.75 / N);
+        cr_assert_lt(fabs(weight[r] / N - share), 5 * spread, "weight %d: %g", r, weight[r] / N);
+        for (int d = 0; d < DIM; d++) {
+            cr_assert_lt(fabs(sum[r][d] / N - mean[r][d]), 5 * sqrt(variance[r][d] / N));
+            cr_assert_lt(fabs(square[r][d] / N / variance[r][d] - 1), 5 * sqrt(2.0 / N));
+        }
+    }
+    set->logvar[3] = -60; /* e^-30, below 2^-42 */
+    cr_assert_eq(nvdp__release_fits(ctx, set, &grids), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "use grid float16");
+    set->logvar[3] = 0;
+    set->alpha[0] = 2e6;
+    cr_assert_eq(nvdp__release_fits(ctx, set, &grids), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "pseudo-counts");
+    free(scratch);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Whatever float32 made of the clip: what is released has norm C at most, in whole numbers. */
+Test(release, means_stay_within_the_clip_exactly) {
+    enum { DIM = 768 };
+    const double radius = 1.45;
+    const struct nvdp__release_grids grids = nvdp__release_grids(radius);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    struct nvdp__noise noise = {.seed = 9};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    cr_assert_eq(nvdp_posteriors_create(ctx, 1, 1, DIM, false, &set), NVDP_OK);
+    set->offset[1] = 1;
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = 2;
+    set->clip_sequence = radius;
+    for (int run = 0; run < 200; run++) {
+        double square = 0, longer = 1 + (run % 5 - 1) * 1e-7;
+        nvdp__stream_normals_f64(&stream, DIM, set->mu);
+        for (int d = 0; d < DIM; d++) {
+            square += set->mu[d] * set->mu[d];
+        }
+        unsigned __int128 whole = 0;
+        for (int d = 0; d < DIM; d++) {
+            set->mu[d] *= radius * longer / sqrt(square);
+        }
+        double factor = nvdp__release_factor(set, 0);
+        cr_assert(factor <= 1 && factor > 1 - 1e-6);
+        for (int d = 0; d < DIM; d++) {
+            __int128 mean = nvdp__grid_mean(&grids.z, factor * set->mu[d]);
+            whole += (unsigned __int128)(mean * mean);
+        }
+        __int128 most = (__int128)ldexp(radius, 42); /* rounded down */
+        cr_assert(whole <= (unsigned __int128)(most * most), "run %d", run);
+        cr_assert_gt((double)whole, 0.999999 * (double)most * (double)most);
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* A far mean, and noise of standard deviation 1: int16 holds both, and what is beyond ends there. */
+Test(release, fixed_draws_of_a_clip_are_of_unit_noise) {
+    enum { N = 2000 };
+    const struct nvdp__release_grids grids = nvdp__release_grids(2);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    double sum = 0, square = 0;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 1, 1, 1, false, &set), NVDP_OK);
+    set->offset[1] = 1;
+    set->mu[0] = 1.25;
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = 1;
+    set->clip_sequence = 2;
+    void *scratch = calloc(1, nvdp__release_bytes(1, 1));
+    for (uint64_t n = 0; n < N; n++) {
+        int32_t z;
+        struct nvdp__release release = {set, {.seed = 10}, (uint32_t)n};
+        nvdp__release_draw_fixed(&release, &grids, 0, n, scratch, &z, NULL);
+        sum += z / 1024.0;
+        square += pow(z / 1024.0 - 1.25, 2);
+    }
+    cr_assert_lt(fabs(sum / N - 1.25), 5 / sqrt(N));
+    cr_assert_lt(fabs(square / N - 1), 5 * sqrt(2.0 / N));
+    free(scratch);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}

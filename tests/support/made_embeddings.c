@@ -57,7 +57,6 @@ static void write_attributes(const struct made_embeddings *file, struct nvdp__h5
     if (hidden) nvdp__h5_set_int(h5, "length", (int64_t)file->length);
     nvdp__h5_set_int(h5, "kappa", 1);
     nvdp__h5_set_int(h5, "releases", (int64_t)file->samples);
-    nvdp__h5_set_string(h5, "grid", "float16");
     nvdp__h5_set_string(h5, "method", "nvdp");
     if (file->task != NULL) nvdp__h5_set_string(h5, "task", file->task);
 }

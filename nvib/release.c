@@ -1,0 +1,100 @@
+/* The weights of a release: drawn in 113 bits, rounded onto a grid, with a bound on how far their
+ * distribution is from a Dirichlet's. */
+#include "nvib/nvib.h"
+
+#include <float.h>
+#include <math.h>
+
+#if LDBL_MANT_DIG < 113 && defined __x86_64__ && defined __GLIBC__
+typedef __float128 wide;
+extern wide logf128(wide), log1pf128(wide), expm1f128(wide), expf128(wide), sqrtf128(wide);
+#define WIDE(function) function##f128
+static const double EPSILON = 0x1p-112;
+#else
+typedef long double wide;
+#define WIDE(function) function##l
+static const double EPSILON = LDBL_EPSILON;
+#endif
+
+enum { LEAST_SHAPE = 4, WORDS = 4 };
+static const double MOST_TOTAL = 1 << 20;
+
+/* -log u, u ~ U(0, 1), to full relative precision at both ends: u is w/2 or 1 - w/2, and w is below 2^-k
+ * with chance 2^-k only. */
+static wide exponential(struct nvdp__digits *digits) {
+    wide w = 0;
+    for (int i = 0; i < WORDS; i++) {
+        w = (w + (wide)nvdp__digits_next(digits)) * (wide)0x1p-64;
+    }
+    w = (w + (wide)0x1p-257) / 2; /* never 0 */
+    return nvdp__digits_next(digits) >> 63 ? -WIDE(log)(w) : -WIDE(log1p)(-w);
+}
+
+/* Marsaglia & Tsang (2000) as in gamma.c, alpha >= 4, with exact normals. */
+static wide log_draw(struct nvdp__digits *digits, wide alpha) {
+    wide d = alpha - (wide)1 / 3;
+    wide c = 1 / WIDE(sqrt)(9 * d);
+    for (;;) {
+        struct nvdp__exact_normal normal;
+        nvdp__exact_normal(digits, &normal);
+        wide x = (wide)nvdp__uniform_digit(digits, &normal.fraction, 1) * (wide)0x1p-64;
+        x = normal.whole + (x + (wide)normal.fraction.digit[0]) * (wide)0x1p-64;
+        wide t = normal.negative ? -c * x : c * x;
+        wide e = exponential(digits);
+        if (!(t > -1)) continue;
+        wide log_v = 3 * WIDE(log1p)(t);
+        if (e > -(x * x / 2 + d * (log_v - WIDE(expm1)(log_v)))) return WIDE(log)(d) + log_v;
+    }
+}
+
+/* log g, g ~ Gamma(alpha, 1), from a shape of 4 at least, where draws near 0 are rare:
+ *
+ *     log g = log g' - e_0/alpha - e_1/(alpha + 1) - ...,   g' ~ Gamma(alpha + n, 1),  e_k ~ Exp(1) */
+static wide log_gamma_draw(struct nvdp__digits *digits, double alpha) {
+    wide shape = (wide)alpha, down = 0;
+    for (; shape < LEAST_SHAPE; shape += 1) {
+        down += exponential(digits) / shape;
+    }
+    return log_draw(digits, shape) - down;
+}
+
+size_t nvdp__release_scratch(size_t rows) {
+    return rows * sizeof(wide);
+}
+
+bool nvdp__release_takes(size_t rows, const double *alpha) {
+    double total = 0;
+    for (size_t r = 0; r < rows; r++) {
+        if (!(alpha[r] > 0)) return false;
+        total += alpha[r];
+    }
+    return total <= MOST_TOTAL;
+}
+
+void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__grid *grid, size_t rows,
+                           const double *alpha, void *scratch, int32_t *out) {
+    wide *log_g = scratch, top = 0, sum = 0;
+    const wide steps = (wide)ldexp(1, -grid->exponent);
+    for (size_t r = 0; r < rows; r++) {
+        log_g[r] = log_gamma_draw(digits, alpha[r]);
+        top = r == 0 || log_g[r] > top ? log_g[r] : top;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        sum += WIDE(exp)(log_g[r] - top);
+    }
+    wide total = top + WIDE(log)(sum);
+    for (size_t r = 0; r < rows; r++) {
+        wide n = (total - log_g[r]) * steps + (wide)0.5;
+        out[r] = n < grid->limit ? -(int32_t)n : -grid->limit;
+    }
+}
+
+/* The derivation is in docs/privacy.md, "The weights' sampler". */
+double nvdp__release_distance(const struct nvdp__grid *grid, size_t rows, double prior_alpha) {
+    const double m = (double)rows, largest = log(MOST_TOTAL + LEAST_SHAPE);
+    double decisions = 100 * sqrt(MOST_TOTAL + LEAST_SHAPE + 1) * EPSILON + 0x1p-92;
+    double log_total = fmax(fabs(log(prior_alpha)), largest) + 2 / prior_alpha + 1;
+    double error = (8000 + 20 * largest + 26 * log(m) + 2 * m + 18 * log_total) * EPSILON;
+    double crossings = 2 * ldexp(error, -grid->exponent) * (4 * m + 3 * MOST_TOTAL);
+    return m * decisions + crossings;
+}
