@@ -36,8 +36,10 @@ map: ## draw docs/figures/map.svg, a text's way through the modules, from the co
 	@scripts/install-deps.sh --docs
 	@scripts/map.sh docs/figures/map.svg
 
-long: ## hours: fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
+long: ## hours: private runs killed 500 times, fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
 	@scripts/install-deps.sh --check
+	@scripts/build.sh release -j$(JOBS) test_train test_pretrain
+	@for module in train pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
 	@scripts/fuzz.sh
 
 install: all ## install the library, headers and program under PREFIX (default /usr/local)

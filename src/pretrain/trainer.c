@@ -904,7 +904,10 @@ static bool is_due(const struct pretrainer *t, size_t every) {
 /* Between steps: what is due, and stop when asked. */
 static nvdp_status pause_point(struct pretrainer *t) {
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
-    if (is_due(t, t->config.save_every)) NVDP_RETURN_IF_FAILED(save_model(t));
+    if (is_due(t, t->config.save_every)) {
+        if (t->dp != NULL) NVDP_RETURN_IF_FAILED(state_save(t)); /* no model of steps done again */
+        NVDP_RETURN_IF_FAILED(save_model(t));
+    }
     if (nvdp_context_cancelled(t->ctx)) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
     return state_save(t);

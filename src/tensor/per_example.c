@@ -512,6 +512,10 @@ nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *squa
     return NVDP_OK;
 }
 
+bool nvdp__per_example_first(const struct nvdp__per_example *examples) {
+    return examples->grad != NULL;
+}
+
 static void weigh_row(float weight, struct nvdp__tensor x, size_t r) {
     if (weight == 1) return;
     if (x.type == NVDP__F32) {

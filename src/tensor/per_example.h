@@ -32,6 +32,8 @@ size_t nvdp__per_example_texts(const struct nvdp__device *dev); /* of the batch 
  * itself.  NVDP_ERR_STATE where an operation did not fit the plan, and, on the first call, where
  * params->grad is not zero: some gradient went another way, and nobody would clip it. */
 nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *square, double *norm);
+/* Whether the next call of it is the first. */
+bool nvdp__per_example_first(const struct nvdp__per_example *examples);
 /* params->grad += sum over texts of weight[i] times text i's gradient; matrices that are SET are set
  * where `first`.  Weight 0 leaves a text out, whatever its numbers.  Once after a backward pass. */
 void nvdp__per_example_add(const struct nvdp__device *dev, const float *weight, bool first);

@@ -194,7 +194,8 @@ size_t nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                       struct nvdp__params *params, uint64_t step, int64_t *rows) {
     size_t drawn = nvdp__dp_draw(dp, step, rows);
     nvdp__grad_rows(params, 0, NULL);
-    if (drawn == 0) nvdp__zero(dev, params->total, params->grad);
+    if (drawn == 0 || nvdp__per_example_first(dp->grads))
+        nvdp__zero(dev, params->total, params->grad);
     return drawn;
 }
 

@@ -56,7 +56,8 @@ uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
 
 /* Numbers of the step's examples in rising order into rows [N]; returns how many. */
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
-/* The same, before a step's gradient, which becomes dense, as every row has noise, and 0 where nobody is drawn. */
+/* The same, before a step's gradient, which becomes dense, as every row has noise; it becomes 0 where nobody is
+ * drawn, or nobody was yet. */
 size_t nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                       struct nvdp__params *params, uint64_t step, int64_t *rows);
 /* Before the backward pass of some of them, which divides by dp->divisor. */

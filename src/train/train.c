@@ -409,8 +409,11 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
     return status;
 }
 
+/* Under privacy no model is written before the state that it is of: steps that a killed process had done
+ * beyond its state are done again with other noise, and are in the account once. */
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
+    if (t->dp != NULL) NVDP_RETURN_IF_FAILED(save_state(t));
     NVDP_RETURN_IF_FAILED(validate(t, &scores));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));

@@ -1,5 +1,5 @@
 /* Private pretraining: norms of single windows' gradients, the tied table's among them; whole runs. */
-#include "support.h"
+#include "killed.h"
 #include "tensor/per_example.h"
 #include "toy_corpus.h"
 
@@ -205,6 +205,47 @@ static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_option
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_expect_eq(nvdp__pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT, "%s", what);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s", nvdp_context_error(ctx));
+}
+
+static nvdp_status pretrain_on(struct nvdp_context *ctx, const void *config, const char *out,
+                               bool resume) {
+    struct nvdp__pretrain_options options = *(const struct nvdp__pretrain_options *)config;
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    options.out = out;
+    options.resume = resume ? out : NULL;
+    options.overwrite = !resume;
+    return nvdp__pretrain(ctx, &options, &result);
+}
+
+static void is_killed(uint64_t seed) {
+    enum { STEPS = 80 };
+    const char *text[] = {toy_text("private.txt", 40, 3)};
+    struct nvdp__pretrain_options config = toy_config(text, "none");
+    config.vocab = toy_vocabulary();
+    config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    config.steps = STEPS;
+    config.batch = 4;
+    config.clip_norm = 0;
+    config.log_every = 1;
+    config.save_every = 3;
+    config.checkpoint_seconds = 1e6;
+    config.dp = (struct nvdp__dp_options){
+        .sample_rate = 0.05, .clip = 1, .noise = 1, .insecure_seed = seed};
+    killed_ends(&(struct killed_run){.record = "pretrain.json",
+                                     .model = "model.safetensors",
+                                     .train = pretrain_on,
+                                     .config = &config,
+                                     .steps = STEPS,
+                                     .seeded = seed != 0},
+                6);
+}
+
+Test(dp, killed_again_and_again_it_counts_every_step) {
+    is_killed(11);
+}
+
+Test(dp, killed_again_and_again_no_noise_is_used_twice) {
+    is_killed(0);
 }
 
 static double number_of(const json_t *object, const char *part, const char *key) {

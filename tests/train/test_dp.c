@@ -1,5 +1,5 @@
 /* Private training: who is in a step, clipping, noise, what the update may depend on. */
-#include "support.h"
+#include "killed.h"
 #include "tiny_task.h"
 #include "train/trainer.h"
 
@@ -208,6 +208,9 @@ Test(dp, an_empty_batch_is_noise) {
     }
     cr_expect_eq(report.tokens, 0);
     cr_expect_eq(report.total, 0);
+    f.t.dp->rate = 1; /* what it leaves is no gradient that went another way */
+    report = step(&f);
+    cr_expect_gt(report.tokens, 0);
     close_fixture(&f);
 }
 
@@ -284,6 +287,46 @@ Test(dp, secure_noise_is_never_the_same) {
     nvdp__dp_free(before);
     nvdp__dp_free(after);
     nvdp_context_free(ctx);
+}
+
+static nvdp_status train_on(struct nvdp_context *ctx, const void *config, const char *out,
+                            bool resume) {
+    struct nvdp__train_options options = *(const struct nvdp__train_options *)config;
+    struct nvdp_train_result result;
+    options.out = out;
+    options.resume = resume ? out : NULL;
+    options.overwrite = !resume;
+    return nvdp__train(ctx, &options, &result);
+}
+
+static void is_killed(uint64_t seed) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = run_options(&task, "none");
+    config.dp.insecure_seed = seed;
+    config.select = NVDP__SELECT_BEST; /* models on the way */
+    config.dp.batch = 27;
+    config.dp.noise = 0.02;
+    config.epochs = 12;
+    config.log_every = 1;
+    config.checkpoint_seconds = 1e6;
+    killed_ends(&(struct killed_run){.record = "run.json",
+                                     .model = "model/model.safetensors",
+                                     .train = train_on,
+                                     .config = &config,
+                                     .steps = 4 * 12,
+                                     .late = 1,
+                                     .seeded = seed != 0},
+                6);
+    nvdp_context_free(ctx);
+}
+
+Test(dp, killed_again_and_again_it_counts_every_step) {
+    is_killed(11);
+}
+
+Test(dp, killed_again_and_again_no_noise_is_used_twice) {
+    is_killed(0);
 }
 
 /* With little noise on few parameters it learns what ordinary training learns. */

@@ -1,0 +1,218 @@
+#include "killed.h"
+
+#include "base/cache.h"
+#include "base/file.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/safetensors.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 1000, PATH = 512, LONGER = PATH + 64 };
+
+/* ---- what stands on disk ---- */
+
+struct lines {
+    double norm[MOST + 1]; /* of a step's noised gradient; NaN: no line */
+    uint64_t last;
+    size_t count;
+};
+
+/* The last line may be half a line. */
+static void read_lines(const char *out, struct lines *lines) {
+    char path[LONGER], line[4096];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", out);
+    *lines = (struct lines){.last = 0};
+    for (size_t i = 0; i <= MOST; i++)
+        lines->norm[i] = NAN;
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        json_t *object = json_loads(line, 0, NULL);
+        const char *event = json_string_value(json_object_get(object, "event"));
+        if (event != NULL && strcmp(event, "step") == 0) {
+            lines->last = (uint64_t)json_integer_value(json_object_get(object, "step"));
+            lines->norm[lines->last] = json_real_value(json_object_get(object, "grad_norm"));
+            lines->count++;
+        }
+        json_decref(object);
+    }
+    if (file != NULL) fclose(file);
+}
+
+/* Steps of the saved state; 0: none.  Lines of later steps go, as they do on a resume: the next are new ones. */
+static uint64_t saved_step(struct nvdp_context *ctx, const char *out) {
+    char path[LONGER];
+    struct nvdp_safetensors *file = NULL;
+    json_t *state = NULL;
+    snprintf(path, sizeof path, "%s/state.ckpt", out);
+    if (nvdp__exists(path)) {
+        cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        state = json_loads(nvdp_safetensors_metadata(file, "state"), 0, NULL);
+        nvdp_safetensors_close(file);
+    }
+    uint64_t step = (uint64_t)json_integer_value(json_object_get(state, "step"));
+    snprintf(path, sizeof path, "%s/metrics.jsonl", out);
+    (void)!truncate(path, json_integer_value(json_object_get(state, "metrics_bytes")));
+    json_decref(state);
+    return step;
+}
+
+/* ---- the run that nobody kills: the step of each of its models ---- */
+
+struct whole {
+    struct nvdp_context *ctx;
+    char out[PATH], model[LONGER];
+    uint64_t late;
+    size_t models;
+    struct {
+        char digest[NVDP__DIGEST_HEX];
+        uint64_t step;
+    } at[MOST];
+};
+
+static void note(struct whole *whole, uint64_t step) {
+    char digest[NVDP__DIGEST_HEX];
+    if (!nvdp__exists(whole->model)) return;
+    cr_assert_eq(nvdp__file_sha256(whole->ctx, whole->model, digest), NVDP_OK);
+    if (whole->models > 0 && strcmp(whole->at[whole->models - 1].digest, digest) == 0) return;
+    memcpy(whole->at[whole->models].digest, digest, sizeof digest);
+    whole->at[whole->models++].step = step;
+}
+
+/* Asked between steps, whether to stop. */
+static bool looks(void *user) {
+    static struct lines lines;
+    struct whole *whole = user;
+    read_lines(whole->out, &lines);
+    note(whole, lines.last - whole->late);
+    return false;
+}
+
+static void run_whole(const struct killed_run *run, struct whole *whole) {
+    nvdp_context_set_cancel(whole->ctx, looks, whole);
+    cr_assert_eq(run->train(whole->ctx, run->config, whole->out, false), NVDP_OK, "%s",
+                 nvdp_context_error(whole->ctx));
+    nvdp_context_set_cancel(whole->ctx, NULL, NULL);
+    note(whole, run->steps);
+    cr_assert_gt(whole->models, 1, "no model on the way");
+}
+
+/* What is on disk must be a model of a step that the state has. */
+static void check_model(const struct whole *whole, const char *model, uint64_t step) {
+    char digest[NVDP__DIGEST_HEX];
+    if (!nvdp__exists(model)) return;
+    cr_assert_eq(nvdp__file_sha256(whole->ctx, model, digest), NVDP_OK);
+    size_t i = 0;
+    while (i < whole->models && strcmp(whole->at[i].digest, digest) != 0)
+        i++;
+    cr_assert_lt(i, whole->models, "a model that no run without kills has");
+    cr_assert_leq(whole->at[i].step, step, "a model of step %zu, a state of step %zu",
+                  (size_t)whole->at[i].step, (size_t)step);
+}
+
+/* ---- the run that is killed ---- */
+
+static pid_t begin(struct nvdp_context *ctx, const struct killed_run *run, const char *out) {
+    char record[LONGER];
+    snprintf(record, sizeof record, "%s/%s", out, run->record);
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid > 0) return pid;
+    nvdp_status status = run->train(ctx, run->config, out, nvdp__exists(record));
+    if (status != NVDP_OK) fprintf(stderr, "%s\n", nvdp_context_error(ctx));
+    _exit(status == NVDP_OK ? 0 : 1);
+}
+
+static void rest(double milliseconds) {
+    nanosleep(&(struct timespec){.tv_nsec = (long)(1e6 * milliseconds)}, NULL);
+}
+
+/* Up to 60 ms; of every three processes two train by then, one may have only begun. */
+static void wait_for(pid_t pid, const char *out, bool trains, unsigned *seed) {
+    static struct lines before, now;
+    siginfo_t ended = {0};
+    read_lines(out, &before);
+    now = before;
+    while (trains && now.last == before.last && ended.si_pid == 0) {
+        rest(1);
+        read_lines(out, &now);
+        cr_assert_eq(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+    }
+    rest(60.0 * rand_r(seed) / RAND_MAX);
+}
+
+/* What all lives of all runs came to. */
+struct tally {
+    int kills;
+    size_t redone, same; /* steps that a lost process had done; of them, with the same draw */
+    unsigned seed;
+};
+
+/* To its end, with at most so many kills. */
+static void run_killed(const struct killed_run *run, const struct whole *whole, const char *out,
+                       int kills, struct tally *tally) {
+    static struct lines lost, lines;
+    char model[LONGER];
+    uint64_t step = 0;
+    int raw = 1;
+    snprintf(model, sizeof model, "%s/%s", out, run->model);
+    read_lines("", &lost);
+    for (int life = 0; !WIFEXITED(raw); life++) {
+        pid_t pid = begin(whole->ctx, run, out);
+        if (life < kills) {
+            wait_for(pid, out, life % 3 > 0, &tally->seed);
+            (void)!kill(pid, SIGKILL);
+        }
+        cr_assert_eq(waitpid(pid, &raw, 0), pid);
+        tally->kills += WIFSIGNALED(raw);
+        read_lines(out, &lines);
+        for (uint64_t s = step + 1; s <= run->steps; s++) {
+            if (isnan(lost.norm[s]) || isnan(lines.norm[s])) continue;
+            tally->redone++;
+            tally->same += lost.norm[s] == lines.norm[s];
+        }
+        step = saved_step(whole->ctx, out);
+        if (run->seeded) check_model(whole, model, step);
+        lost = lines;
+        for (uint64_t s = 0; s <= step; s++)
+            lost.norm[s] = NAN;
+    }
+    cr_assert_eq(WEXITSTATUS(raw), 0, "the run did not end");
+    cr_expect(lines.count == run->steps && lines.last == run->steps, "%zu lines", lines.count);
+    snprintf(model, sizeof model, "%s/result.json", out);
+    json_t *root = json_load_file(model, 0, NULL);
+    const json_t *steps = json_object_get(json_object_get(root, "dp"), "steps");
+    cr_expect_eq((uint64_t)json_integer_value(steps), run->steps);
+    json_decref(root);
+    if (run->seeded) cr_expect(support_same_file(whole->out, out, run->model));
+}
+
+void killed_ends(const struct killed_run *run, int kills) {
+    static struct whole whole;
+    const char *wanted = getenv("NVDP_KILLS");
+    struct tally tally = {.seed = wanted != NULL ? (unsigned)time(NULL) : 1};
+    char out[PATH], record[LONGER];
+    cr_assert_leq(run->steps, MOST);
+    whole = (struct whole){.ctx = support_context(), .late = run->late};
+    cr_assert_eq(nvdp_context_set_threads(whole.ctx, 1), NVDP_OK); /* more do not outlive a fork */
+    snprintf(out, sizeof out, "%s", support_scratch_path("killed"));
+    snprintf(record, sizeof record, "%s/%s", out, run->record);
+    snprintf(whole.out, sizeof whole.out, "%s", support_scratch_path("whole"));
+    snprintf(whole.model, sizeof whole.model, "%s/%s", whole.out, run->model);
+    if (run->seeded) run_whole(run, &whole);
+    if (wanted != NULL) kills = atoi(wanted);
+    while (tally.kills < kills) { /* one run, as a rule */
+        run_killed(run, &whole, out, kills - tally.kills, &tally);
+        (void)!remove(record); /* the next begins anew */
+    }
+    cr_expect_gt(tally.redone, 0, "no process died between two states");
+    cr_expect_eq(tally.same, run->seeded ? tally.redone : 0, "%zu of %zu drawn again", tally.same,
+                 tally.redone);
+    nvdp_context_free(whole.ctx);
+}
