@@ -77,6 +77,8 @@
 #define NVDP_H
 
 #include <nvdp/account.h>
+#include <nvdp/attack.h>
+#include <nvdp/audit.h>
 #include <nvdp/bert.h>
 #include <nvdp/certificate.h>
 #include <nvdp/config.h>

@@ -27,6 +27,8 @@ enum nvdp__purpose {
     NVDP__PURPOSE_MASK = 22,   /* masked positions */
     NVDP__PURPOSE_EVAL_MASK = 23,
     NVDP__PURPOSE_WORD = 24,      /* counts of words, for a private vocabulary */
+    NVDP__PURPOSE_PLANT = 25,     /* planted secrets; the epoch is what is drawn */
+    NVDP__PURPOSE_CANDIDATE = 26, /* which pieces a secret is ranked among */
     NVDP__PURPOSE_TOKEN = 30,     /* privatized tokens; the epoch is the position */
     NVDP__PURPOSE_DP_SAMPLE = 40, /* private training; the epoch is the step: who is in its batch */
     NVDP__PURPOSE_DP_NOISE = 41   /* its noise */

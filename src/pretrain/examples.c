@@ -124,6 +124,19 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
     return NVDP_OK;
 }
 
+/* ---- planted secrets ---- */
+
+nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
+                                   const struct nvdp__plants *plants) {
+    for (size_t i = 0; i < plants->windows; i++) {
+        const struct nvdp__secret *secret = &plants->secrets->at[plants->window[i]];
+        NVDP_RETURN_IF_FAILED(
+            add(examples, &(struct nvdp__example){.first = plants->text + secret->first,
+                                                  .first_length = (uint32_t)secret->length}));
+    }
+    return NVDP_OK;
+}
+
 /* ---- masks ---- */
 
 static const double MASK_SHARE = 0.8;
@@ -255,11 +268,56 @@ static size_t put(struct nvdp__batch *batch, size_t start, size_t at, int32_t id
     return at + 1;
 }
 
+/* One of those planted, where there is room. */
+static size_t put_secret(struct nvdp__batcher *b, size_t start, size_t at, size_t end,
+                         const struct nvdp__plant *plant, int32_t type) {
+    const struct nvdp__secrets *secrets = b->plants->secrets;
+    const struct nvdp__secret *secret = &secrets->at[plant->secret];
+    if (at + secret->length > end) return at;
+    for (size_t i = 0; i < secret->length; i++)
+        at = put(b->batch, start, at, secrets->id[secret->first + i], type);
+    return at;
+}
+
+/* The segment's own tokens that stay: those planted in it may need the room of the last. */
+static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64_t first,
+                          size_t count, size_t room) {
+    size_t planted = 0;
+    for (; next < plants->count && plants->at[next].at < first + count; next++)
+        planted += plants->secrets->at[plants->at[next].secret].length;
+    size_t left = room > planted ? room - planted : 0;
+    return count < left ? count : left;
+}
+
+/* At most `room` tokens, and [SEP]. */
 static size_t put_segment(struct nvdp__batcher *b, size_t start, size_t at, uint64_t first,
-                          size_t count, int32_t type) {
-    for (size_t i = 0; i < count; i++)
-        at = put(b->batch, start, at, nvdp__corpus_id(b->corpus, (size_t)first + i), type);
+                          size_t count, size_t room, int32_t type) {
+    const struct nvdp__plants *plants = b->plants;
+    const bool whole = plants != NULL && first >= plants->text; /* is a secret itself */
+    const bool mixed = plants != NULL && !whole;
+    size_t next = mixed ? nvdp__plants_from(plants, first) : 0, end = at + room;
+    size_t kept = mixed ? tokens_kept(plants, next, first, count, room) : count;
+    for (size_t i = 0; i < count; i++) {
+        for (; mixed && next < plants->count && plants->at[next].at == first + i; next++)
+            at = put_secret(b, start, at, end, &plants->at[next], type);
+        if (i < kept)
+            at = put(b->batch, start, at,
+                     whole ? plants->secrets->id[first - plants->text + i]
+                           : nvdp__corpus_id(b->corpus, (size_t)first + i),
+                     type);
+    }
     return put(b->batch, start, at, b->pieces->sep, type);
+}
+
+/* [CLS] A [SEP] or [CLS] A [SEP] B [SEP], of masker.longest tokens at most; returns its end. */
+static size_t put_example(struct nvdp__batcher *b, size_t start,
+                          const struct nvdp__example *example) {
+    const size_t second = example->second_length;
+    const size_t room = b->masker.longest - (second > 0 ? PAIR_SPECIALS : SINGLE_SPECIALS);
+    size_t at = put(b->batch, start, start, b->pieces->cls, 0);
+    size_t end = put_segment(b, start, at, example->first, example->first_length, room - second, 0);
+    if (second == 0) return end;
+    return put_segment(b, start, end, example->second, second, room - (end - at - 1), 1);
 }
 
 void nvdp__batcher_fill(struct nvdp__batcher *b, const struct nvdp__examples *examples,
@@ -273,10 +331,7 @@ void nvdp__batcher_fill(struct nvdp__batcher *b, const struct nvdp__examples *ex
     for (size_t r = 0; r < n; r++) {
         size_t index = order != NULL ? (size_t)order[r] : first + r;
         const struct nvdp__example *example = &examples->at[index];
-        size_t end = put(batch, used, used, b->pieces->cls, 0);
-        end = put_segment(b, used, end, example->first, example->first_length, 0);
-        if (example->second_length > 0)
-            end = put_segment(b, used, end, example->second, example->second_length, 1);
+        size_t end = put_example(b, used, example);
         struct nvdp__stream stream = nvdp__stream_open(&noise, key->purpose, key->number, index);
         nvdp__mask_text(&b->masker, &stream, end - used, batch->ids + used, used, &b->masked);
         batch->offset[r] = (int32_t)used;

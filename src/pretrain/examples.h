@@ -20,13 +20,13 @@
 #define NVDP_SRC_PRETRAIN_EXAMPLES_H
 
 #include "base/random.h"
-#include "pretrain/corpus.h"
+#include "pretrain/secrets.h"
 #include "text/batch.h"
 
 /* ---- examples: where in the corpus their tokens lie ---- */
 
 struct nvdp__example {
-    uint64_t first, second;               /* tokens of the corpus */
+    uint64_t first, second;               /* tokens of the corpus, or of planted secrets */
     uint32_t first_length, second_length; /* the second 0: a single window */
     bool random;                          /* the second segment is from another document */
 };
@@ -47,6 +47,10 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
 /* The pairs of an epoch; a corpus of one document is NVDP_ERR_INPUT. */
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
                                  size_t length, uint64_t seed, uint32_t epoch);
+
+/* Adds those that are planted secrets themselves. */
+nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
+                                   const struct nvdp__plants *plants);
 
 /* ---- masks ---- */
 
@@ -89,6 +93,7 @@ void nvdp__mask_text(struct nvdp__masker *masker, struct nvdp__stream *stream, s
 struct nvdp__batcher {
     const struct nvdp__corpus *corpus;
     const struct nvdp__pieces *pieces;
+    const struct nvdp__plants *plants; /* another's; NULL: the text as it is */
     struct nvdp__batch *batch;
     struct nvdp__masked masked;
     struct nvdp__masker masker;

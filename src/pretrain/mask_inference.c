@@ -71,34 +71,21 @@ static nvdp_status put_text(struct attack *a, size_t n, const int32_t *token) {
 
 /* ---- guesses ---- */
 
-static void put(struct nvdp__batch *batch, size_t *at, int32_t id) {
-    const size_t row = (*at)++;
-    batch->ids[row] = id;
-    batch->types[row] = 0;
-    batch->positions[row] = (int32_t)(row - (size_t)batch->offset[batch->texts]);
-}
-
 /* Adds [CLS] tokens from .. end of the text, number `which` covered, [SEP]. */
 static void add_question(struct attack *a, size_t from, size_t end, size_t which, int32_t label) {
     struct nvdp__batch *batch = a->batch;
-    size_t at = batch->tokens;
-    put(batch, &at, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_CLS));
+    nvdp__batch_put(batch, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_CLS));
     for (size_t i = a->start[from]; i < a->start[which]; i++)
-        put(batch, &at, a->piece[i]);
+        nvdp__batch_put(batch, a->piece[i]);
     a->in_text[batch->texts] =
         a->start[which + 1] - a->start[which] == 1 ? a->piece[a->start[which]] : -1;
-    a->masked.row[a->masked.count] = (int32_t)at;
+    a->masked.row[a->masked.count] = (int32_t)batch->tokens;
     a->masked.label[a->masked.count++] = label;
-    put(batch, &at, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_MASK));
+    nvdp__batch_put(batch, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_MASK));
     for (size_t i = a->start[which + 1]; i < a->start[end]; i++)
-        put(batch, &at, a->piece[i]);
-    put(batch, &at, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_SEP));
-    const size_t length = at - batch->tokens;
-    batch->longest = length > batch->longest ? length : batch->longest;
-    batch->label[batch->texts] = 0;
-    batch->key[batch->texts] = batch->texts;
-    batch->offset[++batch->texts] = (int32_t)at;
-    batch->tokens = at;
+        nvdp__batch_put(batch, a->piece[i]);
+    nvdp__batch_put(batch, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_SEP));
+    nvdp__batch_end(batch, batch->texts);
 }
 
 static nvdp_status ask(struct attack *a) {
@@ -115,7 +102,8 @@ static nvdp_status ask(struct attack *a) {
         a->sanitized += a->model.best[i] == a->in_text[i];
     }
     a->found.guesses += batch->texts;
-    a->masked.count = batch->texts = batch->tokens = batch->longest = 0;
+    a->masked.count = 0;
+    nvdp__batch_clear(batch);
     return NVDP_OK;
 }
 
@@ -148,8 +136,7 @@ static nvdp_status open_attack(struct attack *a, const char *model, size_t lengt
     NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, &bert, a->length));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, a->length, &a->batch));
     NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
-    a->batch->texts = a->batch->tokens = a->batch->longest = 0;
-    a->batch->offset[0] = 0;
+    nvdp__batch_clear(a->batch);
     return nvdp__pretrain_model_plan(&a->model, TOGETHER, a->length, TOGETHER, NULL);
 }
 

@@ -40,7 +40,9 @@ struct nvdp__heads {
     /* planned, tensor memory: [masked, D], means and rstds [masked] */
     float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
     float *d_gathered;
-    float *logits; /* [block, V] */
+    /* [block, V] of the last `block` masked tokens or fewer; after a pass that trains nothing what a softmax is
+     * of each row's logits, but for a factor */
+    float *logits;
     size_t block;
     float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
 };

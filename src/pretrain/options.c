@@ -56,6 +56,10 @@ static const struct nvdp_option pretrain_options[] = {
      "folder for tokenised texts, shared between runs (default: $XDG_CACHE_HOME/nvdp or "
      "~/.cache/nvdp); the texts can be read off it",
      NULL, AT(cache), .traits = OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT},
+    {"plant", NVDP_OPTION_TEXT, "FILE",
+     "plant the secrets that this JSON file lists or asks for into the text; planted.json, beside "
+     "the model, tells what nvdp attack --kind exposure then looks for",
+     NULL, AT(plant)},
 
     {"vocab-size", NVDP_OPTION_INTEGER, "N",
      "word pieces of a vocabulary that is trained on the text", "8192", AT(vocab_size),

@@ -48,6 +48,8 @@ struct pretrainer {
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__pieces pieces;
     struct nvdp__corpus corpus, eval_corpus;
+    struct nvdp__secrets secrets; /* count 0: none */
+    struct nvdp__plants plants;
     struct nvdp_coverage coverage, eval_coverage;
     struct nvdp__pretrain_model model;
     struct nvdp__optimizer optimizer;
@@ -259,9 +261,38 @@ static nvdp_status write_vocabulary(const struct pretrainer *t) {
     free(path);
     if (status == NVDP_OK && t->tokenizer_config != NULL)
         status = write_json(t, "tokenizer_config.json", json_incref(t->tokenizer_config));
+    if (status == NVDP_OK && t->secrets.count > 0)
+        status = write_json(t, "planted.json", nvdp__secrets_json(&t->secrets, t->tokenizer));
     if (status == NVDP_OK && t->words.epsilon > 0)
         status = write_json(t, "vocab_privacy.json",
                             nvdp__private_words_json(t->ctx, &t->words, t->config.length));
+    return status;
+}
+
+/* ---- secrets, of which what is planted is known once the vocabulary is ---- */
+
+static nvdp_status open_secrets(struct pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    t->secrets.ctx = t->ctx;
+    if (c->plant == NULL) return NVDP_OK;
+    char *planted = c->resume == NULL ? nvdp__strdup(t->ctx, c->plant)
+                                      : nvdp__join(t->ctx, c->out, "planted.json");
+    if (planted == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__secrets_read(planted, t->tokenizer, &t->secrets);
+    bool windows = false;
+    for (size_t i = 0; i < t->secrets.count; i++)
+        windows |= t->secrets.at[i].window;
+    if (status == NVDP_OK && windows && nvdp__next_sentence(c->objective))
+        status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                            "%s: expected secrets placed in the text with objective %s, whose "
+                            "examples are pairs, found windows of their own",
+                            planted, nvdp__objective_names[c->objective]);
+    for (size_t i = 0; status == NVDP_OK && i < t->secrets.count; i++)
+        if (t->secrets.at[i].length + 2 > c->length)
+            status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                                "%s: form %s: expected at most length %zu - 2 words", planted,
+                                t->secrets.at[i].form, c->length);
+    free(planted);
     return status;
 }
 
@@ -371,6 +402,7 @@ static json_t *provenance(const struct pretrainer *t) {
             object, "init",
             json_pack("{s:s, s:O?}", "name", base_name(c->init), "pretraining", t->init_record));
     if (is_adaptive(t)) json_object_set_new(object, "privatize", privatize_json(c));
+    if (t->secrets.count > 0) json_object_set_new(object, "planted", json_true());
     if (t->dp != NULL) { /* nothing of the texts but what the statement allows */
         const char *const hidden[] = {"text", "tokens", "masked"};
         for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
@@ -490,7 +522,7 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
 static const char *const files[] = {
     "pretrain.json",      "metrics.jsonl",     "result.json", "state.ckpt",
     "config.json",        "model.safetensors", "vocab.txt",   "tokenizer_config.json",
-    "vocab_privacy.json", "dp-statement.txt"};
+    "vocab_privacy.json", "dp-statement.txt",  "planted.json"};
 
 /* ---- opening: texts, vocabulary, model, directory, memory ---- */
 
@@ -598,6 +630,7 @@ static nvdp_status open_private(struct pretrainer *t) {
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
+    NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
     struct nvdp_dp_guarantee vocabulary = {0, 0};
@@ -615,6 +648,9 @@ static nvdp_status open_private(struct pretrainer *t) {
 static nvdp_status allocate(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->examples.ctx = t->ctx;
+    if (t->secrets.count > 0)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_RETURN_IF_FAILED(open_private(t));
     t->optimizer = (struct nvdp__optimizer){
         .lr = c->lr,
@@ -632,6 +668,7 @@ static nvdp_status allocate(struct pretrainer *t) {
                                   nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL));
     NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, c->batch, c->length,
                                                c->mask_prob, c->whole_word, &t->batcher));
+    if (t->secrets.count > 0) t->batcher.plants = &t->plants;
     if (t->dp != NULL)
         NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_per_example(
             &t->model, c->batch, c->length, nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
@@ -685,6 +722,7 @@ static nvdp_status pretrainer_open(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(hash_texts(t));
     if (c->resume != NULL) NVDP_RETURN_IF_FAILED(check_texts(t));
     NVDP_RETURN_IF_FAILED(open_vocabulary(t));
+    NVDP_RETURN_IF_FAILED(open_secrets(t));
     NVDP_RETURN_IF_FAILED(open_model(t));
     if (c->resume == NULL) NVDP_RETURN_IF_FAILED(prepare(t));
     NVDP_RETURN_IF_FAILED(open_corpora(t));
@@ -705,6 +743,8 @@ static void pretrainer_close(struct pretrainer *t) {
     nvdp__batcher_release(&t->batcher);
     nvdp__privatizer_release(&t->privatizer);
     nvdp__examples_release(&t->examples);
+    nvdp__plants_release(&t->plants);
+    nvdp__secrets_release(&t->secrets);
     nvdp__dp_free(t->dp);
     free(t->order);
     nvdp__optimizer_release(&t->optimizer);
@@ -747,6 +787,7 @@ static nvdp_status load_epoch(struct pretrainer *t) {
             ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
                                      epoch));
+    NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
     nvdp__epoch_order(c->seed, epoch, t->examples.count, t->order);

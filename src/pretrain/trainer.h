@@ -28,6 +28,7 @@ struct nvdp__pretrain_options {
     const char *const *text, *const *eval_text; /* [texts], [eval_texts] */
     size_t texts, eval_texts;
     const char *out, *init, *vocab, *cache, *arch;
+    const char *plant; /* file of secrets; NULL: none */
     size_t vocab_size, alphabet;
     struct nvdp__private_words words; /* epsilon 0: the vocabulary is not private */
     bool cased;

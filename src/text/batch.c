@@ -80,6 +80,26 @@ void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *data
     batch->tokens = used;
 }
 
+void nvdp__batch_clear(struct nvdp__batch *batch) {
+    batch->texts = batch->tokens = batch->longest = batch->tagged = 0;
+    batch->offset[0] = 0;
+}
+
+void nvdp__batch_put(struct nvdp__batch *batch, int32_t id) {
+    const size_t at = batch->tokens++;
+    batch->ids[at] = id;
+    batch->types[at] = 0;
+    batch->positions[at] = (int32_t)at - batch->offset[batch->texts];
+}
+
+void nvdp__batch_end(struct nvdp__batch *batch, uint64_t key) {
+    const size_t length = batch->tokens - (size_t)batch->offset[batch->texts];
+    batch->longest = length > batch->longest ? length : batch->longest;
+    batch->label[batch->texts] = 0;
+    batch->key[batch->texts] = key;
+    batch->offset[++batch->texts] = (int32_t)batch->tokens;
+}
+
 void nvdp__epoch_order(uint64_t seed, uint32_t epoch, size_t n, int64_t *rows) {
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_SHUFFLE, epoch, 0);

@@ -33,6 +33,10 @@ void nvdp__batch_free(struct nvdp__batch *batch);
 /* Fills with data set rows rows[0..n) (NULL: first, first+1, ...). n must fit. */
 void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
                       const int64_t *rows, size_t first, size_t n);
+/* The same token by token: no text; the next token of the next text; its end, with one key for random streams. */
+void nvdp__batch_clear(struct nvdp__batch *batch);
+void nvdp__batch_put(struct nvdp__batch *batch, int32_t id);
+void nvdp__batch_end(struct nvdp__batch *batch, uint64_t key);
 /* The order of an epoch: a permutation of 0..n-1 keyed by (seed, epoch). */
 void nvdp__epoch_order(uint64_t seed, uint32_t epoch, size_t n, int64_t *rows);
 

@@ -1,0 +1,83 @@
+/** @file attack.h
+ * What can be found out from what is given away, by trying: attackers (docs/dp-bert.md, Memorisation). */
+#ifndef NVDP_ATTACK_H
+#define NVDP_ATTACK_H
+
+#include <nvdp/audit.h>
+#include <nvdp/rdp.h>
+
+NVDP_BEGIN_DECLS
+
+/** One secret that was planted, or not, and what the model makes of it. */
+struct nvdp_secret_exposure {
+    char form[20];        /**< "HSH": one S */
+    bool window;          /**< a training example of its own; else within the text */
+    bool coin;            /**< a canary: whether it was planted was decided by a fair coin */
+    uint64_t occurrences; /**< times it was planted */
+    double loss;          /**< -log p(S | the words beside it), nats */
+    double rank;     /**< of S among the candidates, 1 the most likely; equal ones count half */
+    double exposure; /**< log2 candidates - log2 rank, bits */
+    double score; /**< log p of each of its words given the others, summed; with a reference, more
+                               than there */
+};
+
+/** Secrets of one form, place and number of occurrences. */
+struct nvdp_exposure_group {
+    char form[20];                 /**< as theirs */
+    bool window;                   /**< as theirs */
+    bool coin;                     /**< as theirs */
+    uint64_t occurrences;          /**< as theirs */
+    size_t secrets;                /**< how many */
+    double loss;                   /**< mean, nats */
+    double exposure;               /**< mean, bits */
+    struct nvdp_interval interval; /**< of it, 95 % (Student); NaN for one secret */
+    double first;                  /**< share of rank 1 */
+};
+
+/** What nvdp_exposure() found. */
+struct nvdp_exposures {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t candidates;  /**< pieces that a secret is ranked among, itself included */
+    size_t whole_words; /**< of the vocabulary: the candidates, or what they are drawn from */
+    size_t secrets;     /**< how many */
+    struct nvdp_secret_exposure *secret; /**< [secrets] in the file's order */
+    size_t groups;                       /**< how many */
+    struct nvdp_exposure_group *group;   /**< [groups] by form, place and occurrences */
+    struct nvdp_canary_audit audit;      /**< of the canaries; canaries 0: there are none */
+    bool dp;      /**< the model's config.json tells of differentially private pretraining */
+    bool seeded;  /**< with noise from a seed */
+    double upper; /**< epsilon by its accountant at audit.delta; +inf where nothing is promised */
+};
+
+/** The options of nvdp_exposure(): model, secrets, reference, candidates, seed, guess-in, guess-out,
+ * delta, confidence.
+ * @param ctx outlives the configuration
+ * @param out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** How far secrets that were planted into a training text (nvdp_pretrain(), option plant) can be read off
+ * the model (Carlini et al. 2019; Hoory et al. 2021, section 5.2).
+ *
+ * S of a secret becomes [MASK] between the words beside it, alone in a text, and is ranked by the model's
+ * probability among all whole words of the vocabulary, or some that are drawn.  A secret that was not planted
+ * has an exposure of log2 e = 1.44 bits on average, as S is drawn uniformly.  Where the file has canaries,
+ * they are audited in one run (nvdp_audit_canaries()): by the sum of log p of every word of theirs, given the
+ * others; with a reference, the model that training began from, say, by how much more that is than there.
+ *
+ * A pass of the model a word of each secret, 64 together, in the context's precision.
+ * @param ctx    progress, messages and the wish to stop pass through its callbacks
+ * @param config of nvdp_exposure_config_create()
+ * @param out    what was found; nvdp_exposures_release(); untouched on error
+ * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT for a file of secrets that is none, naming
+ * the field, a model without a masked-LM head, a reference with another vocabulary; NVDP_ERR_UNSUPPORTED for a
+ * model that is no BERT with WordPieces; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *config,
+                          struct nvdp_exposures *out);
+
+/** Frees the arrays and zeroes the struct.
+ * @param exposures what nvdp_exposure() filled, or zeros */
+void nvdp_exposures_release(struct nvdp_exposures *exposures);
+
+NVDP_END_DECLS
+#endif

@@ -1,0 +1,323 @@
+/* How far planted secrets can be read off a masked language model (Carlini et al. 2019; Hoory et al. 2021,
+ * section 5.2), and the audit of canaries in one run (Steinke, Nasr & Jagielski 2023). */
+#include "attack/exposure.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "pretrain/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TOGETHER = 64, SPECIALS = 2 };
+static const double USUAL_DELTA = 1e-5;
+
+/* A word of a secret that is asked for. */
+struct question {
+    size_t secret;
+    bool slot; /* it is S */
+};
+
+struct asked {
+    struct nvdp_context *ctx;
+    const struct nvdp__exposure_options *options;
+    struct nvdp__secrets secrets;
+    struct nvdp_tokenizer *tokenizer;
+    struct nvdp__pretrain_model model;
+    size_t pieces, together;
+    struct nvdp__batch *batch;
+    struct nvdp__masked masked;
+    struct question question[TOGETHER];
+    int32_t *word; /* [words] a copy that candidates are drawn from */
+    struct nvdp_secret_exposure *found;
+    double sign; /* of log p in the scores: -1 for the reference */
+    struct nvdp__meter meter;
+    size_t seen;
+};
+
+/* ---- one answer ---- */
+
+/* Candidates behind the secret itself: all others, or some that are drawn to the front. */
+static size_t draw_candidates(struct asked *a, size_t secret, int32_t slot) {
+    const size_t words = a->secrets.words, others = words - 1;
+    const size_t wanted = a->options->candidates > 0 ? a->options->candidates - 1 : others;
+    const struct nvdp__noise noise = {.seed = a->options->seed};
+    memcpy(a->word, a->secrets.word, words * sizeof *a->word);
+    for (size_t i = 0; i < words; i++)
+        if (a->word[i] == slot) {
+            a->word[i] = a->word[others];
+            break;
+        }
+    if (wanted >= others) return others;
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE, 0, secret);
+    for (size_t i = 0; i < wanted; i++) {
+        const size_t j = i + (size_t)nvdp__stream_below(&stream, others - i);
+        const int32_t drawn = a->word[j];
+        a->word[j] = a->word[i];
+        a->word[i] = drawn;
+    }
+    return wanted;
+}
+
+/* 1 + those that are likelier, and half of those that are as likely. */
+static void rank(struct asked *a, size_t secret, const float *weight) {
+    const struct nvdp__secret *s = &a->secrets.at[secret];
+    const int32_t slot = a->secrets.id[s->first + s->slot];
+    const size_t others = draw_candidates(a, secret, slot);
+    size_t above = 0, equal = 0;
+    for (size_t i = 0; i < others; i++) {
+        above += weight[a->word[i]] > weight[slot];
+        equal += weight[a->word[i]] == weight[slot];
+    }
+    a->found[secret].rank = 1 + (double)above + (double)equal / 2;
+    a->found[secret].exposure = log2((double)(others + 1)) - log2(a->found[secret].rank);
+}
+
+static nvdp_status answer(struct asked *a) {
+    const struct nvdp__pass pass = {0};
+    struct nvdp__pretrain_losses losses;
+    struct nvdp__batch *batch = a->batch;
+    if (nvdp_context_cancelled(a->ctx))
+        return nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "interrupted while asking for secrets");
+    if (batch->texts == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
+    for (size_t i = 0; i < batch->texts; i++) {
+        const struct question *q = &a->question[i];
+        a->found[q->secret].score -= a->sign * a->model.nll[i];
+        if (!q->slot || a->sign < 0) continue;
+        a->found[q->secret].loss = a->model.nll[i];
+        rank(a, q->secret, a->model.heads.logits + i * a->pieces);
+    }
+    a->seen += batch->texts;
+    nvdp__meter_update(&a->meter, a->seen, (double)a->seen, "word", NAN);
+    a->masked.count = 0;
+    nvdp__batch_clear(batch);
+    return NVDP_OK;
+}
+
+/* ---- questions ---- */
+
+/* [CLS] the secret with word `which` covered [SEP] */
+static nvdp_status ask(struct asked *a, size_t secret, size_t which) {
+    const struct nvdp__secret *s = &a->secrets.at[secret];
+    const int32_t *id = a->secrets.id + s->first;
+    nvdp__batch_put(a->batch, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_CLS));
+    for (size_t i = 0; i < s->length; i++) {
+        if (i == which) {
+            a->question[a->batch->texts] = (struct question){secret, which == s->slot};
+            a->masked.row[a->masked.count] = (int32_t)a->batch->tokens;
+            a->masked.label[a->masked.count++] = id[i];
+        }
+        nvdp__batch_put(a->batch,
+                        i != which ? id[i] : nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_MASK));
+    }
+    nvdp__batch_put(a->batch, nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_SEP));
+    nvdp__batch_end(a->batch, secret);
+    return a->batch->texts < a->together ? NVDP_OK : answer(a);
+}
+
+/* Every word of canaries, S alone of others. */
+static nvdp_status ask_all(struct asked *a) {
+    size_t words = 0;
+    for (size_t i = 0; i < a->secrets.count; i++)
+        words += a->secrets.at[i].coin ? a->secrets.at[i].length : a->sign > 0;
+    a->seen = 0;
+    nvdp__meter_begin(&a->meter, a->ctx, "ask", "word", 0, words);
+    for (size_t i = 0; i < a->secrets.count; i++) {
+        const struct nvdp__secret *s = &a->secrets.at[i];
+        for (size_t k = 0; k < s->length; k++)
+            if (s->coin || (k == s->slot && a->sign > 0)) NVDP_RETURN_IF_FAILED(ask(a, i, k));
+    }
+    NVDP_RETURN_IF_FAILED(answer(a));
+    nvdp__meter_end(&a->meter);
+    return NVDP_OK;
+}
+
+/* ---- models ---- */
+
+static void close_model(struct asked *a) {
+    if (a->model.ctx != NULL) nvdp__pretrain_model_release(&a->model);
+    nvdp__batch_free(a->batch);
+    nvdp__masked_release(&a->masked);
+    nvdp_tokenizer_free(a->tokenizer);
+    a->batch = NULL;
+    a->tokenizer = NULL;
+}
+
+/* The secrets are known: the longest decides the memory. */
+static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
+    size_t longest = 0;
+    for (size_t i = 0; i < a->secrets.count; i++)
+        if (a->secrets.at[i].length > longest) longest = a->secrets.at[i].length;
+    longest += SPECIALS;
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, bert, longest));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, longest, &a->batch));
+    NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&a->model, TOGETHER, longest, TOGETHER, NULL));
+    a->together = a->model.heads.block < TOGETHER ? a->model.heads.block : TOGETHER;
+    nvdp__batch_clear(a->batch);
+    return NVDP_OK;
+}
+
+static nvdp_status ask_model(struct asked *a, const char *directory, const char *secrets) {
+    struct nvdp_bert_config bert;
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, directory, &bert, &a->tokenizer, &a->model));
+    a->pieces = nvdp_tokenizer_size(a->tokenizer);
+    if (a->found == NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__secrets_read(secrets, a->tokenizer, &a->secrets));
+        if (a->options->candidates > a->secrets.words)
+            return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                              "candidates: expected at most the vocabulary's %zu whole words, "
+                              "found %zu",
+                              a->secrets.words, a->options->candidates);
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->found, a->secrets.count));
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->word, a->secrets.words));
+    }
+    NVDP_RETURN_IF_FAILED(plan(a, &bert));
+    return ask_all(a);
+}
+
+static nvdp_status ask_reference(struct asked *a, const char *directory) {
+    char digest[NVDP__DIGEST_HEX];
+    memcpy(digest, a->tokenizer->digest, sizeof digest);
+    close_model(a);
+    a->sign = -1;
+    struct nvdp_tokenizer *tokenizer = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(a->ctx, directory, &tokenizer));
+    const bool same = memcmp(digest, tokenizer->digest, sizeof digest) == 0;
+    nvdp_tokenizer_free(tokenizer);
+    if (!same)
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected the vocabulary of the model that is attacked, found "
+                          "another",
+                          directory);
+    return ask_model(a, directory, NULL);
+}
+
+/* ---- what is told ---- */
+
+static void describe(struct asked *a) {
+    for (size_t i = 0; i < a->secrets.count; i++) {
+        const struct nvdp__secret *s = &a->secrets.at[i];
+        struct nvdp_secret_exposure *to = &a->found[i];
+        memcpy(to->form, s->form, sizeof s->form);
+        to->window = s->window;
+        to->coin = s->coin;
+        to->occurrences = s->occurrences;
+    }
+}
+
+/* The object `dp` of config.json (nvdp__dp_statement): what the accountant promises at its delta. */
+static nvdp_status read_account(struct asked *a, const char *directory,
+                                struct nvdp_exposures *out) {
+    nvdp_status status = NVDP_OK;
+    json_t *config = NULL;
+    const json_t *dp;
+    char *where = NULL;
+    out->upper = INFINITY;
+    NVDP_TRY(nvdp__json_read_optional(a->ctx, directory, "config.json", &config));
+    dp = json_object_get(json_object_get(config, "nvdp_pretraining"), "dp");
+    out->dp = json_is_object(dp);
+    out->audit.delta = a->options->delta > 0 ? a->options->delta : USUAL_DELTA;
+    if (!out->dp) goto cleanup;
+    where = nvdp__format(a->ctx, "%s/config.json: nvdp_pretraining.dp", directory);
+    NVDP_TRY(NVDP__MADE(where));
+    double delta;
+    NVDP_TRY(nvdp__json_real(a->ctx, where, dp, "delta", NAN, 0, 1, &delta));
+    NVDP_TRY(nvdp__json_real(a->ctx, where, json_object_get(dp, "pld"), "epsilon", INFINITY, 0,
+                             INFINITY, &out->upper));
+    NVDP_TRY(nvdp__json_bool(a->ctx, where, dp, "insecure_seed", false, &out->seeded));
+    /* An epsilon at its delta is one at any larger delta, too. */
+    if (a->options->delta == 0 && delta > 0) out->audit.delta = delta;
+    if (!(delta <= out->audit.delta)) out->upper = INFINITY;
+cleanup:
+    free(where);
+    json_decref(config);
+    return status;
+}
+
+static nvdp_status audit(const struct asked *a, struct nvdp_exposures *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_canary_audit made = {.struct_size = sizeof made};
+    double *score = NULL;
+    unsigned char *included = NULL;
+    size_t n = 0;
+    NVDP_TRY(NVDP__NEW(a->ctx, score, a->secrets.count));
+    NVDP_TRY(NVDP__NEW(a->ctx, included, a->secrets.count));
+    for (size_t i = 0; i < a->secrets.count; i++) {
+        if (!a->secrets.at[i].coin) continue;
+        score[n] = a->found[i].score;
+        included[n++] = a->secrets.at[i].occurrences > 0;
+    }
+    if (n == 0 && a->options->guess_in + a->options->guess_out > 0)
+        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                            "guess-in, guess-out: expected secrets with \"include\": \"coin\" to "
+                            "guess about, found none"));
+    if (n == 0) goto cleanup;
+    NVDP_TRY(nvdp_audit_canaries(a->ctx, n, score, included, a->options->guess_in,
+                                 a->options->guess_out, out->audit.delta, a->options->confidence,
+                                 &made));
+    out->audit = made;
+cleanup:
+    free(score);
+    free(included);
+    return status;
+}
+
+/* ---- the attack ---- */
+
+void nvdp_exposures_release(struct nvdp_exposures *exposures) {
+    free(exposures->secret);
+    free(exposures->group);
+    *exposures = (struct nvdp_exposures){0};
+}
+
+/* A directory of training has its model in a folder of its own. */
+static char *model_of(struct nvdp_context *ctx, const char *directory) {
+    char *inner = nvdp__join(ctx, directory, "model/config.json");
+    char *path = inner == NULL         ? NULL
+                 : nvdp__exists(inner) ? nvdp__join(ctx, directory, "model")
+                                       : nvdp__strdup(ctx, directory);
+    free(inner);
+    return path;
+}
+
+nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *config,
+                          struct nvdp_exposures *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__exposure_options options;
+    struct asked a = {.ctx = ctx, .options = &options, .secrets = {.ctx = ctx}, .sign = 1};
+    struct nvdp_exposures made = {.struct_size = sizeof made};
+    char *model = NULL, *secrets = NULL;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__exposure_schema, &options));
+    model = model_of(ctx, options.model);
+    NVDP_TRY(NVDP__MADE(model));
+    secrets = options.secrets != NULL ? nvdp__strdup(ctx, options.secrets)
+                                      : nvdp__join(ctx, model, "planted.json");
+    NVDP_TRY(NVDP__MADE(secrets));
+    NVDP_TRY(read_account(&a, model, &made));
+    NVDP_TRY(ask_model(&a, model, secrets));
+    if (options.reference != NULL) NVDP_TRY(ask_reference(&a, options.reference));
+    describe(&a);
+    made.whole_words = a.secrets.words;
+    made.candidates = options.candidates > 0 ? options.candidates : a.secrets.words;
+    NVDP_TRY(nvdp__exposure_groups(ctx, a.secrets.count, a.found, log2((double)made.candidates),
+                                   &made.group, &made.groups));
+    NVDP_TRY(audit(&a, &made));
+    made.secrets = a.secrets.count;
+    made.secret = a.found;
+    a.found = NULL;
+    NVDP__GIVE(out, &made);
+    made.secret = NULL;
+    made.group = NULL;
+cleanup:
+    close_model(&a);
+    nvdp__secrets_release(&a.secrets);
+    nvdp_exposures_release(&made);
+    free(a.found);
+    free(a.word);
+    free(model);
+    free(secrets);
+    return status;
+}

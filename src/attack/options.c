@@ -1,0 +1,53 @@
+/* The options of attacks: one row each (base/schema.h). */
+#include "attack/options.h"
+
+#define AT(member) NVDP_OPTION_AT(struct nvdp__exposure_options, member)
+
+static const struct nvdp_option options[] = {
+    {"model", NVDP_OPTION_TEXT, "DIR", "the model that is attacked", NULL, AT(model),
+     .traits = NVDP_TRAIT_POSITIONAL},
+    {"secrets", NVDP_OPTION_TEXT, "FILE",
+     "what was planted: planted.json of nvdp pretrain --plant; none: the one beside the model",
+     NULL, AT(secrets), .group = "Kind exposure:"},
+    {"candidates", NVDP_OPTION_INTEGER, "N",
+     "rank a secret among itself and N - 1 pieces that are drawn; 0: among all whole words", "0",
+     AT(candidates), .unit = "pieces", .max = 1 << 24},
+    {"seed", NVDP_OPTION_SEED, "N", "of the drawn candidates", "1", AT(seed)},
+    {"reference", NVDP_OPTION_TEXT, "DIR",
+     "of canaries: judge by how much likelier they became than under this model, the one that "
+     "training began from, say",
+     NULL, AT(reference)},
+    {"guess-in", NVDP_OPTION_INTEGER, "N",
+     "canaries of the largest scores that are said to have been planted; with guess-out 0 too: "
+     "six numbers, with a bound that holds for all of them",
+     "0", AT(guess_in), .unit = "canaries", .max = 1 << 24},
+    {"guess-out", NVDP_OPTION_INTEGER, "N",
+     "canaries of the smallest scores that are said not to have been planted", "0", AT(guess_out),
+     .unit = "canaries", .max = 1 << 24},
+    {"delta", NVDP_OPTION_REAL, "D",
+     "at which epsilon is bounded from below; 0: of the model's own account, 1e-5 where it has "
+     "none",
+     "0", AT(delta), .max = 0.999},
+    {"confidence", NVDP_OPTION_REAL, "X", "of that bound", "0.95", AT(confidence), .min = 0.5,
+     .max = 0.999999},
+    {0},
+};
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__exposure_options *o = values;
+    if (o->model == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model: expected a directory, found none");
+    if (o->candidates != 1) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "candidates: expected 2 or more, or 0, found 1");
+}
+
+static const struct nvdp__section section = {options, 0, NULL};
+const struct nvdp__schema nvdp__exposure_schema = {.kind = "exposure",
+                                                   .size = sizeof(struct nvdp__exposure_options),
+                                                   .section = &section,
+                                                   .sections = 1,
+                                                   .check = check};
+
+nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__exposure_schema, out);
+}

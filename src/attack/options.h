@@ -1,0 +1,18 @@
+/* The options of attacks: one plain struct a kind. */
+#ifndef NVDP_SRC_ATTACK_OPTIONS_H
+#define NVDP_SRC_ATTACK_OPTIONS_H
+
+#include "base/schema.h"
+#include <nvdp/attack.h>
+
+struct nvdp__exposure_options {
+    const char *model, *secrets,
+        *reference;    /* secrets NULL: planted.json of the model's directory */
+    size_t candidates; /* 0: all */
+    uint64_t seed;
+    size_t guess_in, guess_out; /* both 0: several */
+    double delta, confidence;   /* delta 0: of the model's account, or 1e-5 */
+};
+extern const struct nvdp__schema nvdp__exposure_schema;
+
+#endif

@@ -1,0 +1,354 @@
+#include "pretrain/secrets.h"
+
+#include "base/json.h"
+#include "base/random.h"
+#include "text/normalize.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char kind[] = "secrets/1";
+enum { MOST_SECRETS = 1 << 20, MOST_PLANTS = 1 << 28, TENTH = 10 };
+static const double COIN = 0.5;
+
+/* What a secret draws, by the number of its stream. */
+enum draw { DRAW_WORDS, DRAW_COIN, DRAW_PLACES };
+
+static struct nvdp__stream stream_of(const struct nvdp__secrets *secrets, enum draw what,
+                                     size_t secret) {
+    const struct nvdp__noise noise = {.seed = secrets->seed};
+    return nvdp__stream_open(&noise, NVDP__PURPOSE_PLANT, what, secret);
+}
+
+/* ---- words ---- */
+
+static bool is_whole_word(const struct nvdp_tokenizer *tokenizer, int32_t id) {
+    const char *piece = nvdp_tokenizer_piece(tokenizer, id);
+    for (int i = 0; i < NVDP__SPECIALS; i++)
+        if (id == tokenizer->special[i]) return false;
+    size_t left = strlen(piece), bytes = 0;
+    for (; left > 0; left -= bytes, piece += bytes) {
+        int32_t rune = nvdp__decode(piece, left, &bytes);
+        if (nvdp__is_dropped(rune) || nvdp__is_punctuation(rune)) return false;
+    }
+    return true;
+}
+
+nvdp_status nvdp__whole_words(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              int32_t **words, size_t *count) {
+    const size_t pieces = nvdp_tokenizer_size(tokenizer);
+    int32_t *made = NULL;
+    size_t n = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, tokenizer));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, pieces));
+    for (size_t id = 0; id < pieces; id++)
+        if (is_whole_word(tokenizer, (int32_t)id)) made[n++] = (int32_t)id;
+    if (n < 2) {
+        free(made);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "vocabulary: expected two whole words or more among its %zu pieces, "
+                          "found %zu",
+                          pieces, n);
+    }
+    *words = made;
+    *count = n;
+    return NVDP_OK;
+}
+
+/* ---- the file ---- */
+
+/* One entry of the list "secrets": so many alike. */
+struct entry {
+    const char *where; /* "FILE: secrets[3]" */
+    const char *form, *place, *include;
+    const json_t *tokens, *planted;
+    int64_t count, occurrences;
+};
+
+static nvdp_status check_keys(struct nvdp_context *ctx, const char *where, const json_t *object,
+                              const char *const *known) {
+    const char *key;
+    json_t *value;
+    if (!json_is_object(object))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected an object, found another value",
+                          where);
+    json_object_foreach((json_t *)object, key, value) {
+        const char *const *name = known;
+        while (*name != NULL && strcmp(*name, key) != 0)
+            name++;
+        if (*name == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.64s'", where, key);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status check_form(struct nvdp_context *ctx, const struct entry *e) {
+    const size_t length = e->form == NULL ? 0 : strlen(e->form);
+    size_t slots = 0;
+    for (size_t i = 0; i < length; i++)
+        slots += e->form[i] == 'S';
+    if (length >= 2 && length < NVDP__FORM_SIZE && slots == 1 && strspn(e->form, "HS") == length)
+        return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: 'form': expected 2 to %d letters H and one S, as HS, HSH or HHSHH, "
+                      "found %.40s",
+                      e->where, NVDP__FORM_SIZE - 1, e->form != NULL ? e->form : "nothing");
+}
+
+static nvdp_status choose(struct nvdp_context *ctx, const char *where, const char *key,
+                          const char *value, const char *one, const char *other, bool *is_one) {
+    *is_one = strcmp(value, one) == 0;
+    if (*is_one || (other != NULL && strcmp(value, other) == 0)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s%s%s, found '%.40s'", where, key,
+                      one, other != NULL ? " or " : "", other != NULL ? other : "", value);
+}
+
+/* What goes with what. */
+static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) {
+    const size_t named = json_array_size(e->tokens);
+    NVDP_RETURN_IF_FAILED(check_form(ctx, e));
+    if (e->include == NULL && e->occurrences < 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'occurrences': expected how often it is planted, found nothing",
+                          e->where);
+    if (e->include != NULL && e->occurrences >= 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'occurrences': expected none beside 'include', which plants once or "
+                          "not, found %lld",
+                          e->where, (long long)e->occurrences);
+    if (e->planted != NULL && e->include == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'planted': expected only beside 'include'",
+                          e->where);
+    if (e->tokens != NULL && (named != strlen(e->form) || e->count != 1))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'tokens': expected a list of %zu words, as the form has letters, "
+                          "and count 1; found %zu and count %lld",
+                          e->where, strlen(e->form), named, (long long)e->count);
+    return NVDP_OK;
+}
+
+static nvdp_status read_entry(struct nvdp_context *ctx, const char *where, const json_t *object,
+                              struct entry *e) {
+    static const char *const keys[] = {"form",  "occurrences", "count",   "tokens",
+                                       "place", "include",     "planted", NULL};
+    bool planted;
+    *e = (struct entry){.where = where, .tokens = json_object_get(object, "tokens")};
+    NVDP_RETURN_IF_FAILED(check_keys(ctx, where, object, keys));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "form", NULL, &e->form));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "include", NULL, &e->include));
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "place",
+                                            e->include != NULL ? "window" : "text", &e->place));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, where, object, "count", 1, 1, MOST_SECRETS, &e->count));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(ctx, where, object, "occurrences", -1, 0, MOST_PLANTS, &e->occurrences));
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, where, object, "planted", false, &planted));
+    e->planted = json_object_get(object, "planted");
+    return check_entry(ctx, e);
+}
+
+static nvdp_status find_word(struct nvdp__secrets *secrets, const struct entry *e,
+                             const struct nvdp_tokenizer *tokenizer, size_t i, int32_t *id) {
+    const char *word = json_string_value(json_array_get(e->tokens, i));
+    *id = word != NULL ? nvdp_tokenizer_find(tokenizer, word) : -1;
+    if (*id >= 0 && bsearch(id, secrets->word, secrets->words, sizeof *id, nvdp__by_int32) != NULL)
+        return NVDP_OK;
+    return nvdp__fail(secrets->ctx, NVDP_ERR_INPUT,
+                      "%s: 'tokens': expected at %zu a whole word of the vocabulary, found '%.40s'",
+                      e->where, i, word != NULL ? word : "no text");
+}
+
+static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry *e,
+                              const struct nvdp_tokenizer *tokenizer) {
+    struct nvdp_context *ctx = secrets->ctx;
+    struct nvdp__secret made = {.first = secrets->ids, .length = strlen(e->form)};
+    struct nvdp__stream words = stream_of(secrets, DRAW_WORDS, secrets->count);
+    struct nvdp__stream coin = stream_of(secrets, DRAW_COIN, secrets->count);
+    memcpy(made.form, e->form, made.length);
+    made.slot = strcspn(e->form, "S");
+    NVDP_RETURN_IF_FAILED(choose(ctx, e->where, "place", e->place, "window", "text", &made.window));
+    if (e->include != NULL)
+        NVDP_RETURN_IF_FAILED(
+            choose(ctx, e->where, "include", e->include, "coin", NULL, &made.coin));
+    made.occurrences = !made.coin           ? (size_t)e->occurrences
+                       : e->planted != NULL ? json_is_true(e->planted)
+                                            : nvdp__stream_uniform(&coin) < COIN;
+    if (secrets->count == MOST_SECRETS)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %d secrets", e->where,
+                          MOST_SECRETS);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->id, &secrets->id_capacity,
+                                        secrets->ids + made.length, sizeof *secrets->id));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->at, &secrets->capacity, secrets->count + 1,
+                                        sizeof *secrets->at));
+    for (size_t i = 0; i < made.length; i++) {
+        int32_t *id = &secrets->id[secrets->ids + i];
+        if (e->tokens != NULL)
+            NVDP_RETURN_IF_FAILED(find_word(secrets, e, tokenizer, i, id));
+        else
+            *id = secrets->word[nvdp__stream_below(&words, secrets->words)];
+    }
+    secrets->ids += made.length;
+    secrets->at[secrets->count++] = made;
+    return NVDP_OK;
+}
+
+static nvdp_status read_list(struct nvdp__secrets *secrets, const char *path, const json_t *list,
+                             const struct nvdp_tokenizer *tokenizer) {
+    nvdp_status status = NVDP_OK;
+    size_t i;
+    const json_t *object;
+    char *where = NULL;
+    json_array_foreach(list, i, object) {
+        struct entry e;
+        free(where);
+        where = nvdp__format(secrets->ctx, "%s: secrets[%zu]", path, i);
+        NVDP_TRY(NVDP__MADE(where));
+        NVDP_TRY(read_entry(secrets->ctx, where, object, &e));
+        for (int64_t k = 0; k < e.count; k++)
+            NVDP_TRY(add_secret(secrets, &e, tokenizer));
+    }
+cleanup:
+    free(where);
+    return status;
+}
+
+nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *tokenizer,
+                               struct nvdp__secrets *secrets) {
+    nvdp_status status = NVDP_OK;
+    static const char *const keys[] = {"nvdp_format", "seed", "secrets", NULL};
+    struct nvdp_context *ctx = secrets->ctx;
+    json_t *root = NULL;
+    const json_t *list;
+    const char *format = NULL;
+    int64_t seed;
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    NVDP_TRY(check_keys(ctx, path, root, keys));
+    NVDP_TRY(nvdp__json_string(ctx, path, root, "nvdp_format", kind, &format));
+    if (strcmp(format, kind) != 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'nvdp_format': expected %s, found '%.40s'",
+                            path, kind, format));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, root, "seed", 0, INT64_MAX, &seed));
+    list = json_object_get(root, "secrets");
+    if (json_array_size(list) == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: 'secrets': expected a list of one or more, found %s", path,
+                            json_is_array(list) ? "an empty one" : "none"));
+    secrets->seed = (uint64_t)seed;
+    NVDP_TRY(nvdp__whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
+    NVDP_TRY(read_list(secrets, path, list, tokenizer));
+cleanup:
+    json_decref(root);
+    if (status != NVDP_OK) nvdp__secrets_release(secrets);
+    return status;
+}
+
+json_t *nvdp__secrets_json(const struct nvdp__secrets *secrets,
+                           const struct nvdp_tokenizer *tokenizer) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < secrets->count; i++) {
+        const struct nvdp__secret *secret = &secrets->at[i];
+        json_t *tokens = json_array();
+        for (size_t k = 0; k < secret->length; k++)
+            json_array_append_new(tokens, json_string(nvdp_tokenizer_piece(
+                                              tokenizer, secrets->id[secret->first + k])));
+        json_t *object = json_pack("{s:s, s:o, s:s}", "form", secret->form, "tokens", tokens,
+                                   "place", secret->window ? "window" : "text");
+        if (secret->coin) {
+            json_object_set_new(object, "include", json_string("coin"));
+            json_object_set_new(object, "planted", json_boolean(secret->occurrences > 0));
+        } else {
+            json_object_set_new(object, "occurrences",
+                                json_integer((json_int_t)secret->occurrences));
+        }
+        json_array_append_new(list, object);
+    }
+    return json_pack("{s:s, s:I, s:o}", "nvdp_format", kind, "seed", (json_int_t)secrets->seed,
+                     "secrets", list);
+}
+
+void nvdp__secrets_release(struct nvdp__secrets *secrets) {
+    free(secrets->at);
+    free(secrets->id);
+    free(secrets->word);
+    *secrets = (struct nvdp__secrets){.ctx = secrets->ctx};
+}
+
+/* ---- places ---- */
+
+static int by_place(const void *x, const void *y) {
+    const struct nvdp__plant *a = x, *b = y;
+    if (a->at != b->at) return a->at < b->at ? -1 : 1;
+    if (a->secret != b->secret) return a->secret < b->secret ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Uniform over the text's tokens, moved back to where its word begins. */
+static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpus *corpus,
+                           const struct nvdp__pieces *pieces) {
+    uint64_t at = nvdp__stream_below(stream, corpus->tokens);
+    while (at > 0 && pieces->continues[nvdp__corpus_id(corpus, at)])
+        at--;
+    return at;
+}
+
+/* How many are planted in the text and as windows, and the tokens of the first. */
+static void count_plants(const struct nvdp__secrets *secrets, size_t *places, size_t *windows,
+                         size_t *tokens) {
+    *places = *windows = *tokens = 0;
+    for (size_t i = 0; i < secrets->count; i++) {
+        const struct nvdp__secret *secret = &secrets->at[i];
+        *(secret->window ? windows : places) += secret->occurrences;
+        *tokens += secret->window ? 0 : secret->occurrences * secret->length;
+    }
+}
+
+nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
+                                const struct nvdp__secrets *secrets,
+                                const struct nvdp__corpus *corpus,
+                                const struct nvdp__pieces *pieces, struct nvdp__plants *plants) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__plants made = {.secrets = secrets, .text = corpus->tokens};
+    size_t places, windows, tokens;
+    count_plants(secrets, &places, &windows, &tokens);
+    if (tokens > corpus->tokens / TENTH || windows > MOST_PLANTS)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected at most %zu tokens planted in a text of %zu and %d "
+                            "windows beside it, found %zu and %zu",
+                            path, corpus->tokens / TENTH, corpus->tokens, MOST_PLANTS, tokens,
+                            windows));
+    NVDP_TRY(NVDP__NEW(ctx, made.at, places));
+    NVDP_TRY(NVDP__NEW(ctx, made.window, windows));
+    for (size_t i = 0; i < secrets->count; i++) {
+        const struct nvdp__secret *secret = &secrets->at[i];
+        struct nvdp__stream stream = stream_of(secrets, DRAW_PLACES, i);
+        for (size_t k = 0; k < secret->occurrences; k++) {
+            if (secret->window)
+                made.window[made.windows++] = (uint32_t)i;
+            else
+                made.at[made.count++] = (struct nvdp__plant){draw_place(&stream, corpus, pieces),
+                                                             (uint32_t)i, (uint32_t)k};
+        }
+    }
+    if (made.count > 0) qsort(made.at, made.count, sizeof *made.at, by_place);
+    NVDP__HAND_OVER(plants, made);
+cleanup:
+    nvdp__plants_release(&made);
+    return status;
+}
+
+void nvdp__plants_release(struct nvdp__plants *plants) {
+    free(plants->at);
+    free(plants->window);
+    *plants = (struct nvdp__plants){0};
+}
+
+size_t nvdp__plants_from(const struct nvdp__plants *plants, uint64_t token) {
+    size_t low = 0, high = plants->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (plants->at[middle].at < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

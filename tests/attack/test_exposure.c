@@ -1,0 +1,173 @@
+/* Exposure: ranks that are the softmax's order, a model that remembers what it saw often, canaries. */
+#include "support.h"
+#include "toy_corpus.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/attack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const pairs[] = {"cat", "gate"};
+
+static const char *write_secrets(const char *name, const char *list) {
+    const char *path = support_scratch_path(name);
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file);
+    fprintf(file, "{\"seed\": 2, \"secrets\": [%s]}\n", list);
+    cr_assert_eq(fclose(file), 0);
+    return path;
+}
+
+/* A model trained for so many steps with these secrets; its directory. */
+static const char *train(const char *name, size_t steps, const char *secrets) {
+    struct nvdp_context *ctx = support_context();
+    const char *text[] = {toy_text("toy.txt", 60, 7)};
+    const char *out = support_scratch_path(name);
+    struct nvdp__pretrain_options config = toy_config(text, out);
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    config.vocab = toy_vocabulary();
+    config.steps = steps;
+    config.plant = secrets;
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+    return out;
+}
+
+static nvdp_status attack(struct nvdp_context *ctx, const char *model, const char *option,
+                          const char *value, const char *secrets, struct nvdp_exposures *out) {
+    struct nvdp_config *config = NULL;
+    *out = (struct nvdp_exposures)NVDP_RESULT(struct nvdp_exposures);
+    cr_assert_eq(nvdp_exposure_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", model);
+    if (secrets != NULL) support_set(ctx, config, "secrets", secrets);
+    if (option != NULL) support_set(ctx, config, option, value);
+    nvdp_status status = nvdp_exposure(ctx, config, out);
+    nvdp_config_free(config);
+    return status;
+}
+
+static struct nvdp_exposures attacked(struct nvdp_context *ctx, const char *model,
+                                      const char *option, const char *value, const char *secrets) {
+    struct nvdp_exposures found;
+    cr_assert_eq(attack(ctx, model, option, value, secrets, &found), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    return found;
+}
+
+/* Every whole word as the S of the same H's: the ranks are 1 .. n, in the order of the losses, and the
+ * probabilities sum to 1 less what the other pieces have. */
+Test(exposure, ranks_are_the_order_of_the_model) {
+    static const char *const words[] = {"the",   "a",    "our",   "this", "one",  "cat",    "dog",
+                                        "bird",  "fish", "horse", "s",    "bark", "gallop", "on",
+                                        "at",    "in",   "under", "over", "mat",  "gate",   "tree",
+                                        "water", "hill", "and",   "so",   "it",   "was"};
+    enum { WORDS = sizeof words / sizeof *words };
+    char list[8192] = "";
+    for (size_t i = 0; i < WORDS; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list),
+                 "%s{\"form\": \"HSH\", \"tokens\": [\"%s\", \"%s\", \"%s\"], \"occurrences\": 0}",
+                 i > 0 ? "," : "", pairs[0], words[i], pairs[1]);
+    struct nvdp_context *ctx = support_context();
+    const char *model = train("order", 20, NULL);
+    struct nvdp_exposures found = attacked(ctx, model, NULL, NULL, write_secrets("all.json", list));
+    double sum = 0, ranks = 0;
+    cr_assert_eq(found.whole_words, WORDS);
+    cr_assert_eq(found.candidates, WORDS);
+    cr_assert_eq(found.secrets, WORDS);
+    for (size_t i = 0; i < WORDS; i++) {
+        const struct nvdp_secret_exposure *a = &found.secret[i];
+        sum += exp(-a->loss);
+        ranks += a->rank;
+        cr_expect_float_eq(a->exposure, log2(WORDS / a->rank), 1e-12);
+        for (size_t k = 0; k < WORDS; k++)
+            if (found.secret[k].loss < a->loss - 1e-5) cr_expect_lt(found.secret[k].rank, a->rank);
+    }
+    cr_expect_float_eq(ranks, WORDS * (WORDS + 1) / 2., 1e-9);
+    cr_expect(sum > .5 && sum < 1, "%g", sum);
+    cr_expect_eq(found.groups, 1);
+    /* Mean of log2(n) - log2(rank) over all ranks: log2(n) - log2(n!)/n. */
+    cr_expect_float_eq(found.group[0].exposure, log2(WORDS) - lgamma(WORDS + 1) / log(2) / WORDS,
+                       1e-9);
+    cr_expect_float_eq(found.group[0].first, 1. / WORDS, 1e-12);
+    cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
+    nvdp_exposures_release(&found);
+    /* Among two, the most likely is first always. */
+    found = attacked(ctx, model, "candidates", "2", support_scratch_path("all.json"));
+    for (size_t i = 0; i < WORDS; i++)
+        cr_expect(found.secret[i].rank == 1 || found.secret[i].rank == 2);
+    nvdp_exposures_release(&found);
+    nvdp_context_free(ctx);
+}
+
+Test(exposure, what_was_seen_often_is_remembered) {
+    struct nvdp_context *ctx = support_context();
+    const char *model = train(
+        "often", 400,
+        write_secrets("some.json", "{\"form\": \"HSH\", \"occurrences\": 0, \"count\": 600},"
+                                   "{\"form\": \"HSH\", \"tokens\": [\"hill\", \"s\", \"hill\"], "
+                                   "\"occurrences\": 40},"
+                                   "{\"form\": \"HSH\", \"tokens\": [\"so\", \"bark\", \"gate\"], "
+                                   "\"occurrences\": 40}"));
+    struct nvdp_exposures found = attacked(ctx, model, NULL, NULL, NULL);
+    cr_assert_eq(found.groups, 2);
+    const struct nvdp_exposure_group *never = &found.group[0], *often = &found.group[1];
+    cr_assert_eq(never->secrets, 600);
+    cr_assert_eq(often->secrets, 2);
+    /* S is uniform: over n candidates the mean is log2(n) - log2(n!)/n, 1.34 bits for 27 and log2(e) = 1.44 for
+     * many; an exposure's standard deviation is below 1.4, so that 5 standard errors are .29. */
+    const double n = (double)found.candidates;
+    cr_expect_float_eq(never->exposure, log2(n) - lgamma(n + 1) / log(2) / n, .29, "%g",
+                       never->exposure);
+    cr_expect(never->interval.low < never->exposure && never->exposure < never->interval.high);
+    cr_expect_eq(often->first, 1, "loss %g", often->loss);
+    cr_expect_lt(often->loss, .5 * never->loss);
+    nvdp_exposures_release(&found);
+    nvdp_context_free(ctx);
+}
+
+/* Canaries that are trained on for long are told apart; a model that saw none of them shows nothing; the model
+ * before training as a reference takes nothing away. */
+Test(exposure, canaries) {
+    struct nvdp_context *ctx = support_context();
+    const char *secrets =
+        write_secrets("coins.json", "{\"form\": \"HHSHH\", \"include\": \"coin\", \"count\": 120}");
+    const char *model = train("saw", 1500, secrets);
+    char planted[600];
+    snprintf(planted, sizeof planted, "%s/planted.json", model);
+    struct nvdp_exposures found = attacked(ctx, model, NULL, NULL, NULL);
+    cr_assert_eq(found.audit.canaries, 120);
+    cr_expect_gt(found.audit.auc, .75, "%g", found.audit.auc);
+    cr_expect_gt(found.audit.epsilon, .2, "%g", found.audit.epsilon);
+    cr_expect_eq(found.audit.delta, 1e-5);
+    const double alone = found.audit.auc;
+    nvdp_exposures_release(&found);
+    const char *start = train("start", 0, NULL);
+    found = attacked(ctx, model, "reference", start, planted);
+    cr_expect_gt(found.audit.auc, alone - .1);
+    nvdp_exposures_release(&found);
+    found = attacked(ctx, start, NULL, NULL, planted);
+    cr_expect(found.audit.auc > .3 && found.audit.auc < .7, "%g", found.audit.auc);
+    cr_expect_lt(found.audit.epsilon, .2);
+    nvdp_exposures_release(&found);
+    nvdp_context_free(ctx);
+}
+
+Test(exposure, bad_input) {
+    struct nvdp_context *ctx = support_context();
+    const char *secrets = write_secrets("one.json", "{\"form\": \"HS\", \"occurrences\": 1}");
+    const char *model = train("plain", 1, NULL);
+    struct nvdp_exposures found;
+    cr_expect_eq(attack(ctx, model, NULL, NULL, NULL, &found), NVDP_ERR_IO);
+    support_contains(nvdp_context_error(ctx), "planted.json");
+    cr_expect_eq(attack(ctx, model, "candidates", "1", secrets, &found), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(attack(ctx, model, "candidates", "1000", secrets, &found), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "the vocabulary's 27 whole words, found 1000");
+    cr_expect_eq(attack(ctx, model, "guess-in", "3", secrets, &found), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected secrets with \"include\": \"coin\"");
+    cr_expect_null(found.secret);
+    cr_expect_eq(attack(ctx, support_scratch_path("nowhere"), NULL, NULL, secrets, &found),
+                 NVDP_ERR_IO);
+    nvdp_context_free(ctx);
+}

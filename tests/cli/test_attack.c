@@ -1,0 +1,109 @@
+/* nvdp attack: from planted secrets to exposures and an audit; a promise that is broken; bad usage. */
+#include "program.h"
+#include "toy_corpus.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *secrets(void) {
+    const char *path = support_scratch_path("secrets.json");
+    support_write_text(path, "{\"seed\": 2, \"secrets\": [\n"
+                             " {\"form\": \"HSH\", \"occurrences\": 0, \"count\": 30},\n"
+                             " {\"form\": \"HSH\", \"occurrences\": 20, \"count\": 2},\n"
+                             " {\"form\": \"HSH\", \"include\": \"coin\", \"count\": 100}]}\n");
+    return path;
+}
+
+static void pretrain(const char *more, const char *out) {
+    struct outcome o = program_expect(
+        0,
+        "pretrain --text %s --vocab %s --hidden 16 --layers 1 --heads 2 --intermediate 32 "
+        "--length 24 --batch 16 --threads 1 --lr 1e-2 --plant %s %s --out %s",
+        toy_text("toy.txt", 60, 7), toy_vocabulary(), secrets(), more, out);
+    program_release(&o);
+}
+
+static double number(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+Test(attack, exposure_and_audit) {
+    const char *model = support_scratch_path("model");
+    pretrain("--steps 600", model);
+    struct outcome o = program_expect(0, "attack %s --kind exposure --threads 1 --json", model);
+    json_t *found = program_object(&o);
+    const json_t *groups = json_object_get(found, "groups"), *never = json_array_get(groups, 0),
+                 *often = json_array_get(groups, 1), *audit = json_object_get(found, "audit");
+    cr_expect_str_eq(json_string_value(json_object_get(found, "attack")), "exposure");
+    cr_expect_eq(json_array_size(json_object_get(found, "secrets")), 132);
+    cr_expect_eq(json_array_size(groups), 4);
+    cr_expect_eq(number(never, "occurrences"), 0);
+    cr_expect_eq(number(often, "occurrences"), 20);
+    cr_expect_gt(number(often, "exposure"), number(never, "exposure"));
+    cr_expect_eq(number(audit, "canaries"), 100);
+    cr_expect_eq(json_array_size(json_object_get(audit, "guesses")), 6);
+    cr_expect(json_is_null(json_object_get(found, "accountant")));
+    json_decref(found);
+    program_release(&o);
+    o = program_expect(0,
+                       "attack %s --threads 1 --candidates 8 --guess-in 10 --guess-out 5 "
+                       "--confidence 0.9",
+                       model);
+    support_contains(o.out, "8 of 27 whole words, 3.00 bits");
+    support_contains(o.out, "10 in, 5 out: ");
+    support_contains(o.out, "none is promised");
+    support_contains(o.out, "\nHSH      text              0       30 ");
+    support_contains(o.out, "with confidence 90 %");
+    program_release(&o);
+}
+
+/* What a private model promises is printed beside the bound, and a bound above it is a failure. */
+Test(attack, a_broken_promise_fails) {
+    const char *model = support_scratch_path("private"), *plain = support_scratch_path("plain");
+    pretrain("--steps 20 --dp-sample-rate 0.1 --target-epsilon 4 --insecure-seed 3", model);
+    struct outcome o = program_expect(0, "attack %s --threads 1", model);
+    support_contains(o.out, "<= 3.99");
+    support_contains(o.out, "to whoever does not know the noise's seed");
+    program_release(&o);
+    /* A model without noise that says it was trained with much. */
+    pretrain("--steps 2000", plain);
+    char *path = strdup(support_scratch_path("plain/config.json"));
+    json_t *config = json_load_file(path, 0, NULL);
+    json_object_set_new(json_object_get(config, "nvdp_pretraining"), "dp",
+                        json_pack("{s:f, s:{s:f}, s:b}", "delta", 1e-6, "pld", "epsilon", 0.01,
+                                  "insecure_seed", 0));
+    cr_assert_eq(json_dump_file(config, path, 0), 0);
+    json_decref(config);
+    free(path);
+    o = program_expect(1, "attack %s --threads 1 --json", plain);
+    support_contains(o.err, "VIOLATION: the canaries show epsilon >= ");
+    support_contains(o.err, "at delta 1e-06 with confidence 95 %, the accountant promises at most "
+                            "0.01");
+    json_t *found = program_object(&o); /* what was found is told all the same */
+    cr_expect_eq(number(json_object_get(found, "accountant"), "epsilon"), 0.01);
+    json_decref(found);
+    program_release(&o);
+    /* At a smaller delta nothing is promised. */
+    o = program_expect(0, "attack %s --threads 1 --delta 1e-9", plain);
+    support_contains(o.out, "none is promised");
+    program_release(&o);
+}
+
+Test(attack, bad_usage) {
+    struct outcome o = program_expect(2, "attack");
+    support_contains(o.err, "expected MODEL");
+    program_release(&o);
+    o = program_expect(2, "attack model --kind guess");
+    support_contains(o.err, "kind");
+    program_release(&o);
+    o = program_expect(1, "attack %s", support_scratch_path("nowhere"));
+    support_contains(o.err, "nowhere");
+    program_release(&o);
+    support_write_text(support_scratch_path("bad.json"), "{\"seed\": 1, \"secrets\": [{}]}");
+    o = program_expect(3, "pretrain --text %s --vocab %s --plant %s --out %s",
+                       toy_text("toy.txt", 10, 7), toy_vocabulary(),
+                       support_scratch_path("bad.json"), support_scratch_path("none"));
+    support_contains(o.err, "bad.json: secrets[0]: 'form': expected 2 to 16 letters");
+    program_release(&o);
+}

@@ -1,0 +1,50 @@
+/* Any bytes as a file of secrets: what is read is written, and read again as the same. */
+#include "pretrain/secrets.h"
+#include "fuzz.h"
+
+enum { MOST = 1 << 14 };
+
+static struct nvdp_tokenizer *tokenizer_of(struct nvdp_context *ctx) {
+    static const char pieces[] =
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncat\ndog\n##s\n.\n\xc3\xa9t\n";
+    static const struct nvdp__normalization rules = {true, true, true};
+    struct nvdp_tokenizer *made = NULL;
+    if (nvdp__tokenizer_create(ctx, "vocab.txt", pieces, sizeof pieces - 1, nvdp__special_names,
+                               &rules, &made) != NVDP_OK)
+        abort();
+    return made;
+}
+
+static void check(const struct nvdp__secrets *secrets, const struct nvdp_tokenizer *tokenizer) {
+    struct nvdp__secrets again = {.ctx = secrets->ctx};
+    json_t *object = nvdp__secrets_json(secrets, tokenizer);
+    char *text = json_dumps(object, 0);
+    struct fuzz_file file = fuzz_open((const uint8_t *)text, strlen(text));
+    if (nvdp__secrets_read(file.path, tokenizer, &again) != NVDP_OK) abort();
+    if (again.count != secrets->count || again.ids != secrets->ids ||
+        memcmp(again.id, secrets->id, again.ids * sizeof *again.id) != 0)
+        abort();
+    for (size_t i = 0; i < again.count; i++)
+        if (again.at[i].occurrences != secrets->at[i].occurrences ||
+            again.at[i].slot >= again.at[i].length)
+            abort();
+    nvdp__secrets_release(&again);
+    fuzz_close(&file);
+    free(text);
+    json_decref(object);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct fuzz_file file = fuzz_open(data, size);
+    struct nvdp_tokenizer *tokenizer = tokenizer_of(file.ctx);
+    struct nvdp__secrets secrets = {.ctx = file.ctx};
+    nvdp_status status = nvdp__secrets_read(file.path, tokenizer, &secrets);
+    if (status != NVDP_OK)
+        fuzz_refused(file.ctx, status);
+    else if (secrets.count <= MOST)
+        check(&secrets, tokenizer);
+    nvdp__secrets_release(&secrets);
+    nvdp_tokenizer_free(tokenizer);
+    fuzz_close(&file);
+    return 0;
+}

@@ -1,0 +1,162 @@
+/* The audit of canaries in one run: against sums that are written out, and against mechanisms whose epsilon is
+ * known. */
+#include "base/random.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/audit.h>
+
+static double choose(int n, int k) {
+    double c = 1;
+    for (int i = 1; i <= k; i++)
+        c = c * (n - k + i) / i;
+    return c;
+}
+
+static double mass(int r, int v, double q) {
+    return choose(r, v) * pow(q, v) * pow(1 - q, r - v);
+}
+
+static double tail(int r, int v, double q) {
+    double sum = 0;
+    for (int k = v < 0 ? 0 : v; k <= r; k++)
+        sum += mass(r, k, q);
+    return sum;
+}
+
+/* To 1e-11: lgamma and sums of 60 terms in double. */
+Test(audit, p_values_are_the_sums) {
+    static const double epsilons[] = {0, .3, 1, 4}, deltas[] = {0, 1e-5, .01, 1};
+    for (size_t e = 0; e < 4; e++)
+        for (size_t d = 0; d < 4; d++)
+            for (int r = 0; r <= 60; r += 7)
+                for (int v = 0; v <= r; v += 3) {
+                    const double q = exp(epsilons[e]) / (1 + exp(epsilons[e]));
+                    double slope = 0;
+                    for (int i = 1; i <= 80; i++) /* m = 80: beyond v nothing is steeper */
+                        slope = fmax(slope, (tail(r, v - i, q) - tail(r, v, q)) / i);
+                    const double want = fmin(1, tail(r, v, q) + 2 * 80 * deltas[d] * slope);
+                    const double got =
+                        nvdp_audit_p_value(80, (uint64_t)r, (uint64_t)v, epsilons[e], deltas[d]);
+                    cr_assert_leq(fabs(got - want), 1e-11 + 1e-11 * want, "r %d v %d: %g, %g", r, v,
+                                  got, want);
+                }
+}
+
+Test(audit, bounds_in_closed_form) {
+    /* All r right: q^r = 1 - confidence. */
+    for (uint64_t r = 5; r <= 2000; r *= 4) {
+        const double q = pow(.05, 1 / (double)r);
+        const double want = log(q / (1 - q));
+        const double got = nvdp_audit_epsilon(5000, r, r, 0, .95);
+        cr_expect_leq(fabs(got - want), 1e-9 * want, "%g, %g", got, want);
+    }
+    cr_expect_eq(nvdp_audit_epsilon(100, 100, 50, 0, .95), 0);
+    cr_expect_eq(nvdp_audit_epsilon(100, 0, 0, 0, .95), 0);
+    cr_expect_eq(nvdp_audit_epsilon(100, 100, 100, 1, .95), 0); /* delta 1 promises nothing */
+    cr_expect_lt(nvdp_audit_epsilon(1000, 500, 400, 1e-3, .95),
+                 nvdp_audit_epsilon(1000, 500, 400, 0, .95));
+    /* 10^6 coins, right with probability q(1): within .01 of 1. */
+    const double got = nvdp_audit_epsilon(1000000, 1000000, 731058, 0, .95);
+    cr_expect(got > .99 && got < 1, "%g", got);
+    cr_expect(isnan(nvdp_audit_epsilon(10, 11, 5, 0, .95)));
+    cr_expect(isnan(nvdp_audit_epsilon(10, 10, 11, 0, .95)));
+    cr_expect(isnan(nvdp_audit_epsilon(10, 10, 5, -.1, .95)));
+    cr_expect(isnan(nvdp_audit_epsilon(10, 10, 5, 0, 1)));
+    cr_expect(isnan(nvdp_audit_p_value(10, 10, 5, -1, 0)));
+}
+
+/* Three mechanisms that are (epsilon, delta)-private, exactly: randomized response; the same with each answer
+ * told as it is with probability delta; the same with all told at once with probability delta.  The
+ * probability that the bound is above epsilon, summed over the outcomes. */
+Test(audit, bounds_are_above_the_truth_in_a_twentieth_of_all_runs_at_most) {
+    static const double epsilons[] = {.1, .5, 1, 2, 4}, deltas[] = {0, 1e-4, .004};
+    static const int m = 100;
+    for (size_t e = 0; e < 5; e++)
+        for (size_t d = 0; d < 3; d++)
+            for (int r = 5; r <= m; r += 19) {
+                const double epsilon = epsilons[e], delta = deltas[d];
+                const double q = exp(epsilon) / (1 + exp(epsilon));
+                double response = 0, some = 0, all = 0;
+                for (int v = 0; v <= r; v++) {
+                    const double bound =
+                        nvdp_audit_epsilon(m, (uint64_t)r, (uint64_t)v, delta, .95);
+                    if (bound <= epsilon) continue;
+                    response += mass(r, v, q);
+                    some += mass(r, v, delta + (1 - delta) * q);
+                    all += (1 - delta) * mass(r, v, q) + (v == r ? delta : 0);
+                }
+                cr_expect_leq(response, .05);
+                cr_expect_leq(some, .05);
+                cr_expect_leq(all, .05);
+            }
+}
+
+enum { CANARIES = 200, RUNS = 300 };
+
+/* Each canary's answer is right with probability q; its score is that, and how sure it pretends to be. */
+static void respond(struct nvdp__stream *stream, double epsilon, double *score,
+                    unsigned char *included) {
+    const double q = exp(epsilon) / (1 + exp(epsilon));
+    for (size_t i = 0; i < CANARIES; i++) {
+        included[i] = nvdp__stream_uniform(stream) < .5;
+        const bool says = nvdp__stream_uniform(stream) < q ? included[i] != 0 : included[i] == 0;
+        score[i] = (says ? 1 : -1) * nvdp__stream_uniform(stream);
+    }
+}
+
+/* Six ways to guess together: the bound is above epsilon in a share of the runs of .05 at most, and so in 28 of
+ * 300 with a probability of 2e-3 at most. */
+Test(audit, of_simulated_canaries) {
+    const struct nvdp__noise noise = {.seed = 5};
+    static const double epsilons[] = {.5, 1, 3};
+    struct nvdp_context *ctx = support_context();
+    double score[CANARIES];
+    unsigned char included[CANARIES];
+    for (size_t e = 0; e < 3; e++) {
+        size_t above = 0;
+        double mean = 0;
+        for (uint64_t run = 0; run < RUNS; run++) {
+            struct nvdp__stream stream =
+                nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, (uint32_t)e, run);
+            struct nvdp_canary_audit audit = NVDP_RESULT(struct nvdp_canary_audit);
+            respond(&stream, epsilons[e], score, included);
+            cr_assert_eq(nvdp_audit_canaries(ctx, CANARIES, score, included, 0, 0, 0, .95, &audit),
+                         NVDP_OK);
+            cr_assert_eq(audit.ways, NVDP_AUDIT_WAYS);
+            above += audit.epsilon > epsilons[e];
+            mean += audit.epsilon / RUNS;
+        }
+        cr_expect_lt(above, 28, "epsilon %g: %zu runs", epsilons[e], above);
+        cr_expect_gt(mean, .25 * epsilons[e], "epsilon %g: %g", epsilons[e], mean);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(audit, canaries_are_guessed_by_their_scores) {
+    struct nvdp_context *ctx = support_context();
+    const double score[8] = {5, 1, 4, 3, 3, -2, 0, 2};
+    const unsigned char included[8] = {1, 0, 1, 0, 1, 1, 0, 0};
+    struct nvdp_canary_audit audit = NVDP_RESULT(struct nvdp_canary_audit);
+    cr_assert_eq(nvdp_audit_canaries(ctx, 8, score, included, 3, 2, 0, .9, &audit), NVDP_OK);
+    cr_expect_eq(audit.ways, 1);
+    cr_expect_eq(audit.included, 4);
+    cr_expect_eq(audit.way[0].correct, 2 + 1); /* 5, 4, then the first 3; -2 and 0 */
+    cr_expect_eq(audit.epsilon, nvdp_audit_epsilon(8, 5, 3, 0, .9));
+    /* In: 5, 4, 3, -2; out: 1, 3, 0, 2: 4 + 4 + 3.5 + 0 of 16 pairs. */
+    cr_expect_float_eq(audit.auc, 11.5 / 16, 1e-15);
+    struct nvdp_canary_audit same = audit;
+    cr_expect_eq(nvdp_audit_canaries(ctx, 8, score, included, 5, 4, 0, .9, &audit),
+                 NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected at most as many as there are canaries, 8");
+    cr_expect_eq(nvdp_audit_canaries(ctx, 8, score, included, 3, 2, 2, .9, &audit),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_audit_canaries(ctx, 0, score, included, 0, 0, 0, .9, &audit),
+                 NVDP_ERR_ARGUMENT);
+    const double none[1] = {NAN};
+    cr_expect_eq(nvdp_audit_canaries(ctx, 1, none, included, 0, 0, 0, .9, &audit),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(memcmp(&same, &audit, sizeof same), 0, "untouched on error");
+    nvdp_context_free(ctx);
+}
