@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference"};
+static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference",
+                                    "exposure"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* A number of the analysis, or of an object in it; NaN: there is none. */
@@ -40,14 +41,19 @@ static const char *base_name(const char *path) {
 
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct nvdp__analysis *a) {
     NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &a->root));
+    if (json_object_get(a->root, "attack") != NULL) {
+        a->kind = NVDP__ANALYSIS_EXPOSURE;
+        return nvdp__exposure_parse(ctx, path, a);
+    }
     const char *kind = text_of(a, "analysis", NULL), *text = text_of(a, "of", "text");
     for (a->kind = 0; kind != NULL && a->kind < KINDS; a->kind++)
         if (strcmp(kind, kinds[a->kind]) == 0) break;
     a->mechanism = text_of(a, "mechanism", NULL);
-    if (kind == NULL || a->kind == KINDS || a->mechanism == NULL || isnan(real(a, "dim", NULL)))
+    if (kind == NULL || a->kind >= NVDP__ANALYSIS_EXPOSURE || a->mechanism == NULL ||
+        isnan(real(a, "dim", NULL)))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected what nvdp sanitize --analyse --json prints, found another "
-                          "object",
+                          "%s: expected what nvdp sanitize --analyse --json or nvdp attack --json "
+                          "prints, found another object",
                           path);
     a->task = text_of(a, "of", "task");
     a->eta = real(a, "eta", NULL);
@@ -219,24 +225,6 @@ struct nvdp__table nvdp__table_mask(struct nvdp_context *ctx, const struct nvdp_
 
 /* ---- figures ---- */
 
-static const struct {
-    const char *colour;
-    int marker;
-} looks[] = {{"#0072b2", 7},  {"#d55e00", 5}, {"#009e73", 9}, {"#e69f00", 11},
-             {"#cc79a7", 13}, {"#56b4e9", 7}, {"#882255", 5}, {"#777777", 9}};
-enum { LOOKS = sizeof looks / sizeof *looks };
-
-static void put_key(FILE *to, const char *where) {
-    fprintf(to, "set key %s reverse Left samplen 1.5 spacing 1.1 font ',9' noenhanced\n", where);
-}
-
-/* "title" of the block that is plotted next, in its series' look. */
-static void put_look(FILE *to, size_t series, const char *title) {
-    fprintf(to, " lw 1.4 pt %d ps 0.7 lc rgb '%s' title ", looks[series % LOOKS].marker,
-            looks[series % LOOKS].colour);
-    nvdp__put_gnuplot(to, title);
-}
-
 static bool is_first(const struct nvdp_report *report, size_t i, int kind) {
     const struct nvdp__analysis *a = &report->analysis[i];
     return a->kind == kind && (i == 0 || a[-1].kind != kind || strcmp(a[-1].label, a->label) != 0);
@@ -278,7 +266,7 @@ static void draw_geometry(struct nvdp__drawing *d, const struct nvdp_report *rep
                 noise, noise, b->eta, noise, .95 - .07 * (double)(lines++ % 6));
     }
     nvdp__drawing_plot(d, block);
-    fprintf(d->script, "using 2:1 with points pt 7 ps 0.8 lc rgb '%s'\n", looks[0].colour);
+    fprintf(d->script, "using 2:1 with points pt 7 ps 0.8 lc rgb '%s'\n", nvdp__series_colour(0));
     fputs("unset arrow\nunset label\n", d->script);
 }
 
@@ -301,7 +289,7 @@ static void draw_quantity(struct nvdp__drawing *d, const struct nvdp_report *rep
                           5, NULL);
     }
     nvdp__drawing_panel(d, panel, from->label, "eta", name);
-    put_key(d->script, where);
+    nvdp__drawing_key(d, where);
     fputs("set xrange [0:*]\nset yrange [0:*]\nset offsets 0, graph 0.05, graph 0.05, 0\n",
           d->script);
     for (const struct nvdp__analysis *a = from; before + series < d->next; a++) {
@@ -310,10 +298,10 @@ static void draw_quantity(struct nvdp__drawing *d, const struct nvdp_report *rep
             continue;
         nvdp__drawing_plot(d, before + series);
         fprintf(d->script, "using 1:3:2:4 with yerrorbars lw 1 ps 0 lc rgb '%s' notitle",
-                looks[series % LOOKS].colour);
+                nvdp__series_colour(series));
         nvdp__drawing_plot(d, before + series);
         fputs("using 1:3 with linespoints", d->script);
-        put_look(d->script, series++, a->mechanism);
+        nvdp__drawing_series(d, series++, a->mechanism);
     }
     fputs("\nunset key\n", d->script);
 }
@@ -399,18 +387,18 @@ static void draw_defense(struct nvdp__drawing *d, const struct nvdp_report *repo
     }
     snprintf(text, sizeof text, "%.40s x 100", report->task[task].first->metric[0]);
     nvdp__drawing_panel(d, panel, report->task[task].label, "defence rate x 100", text);
-    put_key(d->script, "left bottom");
+    nvdp__drawing_key(d, "left bottom");
     fputs("set offsets graph 0.1, graph 0.15, graph 0.1, graph 0.1\n", d->script);
     for (size_t f = 0; f < report->families; f++) {
         if (matches(report, task, f) == 0) continue;
         nvdp__drawing_plot(d, before + series);
         fputs("using 2:3 with linespoints", d->script);
-        put_look(d->script, series, report->family[f].label);
+        nvdp__drawing_series(d, series, report->family[f].label);
         nvdp__drawing_plot(d, before + series);
         fprintf(d->script,
                 "using 2:3:5 with labels noenhanced left offset 0.7,0.4 font ',8' textcolor rgb "
                 "'%s' notitle",
-                looks[series++ % LOOKS].colour);
+                nvdp__series_colour(series++));
     }
     fputs("\nunset key\n", d->script);
 }
@@ -442,13 +430,13 @@ static void draw_utility(struct nvdp__drawing *d, const struct nvdp_report *repo
     }
     snprintf(text, sizeof text, "%.40s x 100", report->task[task].first->metric[0]);
     nvdp__drawing_panel(d, panel, report->task[task].label, "eta", text);
-    put_key(d->script, "left top");
+    nvdp__drawing_key(d, "left top");
     fputs("set xrange [0:*]\nset offsets 0, graph 0.05, graph 0.15, graph 0.05\n", d->script);
     for (size_t f = 0; f < report->families; f++) {
         if (!over_eta(report, task, f)) continue;
         nvdp__drawing_plot(d, before + series);
         fputs("using 1:2 with linespoints", d->script);
-        put_look(d->script, series++, report->family[f].label);
+        nvdp__drawing_series(d, series++, report->family[f].label);
     }
     fputs("\nunset key\n", d->script);
 }
@@ -487,7 +475,7 @@ static void draw_plus(struct nvdp__drawing *d, size_t n, const struct cell *cell
     const size_t before = d->next;
     size_t series = 0;
     nvdp__drawing_panel(d, panel, title, over_w ? "w" : "p", label);
-    put_key(d->script, "left bottom");
+    nvdp__drawing_key(d, "left bottom");
     fputs("set offsets graph 0.05, graph 0.05, graph 0.05, graph 0.25\n", d->script);
     for (size_t i = 0; i < n; i++) {
         const double fixed = over_w ? cell[i].p : cell[i].w;
@@ -514,7 +502,7 @@ static void draw_plus(struct nvdp__drawing *d, size_t n, const struct cell *cell
         char *name = nvdp__format(d->ctx, "%s %g, eta %g", over_w ? "p" : "w", fixed, cell[i].eta);
         nvdp__drawing_plot(d, before + series);
         fputs("using 1:2 with linespoints", d->script);
-        put_look(d->script, series++, name != NULL ? name : "");
+        nvdp__drawing_series(d, series++, name != NULL ? name : "");
         free(name);
     }
     fputs("\nunset key\n", d->script);
@@ -622,5 +610,6 @@ nvdp_status nvdp__analysis_figures(struct nvdp_context *ctx, const struct nvdp_r
     NVDP_RETURN_IF_FAILED(add_kind(ctx, report, NVDP__ANALYSIS_GEOMETRY, 1, &geometry, out));
     NVDP_RETURN_IF_FAILED(add_kind(ctx, report, NVDP__ANALYSIS_DENIABILITY, 3, &deniability, out));
     NVDP_RETURN_IF_FAILED(add_defense(ctx, report, &defense, out));
+    NVDP_RETURN_IF_FAILED(nvdp__exposure_figure(ctx, report, out));
     return add_plus(ctx, report, &plus, out);
 }

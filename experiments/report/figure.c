@@ -250,6 +250,29 @@ void nvdp__drawing_plot(struct nvdp__drawing *drawing, size_t block) {
         fprintf(drawing->script, "'%s.dat' index %zu ", drawing->figure.name, block);
 }
 
+/* Of the series that a drawing of no families has. */
+static const struct {
+    const char *colour;
+    int marker;
+} styles[] = {{"#0072b2", 7},  {"#d55e00", 5}, {"#009e73", 9}, {"#e69f00", 11},
+              {"#cc79a7", 13}, {"#56b4e9", 7}, {"#882255", 5}, {"#777777", 9}};
+enum { STYLES = sizeof styles / sizeof *styles };
+
+const char *nvdp__series_colour(size_t series) {
+    return styles[series % STYLES].colour;
+}
+
+void nvdp__drawing_key(struct nvdp__drawing *drawing, const char *where) {
+    fprintf(drawing->script,
+            "set key %s reverse Left samplen 1.5 spacing 1.1 font ',9' noenhanced\n", where);
+}
+
+void nvdp__drawing_series(struct nvdp__drawing *drawing, size_t series, const char *title) {
+    fprintf(drawing->script, " lw 1.4 pt %d ps 0.7 lc rgb '%s' title ",
+            styles[series % STYLES].marker, nvdp__series_colour(series));
+    nvdp__put_gnuplot(drawing->script, title);
+}
+
 nvdp_status nvdp__drawing_end(struct nvdp__drawing *drawing, struct nvdp__figures *figures) {
     bool good = drawing->script != NULL && drawing->data != NULL;
     nvdp_status status = NVDP_OK;

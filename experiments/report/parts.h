@@ -1,5 +1,5 @@
 /* What the chapters of a report share; each includes only what stands above it here:
- * text, options, runs, groups, significance, table, figure, analyses, tables, plots, numbers, page, report. */
+ * text, options, runs, groups, significance, table, figure, exposures, analyses, tables, plots, numbers, page, report. */
 #ifndef NVDP_EXPERIMENTS_REPORT_PARTS_H
 #define NVDP_EXPERIMENTS_REPORT_PARTS_H
 
@@ -114,12 +114,13 @@ struct nvdp__group {
     bool selected;                       /* nvdp__chosen() of all */
 };
 
-/* What nvdp sanitize --analyse printed. */
+/* What nvdp sanitize --analyse printed; last, nvdp attack. */
 enum {
     NVDP__ANALYSIS_GEOMETRY,
     NVDP__ANALYSIS_DENIABILITY,
     NVDP__ANALYSIS_INVERSION,
-    NVDP__ANALYSIS_MASK
+    NVDP__ANALYSIS_MASK,
+    NVDP__ANALYSIS_EXPOSURE
 };
 struct nvdp__analysis {
     char *name; /* of its file */
@@ -127,7 +128,8 @@ struct nvdp__analysis {
     int kind;
     const char *mechanism, *task; /* the root's; task NULL: of another text, or the vocabulary */
     double eta;                   /* 0: none */
-    char *label;                  /* of the texts and the table: "sst2 dev, 29523 x 384" */
+    char *
+        label; /* of the texts and the table: "sst2 dev, 29523 x 384"; of an attack: of the model */
 };
 
 struct nvdp_report {
@@ -348,8 +350,9 @@ void nvdp__table_html(const struct nvdp__table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
-enum { NVDP__TABLES = 7, NVDP__ANALYSIS_TABLES = 2 };
-/* Table 1, Table 1 as published, budgets, Table 2, significance; of analyses inversion, mask inference,
+enum { NVDP__TABLES = 9, NVDP__ANALYSIS_TABLES = 4 };
+/* Table 1, Table 1 as published, budgets, Table 2, significance; of analyses inversion, mask inference, exposure,
+ * audit,
  * without rows where there are none.  On failure none is made. */
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]);
@@ -400,6 +403,11 @@ void nvdp__drawing_row(struct nvdp__drawing *drawing, const double *values, size
                        const char *text);
 /* Begins the panel's next element: "plot", or a comma, and the block it draws (SIZE_MAX: none). */
 void nvdp__drawing_plot(struct nvdp__drawing *drawing, size_t block);
+/* Figures whose lines are no families: where their names stand, how the next element of the panel looks and
+ * what it is called, and its colour alone. */
+void nvdp__drawing_key(struct nvdp__drawing *drawing, const char *where);
+void nvdp__drawing_series(struct nvdp__drawing *drawing, size_t series, const char *title);
+const char *nvdp__series_colour(size_t series);
 /* Adds the finished figure to the list, or on failure releases it. */
 nvdp_status nvdp__drawing_end(struct nvdp__drawing *drawing, struct nvdp__figures *figures);
 
@@ -420,6 +428,17 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
 /* The drawing as it can stand in a page with others: without its XML head, its names made its own;
  * NULL with the error recorded. */
 char *nvdp__inline_svg(struct nvdp_context *ctx, const char *svg, const char *name);
+
+/* --- exposures.c: of models that planted secrets were looked for in (nvdp attack) --- */
+
+/* Of a->root: label and mechanism, which is the model; the file's name without its end tells models apart. */
+nvdp_status nvdp__exposure_parse(struct nvdp_context *ctx, const char *path,
+                                 struct nvdp__analysis *a);
+struct nvdp__table nvdp__table_exposure(struct nvdp_context *ctx, const struct nvdp_report *report);
+struct nvdp__table nvdp__table_audit(struct nvdp_context *ctx, const struct nvdp_report *report);
+/* Hoory et al. 2021, Figure 2, where there is an attack. */
+nvdp_status nvdp__exposure_figure(struct nvdp_context *ctx, const struct nvdp_report *report,
+                                  struct nvdp__figures *out);
 
 /* --- analyses.c: of text privatization --- */
 

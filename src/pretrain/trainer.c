@@ -269,7 +269,7 @@ static nvdp_status write_vocabulary(const struct pretrainer *t) {
     return status;
 }
 
-/* ---- secrets, of which what is planted is known once the vocabulary is ---- */
+/* ---- secrets: words of the vocabulary ---- */
 
 static nvdp_status open_secrets(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
@@ -279,19 +279,18 @@ static nvdp_status open_secrets(struct pretrainer *t) {
                                       : nvdp__join(t->ctx, c->out, "planted.json");
     if (planted == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__secrets_read(planted, t->tokenizer, &t->secrets);
-    bool windows = false;
-    for (size_t i = 0; i < t->secrets.count; i++)
-        windows |= t->secrets.at[i].window;
-    if (status == NVDP_OK && windows && nvdp__next_sentence(c->objective))
-        status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected secrets placed in the text with objective %s, whose "
-                            "examples are pairs, found windows of their own",
-                            planted, nvdp__objective_names[c->objective]);
-    for (size_t i = 0; status == NVDP_OK && i < t->secrets.count; i++)
-        if (t->secrets.at[i].length + 2 > c->length)
+    for (size_t i = 0; status == NVDP_OK && i < t->secrets.count; i++) {
+        const struct nvdp__secret *secret = &t->secrets.at[i];
+        if (secret->window && nvdp__next_sentence(c->objective))
+            status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                                "%s: expected secrets placed in the text with objective %s, whose "
+                                "examples are pairs, found windows of their own",
+                                planted, nvdp__objective_names[c->objective]);
+        else if (secret->length + 2 > c->length)
             status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                                 "%s: form %s: expected at most length %zu - 2 words", planted,
-                                t->secrets.at[i].form, c->length);
+                                secret->form, c->length);
+    }
     free(planted);
     return status;
 }

@@ -149,3 +149,63 @@ Test(analyses, alone) {
     nvdp_report_free(report);
     nvdp_context_free(ctx);
 }
+
+/* ---- planted secrets ---- */
+
+static void exposure(const char *folder, const char *file, const char *accountant, double often,
+                     const char *audit) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"attack\": \"exposure\", \"model\": \"runs/a\", \"candidates\": 1024, "
+             "\"accountant\": %s, \"audit\": %s, \"groups\": ["
+             "{\"form\": \"HSH\", \"place\": \"text\", \"canary\": false, \"occurrences\": 0, "
+             "\"secrets\": 50, \"loss\": 9.5, \"exposure\": 1.5, \"interval\": [1.25, 1.75], "
+             "\"first\": 0},"
+             "{\"form\": \"HSH\", \"place\": \"text\", \"canary\": false, \"occurrences\": 30, "
+             "\"secrets\": 1, \"loss\": 0.5, \"exposure\": %g, \"interval\": [null, null], "
+             "\"first\": 1},"
+             "{\"form\": \"HS\", \"place\": \"window\", \"canary\": true, \"occurrences\": 1, "
+             "\"secrets\": 9, \"loss\": 9, \"exposure\": 2, \"interval\": [1, 3], \"first\": 0}]}",
+             accountant, audit, often);
+    made_run_file(folder, "analyses", file, text);
+}
+
+Test(analyses, exposures) {
+    static const char audit[] = "{\"canaries\": 20, \"auc\": 0.75, \"delta\": 1e-5, \"epsilon\": "
+                                "2.5, \"confidence\": 0.95}";
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_report_config config = nvdp_report_config_default();
+    struct nvdp_report *report = NULL;
+    char path[4200];
+    exposure("secrets", "plain.json", "null", 10, audit);
+    exposure("secrets", "private.json", "{\"epsilon\": 8, \"delta\": 1e-5}", 1.75, "null");
+    exposure("secrets", "worse.json", "{\"epsilon\": 2, \"delta\": 1e-5}", 1.5, audit);
+    made_run_file("secrets", "analyses", "bad.json", "{\"attack\": \"exposure\"}");
+    config.directory = made_folder("secrets");
+    config.figures = false;
+    cr_assert_eq(nvdp_report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(report->analyses, 3);
+    support_contains(report_note(report, "bad.json"), "expected what nvdp attack --kind exposure");
+    cr_assert_eq(nvdp_report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(path, sizeof path, "%s/tables/exposure.csv", nvdp_report_directory(report));
+    char *text = support_read(path);
+    support_contains(text, "\"private, epsilon 8 (10.00 bits)\",HSH,text,0,50,9.50,1.50,1.25 to "
+                           "1.75,0");
+    support_contains(text, "plain (10.00 bits),HSH,text,30,1,0.50,10.00,-,100");
+    support_contains(text, "HS,canary,1,9,");
+    free(text);
+    snprintf(path, sizeof path, "%s/tables/audit.txt", nvdp_report_directory(report));
+    text = support_read(path);
+    support_contains(text, "VIOLATION: worse, epsilon 2 is less private than promised.");
+    support_lacks(text, "VIOLATION: plain");
+    free(text);
+    snprintf(path, sizeof path, "%s/figures/exposure.dat", nvdp_report_directory(report));
+    text = support_read(path); /* canaries are not drawn; one secret has no interval */
+    support_contains(text, "# index 0: plain, HSH in text\n# occurrences\texposure\tlow\thigh\n"
+                           "0.3\t1.5\t1.25\t1.75\n30\t10\t10\t10\n");
+    support_contains(text, "# index 1: private, epsilon 8, HSH in text\n");
+    support_lacks(text, "HS in window");
+    free(text);
+    nvdp_report_free(report);
+    nvdp_context_free(ctx);
+}

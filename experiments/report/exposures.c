@@ -1,0 +1,230 @@
+/* Planted secrets and canaries (nvdp attack --kind exposure --json): tables, and the figure of Hoory et al. 2021
+ * on memorisation. */
+#include "experiments/report/parts.h"
+
+#include "base/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of secrets that were not planted: E[-log2 U] of a uniform rank, log2 e. */
+static const double CONTROL = 1.4426950408889634;
+/* Where those planted 0 times stand on a logarithmic axis. */
+static const double NEVER = 0.3;
+
+static double real(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static bool is_canary(const json_t *group) {
+    return json_is_true(json_object_get(group, "canary"));
+}
+
+/* Number k of an attack; NULL beyond the last, and of what is none. */
+static const json_t *group_at(const struct nvdp__analysis *a, size_t k) {
+    return a->kind != NVDP__ANALYSIS_EXPOSURE
+               ? NULL
+               : json_array_get(json_object_get(a->root, "groups"), k);
+}
+
+/* Secrets whose number of occurrences was chosen, of one form and place. */
+static bool is_part(const json_t *group, const char *form, const char *place) {
+    return !is_canary(group) && strcmp(text_of(group, "form"), form) == 0 &&
+           strcmp(text_of(group, "place"), place) == 0;
+}
+
+nvdp_status nvdp__exposure_parse(struct nvdp_context *ctx, const char *path,
+                                 struct nvdp__analysis *a) {
+    const double epsilon = real(json_object_get(a->root, "accountant"), "epsilon");
+    const size_t length = strlen(a->name);
+    const bool json = length > 5 && strcmp(a->name + length - 5, ".json") == 0;
+    bool good = strcmp(text_of(a->root, "attack"), "exposure") == 0 && group_at(a, 0) != NULL;
+    a->mechanism = text_of(a->root, "model");
+    for (size_t k = 0; group_at(a, k) != NULL; k++)
+        good = good && *text_of(group_at(a, k), "form") != '\0' &&
+               isfinite(real(group_at(a, k), "exposure")) &&
+               real(group_at(a, k), "occurrences") >= 0;
+    if (!good)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected what nvdp attack --kind exposure --json prints, found "
+                          "another object",
+                          path);
+    char promise[48] = "";
+    if (isfinite(epsilon)) snprintf(promise, sizeof promise, ", epsilon %.3g", epsilon);
+    a->label = nvdp__format(ctx, "%.*s%s", (int)(json ? length - 5 : length), a->name, promise);
+    return NVDP__MADE(a->label);
+}
+
+/* ---- tables ---- */
+
+static void put_group(struct nvdp__table *table, const json_t *group) {
+    const json_t *interval = json_object_get(group, "interval");
+    const double low = json_number_value(json_array_get(interval, 0));
+    const double high = json_number_value(json_array_get(interval, 1));
+    nvdp__table_row(table);
+    nvdp__table_cell(table, NAN, "%s", text_of(group, "form"));
+    nvdp__table_cell(table, NAN, "%s", is_canary(group) ? "canary" : text_of(group, "place"));
+    nvdp__table_cell(table, NAN, "%.0f", real(group, "occurrences"));
+    nvdp__table_cell(table, NAN, "%.0f", real(group, "secrets"));
+    nvdp__table_cell(table, NAN, "%.2f", real(group, "loss"));
+    nvdp__table_cell(table, NAN, "%.2f", real(group, "exposure"));
+    if (json_is_number(json_array_get(interval, 0)))
+        nvdp__table_cell(table, NAN, "%.2f to %.2f", low, high);
+    else
+        nvdp__table_cell(table, NAN, "-");
+    nvdp__table_cell(table, NAN, "%.0f", 100 * real(group, "first"));
+}
+
+struct nvdp__table nvdp__table_exposure(struct nvdp_context *ctx,
+                                        const struct nvdp_report *report) {
+    struct nvdp__table table = nvdp__table_begin(
+        ctx, "exposure", "Memorisation: exposure of secrets in the training text");
+    static const char *const columns[] = {"occurrences",     "secrets", "loss [nats]",
+                                          "exposure [bits]", "95 %",    "first [%]"};
+    nvdp__table_column(&table, false, "form", "");
+    nvdp__table_column(&table, false, "place", "");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        nvdp__table_column(&table, true, columns[i], "");
+    for (size_t i = 0; i < report->analyses; i++) {
+        const struct nvdp__analysis *a = &report->analysis[i];
+        if (a->kind != NVDP__ANALYSIS_EXPOSURE) continue;
+        nvdp__table_heading(&table, "%s (%.2f bits)", a->label, log2(real(a->root, "candidates")));
+        for (size_t k = 0; group_at(a, k) != NULL; k++)
+            put_group(&table, group_at(a, k));
+    }
+    if (table.rows > 0)
+        nvdp__table_note(&table,
+                         "exposure: log2 of the candidates less log2 of the secret's rank among "
+                         "them (Carlini et al. 2019); of secrets that were not planted 1.44 on "
+                         "average. first: share of secrets that the model finds most likely. "
+                         "Intervals of the mean over secrets (Student).");
+    return table;
+}
+
+struct nvdp__table nvdp__table_audit(struct nvdp_context *ctx, const struct nvdp_report *report) {
+    struct nvdp__table table =
+        nvdp__table_begin(ctx, "audit", "Canary audit: what one run shows, and what is promised");
+    static const char *const columns[] = {"canaries",          "AUC",      "delta",
+                                          "epsilon, at least", "promised", "confidence [%]"};
+    nvdp__table_column(&table, false, "model", "");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        nvdp__table_column(&table, true, columns[i], "");
+    for (size_t i = 0; i < report->analyses; i++) {
+        const struct nvdp__analysis *a = &report->analysis[i];
+        const json_t *audit = json_object_get(a->root, "audit");
+        const double promised = real(json_object_get(a->root, "accountant"), "epsilon");
+        char text[NVDP__NUMBER_SIZE];
+        if (a->kind != NVDP__ANALYSIS_EXPOSURE || !json_is_object(audit)) continue;
+        nvdp__table_row(&table);
+        nvdp__table_cell(&table, NAN, "%s", a->label);
+        nvdp__table_cell(&table, NAN, "%.0f", real(audit, "canaries"));
+        nvdp__table_cell(&table, NAN, "%.3f", real(audit, "auc"));
+        nvdp__table_cell(&table, NAN, "%s", nvdp__say_lambda(text, real(audit, "delta")));
+        nvdp__table_cell(&table, NAN, "%.2f", real(audit, "epsilon"));
+        nvdp__table_cell(&table, NAN, "%s",
+                         isfinite(promised) ? nvdp__say_number(text, promised) : "-");
+        nvdp__table_cell(&table, NAN, "%.0f", 100 * real(audit, "confidence"));
+        if (real(audit, "epsilon") > promised)
+            nvdp__table_note(&table, "VIOLATION: %s is less private than promised.", a->label);
+    }
+    if (table.rows > 0)
+        nvdp__table_note(&table, "One-run audit (Steinke et al. 2023) of texts that a coin put "
+                                 "into the training set. promised: by the accountant.");
+    return table;
+}
+
+/* ---- the figure ---- */
+
+static bool has_part(const struct nvdp__analysis *a, const char *form, const char *place) {
+    for (size_t k = 0; group_at(a, k) != NULL; k++)
+        if (is_part(group_at(a, k), form, place)) return true;
+    return false;
+}
+
+/* Whether group k of analysis i is the first of its form and place. */
+static bool begins_part(const struct nvdp_report *report, size_t i, size_t k) {
+    const json_t *group = group_at(&report->analysis[i], k);
+    const char *form = text_of(group, "form"), *place = text_of(group, "place");
+    for (size_t j = 0; j < i; j++)
+        if (has_part(&report->analysis[j], form, place)) return false;
+    for (size_t m = 0; m < k; m++)
+        if (is_part(group_at(&report->analysis[i], m), form, place)) return false;
+    return !is_canary(group);
+}
+
+static void put_rows(struct nvdp__drawing *d, const struct nvdp__analysis *a, const char *form,
+                     const char *place) {
+    nvdp__drawing_block(d, "index %zu: %s, %s in %s\n# occurrences\texposure\tlow\thigh", d->next,
+                        a->label, form, place);
+    for (size_t k = 0; group_at(a, k) != NULL; k++) {
+        const json_t *group = group_at(a, k), *interval = json_object_get(group, "interval");
+        const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
+        const double mean = real(group, "exposure"), times = real(group, "occurrences");
+        if (is_part(group, form, place))
+            nvdp__drawing_row(d,
+                              (double[]){times > 0 ? times : NEVER, mean,
+                                         json_is_number(low) ? json_number_value(low) : mean,
+                                         json_is_number(high) ? json_number_value(high) : mean},
+                              4, NULL);
+    }
+}
+
+/* A panel a form and place, a line a model. */
+static void draw_part(struct nvdp__drawing *d, const struct nvdp_report *report, size_t panel,
+                      const char *form, const char *place) {
+    const size_t before = d->next;
+    size_t series = 0;
+    char title[64];
+    for (size_t i = 0; i < report->analyses; i++)
+        if (has_part(&report->analysis[i], form, place))
+            put_rows(d, &report->analysis[i], form, place);
+    snprintf(title, sizeof title, "%.20s, %s", form,
+             strcmp(place, "window") == 0 ? "examples of their own" : "in the text");
+    nvdp__drawing_panel(d, panel, title, "occurrences", "exposure [bits]");
+    nvdp__drawing_key(d, "left top");
+    fprintf(d->script,
+            "set logscale x\nset xtics add ('0' %g)\nset xrange [%g:*]\nset yrange [0:*]\n"
+            "set offsets 0, 0, graph 0.3, 0\n"
+            "set arrow from graph 0,first %.4f to graph 1,first %.4f nohead dt 2 lc rgb "
+            "'#777777'\n",
+            NEVER, NEVER / 1.5, CONTROL, CONTROL);
+    for (size_t i = 0; i < report->analyses; i++) {
+        const struct nvdp__analysis *a = &report->analysis[i];
+        if (!has_part(a, form, place)) continue;
+        nvdp__drawing_plot(d, before + series);
+        fprintf(d->script, "using 1:2:3:4 with yerrorbars lw 1 ps 0 lc rgb '%s' notitle",
+                nvdp__series_colour(series));
+        nvdp__drawing_plot(d, before + series);
+        fputs("using 1:2 with linespoints", d->script);
+        nvdp__drawing_series(d, series++, a->label);
+    }
+    fputs("\nunset key\n", d->script);
+}
+
+nvdp_status nvdp__exposure_figure(struct nvdp_context *ctx, const struct nvdp_report *report,
+                                  struct nvdp__figures *out) {
+    struct nvdp__drawing d;
+    size_t panels = 0, place = 0;
+    for (size_t i = 0; i < report->analyses; i++)
+        for (size_t k = 0; group_at(&report->analysis[i], k) != NULL; k++)
+            panels += begins_part(report, i, k);
+    if (panels == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__drawing_begin(
+        ctx, report, "exposure", "Exposure of secrets over how often they are in the training text",
+        "Mean exposure of planted secrets, with 95 % intervals; dashed: of a secret that is not in "
+        "the text; 0: those that were not planted (Hoory et al. 2021, Figure 2).",
+        panels, 3, NVDP__LEGEND_NONE, &d));
+    for (size_t i = 0; i < report->analyses; i++)
+        for (size_t k = 0; group_at(&report->analysis[i], k) != NULL; k++)
+            if (begins_part(report, i, k))
+                draw_part(&d, report, place++, text_of(group_at(&report->analysis[i], k), "form"),
+                          text_of(group_at(&report->analysis[i], k), "place"));
+    return nvdp__drawing_end(&d, out);
+}
