@@ -284,14 +284,13 @@ static nvdp_status take_points(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
-                         const struct nvdp_config *config, struct nvdp_certificate *out) {
-    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                          const struct nvdp__privacy_options *given, struct nvdp_certificate *out) {
+    struct nvdp__privacy_options options = *given;
     struct nvdp_limits of = {0};
     memcpy(&of, limits, nvdp__least(limits->struct_size, sizeof of));
+    options.bdp.gamma = 1e-300; /* nothing is estimated */
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    if (config != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
     NVDP_RETURN_IF_FAILED(check_limits(ctx, &of));
     struct nvdp_certificate made = {.struct_size = sizeof made,
@@ -312,6 +311,14 @@ nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *lim
         if (made.claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, &made);
     NVDP__GIVE(out, &made);
     return NVDP_OK;
+}
+
+nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                         const struct nvdp_config *config, struct nvdp_certificate *out) {
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    if (config != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    return nvdp__certify(ctx, limits, &options, out);
 }
 
 /* ---- as text ---- */

@@ -53,4 +53,11 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, double *matrix,
                                   struct nvdp_privacy_report *out);
 
+struct nvdp_limits;
+struct nvdp_certificate;
+/* nvdp_certify() of a plain struct, of which delta, releases and the curve's epsilons are read. */
+nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                          const struct nvdp__privacy_options *options,
+                          struct nvdp_certificate *out);
+
 #endif

@@ -128,8 +128,15 @@ static nvdp_status generalize_model(struct nvdp_context *ctx, struct nvdp__repor
 }
 
 /* The groups' own keys. */
-static const char *const no_difference[] = {"task",     "data",     "method",
-                                            "lambda-g", "lambda-d", "seed"};
+static const char *const no_difference[] = {"task",
+                                            "data",
+                                            "method",
+                                            "lambda-g",
+                                            "lambda-d",
+                                            "seed",
+                                            "certified-epsilon",
+                                            "certified-delta",
+                                            "certified-releases"}; /* C tells them */
 
 nvdp_status nvdp__report_options(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     nvdp_status status = NVDP_OK;

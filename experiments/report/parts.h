@@ -25,6 +25,7 @@ enum nvdp__quantity {
     NVDP__EPSILON_MEAN,
     NVDP__EXACT_MAX, /* the same, exact: nvdp privacy --exact */
     NVDP__EXACT_MEAN,
+    NVDP__CERTIFIED,    /* proven over all texts, at delta 1e-5, of one sample of a text */
     NVDP__VECTORS,      /* effective number of vectors of a text: mean over texts */
     NVDP__VECTORS_LOW,  /* 5 % quantile */
     NVDP__VECTORS_HIGH, /* 95 % */

@@ -85,7 +85,7 @@ static struct axis find_axis(const struct panel *panel) {
     axis.log = quantity == NVDP__SUM_MEAN || quantity == NVDP__SUM_MAX ||
                quantity == NVDP__EPSILON_MAX || quantity == NVDP__EPSILON_MEAN ||
                quantity == NVDP__EXACT_MAX || quantity == NVDP__EXACT_MEAN ||
-               axis.high > 8 * axis.low;
+               quantity == NVDP__CERTIFIED || axis.high > 8 * axis.low;
     double span = axis.log ? fmax(log(axis.high / axis.low), log(3))
                            : fmax(axis.high - axis.low, .05 * axis.high);
     double pad = .08 * span, step = .22 * span;
@@ -460,6 +460,10 @@ static const struct plot plots[] = {
      "exact epsilon, worst [nats]", NVDP__EXACT_MAX, SCATTER},
     {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
      "The same, mean over drawn pairs.", "exact epsilon, mean [nats]", NVDP__EXACT_MEAN, SCATTER},
+    {"certified_epsilon", "Score against the certified epsilon",
+     "Score against the epsilon at delta 1e-5 that is proven of one sample of any two texts, "
+     "measured or not.",
+     "certified epsilon [nats]", NVDP__CERTIFIED, SCATTER},
     {"vectors", "Effective number of vectors",
      "Effective number of vectors of a text, exp of the entropy of its expected weights (prior "
      "and padding included), over the weight of the Dirichlet regulariser: mean over texts and "

@@ -142,6 +142,20 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct nvdp__report_run
     return nvdp__report_options(ctx, run);
 }
 
+/* Of older runs too, where their clip tells it; of others what training told at this delta. */
+static double certified(const struct nvdp__report_run *run, const json_t *result) {
+    static const double delta = 1e-5;
+    const json_t *nvib = json_object_get(run->config, "nvib");
+    const char *weights = json_string_value(json_object_get(nvib, "weights"));
+    const json_t *told = json_object_get(result, "certified");
+    const bool alike = json_number_value(json_object_get(told, "delta")) == delta &&
+                       json_integer_value(json_object_get(told, "releases")) == 1;
+    if (!isnan(run->clip_sequence) &&
+        (nvdp__is_gaussian(run->method) || (weights != NULL && strcmp(weights, "constant") == 0)))
+        return nvdp_gdp_epsilon(2 * run->clip_sequence, delta);
+    return alike ? json_number_value(json_object_get(told, "epsilon")) : NAN;
+}
+
 static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run *run) {
     json_t *root = NULL, *value;
     const char *name;
@@ -160,6 +174,7 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run
                             "%s/result.json: expected scores in 'test', 'metrics', found none",
                             run->path));
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
+    if (!nvdp__is_reference(run->method)) run->quantity[NVDP__CERTIFIED] = certified(run, root);
 cleanup:
     json_decref(root);
     return status;

@@ -41,6 +41,7 @@ static const struct column all_columns[] = {
     {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
     {"exact eps", "worst", NUMBER, NVDP__EXACT_MAX, -1, FIRST | SECOND},
     {"exact eps", "mean", NUMBER, NVDP__EXACT_MEAN, -1, FIRST | SECOND},
+    {"certified", "eps", NUMBER, NVDP__CERTIFIED, -1, FIRST | SECOND},
     {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1, FIRST | SECOND},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1, FIRST | SECOND},
     {"BDP", "k=1.1", NUMBER, NVDP__BDP_PUBLISHED, -1, FIRST | SECOND},
@@ -264,6 +265,9 @@ static void note_privacy(struct nvdp__table *table, const struct nvdp_report *re
         nvdp__table_note(
             table, "exact eps: epsilon of (epsilon, delta)-indistinguishability at the delta "
                    "of BDP, exact: of the worst of all pairs, and on average over drawn ones.");
+    if (any(report, NVDP__CERTIFIED))
+        nvdp__table_note(table, "certified eps: epsilon at delta 1e-5 that is proven of one sample "
+                                "of any two texts, measured or not.");
     nvdp__table_note(table,
                      "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "
                      "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");

@@ -49,6 +49,12 @@ struct nvdp_train_result {
     bool early_stopped;       /**< patience ran out before the last epoch */
     double bound;             /**< nats at order 1.1 that no two texts, seen or not, exceed
                        (nvdp_renyi_sequence_bound()); +inf where none is proven */
+    /** What is proven of the mechanism over all texts (nvdp_model_certificate()) at certified-delta, of
+     * certified-releases samples of a text; +inf where nothing is. */
+    double certified_epsilon;
+    double certified_delta;    /**< as of the option */
+    size_t certified_releases; /**< likewise */
+    double certified_right;    /**< nvdp_certificate.right; 1 where nothing is proven */
 };
 
 /** Trains, scores and writes the run directory.  A run that was cancelled or killed continues with

@@ -117,15 +117,20 @@ static int dry_run(struct cli *cli) {
 
 static json_t *result_json(const char *out, const struct nvdp_train_result *result) {
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o}", "out",
-        out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
+        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:{s:o, "
+        "s:o,"
+        " s:I, s:o}}",
+        "out", out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
         (json_int_t)result->best_epoch, "steps", (json_int_t)result->steps, "early_stopped",
         result->early_stopped, "validation", cli_number(result->best_validation), "test", "metrics",
         cli_scores_json(&result->test), "n", (json_int_t)result->test.n, "draws",
         (json_int_t)result->test.draws, "majority", cli_number(result->test.majority), "loss_g",
         cli_number(result->loss_g), "loss_d", cli_number(result->loss_d), "seconds",
         cli_number(result->seconds), "tokens_per_second", cli_number(result->tokens_per_second),
-        "bound", cli_number(result->bound));
+        "bound", cli_number(result->bound), "certified", "epsilon",
+        cli_number(result->certified_epsilon), "delta", cli_number(result->certified_delta),
+        "releases", (json_int_t)result->certified_releases, "right",
+        cli_number(result->certified_right));
 }
 
 static void result_print(const char *out, const struct nvdp_train_result *result) {
@@ -138,6 +143,17 @@ static void result_print(const char *out, const struct nvdp_train_result *result
     if (isfinite(result->bound))
         cli_row("bound", "%.4f nats at order 1.1 between any two texts, seen or not",
                 result->bound);
+    if (isfinite(result->certified_epsilon)) {
+        char samples[48] = "one sample";
+        if (result->certified_releases > 1)
+            snprintf(samples, sizeof samples, "%zu samples", result->certified_releases);
+        cli_row(
+            "certified",
+            "from %s of a text nobody tells which of any two texts it is with more than %.1f %% "
+            "certainty (epsilon %.4g at delta %g)",
+            samples, ceil(1000 * result->certified_right) / 10, result->certified_epsilon,
+            result->certified_delta);
+    }
     cli_row("time", "%.1f s, %.0f tokens/s", result->seconds, result->tokens_per_second);
     cli_row("run", "%s", out);
 }

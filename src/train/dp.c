@@ -50,8 +50,11 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
         if (options->noise == 0 && options->target_epsilon == 0) return NVDP_OK;
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option --%s: expected --dp-batch or --dp-sample-rate beside it, "
-                          "found neither",
-                          options->noise > 0 ? "dp-noise" : "target-epsilon");
+                          "found neither%s",
+                          options->noise > 0 ? "dp-noise" : "target-epsilon",
+                          options->noise > 0 ? ""
+                                             : " (a budget for texts that are given away, not for "
+                                               "those of training, is --certified-epsilon)");
     }
     if (options->batch > 0 && options->sample_rate > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <nvdp/rdp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -160,6 +161,32 @@ size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
     return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
 }
 
+/* The sequence clip whose certificate is the budget: mu = 2 C sqrt(S). */
+static nvdp_status calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config) {
+    const double budget = config->certified_epsilon;
+    if (budget == 0) return NVDP_OK;
+    const double radius = nvdp_gdp_mu(budget, config->certified_delta) /
+                          (2 * sqrt((double)config->certified_releases));
+    double *clip = &config->nvib.clip.sequence;
+    if (!nvdp_method_is_private(config->method))
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --certified-epsilon: expected a method with a bottleneck, found %s",
+            nvdp_method_name(config->method));
+    if (config->method == NVDP_METHOD_NVDP && config->nvib.weights != NVDP__WEIGHTS_CONSTANT)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option --weights: expected constant with --certified-epsilon, found "
+                          "learned, which cost more than it");
+    if (nvdp__clips_sequence(&config->nvib.clip) && fabs(*clip - radius) > 1e-9 * radius)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option --clip-sequence: expected none with --certified-epsilon %g, whose "
+            "clip is %.9g, found %g (--certified-epsilon 0 takes it)",
+            budget, radius, *clip);
+    *clip = radius;
+    return NVDP_OK;
+}
+
 /* Checks what depends on the model, and resolves config->nvib for it. */
 static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_config *bert,
                            struct nvdp__train_options *config) {
@@ -171,6 +198,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
             bert->model_type == NVDP_MODEL_ROBERTA ? " (config.json's without the padding's)" : "",
             config->max_length);
     }
+    NVDP_RETURN_IF_FAILED(calibrate(ctx, config));
     if (!nvdp_method_is_private(config->method)) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&

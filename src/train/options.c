@@ -76,7 +76,8 @@ static const struct nvdp_option model_options[] = {
      "reg also from its classifier, where the task is the same",
      NULL, AT(from_base)},
     {"preset", NVDP_OPTION_TEXT, "NAME",
-     "values for the options that are not given: private, or the path of a file like --config's; "
+     "values for the options that are not given: private, certified, or the path of a file like "
+     "--config's; "
      "an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
@@ -118,6 +119,21 @@ static const struct nvdp_option noise_options[] = {
     {"noise-clip", NVDP_OPTION_REAL, "C",
      "sequence-laplace: states are scaled to norm C at most; 0: as they are", "0", AT(noise.clip),
      .max = 1e9},
+    {0},
+};
+
+static const struct nvdp_option certified_options[] = {
+    {"certified-epsilon", NVDP_OPTION_REAL, "E",
+     "clip-sequence from a budget for each text that is given away (target-epsilon is one for the "
+     "training texts): no two texts, seen or not, are farther apart than epsilon E; implies what "
+     "clip-sequence does; 0: none",
+     "0", AT(certified_epsilon), .unit = "nats", .max = 1e6,
+     .group = "Proof over all texts:", .traits = NVDP_TRAIT_BOTTLENECK},
+    {"certified-delta", NVDP_OPTION_REAL, "D", "delta that it is told at", "1e-05",
+     AT(certified_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"certified-releases", NVDP_OPTION_INTEGER, "S", "samples of a text that it is of together",
+     "1", AT(certified_releases), .unit = "samples", .min = 1, .max = 1e6,
+     .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
@@ -206,6 +222,7 @@ static const struct nvdp__section sections[] = {
     {noise_options, 0, NULL},
     {nvdp__sanitizer_rows, IN(noise.sanitizer), NULL},
     {nvdp__bottleneck_options, IN(nvib), "nvib"},
+    {certified_options, 0, NULL},
     {lambda_options, 0, NULL},
     {nvdp__regularizer_options, IN(nvib), "nvib"},
     {schedule_options, 0, NULL},
@@ -238,6 +255,12 @@ static const struct nvdp__implied implied[] = {
     {"clip-sequence", NULL, "row-index", "trained"}, /* the norm is to be spent on few rows */
     {"clip-sequence", NULL, "lambda-g", "0"},        /* C is the budget */
     {"clip-sequence", NULL, "lambda-d", "0"},
+    {"certified-epsilon", NULL, "vib-sigma", "1"},
+    {"certified-epsilon", NULL, "stdev-tau", "1"},
+    {"certified-epsilon", NULL, "weights", "constant"},
+    {"certified-epsilon", NULL, "row-index", "trained"},
+    {"certified-epsilon", NULL, "lambda-g", "0"},
+    {"certified-epsilon", NULL, "lambda-d", "0"},
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be as private as the others */
     {"dp-batch", NULL, "patience", "0"},
     {"dp-batch", NULL, "clip-norm", "0"}, /* noise alone is longer */

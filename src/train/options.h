@@ -72,7 +72,9 @@ struct nvdp__train_options {
     struct nvdp__token_noise_options noise;
     bool freeze_words;
     enum nvdp_method method;
-    struct nvdp__nvib_config nvib; /* length 0: max_length */
+    struct nvdp__nvib_config nvib;             /* length 0: max_length */
+    double certified_epsilon, certified_delta; /* 0: none; of the bottleneck */
+    size_t certified_releases;
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* of the warm-up: shares of the steps */

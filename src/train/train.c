@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
+#include "rdp/options.h"
 #include "train/run.h"
 #include "train/rundir.h"
 #include "train/state.h"
@@ -10,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <nvdp/certificate.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,14 +164,19 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
 }
 
 static nvdp_status write_result(struct nvdp__trainer *t, const struct nvdp_train_result *r) {
+    json_t *proven = isfinite(r->certified_epsilon)
+                         ? json_pack("{s:f,s:f,s:I,s:f}", "epsilon", r->certified_epsilon, "delta",
+                                     r->certified_delta, "releases",
+                                     (json_int_t)r->certified_releases, "right", r->certified_right)
+                         : json_null();
     json_t *root = json_pack(
-        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f}", "task", t->all->task.name,
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f,s:o}", "task", t->all->task.name,
         "method", nvdp_method_name(t->config.method), "protocol",
         nvdp__protocol_names[t->config.protocol], "metric", nvdp_metric_name(r->test.metric[0]),
         "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
         (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
-        r->seconds, "tokens_per_second", r->tokens_per_second);
+        r->seconds, "tokens_per_second", r->tokens_per_second, "certified", proven);
     NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, t->config.out, root));
     return write_json(t, "result.json", root);
 }
@@ -472,6 +479,22 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
 /* Of the divergences that reports print, where no other is asked for. */
 static const double BOUND_ORDER = 1.1;
 
+/* What is proven of the kept weights' mechanism. */
+static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *result) {
+    struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
+    struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    options.bdp.delta = t->config.certified_delta;
+    options.bdp.releases = (int)t->config.certified_releases;
+    NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->model, &limits));
+    NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &proven));
+    result->certified_epsilon = proven.epsilon;
+    result->certified_delta = proven.delta;
+    result->certified_releases = t->config.certified_releases;
+    result->certified_right = proven.right;
+    return NVDP_OK;
+}
+
 /* The best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     char *path = nvdp__join(t->ctx, t->config.out, "model/model.safetensors");
@@ -498,7 +521,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     result->loss_d = t->state.epoch_d;
     result->early_stopped = t->state.early_stopped;
     result->bound = nvdp__method_bound(t->config.method, &t->config.nvib, BOUND_ORDER);
-    return NVDP_OK;
+    return certify(t, result);
 }
 
 /* On a resume the configuration is the run's own; what is given (`given`, NULL: only what the

@@ -106,6 +106,47 @@ Test(implied, by_the_sequence_clip) {
     program_release(&outcome);
 }
 
+static double clip(const char *args) {
+    json_t *root, *config = resolved(args, &root);
+    const double radius =
+        json_number_value(json_object_get(json_object_get(config, "nvib"), "clip_sequence"));
+    json_decref(root);
+    return radius;
+}
+
+static void refused(const char *args, const char *message) {
+    struct outcome outcome =
+        program_run("train --task sst2 --data %s --model %s --max-length 12 --dry-run %s",
+                    program_task(), program_model(), args);
+    cr_expect_neq(outcome.code, 0, "%s", args);
+    support_contains(outcome.err, message);
+    program_release(&outcome);
+}
+
+/* A budget is a clip of half its mu, of half as much for four samples of a text, and implies what the clip does. */
+Test(implied, by_a_certified_epsilon) {
+    sequence("--method vib-fixed --certified-epsilon 8", 1, 1, 0, 0);
+    sequence("--method nvdp --certified-epsilon 2 --lambda-g 0.1", 1, 1, 0.1, 0);
+    sequence("--preset certified --latent-dim 16", 1, 1, 0, 0);
+    cr_expect_float_eq(clip("--method vib-fixed --certified-epsilon 8"), 1.66603 / 2, 3e-6);
+    cr_expect_float_eq(clip("--preset certified --latent-dim 16"), 1.66603 / 2, 3e-6);
+    cr_expect_float_eq(clip("--preset certified --latent-dim 16 --certified-epsilon 4"),
+                       0.92493 / 2, 3e-6);
+    cr_expect_float_eq(clip("--method vtdp --certified-epsilon 2 --certified-releases 4"),
+                       0.50155 / 4, 3e-6);
+    cr_expect_lt(clip("--preset certified --latent-dim 16 --certified-delta 1e-7"), 0.8);
+    cr_expect_eq(clip("--preset certified --latent-dim 16 --certified-epsilon 0 --clip-sequence 2"),
+                 2);
+    refused("--preset certified --latent-dim 16 --clip-sequence 2",
+            "--clip-sequence: expected none with "
+            "--certified-epsilon 8, whose clip is 0.833");
+    refused("--method base --certified-epsilon 2", "expected a method with a bottleneck");
+    refused("--certified-epsilon 2 --weights learned", "--weights: expected constant");
+    refused("--certified-epsilon 2 --row-index none --length-policy public",
+            "length_policy: expected hidden");
+    refused("--method base --target-epsilon 2", "is --certified-epsilon");
+}
+
 Test(implied, help_says_so) {
     struct outcome outcome = program_expect(0, "train --help");
     support_contains(outcome.out, "--decay-to");

@@ -131,6 +131,8 @@ Test(groups, settings) {
         cr_expect_str_eq(nvdp__say_setting(text, &report->group[g]), want[g][1]);
     }
     cr_expect_eq(report->group[4].runs, 2);
+    cr_expect_eq(report->group[3].quantity[NVDP__CERTIFIED].mean, nvdp_gdp_epsilon(3, 1e-5));
+    cr_expect_eq(report->group[5].quantity[NVDP__CERTIFIED].n, 0);
     cr_expect_str_eq(nvdp__say_point(text, &report->group[0]), "1");
     cr_expect_str_eq(nvdp__say_point(text, &report->group[2]), "C 3");
     /* All validation scores are alike: the most private one. */

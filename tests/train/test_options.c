@@ -308,7 +308,7 @@ Test(presets, faults_are_named_and_change_nothing) {
     }
     cr_expect_eq(nvdp_config_set(config, "preset", "./nowhere"), NVDP_ERR_IO);
     cr_expect_eq(nvdp_config_set(config, "preset", "list"), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected private (");
+    support_contains(nvdp_context_error(ctx), "private (nvdp");
     support_contains(nvdp_context_error(ctx), "found 'list'");
     nvdp_config_free(config);
     nvdp_context_free(ctx);

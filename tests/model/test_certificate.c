@@ -1,0 +1,290 @@
+/* An attacker looks for two texts that are farther apart than a certificate says: random texts, texts changed token by token, random
+ * hidden states, and gradient ascent on hidden states, which the encoder could never make.  None may exceed it; where it says that it
+ * is attained, the last must come near, so that the search is known to find something.  $NVDP_TRIES: more of each (make long). */
+#include "model/model.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 16, LATENT = 6, LENGTH = 8, PIECES = 60, MOST = 2 * LENGTH };
+
+struct attack {
+    struct nvdp_context *ctx;
+    struct nvdp_model *model;
+    struct nvdp_certificate proven;
+    struct nvdp__stream stream;
+    struct nvdp__batch batch;
+    int32_t offset[3], ids[MOST], types[MOST], positions[MOST];
+    uint64_t key[2];
+    float hidden[MOST * WIDTH];
+    struct nvdp_posteriors *set;
+    double order, bound, largest; /* nats */
+    size_t tries;
+};
+
+static struct nvdp__nvib_config defaults(void) {
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
+    config.length = LENGTH;
+    config.latent_dim = LATENT;
+    config.latent_heads = 2;
+    return config;
+}
+
+/* Sizes of the two texts are the attacker's choice. */
+static void set_lengths(struct attack *attack, int32_t first, int32_t second) {
+    const bool single = nvdp__model_form(attack->model).single;
+    attack->offset[1] = first;
+    attack->offset[2] = first + second;
+    attack->batch = (struct nvdp__batch){.texts = 2,
+                                         .tokens = (size_t)(first + second),
+                                         .longest = LENGTH,
+                                         .offset = attack->offset,
+                                         .ids = attack->ids,
+                                         .types = attack->types,
+                                         .positions = attack->positions,
+                                         .key = attack->key};
+    for (int32_t i = 0; i < first + second; i++)
+        attack->positions[i] = i < first ? i : i - first;
+    attack->set->offset[1] = single ? 1 : (size_t)first;
+    attack->set->offset[2] = single ? 2 : (size_t)(first + second);
+}
+
+static void open(struct attack *attack, enum nvdp_method method,
+                 const struct nvdp__nvib_config *config) {
+    struct nvdp__model_info info = {.method = method, .max_length = LENGTH, .outputs = 2};
+    *attack = (struct attack){.ctx = support_context(), .key = {3, 4}};
+    struct nvdp_context *ctx = attack->ctx;
+    static const char *const labels[] = {"no", "yes"};
+    info.bert = nvdp_bert_config_default();
+    info.bert.hidden_size = WIDTH;
+    info.bert.num_hidden_layers = 1;
+    info.bert.num_attention_heads = 2;
+    info.bert.intermediate_size = 24;
+    info.bert.vocab_size = PIECES;
+    info.bert.max_position_embeddings = LENGTH;
+    info.nvib = *config;
+    info.task = (struct nvdp_task){
+        .id = NVDP_TASK_TSV, .name = "tsv", .classes = 2, .labels = labels, .metrics = 1};
+    cr_assert_eq(nvdp__method_resolve(ctx, method, &info.bert, &info.nvib), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__model_build(ctx, &info, false, &attack->model), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    struct nvdp_model *model = attack->model;
+    nvdp__model_initialise(model, 5);
+    cr_assert_eq(nvdp__model_plan(model, 32, LENGTH, false), NVDP_OK);
+    cr_assert_eq(nvdp__model_initialise_bottleneck(model, NULL, 5), NVDP_OK);
+    for (size_t i = 0; i < model->params.count; i++) { /* as if trained: all of the bottleneck's */
+        const char *name = model->params.entry[i].name;
+        if (strncmp(name, "vib.", 4) == 0 || strncmp(name, "nvib.", 5) == 0)
+            nvdp__params_normal(&model->dev, &model->params, i, 0.5, 9);
+    }
+    attack->proven.struct_size = sizeof attack->proven;
+    cr_assert_eq(nvdp_model_certificate(ctx, model, NULL, &attack->proven), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, MOST, info.nvib.latent_dim,
+                                        nvdp__model_form(model).weights, &attack->set),
+                 NVDP_OK);
+    nvdp__model_describe(model, attack->set);
+    attack->set->clip_sequence = 0; /* what is looked for is not to be refused */
+    const bool exact = attack->proven.theorem == NVDP_THEOREM_SEQUENCE;
+    attack->order = exact ? 2 : attack->proven.order;
+    attack->bound = exact ? nvdp_renyi_sequence_bound(2, attack->proven.radius)
+                          : attack->proven.vectors + attack->proven.weights;
+    static const struct nvdp__noise noise = {.seed = 8};
+    attack->stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    set_lengths(attack, LENGTH, LENGTH);
+}
+
+static void shut(struct attack *attack) {
+    nvdp_posteriors_free(attack->set);
+    nvdp_model_free(attack->model);
+    nvdp_context_free(attack->ctx);
+}
+
+static size_t tries(size_t quick) {
+    const char *more = getenv("NVDP_TRIES");
+    return more != NULL ? strtoul(more, NULL, 10) : quick;
+}
+
+/* Nats between the two texts of the batch; in the posterior they are doubles of the floats that are shared. */
+static double distance(struct attack *attack) {
+    cr_assert_eq(nvdp__model_posterior(attack->model, 0, attack->set), NVDP_OK);
+    double here = 0;
+    for (size_t p = 0; p < 2; p++)
+        here = fmax(here, nvdp_renyi_texts(attack->order, attack->set, p, 1 - p));
+    attack->tries++;
+    attack->largest = fmax(attack->largest, here);
+    cr_assert_leq(here, attack->bound * (1 + 1e-12), "try %zu: %.17g nats, proven %.17g",
+                  attack->tries, here, attack->bound);
+    return here;
+}
+
+static double of_texts(struct attack *attack) {
+    cr_assert_eq(nvdp__model_infer(attack->model, &attack->batch), NVDP_OK);
+    return distance(attack);
+}
+
+static double of_states(struct attack *attack) {
+    struct nvdp_model *model = attack->model;
+    const struct nvdp__encoded in = {&model->dev, &model->params, &attack->batch, attack->hidden};
+    cr_assert_eq(model->bottleneck.mechanism->infer(model->bottleneck.self, &in), NVDP_OK);
+    return distance(attack);
+}
+
+static int32_t below(struct attack *attack, size_t n) {
+    return (int32_t)nvdp__stream_below(&attack->stream, n);
+}
+
+/* Random texts of 1 to 8 tokens; the farthest pair's tokens are then changed one by one, kept where that helps. */
+static void search_texts(struct attack *attack, size_t count) {
+    int32_t best[MOST] = {0}, lengths[2] = {LENGTH, LENGTH};
+    double farthest = -1;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t first = 1 + below(attack, LENGTH), second = 1 + below(attack, LENGTH);
+        set_lengths(attack, first, second);
+        for (int32_t t = 0; t < first + second; t++)
+            attack->ids[t] = below(attack, PIECES);
+        const double here = of_texts(attack);
+        if (!(here > farthest)) continue;
+        farthest = here;
+        memcpy(best, attack->ids, sizeof best);
+        lengths[0] = first;
+        lengths[1] = second;
+    }
+    set_lengths(attack, lengths[0], lengths[1]);
+    memcpy(attack->ids, best, sizeof best);
+    for (size_t i = 0; i < count; i++) {
+        const size_t t = (size_t)below(attack, attack->batch.tokens);
+        const int32_t before = attack->ids[t];
+        attack->ids[t] = below(attack, PIECES);
+        const double here = of_texts(attack);
+        if (here < farthest) attack->ids[t] = before;
+        farthest = fmax(here, farthest);
+    }
+}
+
+static void random_states(struct attack *attack, double scale) {
+    nvdp__stream_normals(&attack->stream, MOST * WIDTH, attack->hidden);
+    for (size_t i = 0; i < MOST * WIDTH; i++)
+        attack->hidden[i] *= (float)scale;
+}
+
+/* Up the gradient, which is a quotient of differences: every one of its points is a try. */
+static void climb(struct attack *attack, size_t steps) {
+    static float before[MOST * WIDTH], gradient[MOST * WIDTH];
+    const size_t numbers = attack->batch.tokens * WIDTH;
+    const float off = 0.05F;
+    double here = of_states(attack), rate = 1;
+    for (size_t step = 0; step < steps && rate > 1e-3; step++) {
+        double square = 1e-30;
+        for (size_t i = 0; i < numbers; i++) {
+            const float kept = attack->hidden[i];
+            attack->hidden[i] = kept + off;
+            gradient[i] = (float)(of_states(attack) - here);
+            attack->hidden[i] = kept;
+            square += (double)gradient[i] * gradient[i];
+        }
+        memcpy(before, attack->hidden, sizeof before);
+        for (size_t i = 0; i < numbers; i++)
+            attack->hidden[i] += (float)(4 * rate / sqrt(square)) * gradient[i];
+        const double next = of_states(attack);
+        if (next <= here) memcpy(attack->hidden, before, sizeof before);
+        rate *= next > here ? 1.3 : 0.5;
+        here = fmax(here, next);
+    }
+}
+
+static void search_states(struct attack *attack, size_t count) {
+    static const double scales[] = {0.01, 1, 30, 1e4};
+    for (size_t i = 0; i < count; i++) {
+        set_lengths(attack, 1 + below(attack, LENGTH), 1 + below(attack, LENGTH));
+        random_states(attack, scales[i % 4]);
+        of_states(attack);
+    }
+    for (size_t from = attack->tries; attack->tries < from + count;) {
+        set_lengths(attack, 2, 2);
+        random_states(attack, 1);
+        climb(attack, 60);
+    }
+}
+
+/* `least`: of the bound, in distances, that the search reaches. */
+static void run(enum nvdp_method method, const struct nvdp__nvib_config *config,
+                enum nvdp_theorem theorem, double least) {
+    struct attack attack;
+    open(&attack, method, config);
+    cr_assert_eq(attack.proven.theorem, theorem, "%s", nvdp_method_name(method));
+    search_texts(&attack, tries(200));
+    search_states(&attack, tries(1200));
+    const double reached = sqrt(attack.largest / attack.bound);
+    cr_expect_geq(reached, least, "%s: %g of the bound's distance", nvdp_method_name(method),
+                  reached);
+    shut(&attack);
+}
+
+Test(certificate, sequence_clip) {
+    static const enum nvdp_method methods[] = {NVDP_METHOD_VIB_FIXED, NVDP_METHOD_VIB_LEARNED,
+                                               NVDP_METHOD_VTDP, NVDP_METHOD_NVDP};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        struct nvdp__nvib_config config = defaults();
+        config.clip.sequence = 0.8;
+        config.vib.sigma = config.stdev_tau = 1;
+        config.weights = NVDP__WEIGHTS_CONSTANT;
+        config.row_index = i == 2 ? NVDP__ROW_INDEX_NONE : NVDP__ROW_INDEX_TRAINED;
+        run(methods[i], &config, NVDP_THEOREM_SEQUENCE, 0.9);
+    }
+}
+
+/* One vector a text with a norm of its own: in units of trained standard deviations. */
+Test(certificate, means_clipped_in_units_of_trained_noise) {
+    struct nvdp__nvib_config config = defaults();
+    config.clip.mu_radius = 1.5;
+    run(NVDP_METHOD_VIB_FIXED, &config, NVDP_THEOREM_SEQUENCE, 0.9);
+    run(NVDP_METHOD_VIB_LEARNED, &config, NVDP_THEOREM_SEQUENCE, 0.9);
+}
+
+Test(certificate, weights_within_bounds) {
+    struct nvdp__nvib_config config = defaults();
+    config.clip.sequence = 0.8;
+    config.stdev_tau = 1;
+    config.delta = 1;
+    config.clip.alpha_min = 0.9;
+    config.clip.alpha_max = 1.2;
+    run(NVDP_METHOD_NVDP, &config, NVDP_THEOREM_SEQUENCE_WEIGHTS, 0.8);
+}
+
+Test(certificate, clip_set) {
+    struct nvdp__nvib_config config = defaults();
+    config.delta = 1;
+    config.clip.mu_radius = 0.5;
+    config.clip.logvar_min = -0.2;
+    config.clip.logvar_max = 0.1;
+    config.clip.alpha_min = 0.9;
+    config.clip.alpha_max = 1.2;
+    run(NVDP_METHOD_NVDP, &config, NVDP_THEOREM_CLIP_SET, 0.5);
+    config.kappa = 2;
+    run(NVDP_METHOD_NVDP, &config, NVDP_THEOREM_CLIP_SET, 0.5);
+}
+
+/* Nothing is proven where the sample is not all that is read, lengths show, or nothing is clipped. */
+Test(certificate, none) {
+    for (int broken = 0; broken < 4; broken++) {
+        struct nvdp__nvib_config config = defaults();
+        struct attack attack;
+        config.clip.mu_radius = 0.5;
+        config.clip.logvar_min = -0.2;
+        config.clip.logvar_max = 0.1;
+        config.weights = broken == 3 ? NVDP__WEIGHTS_LEARNED : NVDP__WEIGHTS_CONSTANT;
+        if (broken == 0) config.query = NVDP__QUERY_CLEAN;
+        if (broken == 1) config.length_policy = NVDP_LENGTH_PUBLIC;
+        if (broken == 2) config.clip.logvar_max = INFINITY;
+        open(&attack, NVDP_METHOD_NVDP, &config);
+        cr_expect_eq(attack.proven.theorem, NVDP_THEOREM_NONE, "%d", broken);
+        shut(&attack);
+    }
+}
