@@ -388,10 +388,9 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     if (from->releases > 1) fprintf(to, ", %d samples together", from->releases);
     fputs("). ", to);
     say_why(from, to);
-    fputs("It is of the mechanism, the model being given: what the model tells of the texts that "
-          "it was trained on is no part of it, nor are "
-          "labels, the number and order of texts, and what the digits of a computer's noise tell "
-          "beyond real numbers.",
+    fputs("It is of the mechanism in real numbers, which exact noise keeps to, and the model being "
+          "given: what the model tells of the texts that it was trained on is no part of it, nor "
+          "are labels, and the number and order of texts.",
           to);
 }
 

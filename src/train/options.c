@@ -76,7 +76,8 @@ static const struct nvdp_option model_options[] = {
      "reg also from its classifier, where the task is the same",
      NULL, AT(from_base)},
     {"preset", NVDP_OPTION_TEXT, "NAME",
-     "values for the options that are not given: private, certified, or the path of a file like "
+     "values for the options that are not given: private, certified, pooled-gaussian, "
+     "matrix-gaussian, or the path of a file like "
      "--config's; "
      "an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},

@@ -3,6 +3,7 @@
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/rdp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,6 +148,87 @@ Test(equivalence, initial_values) {
                              0, "%s", to);
             }
         }
+        fixture_free(&fixture);
+    }
+}
+
+/* The classical mechanism: an embedding f of norm c at most, and noise sigma = 2c/mu calibrated to (epsilon, delta), is vib-fixed as it
+ * starts, in units of sigma.  2e-6: floats, and the ball's margin. */
+Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
+    static const double norms[] = {0.5, 2, 1e3}; /* all, some, no texts are clipped */
+    const double mu = nvdp_gdp_mu(8, 1e-5);
+    for (size_t k = 0; k < 6; k++) {
+        const double c = norms[k / 2], sigma = 2 * c / mu;
+        struct nvdp__nvib_config config = fixture_sequence(&kinds[0], 0);
+        config.clip.sequence = mu / 2;
+        config.mu_tau = 1 / sigma;
+        config.pool = k % 2 == 0 ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[0], &config, 82);
+        cr_assert_eq(
+            fixture.mechanism->initialise(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
+            NVDP_OK);
+        float eps[TEXTS * WIDTH];
+        const struct nvdp__noise noise = {.seed = 4};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+        nvdp__stream_normals(&stream, TEXTS * WIDTH, eps);
+        struct nvdp__draw draw = fixture_draw(3, 0);
+        draw.eps = eps;
+        const float *z = fixture_forward(&fixture, &draw);
+        double want[TEXTS * WIDTH], f[WIDTH];
+        for (size_t b = 0; b < TEXTS; b++) {
+            const size_t first = (size_t)fixture.offset[b];
+            const size_t n = k % 2 == 0 ? (size_t)fixture.offset[b + 1] - first : 1;
+            double square = 0;
+            for (size_t i = 0; i < WIDTH; i++) {
+                f[i] = 0;
+                for (size_t t = 0; t < n; t++)
+                    f[i] += fixture.hidden[(first + t) * WIDTH + i] / (double)n;
+                square += f[i] * f[i];
+            }
+            for (size_t i = 0; i < WIDTH; i++) {
+                const double clipped = f[i] * fmin(1, c / sqrt(square));
+                want[b * WIDTH + i] = (clipped + sigma * eps[b * WIDTH + i]) / sigma;
+            }
+        }
+        cr_expect_lt(support_norm_error(TEXTS * WIDTH, z, want), 2e-6, "c %g", c);
+        fixture_free(&fixture);
+    }
+}
+
+/* The matrix form: all rows of a text in one Frobenius norm, in coordinates in which the noise is isotropic: column scales W are noise of
+ * column covariance W^-2, gains of rows g of row covariance diag(g)^-2. */
+Test(equivalence, the_matrix_gaussian_mechanism) {
+    for (int gains = 0; gains < 2; gains++) {
+        struct nvdp__nvib_config config = fixture_sequence(&kinds[2], 1);
+        config.row_index = gains == 1 ? NVDP__ROW_INDEX_TRAINED : NVDP__ROW_INDEX_NONE;
+        struct fixture fixture;
+        fixture_build(&fixture, &kinds[2], &config, 83);
+        float *w = fixture_value(&fixture, "vib.mu.weight");
+        nvdp__zero(&fixture.dev, WIDTH * WIDTH, w);
+        nvdp__zero(&fixture.dev, WIDTH, fixture_value(&fixture, "vib.mu.bias"));
+        for (size_t i = 0; i < WIDTH; i++)
+            w[i * (WIDTH + 1)] = 0.3f + 0.2f * (float)i;
+        const struct nvdp__draw draw = fixture_draw(3, 0);
+        fixture_forward(&fixture, &draw);
+        const float *x = fixture.vib->x, *m = fixture.vib->posterior.mu;
+        const float *g = gains == 1 ? fixture_value(&fixture, "vib.mu.gain") : NULL;
+        double want[TOKENS * WIDTH];
+        size_t clipped = 0;
+        for (size_t b = 0; b < TEXTS; b++) {
+            double square = 0;
+            const size_t first = (size_t)fixture.offset[b], end = (size_t)fixture.offset[b + 1];
+            for (size_t k = first * WIDTH; k < end * WIDTH; k++) {
+                const double gain = g != NULL ? g[k / WIDTH - first] : 1;
+                want[k] = gain * x[k] * w[k % WIDTH * (WIDTH + 1)]; /* U^(-1/2) X V^(-1/2) */
+                square += want[k] * want[k];
+            }
+            clipped += sqrt(square) > 3;
+            for (size_t k = first * WIDTH; k < end * WIDTH; k++)
+                want[k] *= fmin(1, 3 / sqrt(square));
+        }
+        cr_expect(clipped > 0 || gains == 1);
+        cr_expect_lt(support_norm_error(TOKENS * WIDTH, m, want), 2e-6);
         fixture_free(&fixture);
     }
 }
