@@ -39,10 +39,10 @@ struct nvdp_limits {
 /** The theorems, in the order in which they are tried. */
 enum nvdp_theorem {
     NVDP_THEOREM_SEQUENCE, /**< (a) one norm for all means of a text, the same noise for all: a Gaussian mechanism */
-    NVDP_THEOREM_SEQUENCE_WEIGHTS, /**< (b) the same, and Dirichlet weights within bounds */
-    NVDP_THEOREM_CLIP_SET,         /**< (c) every row within bounds of its own */
-    NVDP_THEOREMS,
-    NVDP_THEOREM_NONE = NVDP_THEOREMS
+    NVDP_THEOREM_SEQUENCE_WEIGHTS,    /**< (b) the same, and Dirichlet weights within bounds */
+    NVDP_THEOREM_CLIP_SET,            /**< (c) every row within bounds of its own */
+    NVDP_THEOREMS,                    /**< how many there are */
+    NVDP_THEOREM_NONE = NVDP_THEOREMS /**< nothing is proven */
 };
 
 /** How many conditions a theorem has at most. */
@@ -50,7 +50,7 @@ enum nvdp_theorem {
 
 /** One condition of a theorem. */
 struct nvdp_condition {
-    bool holds;
+    bool holds;      /**< what was found is enough */
     char what[64];   /**< that must hold: "the same noise for every text" */
     char found[96];  /**< what does */
     char option[96]; /**< of training, that would make it hold; "": it does */
@@ -58,9 +58,9 @@ struct nvdp_condition {
 
 /** One theorem: its conditions, and what it proves where all of them hold. */
 struct nvdp_claim {
-    bool holds;
-    size_t conditions;
-    struct nvdp_condition condition[NVDP_CONDITIONS];
+    bool holds;                                       /**< all of its conditions do */
+    size_t conditions;                                /**< that were checked */
+    struct nvdp_condition condition[NVDP_CONDITIONS]; /**< they */
     double epsilon; /**< at the certificate's delta; +inf where it does not hold */
 };
 
