@@ -244,6 +244,10 @@ Test(certificate, conditions) {
         if (broken != 2) support_contains(text, option[broken]); /* else (c) lacks less */
         free(text);
     }
+    struct nvdp_limits padded = sequence(); /* whose variance is 1 */
+    padded.rows = 4;
+    padded.logvar_min = padded.logvar_max = -1;
+    cr_expect_not(certify(ctx, &padded, "1").claim[NVDP_THEOREM_SEQUENCE].holds);
     struct nvdp_limits base = {.struct_size = sizeof base, .method = "base"};
     const struct nvdp_certificate made = certify(ctx, &base, "1");
     cr_expect_eq(made.theorem, NVDP_THEOREM_NONE);
