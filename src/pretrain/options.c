@@ -17,7 +17,8 @@ enum {
     LONGEST = 4096
 };
 
-static const double MUON_LR = 3e-3, ADAMW_LR = 5e-4;
+static const double lr_of[] = {
+    [NVDP__OPTIMIZER_ADAMW] = 5e-4, [NVDP__OPTIMIZER_SGD] = 0.1, [NVDP__OPTIMIZER_MUON] = 3e-3};
 
 const char *const nvdp__objective_names[] = {[NVDP__OBJECTIVE_MLM] = "mlm",
                                              [NVDP__OBJECTIVE_MLM_NSP] = "mlm+nsp",
@@ -30,8 +31,10 @@ const char *const nvdp__objective_names[] = {[NVDP__OBJECTIVE_MLM] = "mlm",
                                              NULL};
 const char *const nvdp__start_names[] = {
     [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBOURS] = "neighbours", NULL};
-const char *const nvdp__optimizer_names[] = {
-    [NVDP__OPTIMIZER_ADAMW] = "adamw", [NVDP__OPTIMIZER_MUON] = "muon", NULL};
+const char *const nvdp__optimizer_names[] = {[NVDP__OPTIMIZER_ADAMW] = "adamw",
+                                             [NVDP__OPTIMIZER_SGD] = "sgd",
+                                             [NVDP__OPTIMIZER_MUON] = "muon",
+                                             NULL};
 static const char *const precisions[] = {
     [NVDP_PRECISION_F32] = "f32", [NVDP_PRECISION_BF16] = "bf16", NULL};
 /* Of the weights that are written: on the command line, and in files. */
@@ -132,11 +135,12 @@ static const struct nvdp_option pretrain_options[] = {
     {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32 or bf16", "f32", AT(precision),
      .choices = precisions},
     {"optimizer", NVDP_OPTION_CHOICE, "O",
-     "adamw, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
-     "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw",
+     "adamw, sgd, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
+     "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw, 0.1 with sgd",
      "muon", AT(optimizer), .choices = nvdp__optimizer_names},
     NVDP__ADAMW_ROWS(struct nvdp__pretrain_options, "0", "0.05", "1e-06"),
-    {"momentum", NVDP_OPTION_REAL, "X", "Muon's momentum", "0.95", AT(momentum), .max = 0.999999},
+    {"momentum", NVDP_OPTION_REAL, "X", "Muon's momentum, or SGD's; sgd implies 0", "0.95",
+     AT(momentum), .max = 0.999999},
     {"seed", NVDP_OPTION_SEED, "N", "of everything random", "1", AT(seed)},
 
     {"out", NVDP_OPTION_TEXT, "DIR",
@@ -174,12 +178,13 @@ static const struct nvdp__implied implied[] = {
     {"dp-batch", NULL, "clip-norm", "0"},
     {"dp-sample-rate", NULL, "optimizer", "adamw"},
     {"dp-sample-rate", NULL, "clip-norm", "0"},
+    {"optimizer", "sgd", "momentum", "0"},
 };
-enum { IMPLICATIONS = sizeof implied / sizeof *implied, ARCHITECTURES = IMPLICATIONS - 4 };
+enum { IMPLICATIONS = sizeof implied / sizeof *implied, ARCHITECTURES = IMPLICATIONS - 5 };
 
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
     if (c->heads == 0) c->heads = c->hidden > HEAD_SIZE ? c->hidden / HEAD_SIZE : 1;
-    if (c->lr == 0) c->lr = c->optimizer == NVDP__OPTIMIZER_MUON ? MUON_LR : ADAMW_LR;
+    if (c->lr == 0) c->lr = lr_of[c->optimizer];
     if (c->stop_after == 0 || c->stop_after > c->steps) c->stop_after = c->steps;
     if (c->intermediate == 0) c->intermediate = WIDENING * c->hidden;
     if (c->max_positions == 0)

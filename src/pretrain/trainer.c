@@ -658,7 +658,7 @@ static nvdp_status allocate(struct pretrainer *t) {
         .eps = c->adam_eps,
         .weight_decay = c->weight_decay,
         .clip_norm = c->clip_norm,
-        .muon = c->optimizer == NVDP__OPTIMIZER_MUON,
+        .kind = c->optimizer,
         .momentum = c->momentum,
     };
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));

@@ -6,16 +6,13 @@
 #include "pretrain/evaluate.h"
 #include "text/private_words.h"
 #include "train/dp.h"
+#include "train/optimizer.h"
 #include <jansson.h>
 #include <nvdp/safetensors.h>
 
 enum nvdp__start {
     NVDP__START_NORMAL,    /* as BERT: everything normal, initializer_range wide */
     NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighbouring tokens */
-};
-enum nvdp__optimizer_kind {
-    NVDP__OPTIMIZER_ADAMW,
-    NVDP__OPTIMIZER_MUON /* for the matrices of linear maps; AdamW for everything else */
 };
 /* How weights are written. */
 enum nvdp__weights { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_BF16 };

@@ -100,6 +100,57 @@ void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw 
     }
 }
 
+/* ---- SGD: PyTorch's, but that weight decay is apart from the gradient ---- */
+
+struct descent {
+    float grad_scale, momentum, step, decay;
+};
+
+NVDP__CLONES
+static void descend_block(struct descent c, size_t n, const float *restrict g, float *restrict m,
+                          float *restrict x) {
+    for (size_t i = 0; i < n; i++) {
+        m[i] = c.momentum * m[i] + c.grad_scale * g[i];
+        x[i] -= c.decay * x[i] + c.step * m[i];
+    }
+}
+
+NVDP__CLONES
+static void anchored_descend_block(struct descent c, size_t n, const float *restrict g,
+                                   const float *restrict anchor, float *restrict m,
+                                   float *restrict x) {
+    for (size_t i = 0; i < n; i++) {
+        m[i] = c.momentum * m[i] + c.grad_scale * g[i];
+        x[i] -= c.decay * (x[i] - anchor[i]) + c.step * m[i];
+    }
+}
+
+void nvdp__sgd_spans(const struct nvdp__device *dev, const struct nvdp__sgd *opt, size_t spans,
+                     const struct nvdp__span *span, const float *g, const float *anchor, float *m,
+                     float *x) {
+    const struct descent all = {.grad_scale = (float)opt->grad_scale,
+                                .momentum = (float)opt->momentum,
+                                .step = (float)opt->lr,
+                                .decay = (float)(opt->lr * opt->weight_decay)};
+    int team = nvdp__team(dev, spans * NVDP__SPAN);
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
+    for (size_t i = 0; i < spans; i++) {
+        const struct constants idle = {.decay = all.decay};
+        struct descent own = all;
+        size_t at = span[i].offset, n = span[i].count;
+        if (!span[i].decays) own.decay = 0;
+        if (span[i].idle && own.decay <= 0) continue;
+        if (span[i].idle && anchor != NULL)
+            anchored_decay_block(idle, n, anchor + at, x + at);
+        else if (span[i].idle)
+            decay_block(idle, n, x + at);
+        else if (anchor != NULL)
+            anchored_descend_block(own, n, g + at, anchor + at, m + at, x + at);
+        else
+            descend_block(own, n, g + at, m + at, x + at);
+    }
+}
+
 /* ---- the gradient's norm ---- */
 
 NVDP__CLONES

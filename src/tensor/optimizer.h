@@ -1,4 +1,4 @@
-/* Optimisers: AdamW over spans of the parameter vector, Muon over its matrices. */
+/* Optimisers: AdamW and SGD over spans of the parameter vector, Muon over its matrices. */
 #ifndef NVDP_SRC_TENSOR_OPTIMIZER_H
 #define NVDP_SRC_TENSOR_OPTIMIZER_H
 
@@ -19,12 +19,26 @@ struct nvdp__span {
     size_t offset, count; /* in all four vectors; count <= NVDP__SPAN */
     bool decays;          /* opt->weight_decay applies */
     bool idle;            /* gradient and moments are zero: decay alone */
-    bool apart;           /* some other rule steps it: not touched here */
+    bool apart;           /* Muon steps it: not touched here */
 };
 /* m, v, x updated; decoupled decay x -= lr weight_decay (x - anchor), anchor NULL: 0. */
 void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw *opt, size_t spans,
                        const struct nvdp__span *span, const float *g, const float *anchor, float *m,
                        float *v, float *x);
+/* ---- SGD with momentum ---- */
+
+struct nvdp__sgd {
+    double lr, momentum, weight_decay;
+    double grad_scale; /* clipping factor applied to g */
+};
+
+/* m, x updated, over spans as above:
+ *
+ *     m  = momentum m + g
+ *     x -= lr weight_decay (x - anchor) + lr m */
+void nvdp__sgd_spans(const struct nvdp__device *dev, const struct nvdp__sgd *opt, size_t spans,
+                     const struct nvdp__span *span, const float *g, const float *anchor, float *m,
+                     float *x);
 /* Sum of squares of all spans' elements, each span in double, in order; idle ones count as 0.
  * `part` has space for one double a span. */
 double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,

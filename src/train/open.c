@@ -312,6 +312,8 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     if (texts < t->config.batch) texts = t->config.batch;
     if (texts < t->config.eval_batch) texts = t->config.eval_batch;
     t->optimizer = (struct nvdp__optimizer){
+        .kind = t->config.optimizer,
+        .momentum = t->config.momentum,
         .lr = t->config.adamw.lr,
         .beta1 = t->config.adamw.beta1,
         .beta2 = t->config.adamw.beta2,

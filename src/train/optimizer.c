@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static bool is_muons(const struct nvdp__optimizer *optimizer, const struct nvdp__param *tensor) {
-    return optimizer->muon && (tensor->flags & NVDP__PARAM_LINEAR) != 0;
+    return optimizer->kind == NVDP__OPTIMIZER_MUON && (tensor->flags & NVDP__PARAM_LINEAR) != 0;
 }
 
 static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
@@ -148,8 +148,14 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     for (size_t r = 0, from = 0; r <= optimizer->rates; r++) {
         size_t end = r < optimizer->rates ? optimizer->rate[r].span : optimizer->spans;
         if (r > 0) step.lr = optimizer->rate[r - 1].lr * factor;
-        nvdp__adamw_spans(dev, &step, end - from, optimizer->span + from, params->grad,
-                          optimizer->anchor, optimizer->m, optimizer->v, params->value);
+        const struct nvdp__sgd sgd = {step.lr, optimizer->momentum, step.weight_decay,
+                                      step.grad_scale};
+        if (optimizer->kind == NVDP__OPTIMIZER_SGD)
+            nvdp__sgd_spans(dev, &sgd, end - from, optimizer->span + from, params->grad,
+                            optimizer->anchor, optimizer->m, params->value);
+        else
+            nvdp__adamw_spans(dev, &step, end - from, optimizer->span + from, params->grad,
+                              optimizer->anchor, optimizer->m, optimizer->v, params->value);
         from = end;
     }
     struct nvdp__muon muon = {.lr = optimizer->lr * factor,

@@ -1,4 +1,4 @@
-/* AdamW over a parameter table, or Muon for the matrices of linear maps and AdamW for the rest;
+/* AdamW or SGD over a parameter table, or Muon for the matrices of linear maps and AdamW for the rest;
  * global-norm clipping, the learning rate's schedule. */
 #ifndef NVDP_SRC_TRAIN_OPTIMIZER_H
 #define NVDP_SRC_TRAIN_OPTIMIZER_H
@@ -7,7 +7,13 @@
 #include "tensor/optimizer.h"
 #include "tensor/params.h"
 
-/* From this tensor on, AdamW's rate. */
+enum nvdp__optimizer_kind {
+    NVDP__OPTIMIZER_ADAMW,
+    NVDP__OPTIMIZER_SGD,
+    NVDP__OPTIMIZER_MUON /* for the matrices of linear maps; AdamW for everything else */
+};
+
+/* From this tensor on, AdamW's or SGD's rate. */
 struct nvdp__rate {
     size_t tensor;
     double lr;
@@ -17,13 +23,13 @@ enum { NVDP__RATES = 2 };
 
 struct nvdp__optimizer {
     double lr, beta1, beta2, eps, weight_decay, clip_norm; /* clip_norm 0: off */
-    bool muon;                                             /* before create */
-    double momentum;                                       /* Muon's */
+    enum nvdp__optimizer_kind kind;                        /* before create */
+    double momentum;                                       /* Muon's, SGD's */
     struct nvdp__rate rate[NVDP__RATES];                   /* before create; tensors rising */
     size_t rates;                                          /* 0: lr everywhere */
     uint64_t steps_taken;
     float *m, *v;  /* [params->total] */
-    float *anchor; /* [params->total] what AdamW's decay pulls towards; NULL: 0, as Muon's. Released
+    float *anchor; /* [params->total] what decay pulls towards; NULL: 0, as Muon's. Released
                       with the rest */
     /* The table in pieces, frozen tensors left out; the tracked table's rows one by one. */
     struct nvdp__span *span;

@@ -22,6 +22,8 @@ static const char *const encoders[] = {
 static const char *const anchors[] = {
     [NVDP__DECAY_TO_ZERO] = "zero", [NVDP__DECAY_TO_PRETRAINED] = "pretrained", NULL};
 
+static const char *const optimizers[] = {
+    [NVDP__OPTIMIZER_ADAMW] = "adamw", [NVDP__OPTIMIZER_SGD] = "sgd", NULL};
 static const char *const selections[] = {
     [NVDP__SELECT_BEST] = "best", [NVDP__SELECT_LAST] = "last", NULL};
 
@@ -166,6 +168,10 @@ static const struct nvdp_option epoch_options[] = {
      .min = 1, .max = 10000, .group = "Optimiser:"},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", "32", AT(batch), .unit = "texts", .min = 1,
      .max = 65536},
+    {"optimizer", NVDP_OPTION_CHOICE, "O", "adamw, or sgd, which implies lr 0.01", "adamw",
+     AT(optimizer), .choices = optimizers},
+    {"momentum", NVDP_OPTION_REAL, "X", "sgd: share of the last update in the next", "0",
+     AT(momentum), .max = 0.999999},
     {0},
 };
 
@@ -245,6 +251,7 @@ static const struct nvdp__implied implied[] = {
     {"encoder", "bilstm", "epochs", "3"},
     {"encoder", "bilstm", "dropout", "0.1"},
     {"encoder", "bilstm", "classifier-dropout", "0.1"},
+    {"optimizer", "sgd", "lr", "0.01"},
     {"token-noise", NULL, "method", "base"},
     {"representations", NULL, "method", "base"},
     {"regularizer", "kl", "kl-schedule", "warmup"},

@@ -6,6 +6,7 @@
 #include "mechanism/options.h"
 #include "model/noise.h"
 #include "train/dp.h"
+#include "train/optimizer.h"
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
@@ -81,6 +82,8 @@ struct nvdp__train_options {
     size_t epochs, batch, max_length;
     struct nvdp__dp_options dp;
     enum nvdp__select select;
+    enum nvdp__optimizer_kind optimizer; /* ADAMW or SGD */
+    double momentum;
     struct nvdp__adamw_options adamw; /* its lr the encoder's */
     double lr_bottleneck, lr_head;    /* negative: adamw.lr */
     enum nvdp__decay_to decay_to;

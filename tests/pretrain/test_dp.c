@@ -167,7 +167,8 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
     struct nvdp__pretrain_options config = toy_config(text, whole);
     config.vocab = toy_vocabulary();
-    config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    config.optimizer = NVDP__OPTIMIZER_SGD;
+    config.momentum = 0.9;
     config.steps = 12;
     config.batch = 4;
     config.clip_norm = 0;

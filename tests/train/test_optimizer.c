@@ -40,6 +40,8 @@ static void declare(struct nvdp__params *params, struct nvdp_context *ctx, unsig
 struct setting {
     double weight_decay, clip_norm;
     int threads;
+    double momentum;                /* SGD's */
+    enum nvdp__optimizer_kind kind; /* AdamW or SGD */
     bool anchored; /* decay pulls back to where the weights began, in the table's upper rows */
 };
 
@@ -66,7 +68,9 @@ static void begin_as(struct trainee *t, struct nvdp_context *ctx, const struct s
     *t = (struct trainee){.dev = nvdp__device_cpu(ctx)};
     t->dev.threads = s->threads;
     declare(&t->params, ctx, table_flags);
-    t->optimizer = (struct nvdp__optimizer){.lr = 0.01,
+    t->optimizer = (struct nvdp__optimizer){.kind = s->kind,
+                                            .momentum = s->momentum,
+                                            .lr = 0.01,
                                             .beta1 = 0.9,
                                             .beta2 = 0.999,
                                             .eps = 1e-8,
@@ -172,6 +176,17 @@ static double dense_gradient(struct dense *d, const struct trainee *t, int step,
     return sqrt(squares);
 }
 
+/* In double, rounded where the kernel keeps a number: its two roundings more are below 2^-22 of each. */
+static void dense_descent(struct dense *d, const struct nvdp__optimizer *o,
+                          const struct nvdp__adamw *opt, size_t at, size_t n) {
+    for (size_t i = at; i < at + n; i++) {
+        double from = o->anchor != NULL ? (double)o->anchor[i] : 0;
+        d->m[i] = (float)(o->momentum * (double)d->m[i] + opt->grad_scale * (double)d->g[i]);
+        d->x[i] = (float)((double)d->x[i] - opt->lr * opt->weight_decay * ((double)d->x[i] - from) -
+                          opt->lr * (double)d->m[i]);
+    }
+}
+
 /* norm: the optimiser's, which was checked; its last bit decides the clipping factor's. */
 static void dense_step(struct dense *d, const struct trainee *t, const struct setting *s, int step,
                        double norm) {
@@ -189,6 +204,10 @@ static void dense_step(struct dense *d, const struct trainee *t, const struct se
         size_t at = entry->offset;
         if (tensor == FROZEN) continue;
         opt.weight_decay = entry->flags & NVDP__PARAM_DECAY ? s->weight_decay : 0;
+        if (s->kind == NVDP__OPTIMIZER_SGD) {
+            dense_descent(d, o, &opt, at, entry->count);
+            continue;
+        }
         support_adamw_step(&t->dev, &opt, entry->count, d->g + at,
                            o->anchor != NULL ? o->anchor + at : NULL, d->m + at, d->v + at,
                            d->x + at);
@@ -206,7 +225,21 @@ static void same(const char *what, const struct nvdp__params *params, const floa
     }
 }
 
+static void near(const char *what, const struct nvdp__params *params, const float *a,
+                 const float *b) {
+    for (size_t tensor = 0; tensor < TENSORS; tensor++) {
+        const struct nvdp__param *entry = &params->entry[tensor];
+        for (size_t i = entry->offset; i < entry->offset + entry->count; i++)
+            cr_assert_float_eq((double)a[i], (double)b[i], 1e-5, "%s of '%s'", what, entry->name);
+    }
+}
+
 static void compare(const struct trainee *t, const struct dense *d) {
+    if (t->optimizer.kind == NVDP__OPTIMIZER_SGD) {
+        near("value", &t->params, t->params.value, d->x);
+        near("momentum", &t->params, t->optimizer.m, d->m);
+        return;
+    }
     same("value", &t->params, t->params.value, d->x);
     same("first moment", &t->params, t->optimizer.m, d->m);
     same("second moment", &t->params, t->optimizer.v, d->v);
@@ -251,16 +284,29 @@ Test(optimizer, equals_a_dense_pass) {
             for (int clip = 0; clip < 2; clip++)
                 for (int all = 0; all < 2; all++)
                     for (int anchored = 0; anchored < 2; anchored++) {
-                        struct setting s = {decay * 0.1, clip * 1.0, threads, anchored == 1};
+                        struct setting s = {decay * 0.1, clip * 1.0, threads,
+                                            .anchored = anchored == 1};
                         check(&s, all == 1);
                     }
+}
+
+Test(optimizer, sgd_equals_a_dense_pass) {
+    for (int i = 0; i < 64; i++) {
+        const struct setting s = {.weight_decay = (i & 1) * 0.1,
+                                  .clip_norm = (i >> 1 & 1) * 1.0,
+                                  .threads = 1 + (i >> 2 & 1),
+                                  .momentum = (i >> 3 & 1) * 0.9,
+                                  .kind = NVDP__OPTIMIZER_SGD,
+                                  .anchored = i >> 4 & 1};
+        check(&s, i >> 5 & 1);
+    }
 }
 
 /* Rows that never had a gradient and begin at their anchor stay there, the others move to theirs:
  * by a tenth of the rate each step, which in float32 adds roundings of 6e-8 of weights below 3. */
 Test(optimizer, rows_at_their_anchor_stay) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0.1, 1, 1, true};
+    const struct setting s = {0.1, 1, 1, .anchored = true};
     struct trainee t;
     struct dense start;
     begin(&t, ctx, &s);
@@ -292,7 +338,7 @@ Test(optimizer, rows_at_their_anchor_stay) {
 /* Clipping that does not bite, and gradients kept without nvdp__grad_begin: nothing is idle. */
 Test(optimizer, untracked_gradients_are_dense) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0.1, 1e6, 2, false};
+    const struct setting s = {0.1, 1e6, 2, .anchored = false};
     struct trainee t;
     struct dense d;
     begin(&t, ctx, &s);
@@ -318,9 +364,9 @@ Test(optimizer, untracked_gradients_are_dense) {
 }
 
 /* The norm's sum is cut otherwise, so nothing is clipped here. */
-Test(optimizer, tables_without_the_flag_are_dense) {
+static void flag_changes_nothing(enum nvdp__optimizer_kind kind) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0.1, 0, 1, false};
+    const struct setting s = {0.1, 0, 1, .momentum = 0.9, .kind = kind};
     struct trainee with, without;
     begin(&with, ctx, &s);
     begin_as(&without, ctx, &s, 0);
@@ -336,11 +382,16 @@ Test(optimizer, tables_without_the_flag_are_dense) {
     nvdp_context_free(ctx);
 }
 
+Test(optimizer, tables_without_the_flag_are_dense) {
+    flag_changes_nothing(NVDP__OPTIMIZER_ADAMW);
+    flag_changes_nothing(NVDP__OPTIMIZER_SGD);
+}
+
 /* As a checkpoint does it: parameters and moments are all that is kept; an anchor is found again.
  */
 Test(optimizer, goes_on_after_restoring) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0.1, 1, 2, true};
+    const struct setting s = {0.1, 1, 2, .anchored = true};
     for (int stop = 1; stop < STEPS; stop++) {
         struct trainee whole, first, second;
         begin(&whole, ctx, &s);
@@ -369,7 +420,7 @@ Test(optimizer, goes_on_after_restoring) {
 
 Test(optimizer, restoring_without_a_table) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0, 0, 1, false};
+    const struct setting s = {0, 0, 1, .anchored = false};
     struct trainee t;
     begin_as(&t, ctx, &s, 0);
     nvdp__optimizer_restored(&t.optimizer, &t.params);
@@ -380,7 +431,7 @@ Test(optimizer, restoring_without_a_table) {
 
 Test(optimizer, frozen_tensors_stay) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0.1, 0, 1, false};
+    const struct setting s = {0.1, 0, 1, .anchored = false};
     for (int frozen_table = 0; frozen_table < 2; frozen_table++) {
         struct trainee t;
         unsigned flags = frozen_table ? NVDP__PARAM_FROZEN : 0;
@@ -440,7 +491,7 @@ Test(optimizer, wide_tables_are_dense) {
 
 Test(optimizer, gradients_that_are_not_finite_change_nothing) {
     struct nvdp_context *ctx = support_context();
-    const struct setting s = {0.1, 1, 2, false};
+    const struct setting s = {0.1, 1, 2, .anchored = false};
     struct trainee t;
     struct dense d;
     begin(&t, ctx, &s);
@@ -489,7 +540,7 @@ Test(optimizer, muon_for_linear_maps_alone) {
     begin(&without, ctx, &s);
     nvdp__optimizer_release(&with.optimizer);
     with.params.entry[LONG].flags |= NVDP__PARAM_LINEAR;
-    with.optimizer.muon = true;
+    with.optimizer.kind = NVDP__OPTIMIZER_MUON;
     with.optimizer.momentum = 0.9;
     cr_assert_eq(nvdp__optimizer_create(ctx, &with.params, &with.optimizer), NVDP_OK);
     cr_assert_eq(with.optimizer.matrices, 1);

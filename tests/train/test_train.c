@@ -61,25 +61,28 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
     nvdp_context_free(ctx);
 }
 
-static void resumes_exactly(enum nvdp_method method, bool dropout) {
+static void resumes_exactly(enum nvdp_method method, bool dropout,
+                            enum nvdp__optimizer_kind optimizer) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
     config.dropout = dropout ? 0.1 : 0;
+    config.optimizer = optimizer;
+    config.momentum = 0.9;
     task_resumes_exactly(ctx, config);
     nvdp_context_free(ctx);
 }
 
 Test(train, base_with_dropout_resumes_exactly) {
-    resumes_exactly(NVDP_METHOD_BASE, true);
+    resumes_exactly(NVDP_METHOD_BASE, true, NVDP__OPTIMIZER_ADAMW);
 }
 
 Test(train, nvdp_resumes_exactly) {
-    resumes_exactly(NVDP_METHOD_NVDP, false);
+    resumes_exactly(NVDP_METHOD_NVDP, false, NVDP__OPTIMIZER_SGD);
 }
 
 Test(train, vtdp_resumes_exactly) {
-    resumes_exactly(NVDP_METHOD_VTDP, true);
+    resumes_exactly(NVDP_METHOD_VTDP, true, NVDP__OPTIMIZER_ADAMW);
 }
 
 Test(train, seeds_differ_and_repeat) {
