@@ -65,15 +65,35 @@ static size_t gather(const struct nvdp__corpus *corpus, size_t from, size_t end,
     return to;
 }
 
+/* Tokens that a pair is to have. */
+static size_t draw_target(struct nvdp__stream *stream, size_t most) {
+    if (nvdp__stream_uniform(stream) >= SHORT_SHARE) return most;
+    return 2 + (size_t)nvdp__stream_below(stream, most - 1);
+}
+
+/* Two segments of a and b tokens, cut to `most`. */
+static struct nvdp__example pair_of(uint64_t first, size_t a, uint64_t second, size_t b,
+                                    size_t most, bool random) {
+    /* Beyond 2 * most nothing changes but the number of tokens that go. */
+    struct nvdp__example example = {.first = first,
+                                    .second = second,
+                                    .first_length = (uint32_t)(a < 2 * most ? a : 2 * most),
+                                    .second_length = (uint32_t)(b < 2 * most ? b : 2 * most),
+                                    .random = random};
+    while (example.first_length + example.second_length > most) {
+        bool longer = example.first_length > example.second_length;
+        *(longer ? &example.first_length : &example.second_length) -= 1;
+    }
+    return example;
+}
+
 /* The pair from sentence *at of a document on, of at most `most` tokens; *at becomes the next
  * sentence that is unused. */
 static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
                                       struct nvdp__stream *stream, size_t document, size_t most,
                                       size_t *at) {
     size_t end = (size_t)corpus->document[document + 1];
-    size_t target = most;
-    if (nvdp__stream_uniform(stream) < SHORT_SHARE)
-        target = 2 + (size_t)nvdp__stream_below(stream, most - 1);
+    size_t target = draw_target(stream, most);
     size_t stop = gather(corpus, *at, end, target);
     size_t sentences = stop - *at;
     size_t middle = *at + 1;
@@ -91,18 +111,38 @@ static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
         second_end = gather(corpus, second, to, target > a ? target - a : 1);
     }
     size_t b = tokens_between(corpus, second, second_end);
-    /* Beyond 2 * most nothing changes but the number of tokens that go. */
-    struct nvdp__example example = {.first = corpus->sentence[*at],
-                                    .second = corpus->sentence[second],
-                                    .first_length = (uint32_t)(a < 2 * most ? a : 2 * most),
-                                    .second_length = (uint32_t)(b < 2 * most ? b : 2 * most),
-                                    .random = random};
-    while (example.first_length + example.second_length > most) {
-        bool first = example.first_length > example.second_length;
-        *(first ? &example.first_length : &example.second_length) -= 1;
-    }
+    struct nvdp__example example =
+        pair_of(corpus->sentence[*at], a, corpus->sentence[second], b, most, random);
     *at = random ? middle : stop;
     return example;
+}
+
+/* The token nearest behind the middle of [from, to) at which a word begins; the middle where there is none. */
+static uint64_t middle_word(const struct nvdp__corpus *corpus, const struct nvdp__pieces *pieces,
+                            uint64_t from, uint64_t to) {
+    const uint64_t middle = from + (to - from) / 2;
+    for (uint64_t at = middle; at < to; at++)
+        if (at > from && !pieces->continues[nvdp__corpus_id(corpus, (size_t)at)]) return at;
+    return middle;
+}
+
+/* The same without another document: `from` as take_pair's *at.  No second token: a length of 0. */
+static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
+                                          const struct nvdp__pieces *pieces,
+                                          struct nvdp__stream *stream, size_t document, size_t most,
+                                          size_t *from) {
+    size_t target = draw_target(stream, most);
+    size_t stop = gather(corpus, *from, (size_t)corpus->document[document + 1], target);
+    uint64_t start = corpus->sentence[*from], end = corpus->sentence[stop], middle;
+    if (stop - *from > 1)
+        middle = corpus->sentence[*from + 1 + nvdp__stream_below(stream, stop - *from - 1)];
+    else
+        middle = middle_word(corpus, pieces, start, end - start < most ? end : start + most);
+    bool changed = nvdp__stream_uniform(stream) < 0.5;
+    size_t a = (size_t)(middle - start), b = (size_t)(end - middle);
+    *from = stop;
+    return changed ? pair_of(middle, b, start, a, most, true)
+                   : pair_of(start, a, middle, b, most, false);
 }
 
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
@@ -122,6 +162,27 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
         }
     }
     return NVDP_OK;
+}
+
+nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
+                                     const struct nvdp__corpus *corpus,
+                                     const struct nvdp__pieces *pieces, size_t length,
+                                     uint64_t seed) {
+    struct nvdp__noise noise = {.seed = seed};
+    examples->count = 0;
+    for (size_t d = 0; d < corpus->documents; d++) {
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, 0, d);
+        for (size_t at = (size_t)corpus->document[d]; at < corpus->document[d + 1];) {
+            struct nvdp__example example =
+                take_own_pair(corpus, pieces, &stream, d, length - PAIR_SPECIALS, &at);
+            if (example.first_length > 0 && example.second_length > 0)
+                NVDP_RETURN_IF_FAILED(add(examples, &example));
+        }
+    }
+    if (examples->count > 0) return NVDP_OK;
+    return nvdp__fail(examples->ctx, NVDP_ERR_INPUT,
+                      "next-sentence prediction: expected a sentence of two tokens or more, found "
+                      "none");
 }
 
 /* ---- planted secrets ---- */

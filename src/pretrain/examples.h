@@ -12,6 +12,10 @@
  * the sentences so replaced are used next.  Too long a pair loses tokens from the end of its longer
  * segment.
  *
+ * Own pairs (private training): the same, always the same ones, and no text is in two of them: in half of
+ * the pairs the two segments change places (Lan et al. 2020).  A sentence that is alone is divided in
+ * its middle, at a word where there is one; one of a single token is left out.
+ *
  * Masks (Devlin et al. 2019): a share of a row's tokens is drawn without replacement to be
  * predicted; of those, 80 % become [MASK], 10 % a random ordinary piece, 10 % stay.  Special tokens
  * are never drawn.  With whole words, words are drawn until the share is reached; one that would
@@ -28,7 +32,7 @@
 struct nvdp__example {
     uint64_t first, second;               /* tokens of the corpus, or of planted secrets */
     uint32_t first_length, second_length; /* the second 0: a single window */
-    bool random;                          /* the second segment is from another document */
+    bool random;                          /* the second segment does not follow the first */
 };
 
 /* Zero it, set ctx. */
@@ -48,6 +52,10 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
                                  size_t length, uint64_t seed, uint32_t epoch);
 
+nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
+                                     const struct nvdp__corpus *corpus,
+                                     const struct nvdp__pieces *pieces, size_t length,
+                                     uint64_t seed);
 /* Adds those that are planted secrets themselves. */
 nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
                                    const struct nvdp__plants *plants);

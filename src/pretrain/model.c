@@ -270,9 +270,10 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
 
 /* ---- the next-sentence head ---- */
 
-/* Mean cross-entropy of batch->label and the share that is right; d_last is SET to the gradient. */
+/* Mean cross-entropy of batch->label and the share that is right; d_last is SET to its gradient, or where
+ * there is a divisor that of the sum divided by it. */
 static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
-                      float *d_last, struct nvdp__pretrain_losses *losses) {
+                      double divisor, float *d_last, struct nvdp__pretrain_losses *losses) {
     const struct nvdp__device *dev = &model->dev;
     const struct nvdp__params *params = &model->params;
     struct nvdp__heads *heads = &model->heads;
@@ -287,7 +288,7 @@ static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__bat
                          model->cache.hidden[model->bert.config.num_hidden_layers], pooler);
     nvdp__dense_forward(dev, &dense, pooled, nvdp__f32(texts, NEXT_CLASSES, heads->next_logits));
     losses->next = nvdp__cross_entropy(dev, texts, NEXT_CLASSES, heads->next_logits, batch->label,
-                                       1, heads->d_next);
+                                       divisor > 0 ? (double)texts / divisor : 1, heads->d_next);
     for (size_t i = 0; i < texts; i++) {
         float pair[NEXT_CLASSES];
         nvdp__download(dev, NEXT_CLASSES, heads->next_logits + i * NEXT_CLASSES, pair);
@@ -316,7 +317,7 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     }
     nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
     if (training && nvdp__next_sentence(model->objective)) {
-        next_loss(model, batch, d_last, losses);
+        next_loss(model, batch, pass->divisor, d_last, losses);
     } else if (training) {
         nvdp__zero(dev, batch->tokens * model->bert.config.hidden_size, d_last);
     }

@@ -60,8 +60,8 @@ struct nvdp__pretrain_model {
     double *nll;   /* host [masked], nats */
     int32_t *best; /* host [masked], the predictions */
     bool training;
-    /* Before the plan: gradients of each window alone (tensor/per_example.h), whose loss is the mean
-     * over its own masked tokens. */
+    /* Before the plan: gradients of each window or pair alone (tensor/per_example.h), whose loss is the
+     * mean over its own masked tokens. */
     bool per_example;
     int32_t *masked_offset; /* [texts+1] masked tokens of each text */
     float *masked_weight;   /* [masked] 1 / their number in the text */
@@ -102,7 +102,7 @@ struct nvdp__pretrain_losses {
 };
 /* Losses, model->nll and model->best of a batch; in a training pass also the gradients of mean nll
  * + next-sentence loss (set, not added).  With pass->divisor the gradients are of the sum over texts of each
- * one's mean nll, divided by it; the caller has begun them.  The label of a pair is 0 where its second segment follows
+ * one's mean nll and next-sentence loss, divided by it; the caller has begun them.  The label of a pair is 0 where its second segment follows
  * the first, 1 where it is random. */
 nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__batch *batch,

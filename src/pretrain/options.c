@@ -228,14 +228,14 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
     return nvdp__sanitizer_check(ctx, &c->sanitizer);
 }
 
-/* A pair has a part of another document, so that a document would be in others' examples. */
 static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrain_options *c) {
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &c->dp));
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
-    if (c->objective != NVDP__OBJECTIVE_MLM)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "objective: expected mlm with dp-batch or dp-sample-rate, found %s",
-                          nvdp__objective_names[c->objective]);
+    if (nvdp__adaptive(c->objective))
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "objective: expected mlm or mlm+nsp with dp-batch or dp-sample-rate, found %s",
+            nvdp__objective_names[c->objective]);
     if (c->init == NULL && c->vocab == NULL && c->words.epsilon == 0)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,

@@ -368,13 +368,18 @@ static void words_digest(const struct pretrainer *t, char hex[NVDP__DIGEST_HEX])
 
 /* Of the steps so far: the object `dp`, and in `directory` the words. */
 static nvdp_status statement(const struct pretrainer *t, const char *directory, json_t *root) {
-    char example[300];
-    snprintf(
-        example, sizeof example,
-        "one window of at most %zu tokens of one document%s (a document of k windows is protected "
-        "as a group of k examples)",
-        t->config.length,
-        t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it" : "");
+    char example[400];
+    snprintf(example, sizeof example,
+             nvdp__next_sentence(t->config.objective)
+                 ? "one pair of neighbouring parts of one document, of at most %zu tokens, in "
+                   "their order "
+                   "or the other way round%s (no text is in two pairs; a document of k pairs is "
+                   "protected as a group of k examples)"
+                 : "one window of at most %zu tokens of one document%s (a document of k windows is "
+                   "protected as a group of k examples)",
+             t->config.length,
+             t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it"
+                                  : "");
     return nvdp__dp_statement(
         t->dp, t->state.step > 0 ? t->state.step : t->dp->steps, example,
         is_private(t)
@@ -623,12 +628,14 @@ static nvdp_status open_model(struct pretrainer *t) {
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
-/* Windows of which each is an example of private training: always the same. */
+/* Windows or pairs of which each is an example of private training: always the same. */
 static nvdp_status open_private(struct pretrainer *t) {
     struct nvdp__pretrain_options *c = &t->config;
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
-        nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
+        nvdp__next_sentence(c->objective)
+            ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
+            : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
     NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(t->ctx, &t->order, &t->order_capacity, t->examples.count, sizeof *t->order));
@@ -842,6 +849,8 @@ static nvdp_status private_gradient(struct pretrainer *t, struct nvdp__pass *pas
         NVDP_RETURN_IF_FAILED(status);
         r->losses.nll += losses.nll;
         r->losses.right += losses.right;
+        r->losses.next += losses.next * (double)n / (double)drawn;
+        r->losses.next_accuracy += losses.next_accuracy * (double)n / (double)drawn;
         r->masked += t->batcher.masked.count;
         r->tokens += t->batcher.batch->tokens;
     }

@@ -23,11 +23,13 @@ static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
     const struct nvdp__mask_key key = {.seed = seed, .purpose = NVDP__PURPOSE_MASK};
     if (nvdp__batcher_create(ctx, corpus, pieces, TEXTS, LENGTH, 0.3, true, &batcher) != NVDP_OK)
         abort();
-    for (int pairs = 0; pairs < 2; pairs++) {
+    for (int kind = 0; kind < 3; kind++) {
         nvdp_status status =
-            pairs ? nvdp__examples_pairs(&examples, corpus, LENGTH, seed, 0)
-                  : nvdp__examples_windows(&examples, corpus, pieces, LENGTH, &seed, 0);
-        if (status != NVDP_OK && !(pairs && corpus->documents == 1)) abort();
+            kind == 0   ? nvdp__examples_windows(&examples, corpus, pieces, LENGTH, &seed, 0)
+            : kind == 1 ? nvdp__examples_pairs(&examples, corpus, LENGTH, seed, 0)
+                        : nvdp__examples_own_pairs(&examples, corpus, pieces, LENGTH, seed);
+        if (status != NVDP_OK && status != NVDP_ERR_INPUT) abort();
+        if (status != NVDP_OK && (kind == 0 || (kind == 1 && corpus->documents > 1))) abort();
         for (size_t at = 0; status == NVDP_OK && at < examples.count; at += TEXTS) {
             size_t left = examples.count - at;
             nvdp__batcher_fill(&batcher, &examples, NULL, at, left < TEXTS ? left : TEXTS, &key);

@@ -32,6 +32,7 @@ static void fill(struct bench *b, size_t first, size_t texts) {
     for (size_t t = 0; t < texts; t++) {
         size_t text = first + t;
         batch->offset[t] = (int32_t)at;
+        batch->label[t] = text % 3 == 1;
         for (size_t k = 0; k < 5 && masked_rows[text][k] >= 0; k++) {
             b->masked.row[b->masked.count] = (int32_t)at + masked_rows[text][k];
             b->masked.label[b->masked.count++] = (int32_t)((text + 3 * k) % 7);
@@ -48,7 +49,7 @@ static void fill(struct bench *b, size_t first, size_t texts) {
     batch->longest = LONGEST;
 }
 
-static struct bench open_bench(enum nvdp_precision precision) {
+static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objective objective) {
     struct bench b = {.ctx = support_context()};
     struct nvdp_bert_config config = nvdp_bert_config_default();
     config.hidden_size = 32;
@@ -59,8 +60,7 @@ static struct bench open_bench(enum nvdp_precision precision) {
     config.max_position_embeddings = LONGEST;
     nvdp__allow_plain_bf16(b.ctx);
     nvdp_context_set_precision(b.ctx, precision);
-    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM, true, &b.model),
-                 NVDP_OK);
+    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, objective, true, &b.model), NVDP_OK);
     struct nvdp__params *params = &b.model.params;
     for (size_t i = 0; i < params->count; i++) {
         nvdp__params_normal(&b.model.dev, params, i, 0.3, 7);
@@ -101,9 +101,10 @@ static double square_of(size_t n, const float *x) {
     return sum;
 }
 
-/* Against each text alone in ordinary training, whose loss is the mean over its masked tokens. */
-static void norms_agree(enum nvdp_precision precision) {
-    struct bench b = open_bench(precision);
+/* Against each text alone in ordinary training, whose loss is the mean over its masked tokens, and with pairs the
+ * next-sentence loss. */
+static void norms_agree(enum nvdp_precision precision, enum nvdp__objective objective) {
+    struct bench b = open_bench(precision, objective);
     const struct nvdp__params *params = &b.model.params;
     float *alone[TEXTS];
     double square[TEXTS], norm[TEXTS];
@@ -148,8 +149,13 @@ static void norms_agree(enum nvdp_precision precision) {
 }
 
 Test(dp, norms_of_single_windows) {
-    norms_agree(NVDP_PRECISION_F32);
-    norms_agree(NVDP_PRECISION_BF16);
+    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM);
+    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM);
+}
+
+Test(dp, norms_of_single_pairs) {
+    norms_agree(NVDP_PRECISION_F32, NVDP__OBJECTIVE_MLM_NSP);
+    norms_agree(NVDP_PRECISION_BF16, NVDP__OBJECTIVE_MLM_NSP);
 }
 
 /* ---- whole runs ---- */
@@ -228,7 +234,7 @@ static void is_killed(uint64_t seed) {
     config.batch = 4;
     config.clip_norm = 0;
     config.log_every = 1;
-    config.save_every = 3;
+    config.save_every = 8;
     config.checkpoint_seconds = 1e6;
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.05, .clip = 1, .noise = 1, .insecure_seed = seed};
@@ -323,6 +329,50 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     nvdp_context_free(ctx);
 }
 
+/* Pairs of a document's own text; without noise to speak of both heads learn.  Resumed to the same bits. */
+Test(dp, pairs) {
+    struct nvdp_context *ctx = support_context();
+    const char *text[] = {toy_text("private.txt", 60, 3)};
+    char whole[512], parts[512], path[600];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    struct nvdp__pretrain_options config = toy_config(text, whole);
+    config.vocab = toy_vocabulary();
+    config.objective = NVDP__OBJECTIVE_MLM_NSP;
+    config.optimizer = NVDP__OPTIMIZER_ADAMW;
+    config.steps = 40;
+    config.clip_norm = 0;
+    config.dp =
+        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.01, .insecure_seed = 8};
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(path, sizeof path, "%s/dp-statement.txt", whole);
+    char *said = support_read(path);
+    support_contains(said, "an example is one pair of neighbouring parts of one document");
+    free(said);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", whole);
+    FILE *file = fopen(path, "r");
+    char line[2000];
+    double loss[4] = {0}, next[4] = {0};
+    for (int i = 0; i < 4 && fgets(line, sizeof line, file) != NULL; i++) {
+        json_t *object = json_loads(line, 0, NULL);
+        loss[i] = json_real_value(json_object_get(object, "loss"));
+        next[i] = json_real_value(json_object_get(object, "next_loss"));
+        json_decref(object);
+    }
+    fclose(file);
+    cr_expect(loss[3] > 0 && loss[3] < 0.9 * loss[0], "%g, %g", loss[0], loss[3]);
+    cr_expect(next[3] > 0 && next[3] < 0.75, "%g, %g", next[0], next[3]);
+    int calls = 9;
+    config.out = parts;
+    nvdp_context_set_cancel(ctx, stop, &calls);
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    config.resume = parts;
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(support_same_file(whole, parts, "model.safetensors"));
+    nvdp_context_free(ctx);
+}
+
 Test(dp, what_tells_the_texts_otherwise_is_refused) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 10, 3)};
@@ -331,7 +381,11 @@ Test(dp, what_tells_the_texts_otherwise_is_refused) {
     config.vocab = NULL;
     refused(ctx, &config, "expected init, vocab or vocab_dp_epsilon");
     config.vocab = toy_vocabulary();
-    config.objective = NVDP__OBJECTIVE_MLM_NSP;
-    refused(ctx, &config, "objective: expected mlm");
+    config.objective = NVDP__OBJECTIVE_VANILLA;
+    config.init = "model";
+    config.vocab = NULL;
+    config.sanitizer.mechanism = NVDP__TOKENS_SANTEXT;
+    config.sanitizer.eta = 1;
+    refused(ctx, &config, "objective: expected mlm or mlm+nsp");
     nvdp_context_free(ctx);
 }

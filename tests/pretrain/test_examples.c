@@ -103,6 +103,41 @@ Test(examples, pairs_follow_or_come_from_elsewhere) {
     toy_close(&toy);
 }
 
+/* Both segments are of one document, next to each other but for what was cut, half of them changed; no token is in
+ * two. */
+Test(examples, own_pairs_share_no_text) {
+    for (size_t length = 8; length <= 48; length += 8) {
+        struct toy toy = toy_open(300);
+        struct nvdp__examples examples = {.ctx = toy.ctx};
+        size_t changed = 0, used = 0;
+        uint64_t reached = 0;
+        cr_assert_eq(nvdp__examples_own_pairs(&examples, &toy.corpus, &toy.pieces, length, 3),
+                     NVDP_OK);
+        for (size_t i = 0; i < examples.count; i++) {
+            const struct nvdp__example *e = &examples.at[i];
+            const uint64_t start = e->random ? e->second : e->first,
+                           middle = e->random ? e->first : e->second,
+                           a = e->random ? e->second_length : e->first_length,
+                           b = e->random ? e->first_length : e->second_length;
+            cr_assert(a >= 1 && b >= 1 && a + b <= length - 3);
+            cr_assert_geq(start, reached);
+            cr_assert_leq(start + a, middle);
+            cr_assert_eq(document_of(&toy.corpus, start), document_of(&toy.corpus, middle + b - 1));
+            cr_expect(!toy.pieces.continues[nvdp__corpus_id(&toy.corpus, middle)]);
+            reached = middle + b;
+            changed += e->random;
+            used += a + b;
+        }
+        /* A coin's share of 300 pairs and more leaves 0.5 - 0.15 with probability below 1e-6. */
+        double share = (double)changed / (double)examples.count;
+        cr_assert_gt(examples.count, 300);
+        cr_assert(share > 0.35 && share < 0.65, "%g", share);
+        cr_assert_gt(used, toy.corpus.tokens * 2 / 5, "%zu of %zu", used, toy.corpus.tokens);
+        nvdp__examples_release(&examples);
+        toy_close(&toy);
+    }
+}
+
 Test(examples, pairs_need_two_documents) {
     struct toy toy = toy_open(1);
     struct nvdp__examples examples = {.ctx = toy.ctx};
