@@ -5,6 +5,7 @@
  * there is the first. */
 #include "bert/bilstm.h"
 
+#include "tensor/per_example.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +101,11 @@ struct nvdp__bilstm_cache {
     float *embedded;          /* [T, E] */
     float *scratch, *earlier; /* the kernels'; [T, H] */
     float *d_out;             /* [T, 2H] */
+    float *by_text; /* gates' gradients [T, 8H] in the batch's order, for per-example gradients */
     struct {
         float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
+        float *read;               /* [T, E or 2H] what products read, in the batch's order */
+        float *before[DIRECTIONS]; /* [T, H] likewise */
     } layer[];
 };
 
@@ -135,6 +139,13 @@ void nvdp__bilstm_plan(const struct nvdp__bert *bert, size_t max_tokens, size_t 
     if (!cache->training) return;
     lstm->earlier = nvdp__arena_take(arena, max_tokens * wide / DIRECTIONS);
     lstm->d_out = nvdp__arena_take(arena, max_tokens * wide);
+    if (!cache->per_example) return;
+    lstm->by_text = nvdp__arena_take(arena, max_tokens * GATES * wide);
+    for (size_t i = 0; i < layers; i++) {
+        lstm->layer[i].read = nvdp__arena_take(arena, max_tokens * inputs_of(bert, i));
+        for (size_t d = 0; d < DIRECTIONS; d++)
+            lstm->layer[i].before[d] = nvdp__arena_take(arena, max_tokens * wide / DIRECTIONS);
+    }
 }
 
 /* ---- passes ---- */
@@ -202,23 +213,57 @@ void nvdp__bilstm_forward(const struct nvdp__bert *bert, const struct nvdp__devi
                       cache->hidden[layers]);
 }
 
+/* A text's rows lie together there; U is a linear map of the states before. */
+static void examples_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                              const struct nvdp__params *params, const struct nvdp__batch *batch,
+                              const struct nvdp__bilstm_cache *lstm, size_t layer) {
+    const struct nvdp__steps *steps = &lstm->steps;
+    size_t units = units_of(bert), wide = GATES * units, in = inputs_of(bert, layer);
+    struct nvdp__tensor dy = nvdp__f32(steps->rows, DIRECTIONS * wide, lstm->by_text);
+    struct nvdp__linear input = input_of(bert, params, layer, steps->rows);
+    nvdp__rows_gather(dev, steps->rows, DIRECTIONS * wide, steps->place, lstm->layer[layer].gates,
+                      lstm->by_text);
+    nvdp__rows_gather(dev, steps->rows, in, steps->place, input_to(bert, lstm, layer).data,
+                      lstm->layer[layer].read);
+    input.offset = batch->offset;
+    nvdp__per_example_linear(dev, &input, nvdp__f32(steps->rows, in, lstm->layer[layer].read), dy);
+    for (size_t d = 0; d < DIRECTIONS; d++) {
+        float *before = lstm->layer[layer].before[d];
+        const struct nvdp__linear recurrent = {
+            .rows = steps->rows,
+            .in = units,
+            .out = wide,
+            .dw = nvdp__grad(params, bert->lstm[layer].recurrent[d]),
+            .set = true,
+            .f32 = true,
+            .offset = batch->offset};
+        nvdp__rows_gather(dev, steps->rows, units, steps->before[d], lstm->layer[layer].out,
+                          lstm->earlier);
+        nvdp__rows_gather(dev, steps->rows, units, steps->place, lstm->earlier, before);
+        nvdp__per_example_linear(dev, &recurrent, nvdp__f32(steps->rows, units, before),
+                                 nvdp__col_slice(dy, d * wide, wide));
+    }
+}
+
 void nvdp__bilstm_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            struct nvdp__bert_cache *cache, const float *d_last) {
     const struct nvdp__bilstm_cache *lstm = cache->lstm;
+    const bool each = dev->per_example != NULL;
     size_t wide = config_of(bert)->hidden_size;
     nvdp__rows_gather(dev, batch->tokens, wide, lstm->steps.row, d_last, lstm->d_out);
     for (size_t i = config_of(bert)->num_hidden_layers; i-- > 0;) {
         struct nvdp__linear input = input_of(bert, params, i, batch->tokens);
         struct nvdp__lstm layer = lstm_of(bert, params, lstm, i);
         nvdp__lstm_backward(dev, &layer, lstm->d_out);
-        for (size_t d = 0; d < DIRECTIONS; d++)
+        if (each) examples_backward(bert, dev, params, batch, lstm, i);
+        for (size_t d = 0; d < DIRECTIONS && !each; d++)
             nvdp__lstm_backward_weight(dev, &layer, d, lstm->earlier,
                                        nvdp__grad(params, bert->lstm[i].recurrent[d]));
         struct nvdp__tensor below =
             i > 0 ? nvdp__f32(batch->tokens, wide, lstm->d_out) : NVDP__NO_TENSOR;
-        nvdp__dense_backward(dev, &input, input_to(bert, lstm, i), gates_of(bert, lstm, i), below,
-                             false);
+        nvdp__dense_backward(dev, &input, each ? NVDP__NO_TENSOR : input_to(bert, lstm, i),
+                             gates_of(bert, lstm, i), below, false);
     }
 }
 

@@ -114,6 +114,8 @@ struct nvdp__bert_cache {
     /* Set between create and plan: layers below are never trained.  They share buffers as in
      * inference, and a training forward's hidden[frozen] stays readable. */
     size_t frozen;
+    /* Set likewise: backward passes are for per-example gradients (tensor/per_example.h). */
+    bool per_example;
     /* Set likewise: there are no embeddings, hidden[0] is another encoder's. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;

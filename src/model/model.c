@@ -245,6 +245,7 @@ static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longes
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
     model->cache.frozen = model->frozen_layers;
+    model->cache.per_example = model->per_example;
     model->training = training;
     model->max_texts = texts;
     model->longest = longest;
@@ -289,17 +290,15 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
 nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
                                     struct nvdp__per_example **out) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
+    struct nvdp__device dev = model->dev;
     size_t longest = model->longest;
-    if (model->info.bert.model_type == NVDP_MODEL_BILSTM)
-        return nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
-                          "per-example gradients: expected an encoder of the kind of BERT, found a "
-                          "BiLSTM");
+    if (model->bert.lstm != NULL) dev.bf16 = NULL; /* its products are float32 */
     if (mechanism->private_) {
         struct nvdp__form form = nvdp__model_form(model);
         size_t rows = nvdp__form_rows(&form, form.single ? 1 : longest);
         if (rows > longest) longest = rows;
     }
-    return nvdp__per_example_create(&model->dev, &model->params, texts, longest, 0, out);
+    return nvdp__per_example_create(&dev, &model->params, texts, longest, 0, out);
 }
 
 size_t nvdp__model_first_layer(const struct nvdp_model *model) {

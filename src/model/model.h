@@ -36,6 +36,7 @@ struct nvdp_model {
     struct nvdp__bottleneck bottleneck;
     size_t above; /* the first tensor above the encoder: the bottleneck's, or the classifier's */
     struct nvdp__dense classifier;
+    bool per_example;     /* before the plan: gradients of each text alone (tensor/per_example.h) */
     size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
     char frozen[NVDP__DIGEST_HEX]; /* digest of their weights, once asked for */
     struct nvdp__prefix *prefix; /* borrowed: gives the frozen layers' states; NULL: they are run */
@@ -101,8 +102,8 @@ nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_r
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses);
-/* For per-example gradients of the planned model (tensor/per_example.h), in batches of at most `texts`: to
- * become its device's.  NVDP_ERR_UNSUPPORTED for a BiLSTM. */
+/* For per-example gradients of a model that was planned with `per_example` (tensor/per_example.h), in batches of at
+ * most `texts`: to become its device's. */
 nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
                                     struct nvdp__per_example **out);
 /* What a private model's posteriors and samples are made of. */

@@ -853,6 +853,7 @@ static nvdp_status private_gradient(struct pretrainer *t, struct nvdp__pass *pas
         r->losses.next_accuracy += losses.next_accuracy * (double)n / (double)drawn;
         r->masked += t->batcher.masked.count;
         r->tokens += t->batcher.batch->tokens;
+        pass->seed++; /* no two have the same dropout */
     }
     nvdp__dp_noise(t->dp, dev, params, t->state.step);
     return nvdp__device_status(dev);
@@ -864,10 +865,11 @@ static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
     struct nvdp__pass pass = {.training = true,
                               .hidden_dropout = (float)c->dropout,
                               .attention_dropout = (float)c->dropout,
-                              .seed = c->seed,
+                              .seed = nvdp__dp_seed(t->dp, c->seed),
                               .step = (uint32_t)t->state.step};
-    const struct nvdp__mask_key key = {
-        .seed = c->seed, .purpose = NVDP__PURPOSE_MASK, .number = (uint32_t)t->state.step};
+    const struct nvdp__mask_key key = {.seed = nvdp__dp_seed(t->dp, c->seed),
+                                       .purpose = NVDP__PURPOSE_MASK,
+                                       .number = (uint32_t)t->state.step};
     double factor = nvdp__lr_factor(t->state.step, c->steps, c->warmup);
     *r = (struct step_report){.lr = c->lr * factor, .norm = NAN};
     NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &key, r)

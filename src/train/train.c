@@ -213,7 +213,7 @@ static struct nvdp__pass training_pass(const struct nvdp__trainer *t) {
         .training = true,
         .hidden_dropout = (float)(own ? t->config.dropout : bert->hidden_dropout_prob),
         .attention_dropout = (float)(own ? t->config.dropout : bert->attention_probs_dropout_prob),
-        .seed = t->config.seed,
+        .seed = nvdp__dp_seed(t->dp, t->config.seed),
         .step = (uint32_t)t->state.step,
         .first_layer = nvdp__model_first_layer(t->model),
     };
@@ -264,6 +264,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
         sum.task += share * r->losses.task;
         sum.loss_g += share * r->losses.loss_g;
         sum.loss_d += share * r->losses.loss_d;
+        pass->seed++; /* no two have the same dropout */
     }
     r->losses = sum;
     nvdp__dp_noise(t->dp, &model->dev, &model->params, t->state.step);
@@ -273,7 +274,7 @@ static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *
 nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *r) {
     struct nvdp_model *model = t->model;
     struct nvdp__pass pass = training_pass(t);
-    struct nvdp__draw draw = {.noise = {.seed = t->config.seed},
+    struct nvdp__draw draw = {.noise = {.seed = nvdp__dp_seed(t->dp, t->config.seed)},
                               .gauss = NVDP__PURPOSE_GAUSS,
                               .gamma = NVDP__PURPOSE_GAMMA,
                               .epoch = (uint32_t)t->state.epoch};

@@ -1,4 +1,5 @@
 /* Per-example gradients: norms and weighted sums against texts that are run alone. */
+#include "bert/bilstm.h"
 #include "model/model.h"
 #include "support.h"
 #include "tensor/per_example.h"
@@ -19,7 +20,7 @@ struct choice {
     double clip_sequence;
     enum nvdp__vtdp_pool vtdp_pool;
     enum nvdp_precision precision;
-    bool regression, tags;
+    bool regression, tags, bilstm, words_stay;
 };
 
 struct fixture {
@@ -41,6 +42,7 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = LONGEST;
     info.bert.initializer_range = 0.3;
+    if (choice->bilstm) info.bert = nvdp__bilstm_config(&info.bert, WIDTH / 2 - 3);
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = LONGEST;
     info.nvib.length_policy = choice->policy;
@@ -73,6 +75,8 @@ static struct fixture open_fixture(const struct choice *choice) {
         for (size_t k = 0; k < model->params.entry[i].count && gain; k++)
             value[k] += 1;
     }
+    if (choice->words_stay) nvdp__model_freeze_words(model);
+    model->per_example = true;
     cr_assert_eq(nvdp__model_plan(model, TEXTS, LONGEST, true), NVDP_OK);
     cr_assert_eq(nvdp__model_per_example(model, TEXTS, &fixture.examples), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch), NVDP_OK);
@@ -158,10 +162,13 @@ static double sum_squares(size_t n, const float *x) {
 static size_t group_end(const struct nvdp__params *params, size_t first) {
     size_t end = first + 1;
     const char *name = params->entry[first].name;
+    bool lstm =
+        strstr(name, ".lstm.") != NULL; /* each matrix, of both directions where they are joined */
     size_t stem = (size_t)(strrchr(name, '.') - name);
-    while (end < params->count && ((params->entry[end].flags & NVDP__PARAM_JOINED) != 0 ||
-                                   strstr(params->entry[end].name, "query.bias") != NULL ||
-                                   (strncmp(params->entry[end].name, name, stem + 1) == 0)))
+    while (end < params->count &&
+           ((params->entry[end].flags & NVDP__PARAM_JOINED) != 0 ||
+            strstr(params->entry[end].name, "query.bias") != NULL ||
+            (!lstm && strncmp(params->entry[end].name, name, stem + 1) == 0)))
         end++;
     return end;
 }
@@ -179,12 +186,13 @@ static void norms_agree(const struct choice *choice) {
         memcpy(alone[i], params->grad, params->total * sizeof(float));
         floor[i] = 1e-6 * sqrt(sum_squares(params->total, alone[i]));
     }
+    size_t word = choice->words_stay ? fixture.model->bert.word : SIZE_MAX;
     for (size_t first = 0; first < params->count;) { /* each group alone is trained */
         size_t end = group_end(params, first);
         for (size_t i = 0; i < params->count; i++)
             params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
         for (size_t i = first; i < end; i++)
-            params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
+            if (i != word) params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
         examples_pass(&fixture, square, norm);
         fixture.model->dev.per_example = NULL;
         for (size_t t = 0; t < TEXTS; t++) {
@@ -200,7 +208,7 @@ static void norms_agree(const struct choice *choice) {
         first = end;
     }
     for (size_t i = 0; i < params->count; i++)
-        params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
+        if (i != word) params->entry[i].flags &= ~(unsigned)NVDP__PARAM_FROZEN;
     /* All together, and each text taken out of the sum by its weight. */
     for (size_t t = 0; t < TEXTS; t++) {
         float weight[TEXTS] = {0};
@@ -231,6 +239,7 @@ Test(per_example, base) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .words_stay = true});
 }
 
 Test(per_example, vib) {
@@ -258,6 +267,13 @@ Test(per_example, nvdp) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .pool = NVDP_POOL_MEAN});
     norms_agree(&(struct choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2});
+}
+
+/* Positions of all texts are one product there; float32 on every device. */
+Test(per_example, bilstm) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .bilstm = true});
+    norms_agree(&(struct choice){
+        .method = NVDP_METHOD_BASE, .bilstm = true, .precision = NVDP_PRECISION_BF16});
 }
 
 /* In bfloat16 a text alone has the same bits in each product, so that norms agree as in float32. */
