@@ -164,6 +164,15 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
     return NVDP_OK;
 }
 
+/* Of its tokens (FNV-1a): where a document is cut depends on nothing but itself. */
+static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document) {
+    uint64_t key = 0xcbf29ce484222325u;
+    size_t end = nvdp__corpus_document(corpus, document + 1);
+    for (size_t at = nvdp__corpus_document(corpus, document); at < end; at++)
+        key = (key ^ (uint64_t)nvdp__corpus_id(corpus, at)) * 0x100000001b3u;
+    return key;
+}
+
 nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
                                      const struct nvdp__corpus *corpus,
                                      const struct nvdp__pieces *pieces, size_t length,
@@ -171,7 +180,8 @@ nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
     struct nvdp__noise noise = {.seed = seed};
     examples->count = 0;
     for (size_t d = 0; d < corpus->documents; d++) {
-        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, 0, d);
+        struct nvdp__stream stream =
+            nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, 0, document_key(corpus, d));
         for (size_t at = (size_t)corpus->document[d]; at < corpus->document[d + 1];) {
             struct nvdp__example example =
                 take_own_pair(corpus, pieces, &stream, d, length - PAIR_SPECIALS, &at);

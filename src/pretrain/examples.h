@@ -13,7 +13,7 @@
  * segment.
  *
  * Own pairs (private training): the same, always the same ones, and no text is in two of them: in half of
- * the pairs the two segments change places (Lan et al. 2020).  A sentence that is alone is divided in
+ * the pairs the two segments change places (Lan et al. 2020).  They depend on their document alone.  A sentence that is alone is divided in
  * its middle, at a word where there is one; one of a single token is left out.
  *
  * Masks (Devlin et al. 2019): a share of a row's tokens is drawn without replacement to be

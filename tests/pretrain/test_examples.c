@@ -138,6 +138,26 @@ Test(examples, own_pairs_share_no_text) {
     }
 }
 
+/* Without its first document a text has the pairs that it had of the others. */
+Test(examples, own_pairs_depend_on_their_document_alone) {
+    struct toy toy = toy_open(50);
+    struct nvdp__examples all = {.ctx = toy.ctx}, fewer = {.ctx = toy.ctx};
+    struct nvdp__corpus less = toy.corpus;
+    less.document++, less.documents--;
+    cr_assert_eq(nvdp__examples_own_pairs(&all, &toy.corpus, &toy.pieces, 24, 3), NVDP_OK);
+    cr_assert_eq(nvdp__examples_own_pairs(&fewer, &less, &toy.pieces, 24, 3), NVDP_OK);
+    size_t gone = all.count - fewer.count;
+    cr_assert(gone > 0 && fewer.count > 40);
+    for (size_t i = 0; i < fewer.count; i++) {
+        const struct nvdp__example *a = &all.at[gone + i], *b = &fewer.at[i];
+        cr_assert(a->first == b->first && a->second == b->second && a->random == b->random &&
+                  a->first_length == b->first_length && a->second_length == b->second_length);
+    }
+    nvdp__examples_release(&all);
+    nvdp__examples_release(&fewer);
+    toy_close(&toy);
+}
+
 Test(examples, pairs_need_two_documents) {
     struct toy toy = toy_open(1);
     struct nvdp__examples examples = {.ctx = toy.ctx};
