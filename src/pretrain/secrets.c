@@ -115,6 +115,11 @@ static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) 
                           "%s: 'occurrences': expected none beside 'include', which plants once or "
                           "not, found %lld",
                           e->where, (long long)e->occurrences);
+    if (e->include != NULL && strcmp(e->place, "window") != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'place': expected window beside 'include': in the text it would "
+                          "replace an example, where the accountant adds one, found '%.40s'",
+                          e->where, e->place);
     if (e->planted != NULL && e->include == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'planted': expected only beside 'include'",
                           e->where);

@@ -98,6 +98,9 @@ Test(secrets, bad_files_are_refused_by_field) {
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\", \"occurrences\": "
          "1}]}",
          "expected none beside 'include'"},
+        {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\", \"place\": "
+         "\"text\"}]}",
+         "'place': expected window beside 'include'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"planted\": true}]}",
          "'planted': expected only beside 'include'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"tokens\": "
