@@ -92,6 +92,7 @@
 #include <nvdp/precision.h>
 #include <nvdp/pretrain.h>
 #include <nvdp/privacy.h>
+#include <nvdp/ranks.h>
 #include <nvdp/rdp.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/sanitize.h>

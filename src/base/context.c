@@ -1,5 +1,5 @@
 /* The context: callbacks, threads, the recorded message.  Nobody else sees its members. */
-#include "base/base.h"
+#include "base/ranks.h"
 
 #include <nvdp/precision.h>
 #include <nvdp/version.h>
@@ -21,6 +21,7 @@ struct nvdp_context {
     int threads;
     enum nvdp_precision precision;
     bool plain_bf16;
+    struct nvdp_ranks ranks;  /* size 0: alone */
     uint64_t fail_allocation; /* allocations until the one that fails; 0: none does */
     char error[NVDP__MESSAGE_SIZE];
 };
@@ -143,6 +144,26 @@ bool nvdp_context_cancelled(struct nvdp_context *ctx) {
 void nvdp_context_get_cancel(const struct nvdp_context *ctx, nvdp_cancel_fn *fn, void **user) {
     *fn = ctx->cancel;
     *user = ctx->cancel_user;
+}
+
+nvdp_status nvdp_context_set_ranks(struct nvdp_context *ctx, const struct nvdp_ranks *ranks) {
+    static const struct nvdp_ranks alone = {0};
+    if (ranks == NULL) ranks = &alone;
+    const bool whole = ranks->sum_start != NULL && ranks->sum_wait != NULL && ranks->sum != NULL &&
+                       ranks->broadcast != NULL;
+    if (ranks != &alone && (ranks->size < 1 || ranks->size > NVDP_MOST_RANKS || ranks->rank < 0 ||
+                            ranks->rank >= ranks->size || !whole))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "ranks: expected one of 1 to %d with four operations, found rank %d of "
+                          "%d%s",
+                          NVDP_MOST_RANKS, ranks->rank, ranks->size,
+                          whole ? "" : " with one missing");
+    ctx->ranks = *ranks;
+    return NVDP_OK;
+}
+
+const struct nvdp_ranks *nvdp__ranks(const struct nvdp_context *ctx) {
+    return ctx->ranks.size > 1 ? &ctx->ranks : NULL;
 }
 
 void nvdp__allow_plain_bf16(struct nvdp_context *ctx) {

@@ -190,8 +190,10 @@ void nvdp__bilstm_forward(const struct nvdp__bert *bert, const struct nvdp__devi
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
                           const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     struct nvdp__bilstm_cache *lstm = cache->lstm;
-    struct nvdp__dropout drop = {
-        .rate = pass->training ? pass->hidden_dropout : 0, .seed = pass->seed, .step = pass->step};
+    struct nvdp__dropout drop = {.rate = pass->training ? pass->hidden_dropout : 0,
+                                 .seed = pass->seed,
+                                 .step = pass->step,
+                                 .first = pass->part.tokens * config_of(bert)->embedding_size};
     size_t layers = config_of(bert)->num_hidden_layers, wide = config_of(bert)->hidden_size;
     size_t in = config_of(bert)->embedding_size;
     nvdp__steps_fill(batch->texts, batch->offset, &lstm->steps);

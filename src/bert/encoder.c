@@ -229,7 +229,8 @@ static struct nvdp__dropout dropout_at(const struct run *run, float rate, size_t
     return (struct nvdp__dropout){.rate = run->pass->training ? rate : 0,
                                   .seed = run->pass->seed,
                                   .step = run->pass->step,
-                                  .site = (uint32_t)layer * SITES_PER_LAYER + site};
+                                  .site = (uint32_t)layer * SITES_PER_LAYER + site,
+                                  .first = run->pass->part.tokens};
 }
 
 /* A planned tensor with the batch's rows. */
@@ -259,6 +260,12 @@ static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense
 /* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])), in DistilBERT without
  * the last; RoBERTa's first place is the one behind its padding's ---- */
 
+static struct nvdp__dropout embedding_dropout(const struct run *run) {
+    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
+    drop.first *= run->bert->config.hidden_size;
+    return drop;
+}
+
 /* Nothing is dropped before this LayerNorm, but its output is. */
 static struct nvdp__norm embedding_norm(const struct run *run) {
     return norm_of(run, &run->bert->norm, run->cache->embedding_mean, run->cache->embedding_rstd,
@@ -287,7 +294,7 @@ static void embeddings_forward(const struct run *run) {
     struct nvdp__tensor rounded = rows_of(run, cache->states[0]);
     struct nvdp__embedding tables = embedding(run, nvdp__value);
     struct nvdp__norm norm = embedding_norm(run);
-    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
+    struct nvdp__dropout drop = embedding_dropout(run);
     nvdp__embed_forward(run->dev, &tables, sum);
     nvdp__norm_forward(run->dev, &norm, sum, NVDP__NO_TENSOR, sum, hidden, rounded);
     if (drop.rate == 0) return;
@@ -300,7 +307,7 @@ static void embeddings_backward(const struct run *run, float *d) {
     struct nvdp__tensor dy = state(run, d);
     struct nvdp__embedding gradients = embedding(run, nvdp__grad);
     struct nvdp__norm norm = embedding_norm(run);
-    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
+    struct nvdp__dropout drop = embedding_dropout(run);
     nvdp__dropout_apply(run->dev, &drop, dy.rows * dy.cols, d);
     nvdp__norm_backward(run->dev, &norm, state(run, run->cache->embedding_sum), dy,
                         NVDP__NO_TENSOR);
@@ -483,8 +490,10 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
         nvdp__bilstm_backward(bert, dev, params, batch, cache, d_last);
         return;
     }
-    for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;)
+    for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;) {
         layer_backward(&run, i, d_last);
+        nvdp__grad_complete(params, bert->layer[i].query.weight);
+    }
     if (pass->first_layer == 0) embeddings_backward(&run, d_last);
 }
 

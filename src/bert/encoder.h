@@ -144,6 +144,7 @@ struct nvdp__pass {
     size_t first_layer;
     /* What the sum of the texts' gradients is divided by; 0: the batch's number of texts. */
     double divisor;
+    struct nvdp__part part; /* of what this batch is a part */
 };
 
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,

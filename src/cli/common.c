@@ -1,4 +1,4 @@
-#include "common.h"
+#include "ranks.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -35,15 +35,19 @@ static void use_own_stack(void) {
     (void)sigaltstack(&stack, NULL);
 }
 
+void cli_catch(int number) {
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
 /* The first signal asks the library to stop and save; a second one ends the program at once. A
  * file beyond the user's limit on sizes is a write that fails, with its message. */
 static void catch_signals(void) {
-    struct sigaction action = {.sa_handler = on_signal,
-                               .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
     use_own_stack();
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch(SIGINT);
+    cli_catch(SIGTERM);
     signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -69,21 +73,24 @@ static bool on_cancel(void *user) {
 
 /* --- messages --- */
 
-static void say(struct cli *cli, const char *format, va_list args) {
+static bool say(struct cli *cli, const char *format, va_list args) {
+    if (!cli_ranks_say(cli, format, args)) return false;
     cli_meter_clear(&cli->meter);
     fprintf(stderr, "%s: ", cli->name);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
+    return true;
 }
 
 int cli_usage(struct cli *cli, const char *format, ...) {
+    bool said = true;
     if (format != NULL) {
         va_list args;
         va_start(args, format);
-        say(cli, format, args);
+        said = say(cli, format, args);
         va_end(args);
     }
-    fprintf(stderr, "%s: try %s --help\n", cli->name, cli->name);
+    if (said) fprintf(stderr, "%s: try %s --help\n", cli->name, cli->name);
     return CLI_USAGE;
 }
 
@@ -155,6 +162,7 @@ int cli_begin(struct cli *cli, void *values) {
     nvdp_context_set_log(cli->ctx, on_log, cli);
     nvdp_context_set_progress(cli->ctx, on_progress, cli);
     nvdp_context_set_cancel(cli->ctx, on_cancel, NULL);
+    CLI_TRY(cli_ranks_begin(cli));
     if (!cli_given(cli, "threads")) return CLI_SUCCESS;
     int threads = cli->threads < 1 << 20 ? (int)cli->threads : 1 << 20;
     status = nvdp_context_set_threads(cli->ctx, threads);

@@ -31,6 +31,7 @@ struct cli_command {
     const char *heading;               /* above options that have none */
     const struct nvdp_option *options; /* of its own; ends with a zeroed row; NULL: none */
     bool takes_precision, no_json;     /* of the common options */
+    bool together;                     /* done by all processes that mpirun started */
     int (*run)(struct cli *cli);       /* returns the exit code */
 };
 
@@ -48,6 +49,8 @@ struct cli_setting {
     const struct nvdp_option *option;
     const char *value;
 };
+
+struct cli_ranks; /* ranks.h */
 
 /* One invocation. */
 struct cli {
@@ -69,6 +72,7 @@ struct cli {
     char **arg;
     struct nvdp_context *ctx;
     struct cli_meter meter;
+    struct cli_ranks *ranks; /* NULL: this process is alone */
 };
 
 /* Reads the options into *values (which holds the defaults), then makes the context. Returns
@@ -98,6 +102,8 @@ int cli_fail(struct cli *cli, nvdp_status status);
  * ($XDG_CACHE_HOME/nvdp, ~/.cache/nvdp) where there is one and it is wanted.  Returns CLI_SUCCESS or
  * CLI_USAGE. */
 int cli_resolve_cache(struct cli *cli, bool no_cache);
+/* A first signal of this kind asks the work to stop. */
+void cli_catch(int number);
 /* Whether SIGINT or SIGTERM arrived. */
 bool cli_interrupted(void);
 

@@ -1,5 +1,5 @@
 /* nvdp: finds the subcommand, runs it, exits with its code. */
-#include "common.h"
+#include "ranks.h"
 
 #include <argp.h>
 #include <gsl/gsl_errno.h>
@@ -110,7 +110,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
     if (asprintf(&cli.name, "nvdp %s", command->name) < 0) return CLI_FAILURE;
     argv[0] = cli.name; /* getopt puts it before its messages, argp in the usage */
     int code = command->run(&cli);
-    code = flush_output(cli.name, code);
+    code = cli_ranks_end(&cli, flush_output(cli.name, code));
     cli_end(&cli);
     return code;
 }

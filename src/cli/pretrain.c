@@ -128,6 +128,8 @@ static int evaluate(struct cli *cli, const struct values *values) {
     struct nvdp_mlm_scores scores = NVDP_RESULT(struct nvdp_mlm_scores);
     struct nvdp_config *config = NULL;
     CLI_TRY(only(cli, allowed, "not with --eval"));
+    if (cli->ranks != NULL)
+        return cli_usage(cli, "option --eval: expected one process, found several under mpirun");
     if (values->model == NULL) return cli_usage(cli, "option --model is needed");
     if (get(cli, "text") == NULL) return cli_usage(cli, "option --text is needed");
     nvdp_context_set_precision(cli->ctx, strcmp(get(cli, "precision"), "bf16") == 0
@@ -255,8 +257,10 @@ const struct cli_command cli_command_pretrain = {
                 "  nvdp pretrain --init bert --text wiki-*.txt.xz --out bert-128 --length 128 \\\n"
                 "    --steps 5000 --dtype f16\n"
                 "  nvdp pretrain --resume bert\n"
+                "  mpirun -n 4 nvdp pretrain --config bert.json   (docs/clusters.md)\n"
                 "  nvdp pretrain --eval --model bert-128 --text held-out.txt --json\n",
     .create = nvdp_pretrain_config_create,
     .options = options,
+    .together = true,
     .run = run,
 };

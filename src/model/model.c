@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "base/ranks.h"
 #include "tensor/per_example.h"
 #include "text/dataset.h"
 
@@ -305,11 +306,12 @@ size_t nvdp__model_first_layer(const struct nvdp_model *model) {
     return model->prefix != NULL ? model->prefix->layers : 0;
 }
 
-static struct nvdp__dropout head_dropout(const struct nvdp__pass *pass, float rate) {
+static struct nvdp__dropout head_dropout(const struct nvdp__pass *pass, float rate, size_t width) {
     return (struct nvdp__dropout){.rate = pass->training ? rate : 0,
                                   .seed = pass->seed,
                                   .step = pass->step,
-                                  .site = SITE_CLASSIFIER};
+                                  .site = SITE_CLASSIFIER,
+                                  .first = pass->part.heads * width};
 }
 
 static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp__batch *batch) {
@@ -390,7 +392,7 @@ static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *
     size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
     size_t rows = nvdp__model_heads(model, batch);
     NVDP_RETURN_IF_FAILED(pool(model, batch, draw, width));
-    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
+    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout, width);
     nvdp__dropout_apply(&model->dev, &drop, rows * width, model->head_input);
     struct nvdp__linear classifier = classifier_of(model, batch);
     nvdp__dense_forward(&model->dev, &classifier, nvdp__f32(rows, width, model->head_input),
@@ -405,11 +407,12 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     return classify(model, batch, pass, draw, classifier_dropout);
 }
 
-/* The mean over words; its gradient, or where there is a divisor that of the texts' own means, added
- * up and divided by it. */
-static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor) {
+/* The mean over words; its gradient times `scale`, or where there is a divisor that of the texts' own
+ * means, added up and divided by it. */
+static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor,
+                        double scale) {
     size_t outputs = model->info.outputs;
-    double scale = divisor > 0 ? (double)batch->tagged / divisor : 1;
+    if (divisor > 0) scale = (double)batch->tagged / divisor;
     double loss = nvdp__cross_entropy(&model->dev, batch->tagged, outputs, model->logits,
                                       batch->tag, scale, model->d_logits);
     for (size_t i = 0; divisor > 0 && i < batch->texts; i++) {
@@ -422,10 +425,13 @@ static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batc
     return loss;
 }
 
-/* The mean; its gradient that of the sum divided by `divisor` (0: by the texts, or words). */
-static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor) {
-    double scale = divisor > 0 ? (double)batch->texts / divisor : 1;
-    if (model->info.task.tags) return tags_loss(model, batch, divisor);
+/* The mean; its gradient that of the sum divided by pass->divisor (0: by the texts, or words, of the
+ * whole batch). */
+static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch,
+                        const struct nvdp__pass *pass) {
+    double heads = (double)nvdp__model_heads(model, batch), all = (double)pass->part.all_heads;
+    double scale = pass->divisor > 0 ? heads / pass->divisor : all > 0 ? heads / all : 1;
+    if (model->info.task.tags) return tags_loss(model, batch, pass->divisor, scale);
     if (model->info.task.regression) {
         return nvdp__mean_squared(&model->dev, batch->texts, model->logits, batch->label, scale,
                                   model->d_logits);
@@ -439,7 +445,8 @@ static void pool_backward(struct nvdp_model *model, const struct nvdp__batch *ba
                           const struct nvdp__pass *pass, double weight_g, double weight_d,
                           struct nvdp__step_losses *losses) {
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
-    double texts = (double)batch->texts, divisor = pass->divisor > 0 ? pass->divisor : texts;
+    double texts = (double)batch->texts, all = (double)pass->part.all_texts;
+    double divisor = pass->divisor > 0 ? pass->divisor : all > 0 ? all : texts;
     struct nvdp__encoded in = encoded(model, batch);
     struct nvdp__penalty penalty = {weight_g / divisor, weight_d / divisor, model->loss_g,
                                     model->loss_d};
@@ -463,12 +470,12 @@ nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__ba
                                  float classifier_dropout, struct nvdp__step_losses *losses) {
     size_t width = model->bottleneck.mechanism->width(model->bottleneck.self);
     size_t rows = nvdp__model_heads(model, batch);
-    losses->task = task_loss(model, batch, pass->divisor);
+    losses->task = task_loss(model, batch, pass);
     struct nvdp__linear classifier = classifier_of(model, batch);
     nvdp__dense_backward(&model->dev, &classifier, nvdp__f32(rows, width, model->head_input),
                          nvdp__f32(rows, model->info.outputs, model->d_logits),
                          nvdp__f32(rows, width, model->d_pooled), false);
-    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout);
+    struct nvdp__dropout drop = head_dropout(pass, classifier_dropout, width);
     nvdp__dropout_apply(&model->dev, &drop, rows * width, model->d_pooled);
     pool_backward(model, batch, pass, weight_g, weight_d, losses);
     nvdp__bert_backward(&model->bert, &model->dev, &model->params, batch, pass, &model->cache,
@@ -543,6 +550,7 @@ struct predictions {
     uint32_t first_draw;
     size_t draws, rows, at;
     float *outputs; /* [draws, rows, outputs], filled from `at` on */
+    size_t batches; /* so far; processes that train together take turns */
 };
 
 /* The encoder runs once, whatever the number of draws. */
@@ -552,8 +560,9 @@ static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *b
     const size_t rows = nvdp__model_heads(model, batch);
     (void)first;
     struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
-    NVDP_RETURN_IF_FAILED(encode(model, batch, &pass));
-    for (size_t d = 0; d < to->draws; d++) {
+    bool own = to->batches++ % nvdp__rank_count(model->ctx) == nvdp__rank(model->ctx);
+    if (own) NVDP_RETURN_IF_FAILED(encode(model, batch, &pass));
+    for (size_t d = 0; own && d < to->draws; d++) {
         struct nvdp__draw draw = nvdp__draw_evaluation(to->seed, to->first_draw + (uint32_t)d);
         NVDP_RETURN_IF_FAILED(classify(model, batch, &pass, &draw, 0));
         nvdp__model_logits(model, rows,
@@ -566,8 +575,12 @@ static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *b
 nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
                                 float *outputs) {
-    struct predictions to = {seed, first_draw, draws, nvdp__dataset_outputs(dataset), 0, outputs};
-    return for_each_batch(model, dataset, batch, "score", predict, &to);
+    const size_t rows = nvdp__dataset_outputs(dataset), values = draws * rows * model->info.outputs;
+    struct predictions to = {seed, first_draw, draws, rows, 0, outputs, 0};
+    if (nvdp__ranks(model->ctx) != NULL) memset(outputs, 0, values * sizeof *outputs);
+    nvdp_status status = for_each_batch(model, dataset, batch, "score", predict, &to);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(model->ctx, status));
+    return nvdp__rank_sum_floats(model->ctx, values, outputs); /* of which all but one are 0 */
 }
 
 nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,

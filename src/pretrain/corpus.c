@@ -2,6 +2,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/ranks.h"
 #include "text/plain_text.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -482,8 +483,8 @@ nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_toke
     }
     /* A file that is unlinked as soon as it is open. */
     const char *folder = getenv("TMPDIR");
-    char *file = nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld", folder != NULL ? folder : "/tmp",
-                              cache_kind, texts.key, (long)getpid());
+    char *file = nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld-%zu", folder != NULL ? folder : "/tmp",
+                              cache_kind, texts.key, (long)getpid(), nvdp__rank(ctx));
     if (file == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = build_and_open(&texts, file, corpus);
     unlink(file);

@@ -1,5 +1,7 @@
 #include "pretrain/evaluate.h"
 
+#include "base/ranks.h"
+
 #include "base/base.h"
 #include "base/file.h"
 #include "text/sentence.h"
@@ -113,39 +115,56 @@ static void release_positions(struct nvdp__positions *p) {
 
 /* ---- scores ---- */
 
-nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain_model *model,
-                            struct nvdp__positions *positions, struct nvdp_mlm_scores *scores) {
+/* Over batches: numbers that processes that train together add up. */
+struct sums {
+    double tokens, masked, nll, right;
+};
+
+static nvdp_status score_batch(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain_model *model,
+                               size_t first, size_t n, struct sums *sum) {
     const struct nvdp__pass pass = {0};
     const struct nvdp__mask_key key = {.seed = e->seed, .purpose = NVDP__PURPOSE_EVAL_MASK};
+    const struct nvdp__privacy_key draws = {e->seed, 0, true, first};
+    const struct nvdp__masked *targets = &e->batcher.masked;
+    struct nvdp__pretrain_losses losses;
+    nvdp__batcher_fill(&e->batcher, &e->windows, e->order + first, 0, n, &key);
+    if (e->privatizer != NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__privatize(e->privatizer, e->batcher.batch, targets, &draws, &targets));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_step(model, e->batcher.batch, targets, &pass, &losses));
+    sum->tokens += (double)e->batcher.batch->tokens;
+    sum->masked += (double)e->batcher.masked.count;
+    sum->nll += losses.nll;
+    sum->right += losses.right;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain_model *model,
+                            struct nvdp__positions *positions, struct nvdp_mlm_scores *scores) {
+    struct sums of = {0};
     struct nvdp_mlm_scores sum = {.struct_size = sizeof sum, .windows = e->count};
     struct nvdp__meter meter;
-    double nll = 0;
-    double right = 0;
+    nvdp_status status = NVDP_OK;
     nvdp__meter_begin(&meter, e->ctx, "evaluate", "window", 0, e->count);
-    for (size_t first = 0; first < e->count; first += e->batch) {
+    for (size_t first = 0; first < e->count && status == NVDP_OK; first += e->batch) {
         size_t n = e->count - first < e->batch ? e->count - first : e->batch;
-        struct nvdp__pretrain_losses losses;
-        const struct nvdp__masked *targets = &e->batcher.masked;
-        const struct nvdp__privacy_key draws = {e->seed, 0, true, first};
-        nvdp__batcher_fill(&e->batcher, &e->windows, e->order + first, 0, n, &key);
-        if (e->privatizer != NULL)
-            NVDP_RETURN_IF_FAILED(
-                nvdp__privatize(e->privatizer, e->batcher.batch, targets, &draws, &targets));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__pretrain_model_step(model, e->batcher.batch, targets, &pass, &losses));
-        sum.tokens += e->batcher.batch->tokens;
-        sum.masked += e->batcher.masked.count;
-        nll += losses.nll;
-        right += losses.right;
-        if (positions != NULL) add_positions(positions, &e->batcher, model->nll, model->best);
-        nvdp__meter_update(&meter, first + n, (double)sum.tokens, "tok", NAN);
-        if (nvdp_context_cancelled(e->ctx))
-            return nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted while evaluating");
+        if (first / e->batch % nvdp__rank_count(e->ctx) == nvdp__rank(e->ctx))
+            status = score_batch(e, model, first, n, &of);
+        if (positions != NULL && status == NVDP_OK)
+            add_positions(positions, &e->batcher, model->nll, model->best);
+        nvdp__meter_update(&meter, first + n, of.tokens, "tok", NAN);
+        if (status == NVDP_OK && nvdp_context_cancelled(e->ctx))
+            status = nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted while evaluating");
     }
     nvdp__meter_end(&meter);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(e->ctx, status));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(e->ctx, sizeof of / sizeof of.tokens, &of.tokens));
+    sum.tokens = (uint64_t)of.tokens;
+    sum.masked = (uint64_t)of.masked;
     double masked = (double)(sum.masked > 0 ? sum.masked : 1);
-    sum.accuracy = right / masked;
-    sum.nll = nll / masked;
+    sum.accuracy = of.right / masked;
+    sum.nll = of.nll / masked;
     sum.perplexity = exp(sum.nll);
     *scores = sum;
     return NVDP_OK;

@@ -35,6 +35,12 @@ struct nvdp__example {
     bool random;                          /* the second segment does not follow the first */
 };
 
+/* Of its row in a batch, special ones included. */
+static inline size_t nvdp__example_tokens(const struct nvdp__example *example) {
+    return 2 + (size_t)example->first_length +
+           (example->second_length > 0 ? (size_t)example->second_length + 1 : 0);
+}
+
 /* Zero it, set ctx. */
 struct nvdp__examples {
     struct nvdp_context *ctx;

@@ -237,15 +237,16 @@ static void find_texts(struct nvdp__pretrain_model *model, const struct nvdp__ba
 /* model->nll and model->best of the masked tokens.  Where d_last is not NULL, the gradient of the
  * mean nll is added to it and to the parameters'. */
 static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__masked *masked,
-                     double divisor, float *d_last) {
+                     const struct nvdp__pass *pass, float *d_last) {
     const struct nvdp__device *dev = &model->dev;
     struct nvdp__heads *heads = &model->heads;
     size_t dim = model->bert.config.hidden_size;
     size_t pieces = model->bert.config.vocab_size;
     const struct nvdp__dense tied = {model->bert.word, heads->bias};
     if (masked->count == 0) return;
-    bool each = divisor > 0;
-    double scale = d_last == NULL ? 0 : 1 / (each ? divisor : (double)masked->count);
+    const size_t all = pass->part.all_heads > 0 ? pass->part.all_heads : masked->count;
+    bool each = d_last != NULL && pass->divisor > 0;
+    double scale = d_last == NULL ? 0 : 1 / (each ? pass->divisor : (double)all);
     transform_forward(model, masked);
     for (size_t at = 0; at < masked->count; at += heads->block) {
         size_t left = masked->count - at;
@@ -273,12 +274,15 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
 /* Mean cross-entropy of batch->label and the share that is right; d_last is SET to its gradient, or where
  * there is a divisor that of the sum divided by it. */
 static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
-                      double divisor, float *d_last, struct nvdp__pretrain_losses *losses) {
+                      const struct nvdp__pass *pass, float *d_last,
+                      struct nvdp__pretrain_losses *losses) {
     const struct nvdp__device *dev = &model->dev;
     const struct nvdp__params *params = &model->params;
     struct nvdp__heads *heads = &model->heads;
     size_t dim = model->bert.config.hidden_size;
     size_t texts = batch->texts;
+    const size_t all = pass->part.all_texts > 0 ? pass->part.all_texts : texts;
+    const double scale = (double)texts / (pass->divisor > 0 ? pass->divisor : (double)all);
     size_t right = 0;
     const struct nvdp__pooler *pooler = &model->cache.pooler;
     struct nvdp__tensor pooled = nvdp__f32(texts, dim, pooler->pooled);
@@ -288,7 +292,7 @@ static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__bat
                          model->cache.hidden[model->bert.config.num_hidden_layers], pooler);
     nvdp__dense_forward(dev, &dense, pooled, nvdp__f32(texts, NEXT_CLASSES, heads->next_logits));
     losses->next = nvdp__cross_entropy(dev, texts, NEXT_CLASSES, heads->next_logits, batch->label,
-                                       divisor > 0 ? (double)texts / divisor : 1, heads->d_next);
+                                       scale, heads->d_next);
     for (size_t i = 0; i < texts; i++) {
         float pair[NEXT_CLASSES];
         nvdp__download(dev, NEXT_CLASSES, heads->next_logits + i * NEXT_CLASSES, pair);
@@ -317,12 +321,12 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
     }
     nvdp__bert_forward(&model->bert, dev, &model->params, batch, pass, &model->cache);
     if (training && nvdp__next_sentence(model->objective)) {
-        next_loss(model, batch, pass->divisor, d_last, losses);
+        next_loss(model, batch, pass, d_last, losses);
     } else if (training) {
         nvdp__zero(dev, batch->tokens * model->bert.config.hidden_size, d_last);
     }
     find_texts(model, batch, masked);
-    mlm_loss(model, masked, training ? pass->divisor : 0, d_last);
+    mlm_loss(model, masked, pass, d_last);
     for (size_t i = 0; i < masked->count; i++) {
         losses->nll += model->nll[i];
         for (size_t k = 0; k < masked->labels; k++)

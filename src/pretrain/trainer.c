@@ -5,8 +5,10 @@
 #include "base/cache.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/ranks.h"
 #include "bert/checkpoint.h"
 #include "text/sentence.h"
+#include "train/grad_sum.h"
 #include "train/rundir.h"
 #include "train/state.h"
 
@@ -54,7 +56,8 @@ struct pretrainer {
     struct nvdp__pretrain_model model;
     struct nvdp__optimizer optimizer;
     struct nvdp__examples examples;
-    struct nvdp__dp *dp; /* NULL: not private */
+    struct nvdp__dp *dp;        /* NULL: not private */
+    struct nvdp__grad_sum *sum; /* NULL: this process is alone */
     int64_t *order;
     size_t order_capacity;
     struct nvdp__batcher batcher;
@@ -81,12 +84,19 @@ static const struct nvdp__state_member members[] = {COUNT(optimizer_steps), COUN
                                                     REAL(sum_steps),        REAL(loss),
                                                     REAL(accuracy),         {0}};
 
+/* Files are rank 0's. */
+static bool writes(const struct pretrainer *t) {
+    return nvdp__rank(t->ctx) == 0;
+}
+
 static nvdp_status state_save(struct pretrainer *t) {
+    if (!writes(t)) return NVDP_OK;
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
     t->state.optimizer_steps = t->optimizer.steps_taken;
-    nvdp_status status = nvdp__state_file_write(path, nvdp__state_object(members, &t->state),
-                                                &t->model.params, &t->optimizer);
+    json_t *object = nvdp__state_object(members, &t->state);
+    nvdp__dp_state(t->dp, object);
+    nvdp_status status = nvdp__state_file_write(path, object, &t->model.params, &t->optimizer);
     if (status == NVDP_OK) t->saved_at = nvdp__now();
     free(path);
     return status;
@@ -100,6 +110,7 @@ static nvdp_status state_load(struct pretrainer *t) {
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__state_file_read(path, &t->model.params, &t->optimizer, &object));
     NVDP_TRY(nvdp__state_values(t->ctx, path, object, members, &state));
+    NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
     if (state.step > t->config.steps)
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %" PRIu64 " steps, found %" PRIu64, path,
@@ -177,6 +188,17 @@ cleanup:
     return status;
 }
 
+/* Rank 0's for all: a private one is drawn. */
+static nvdp_status share_vocabulary(struct pretrainer *t) {
+    if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
+    if (!writes(t))
+        t->vocabulary = nvdp__calloc(t->ctx, t->vocabulary_size + 1, sizeof *t->vocabulary);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__rank_agree(t->ctx, t->vocabulary != NULL ? NVDP_OK : NVDP_ERR_MEMORY));
+    return nvdp__rank_share(t->ctx, t->vocabulary_size, t->vocabulary);
+}
+
 static nvdp_status read_vocabulary(struct pretrainer *t, const char *path) {
     return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
 }
@@ -245,7 +267,9 @@ static nvdp_status open_vocabulary(struct pretrainer *t) {
     } else {
         struct nvdp__normalization rules = rules_of(c);
         const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
-        NVDP_RETURN_IF_FAILED(c->vocab != NULL ? read_vocabulary(t, path) : train_vocabulary(t));
+        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL ? read_vocabulary(t, path)
+                                                                         : train_vocabulary(t)));
+        NVDP_RETURN_IF_FAILED(share_vocabulary(t));
         NVDP_RETURN_IF_FAILED(nvdp__tokenizer_create(t->ctx, path, t->vocabulary,
                                                      t->vocabulary_size, nvdp__special_names,
                                                      &rules, &t->tokenizer));
@@ -508,6 +532,8 @@ static nvdp_status write_result(const struct pretrainer *t, const struct nvdp_pr
                              r->seconds, "tokens_per_second", r->tokens_per_second);
     if (root != NULL && is_adaptive(t))
         json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
+    if (root != NULL && t->sum != NULL)
+        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
     if (root != NULL && t->dp != NULL) {
         nvdp_status status = statement(t, t->config.out, root);
         if (status != NVDP_OK) {
@@ -658,6 +684,9 @@ static nvdp_status allocate(struct pretrainer *t) {
         NVDP_RETURN_IF_FAILED(
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_RETURN_IF_FAILED(open_private(t));
+    /* Private training works on so many at a time. */
+    const size_t batch = t->dp != NULL ? c->batch : nvdp__rank_most(t->ctx, c->batch);
+    const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
     t->optimizer = (struct nvdp__optimizer){
         .lr = c->lr,
         .beta1 = c->beta1,
@@ -669,24 +698,22 @@ static nvdp_status allocate(struct pretrainer *t) {
         .momentum = c->momentum,
     };
     NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->optimizer));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_plan(&t->model, c->batch, c->length,
-                                  nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL));
-    NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, c->batch, c->length,
+    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model.params, 0, &t->sum));
+    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&t->model, batch, c->length, masked, NULL));
+    NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, batch, c->length,
                                                c->mask_prob, c->whole_word, &t->batcher));
     if (t->secrets.count > 0) t->batcher.plants = &t->plants;
     if (t->dp != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_per_example(
-            &t->model, c->batch, c->length, nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
-            &t->dp->grads));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked, &t->dp->grads));
     if (is_adaptive(t))
-        NVDP_RETURN_IF_FAILED(nvdp__privatizer_create(
-            t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces, c->hidden,
-            nvdp__value(&t->model.params, t->model.bert.word), c->batch, c->length,
-            nvdp__batcher_masked(c->batch, c->length, c->mask_prob), &t->privatizer));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__privatizer_create(t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces,
+                                    c->hidden, nvdp__value(&t->model.params, t->model.bert.word),
+                                    batch, c->length, masked, &t->privatizer));
     if (c->eval_texts == 0) return NVDP_OK;
     const struct nvdp__mlm_options eval = {.length = c->length,
-                                           .batch = c->batch,
+                                           .batch = batch,
                                            .mask_prob = c->mask_prob,
                                            .whole_word = c->whole_word,
                                            .seed = c->seed,
@@ -719,28 +746,51 @@ static nvdp_status check_init(struct pretrainer *t) {
                       "%s: expected another directory than the model to start from", c->out);
 }
 
+/* Everybody has rank 0's parameters. */
+static nvdp_status share_weights(struct pretrainer *t) {
+    const struct nvdp__params *params = &t->model.params;
+    return nvdp__rank_share(t->ctx, params->total * sizeof *params->value, params->value);
+}
+
+/* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
+static nvdp_status begin(struct pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(save_config(t));
+    NVDP_RETURN_IF_FAILED(state_save(t));
+    NVDP_RETURN_IF_FAILED(write_run(t));
+    return nvdp__metrics_file_open(t->ctx, t->config.out, 0, &t->metrics);
+}
+
+static nvdp_status go_on(struct pretrainer *t) {
+    NVDP_RETURN_IF_FAILED(state_load(t));
+    if (!writes(t)) return NVDP_OK;
+    return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
+}
+
 static nvdp_status pretrainer_open(struct pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
+    nvdp_status status = NVDP_OK;
     if (c->resume == NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, c->out, c->overwrite));
-        NVDP_RETURN_IF_FAILED(check_init(t));
+        NVDP_RETURN_IF_FAILED(
+            NVDP__RANK_0_ONLY(t->ctx, nvdp__outdir_check(t->ctx, c->out, c->overwrite)));
+        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
     }
-    NVDP_RETURN_IF_FAILED(hash_texts(t));
-    if (c->resume != NULL) NVDP_RETURN_IF_FAILED(check_texts(t));
-    NVDP_RETURN_IF_FAILED(open_vocabulary(t));
-    NVDP_RETURN_IF_FAILED(open_secrets(t));
-    NVDP_RETURN_IF_FAILED(open_model(t));
-    if (c->resume == NULL) NVDP_RETURN_IF_FAILED(prepare(t));
-    NVDP_RETURN_IF_FAILED(open_corpora(t));
-    NVDP_RETURN_IF_FAILED(allocate(t));
-    if (c->resume != NULL) {
-        NVDP_RETURN_IF_FAILED(state_load(t));
-    } else { /* what a resume needs, from step 0 on; pretrain.json, which it looks for, comes last */
-        NVDP_RETURN_IF_FAILED(save_config(t));
-        NVDP_RETURN_IF_FAILED(state_save(t));
-        NVDP_RETURN_IF_FAILED(write_run(t));
-    }
-    return nvdp__metrics_file_open(t->ctx, c->out, t->state.metrics_bytes, &t->metrics);
+    status = hash_texts(t);
+    if (status == NVDP_OK && c->resume != NULL) status = check_texts(t);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_vocabulary(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_secrets(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_model(t)));
+    NVDP_RETURN_IF_FAILED(share_weights(t));
+    if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
+    if (c->cache != NULL) /* rank 0 makes what the others find */
+        NVDP__RANK_0_FIRST(t->ctx, status, open_corpora(t));
+    else
+        status = nvdp__rank_agree(t->ctx, open_corpora(t));
+    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, allocate(t)));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->dp));
+    return c->resume != NULL ? nvdp__rank_agree(t->ctx, go_on(t))
+                             : NVDP__RANK_0_ONLY(t->ctx, begin(t));
 }
 
 static void pretrainer_close(struct pretrainer *t) {
@@ -753,6 +803,7 @@ static void pretrainer_close(struct pretrainer *t) {
     nvdp__secrets_release(&t->secrets);
     nvdp__dp_free(t->dp);
     free(t->order);
+    nvdp__grad_sum_free(t->sum);
     nvdp__optimizer_release(&t->optimizer);
     if (t->model.ctx != NULL) nvdp__pretrain_model_release(&t->model);
     nvdp__corpus_close(&t->corpus);
@@ -807,16 +858,45 @@ static nvdp_status diverged(struct pretrainer *t, const struct step_report *r) {
                       t->state.step + 1, r->total, r->norm, r->lr);
 }
 
-/* The gradient of the epoch's next examples. */
-static nvdp_status gradient(struct pretrainer *t, const struct nvdp__pass *pass,
+static size_t tokens_of(const struct pretrainer *t, const int64_t *order, size_t n) {
+    size_t tokens = 0;
+    for (size_t i = 0; i < n; i++)
+        tokens += nvdp__example_tokens(&t->examples.at[order[i]]);
+    return tokens;
+}
+
+struct step_windows {
+    const struct nvdp__examples *examples;
+    const int64_t *order;
+};
+
+static size_t length_of(const void *user, size_t i) {
+    const struct step_windows *windows = user;
+    return nvdp__example_tokens(&windows->examples->at[windows->order[i]]);
+}
+
+/* Of a process without examples. */
+static nvdp_status no_gradient(struct pretrainer *t) {
+    struct nvdp__params *params = &t->model.params;
+    nvdp__grad_begin(&t->model.dev, params);
+    nvdp__grad_rows(params, 0, NULL);
+    nvdp__zero(&t->model.dev, params->total, params->grad);
+    return NVDP_OK;
+}
+
+/* The gradient of the epoch's next examples: this process's part of the sum of all. */
+static nvdp_status gradient(struct pretrainer *t, struct nvdp__pass *pass,
                             const struct nvdp__mask_key *key, struct step_report *r) {
     const struct nvdp__pretrain_options *c = &t->config;
     size_t first = t->state.epoch_row;
     size_t left = t->examples.count - first;
-    nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first, 0,
-                       left < c->batch ? left : c->batch, key);
+    r->windows = left < c->batch ? left : c->batch;
+    const struct nvdp__stretch own = nvdp__rank_balanced(
+        t->ctx, r->windows, length_of, &(struct step_windows){&t->examples, t->order + first});
+    nvdp__batcher_fill(&t->batcher, &t->examples, t->order + first + own.first, 0, own.count, key);
     const struct nvdp__masked *targets = &t->batcher.masked;
-    const struct nvdp__privacy_key draws = {.seed = c->seed, .step = (uint32_t)t->state.step};
+    const struct nvdp__privacy_key draws = {
+        .seed = c->seed, .step = (uint32_t)t->state.step, .first = own.first};
     double start = nvdp__now();
     if (is_adaptive(t))
         NVDP_RETURN_IF_FAILED(
@@ -824,8 +904,21 @@ static nvdp_status gradient(struct pretrainer *t, const struct nvdp__pass *pass,
     r->drawing = nvdp__now() - start;
     r->masked = t->batcher.masked.count;
     r->tokens = t->batcher.batch->tokens;
-    r->windows = t->batcher.batch->texts;
-    return nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, pass, &r->losses);
+    if (t->sum != NULL) {
+        double masked = (double)r->masked;
+        NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, 1, &masked));
+        pass->part = (struct nvdp__part){.tokens = tokens_of(t, t->order + first, own.first),
+                                         .all_texts = r->windows,
+                                         .all_heads = (size_t)masked};
+    }
+    nvdp__grad_sum_begin(t->sum, true);
+    if (own.count == 0) return no_gradient(t);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, pass, &r->losses));
+    const double share = (double)own.count / (double)r->windows;
+    r->losses.next *= share;
+    r->losses.next_accuracy *= share;
+    return NVDP_OK;
 }
 
 /* The clipped sum over the windows that the step draws, some at a time, with noise. */
@@ -834,13 +927,17 @@ static nvdp_status private_gradient(struct pretrainer *t, struct nvdp__pass *pas
     const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp__device *dev = &t->model.dev;
     struct nvdp__params *params = &t->model.params;
+    size_t drawn;
     nvdp__grad_begin(dev, params);
-    size_t drawn = nvdp__dp_start(t->dp, dev, params, t->state.step, t->order);
+    const struct nvdp__stretch own =
+        nvdp__dp_start(t->dp, dev, params, t->state.step, t->order, &drawn);
+    nvdp__grad_sum_begin(t->sum, false);
     pass->divisor = t->dp->divisor;
-    for (size_t at = 0; at < drawn; at += c->batch) {
+    pass->part.tokens = tokens_of(t, t->order, own.first);
+    for (size_t at = 0; at < own.count; at += c->batch) {
         struct nvdp__pretrain_losses losses;
-        size_t n = drawn - at < c->batch ? drawn - at : c->batch;
-        nvdp__batcher_fill(&t->batcher, &t->examples, t->order + at, 0, n, key);
+        size_t n = own.count - at < c->batch ? own.count - at : c->batch;
+        nvdp__batcher_fill(&t->batcher, &t->examples, t->order + own.first + at, 0, n, key);
         nvdp__dp_begin(t->dp, dev, n);
         nvdp_status status = nvdp__pretrain_model_step(&t->model, t->batcher.batch,
                                                        &t->batcher.masked, pass, &losses);
@@ -853,10 +950,25 @@ static nvdp_status private_gradient(struct pretrainer *t, struct nvdp__pass *pas
         r->losses.next_accuracy += losses.next_accuracy * (double)n / (double)drawn;
         r->masked += t->batcher.masked.count;
         r->tokens += t->batcher.batch->tokens;
-        pass->seed++; /* no two have the same dropout */
+        pass->part.tokens += t->batcher.batch->tokens;
     }
     nvdp__dp_noise(t->dp, dev, params, t->state.step);
     return nvdp__device_status(dev);
+}
+
+/* All processes' gradients and losses together. */
+static nvdp_status add_up(struct pretrainer *t, struct step_report *r) {
+    struct nvdp__pretrain_losses *l = &r->losses;
+    double part[] = {l->nll,           l->right,          l->next,
+                     l->next_accuracy, (double)r->masked, (double)r->tokens};
+    if (t->sum == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model.dev));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
+    *l = (struct nvdp__pretrain_losses){
+        .nll = part[0], .right = part[1], .next = part[2], .next_accuracy = part[3]};
+    r->masked = (size_t)part[4];
+    r->tokens = (size_t)part[5];
+    return NVDP_OK;
 }
 
 /* One optimiser step. */
@@ -874,6 +986,7 @@ static nvdp_status train_step(struct pretrainer *t, struct step_report *r) {
     *r = (struct step_report){.lr = c->lr * factor, .norm = NAN};
     NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &key, r)
                                         : gradient(t, &pass, &key, r));
+    NVDP_RETURN_IF_FAILED(add_up(t, r));
     r->total = r->losses.nll / fmax((double)r->masked, 1) + r->losses.next;
     if (!isfinite(r->total)) return diverged(t, r);
     nvdp_status status =
@@ -895,6 +1008,15 @@ static void count_step(struct pretrainer *t, const struct step_report *r, double
     s->sum_next += r->losses.next;
     s->sum_next_right += r->losses.next_accuracy;
     s->sum_steps++;
+}
+
+/* `line` is stolen. */
+static nvdp_status append_metrics(struct pretrainer *t, json_t *line) {
+    if (writes(t))
+        return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
+                                         &t->state.metrics_bytes);
+    json_decref(line);
+    return NVDP_OK;
 }
 
 /* Means since the last line. */
@@ -919,7 +1041,7 @@ static nvdp_status log_step(struct pretrainer *t, const struct step_report *r) {
     }
     s->sum_nll = s->sum_masked = s->sum_right = 0;
     s->sum_next = s->sum_next_right = s->sum_steps = 0;
-    return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line, &s->metrics_bytes);
+    return append_metrics(t, line);
 }
 
 static nvdp_status save_and_stop(struct pretrainer *t) {
@@ -930,9 +1052,27 @@ static nvdp_status save_and_stop(struct pretrainer *t) {
                       t->state.step, t->config.stop_after, t->config.out);
 }
 
+/* Where other processes are gone: what was done before them is kept. */
+static nvdp_status keep_state(struct pretrainer *t, nvdp_status status) {
+    if (status != NVDP_ERR_IO || nvdp__ranks(t->ctx) == NULL || !writes(t)) return status;
+    char message[NVDP__MESSAGE_SIZE];
+    snprintf(message, sizeof message, "%s", nvdp_context_error(t->ctx));
+    bool saved = state_save(t) == NVDP_OK;
+    return nvdp__fail(t->ctx, status, "%s%s%s", message,
+                      saved ? "; the state is saved; continue with: nvdp pretrain --resume " : "",
+                      saved ? t->config.out : "");
+}
+
+/* Before the parameters are used or given away. */
+static nvdp_status check_same(struct pretrainer *t) {
+    const struct nvdp__params *params = &t->model.params;
+    return nvdp__rank_same(t->ctx, "parameters", params->value,
+                           params->total * sizeof *params->value);
+}
+
 static nvdp_status evaluate(struct pretrainer *t) {
     if (t->config.eval_texts == 0) return NVDP_OK;
-    nvdp_status status = nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval);
+    nvdp_status status = keep_state(t, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
     if (status == NVDP_ERR_CANCELLED) return save_and_stop(t);
     NVDP_RETURN_IF_FAILED(status);
     nvdp__log(t->ctx, NVDP_LOG_INFO,
@@ -944,8 +1084,7 @@ static nvdp_status evaluate(struct pretrainer *t) {
     json_object_set_new(line, "event", json_string("evaluation"));
     json_object_set_new(line, "step", json_integer((json_int_t)t->state.step));
     json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->state.tokens));
-    return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
-                                     &t->state.metrics_bytes);
+    return append_metrics(t, line);
 }
 
 static bool is_due(const struct pretrainer *t, size_t every) {
@@ -954,12 +1093,17 @@ static bool is_due(const struct pretrainer *t, size_t every) {
 
 /* Between steps: what is due, and stop when asked. */
 static nvdp_status pause_point(struct pretrainer *t) {
+    bool stop = false;
+    if (is_due(t, t->config.eval_every) || is_due(t, t->config.save_every))
+        NVDP_RETURN_IF_FAILED(check_same(t));
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
-    if (is_due(t, t->config.save_every)) {
+    if (is_due(t, t->config.save_every) && writes(t)) {
         if (t->dp != NULL) NVDP_RETURN_IF_FAILED(state_save(t)); /* no model of steps done again */
         NVDP_RETURN_IF_FAILED(save_model(t));
     }
-    if (nvdp_context_cancelled(t->ctx)) return save_and_stop(t);
+    NVDP_RETURN_IF_FAILED(
+        keep_state(t, nvdp__rank_any(t->ctx, nvdp_context_cancelled(t->ctx), &stop)));
+    if (stop) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
     return state_save(t);
 }
@@ -991,7 +1135,7 @@ static nvdp_status train(struct pretrainer *t) {
         loaded = true;
         if (t->state.epoch_row >= t->examples.count) continue; /* resumed at an epoch's end */
         double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(train_step(t, &r));
+        NVDP_RETURN_IF_FAILED(keep_state(t, train_step(t, &r)));
         count_step(t, &r, nvdp__now() - start);
         bool last = t->state.step == t->config.stop_after;
         if (last || t->state.step % t->config.log_every == 0)
@@ -1027,9 +1171,10 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     NVDP_TRY(pretrainer_open(&t));
     t.saved_at = nvdp__now();
     NVDP_TRY(train(&t));
-    NVDP_TRY(state_save(&t));
+    NVDP_TRY(check_same(&t));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, state_save(&t)));
     NVDP_TRY(evaluate(&t));
-    NVDP_TRY(save_model(&t));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, save_model(&t)));
     struct nvdp_pretrain_result result = {
         .struct_size = sizeof result,
         .steps = t.state.step,
@@ -1046,7 +1191,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
         .tokens_per_second = (double)t.state.tokens / fmax(t.state.seconds, 1e-9),
         .drawing_seconds = t.state.drawing,
     };
-    NVDP_TRY(write_result(&t, &result));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, write_result(&t, &result)));
     *out = result;
 cleanup:
     pretrainer_close(&t);

@@ -32,7 +32,8 @@ size_t nvdp__longest_group(size_t groups, const int32_t *offset);
 /* The key of query i of a tile. */
 NVDP__INLINE struct nvdp__dropout_key nvdp__tile_key(const struct nvdp__attention *att,
                                                      const struct nvdp__tile *t, size_t i) {
-    return nvdp__dropout_key(&att->dropout, (t->first_q + i) * att->heads + t->head);
+    size_t row = att->dropout.first + t->first_q + i;
+    return nvdp__dropout_key(&att->dropout, row * att->heads + t->head);
 }
 
 NVDP__INLINE float nvdp__keep_scale(const struct nvdp__attention *att) {

@@ -232,10 +232,10 @@ void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act ac
 /* ---- dropout ---- */
 
 NVDP__CLONES
-static void dropout_block(struct nvdp__dropout_key key, int32_t threshold, float scale, size_t n,
-                          float *x) {
+static void dropout_block(struct nvdp__dropout_key key, int32_t threshold, float scale,
+                          uint32_t first, size_t n, float *x) {
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
-        int32_t bits = nvdp__dropout_bits(key, j);
+        int32_t bits = nvdp__dropout_bits(key, first + j);
         x[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf is gone too */
     }
 }
@@ -250,10 +250,14 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
     if (drop->rate <= 0) return;
     int32_t threshold = nvdp__dropout_threshold(drop);
     float scale = 1.0f / (1.0f - drop->rate);
-    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
+    /* Blocks of the whole, of which x is a part. */
+    size_t block = drop->first / NVDP__BLOCK, before = drop->first % NVDP__BLOCK;
+    size_t blocks = nvdp__blocks(before + n, NVDP__BLOCK);
     int team = nvdp__team(dev, n);
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++)
-        dropout_block(nvdp__dropout_key(drop, b), threshold, scale,
-                      nvdp__block_length(n, NVDP__BLOCK, b), x + b * NVDP__BLOCK);
+    for (size_t b = 0; b < blocks; b++) {
+        size_t skip = b == 0 ? before : 0, at = b * NVDP__BLOCK + skip - before;
+        dropout_block(nvdp__dropout_key(drop, block + b), threshold, scale, (uint32_t)skip,
+                      nvdp__block_length(before + n, NVDP__BLOCK, b) - skip, x + at);
+    }
 }

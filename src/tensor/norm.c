@@ -93,7 +93,8 @@ void nvdp__norm_forward(const struct nvdp__device *dev, const struct nvdp__norm 
         float *to = sum.data != NULL ? (float *)sum.data + at : NULL;
         float *normal = (float *)y.data + at;
         if (drops && to != NULL) {
-            drop_row(nvdp__dropout_key(&norm->dropout, r), threshold, scale, dim, from, to);
+            drop_row(nvdp__dropout_key(&norm->dropout, norm->dropout.first + r), threshold, scale,
+                     dim, from, to);
             from = to;
         }
         if (other == NULL && to != NULL && from != to) memcpy(to, from, dim * sizeof *to);
@@ -160,7 +161,7 @@ static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
     size_t dim = d_x.cols;
     bool drops = norm->dropout.rate > 0;
     struct nvdp__dropout_key key = {0};
-    if (drops) key = nvdp__dropout_key(&norm->dropout, r);
+    if (drops) key = nvdp__dropout_key(&norm->dropout, norm->dropout.first + r);
     int32_t threshold = nvdp__dropout_threshold(&norm->dropout);
     float scale = 1.0f / (1.0f - norm->dropout.rate);
     if (d_x.type == NVDP__BF16) {

@@ -78,8 +78,9 @@ struct nvdp__dropout {
     uint64_t seed;
     uint32_t step; /* optimiser step */
     uint32_t site; /* which dropout of the network */
+    size_t first;  /* number of the first row, or element of nvdp__dropout_apply, of a part */
 };
-/* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep depends on (seed, step, site, i) only. */
+/* x[i] = keep_i ? x[i] / (1 - rate) : 0, in place; keep depends on (seed, step, site, first + i) only. */
 void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
                          float *x);
 

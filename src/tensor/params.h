@@ -36,6 +36,9 @@ struct nvdp__params {
     float *value;              /* [total] */
     float *grad;               /* [total], NULL for inference */
     struct nvdp__row_use *use; /* of the first NVDP__PARAM_ROWS table; NULL: none, or inference */
+    /* Told during a backward pass that the gradients from grad[from] on are complete; NULL: nobody. */
+    void (*complete)(void *user, size_t from);
+    void *complete_user;
 };
 
 /* Rows of an embedding table that have a gradient.  AdamW leaves the moments of a row that never
@@ -69,6 +72,12 @@ void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *param
 /* Rows `index` [n] of the tracked table get a gradient in this step; index NULL: all do.  To be
  * called before the gradient is written, where nvdp__grad_begin was. */
 void nvdp__grad_rows(const struct nvdp__params *params, size_t n, const int32_t *index);
+
+/* For backward passes: the gradients of this tensor and of all that were declared after it are complete. */
+static inline void nvdp__grad_complete(const struct nvdp__params *params, size_t index) {
+    if (params->complete != NULL)
+        params->complete(params->complete_user, params->entry[index].offset);
+}
 
 /* Initial values. */
 void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,

@@ -26,6 +26,13 @@ struct nvdp__batch {
     const float *words;
 };
 
+/* A step's batch that is shared out: where this process's texts stand in it.  Zeros: they are all. */
+struct nvdp__part {
+    size_t tokens, heads; /* of the texts before them; heads are what is classified or predicted:
+                                    texts, words with tags, masked tokens */
+    size_t all_texts, all_heads; /* of the whole batch */
+};
+
 /* Allocates for at most `texts` texts of `longest` tokens. */
 nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t longest,
                                struct nvdp__batch **out);

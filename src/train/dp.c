@@ -2,6 +2,7 @@
 #include "train/dp.h"
 
 #include "base/file.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,6 +13,9 @@
 /* --- options --- */
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__dp_options, member)
+
+static const char *const shards_noises[] = {
+    [NVDP__NOISE_ONCE] = "once", [NVDP__NOISE_EACH] = "each", NULL};
 
 const struct nvdp_option nvdp__dp_rows[] = {
     {"dp-batch", NVDP_OPTION_INTEGER, "B",
@@ -41,6 +45,10 @@ const struct nvdp_option nvdp__dp_rows[] = {
      "draw examples and noise from this seed, for experiments: whoever knows it takes the noise "
      "off; 0: from the operating system, never the same twice",
      "0", AT(insecure_seed)},
+    {"shards-noise", NVDP_OPTION_CHOICE, "W",
+     "with mpirun: the noise is added once, to the sum of all processes, or each process adds as "
+     "much to its own part, P of them sqrt(P) times the noise together",
+     "once", AT(shards_noise), .choices = shards_noises},
     {0},
 };
 
@@ -127,9 +135,12 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
     }
     NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
                                              NVDP_ACCOUNTANT_PLD, &dp->noise));
-    options->noise = dp->noise;
+    options->noise = dp->noise / sqrt((double)dp->shards);
     return NVDP_OK;
 }
+
+/* Apart for shards that draw from seeds: as SplitMix64 steps. */
+static const uint64_t SHARD_SEEDS = UINT64_C(0x9E3779B97F4A7C15);
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
@@ -140,26 +151,32 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                           "option --dp-batch: expected at most the %zu training examples, found "
                           "%zu",
                           examples, options->batch);
+    const size_t rank = nvdp__rank(ctx);
+    const size_t shards = options->shards_noise == NVDP__NOISE_EACH ? nvdp__rank_count(ctx) : 1;
     struct nvdp__dp *made = nvdp__calloc(ctx, 1, sizeof *made);
     if (made == NULL) return NVDP_ERR_MEMORY;
     *made = (struct nvdp__dp){.ctx = ctx,
-                              .noise = options->noise,
+                              .noise = options->noise * sqrt((double)shards),
+                              .shards = shards,
                               .clip = options->clip,
                               .rate = options->batch > 0 ? (double)options->batch / (double)examples
                                                          : options->sample_rate,
                               .examples = examples,
                               .seeded = options->insecure_seed != 0,
-                              .source = {.seed = options->insecure_seed}};
+                              .draws = {.seed = options->insecure_seed},
+                              .source = {.seed = options->insecure_seed + rank * SHARD_SEEDS}};
     if (vocabulary != NULL) made->vocabulary = *vocabulary;
     made->divisor =
         options->batch > 0 ? (double)options->batch : options->sample_rate * (double)examples;
     made->steps = epochs > 0 ? nvdp__dp_epoch_steps(made) * epochs : steps;
     NVDP_TRY(take_budget(made, options));
     if (!made->seeded) {
-        NVDP_TRY(nvdp__release_key_create(ctx, &made->key));
-        memcpy(&made->secret, made->key.bytes, sizeof made->secret);
-        NVDP_TRY(nvdp__release_key_create(ctx, &made->key)); /* neither tells of the other */
-        made->source.release = &made->key;
+        NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key));
+        memcpy(&made->secret, made->noise_key.bytes, sizeof made->secret);
+        NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key)); /* neither tells of the other */
+        NVDP_TRY(nvdp__release_key_create(ctx, &made->draw_key));
+        made->source.release = &made->noise_key;
+        made->draws.release = &made->draw_key;
     }
     made->norm = nvdp__calloc(ctx, texts, sizeof *made->norm);
     made->weight = nvdp__calloc(ctx, texts, sizeof *made->weight);
@@ -173,11 +190,18 @@ cleanup:
 
 void nvdp__dp_free(struct nvdp__dp *dp) {
     if (dp == NULL) return;
-    nvdp__release_key_wipe(&dp->key);
+    nvdp__release_key_wipe(&dp->draw_key);
+    nvdp__release_key_wipe(&dp->noise_key);
     nvdp__per_example_free(dp->grads);
     free(dp->norm);
     free(dp->weight);
     free(dp);
+}
+
+nvdp_status nvdp__dp_share(struct nvdp__dp *dp) {
+    if (dp == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__rank_share(dp->ctx, sizeof dp->secret, &dp->secret));
+    return nvdp__rank_share(dp->ctx, sizeof dp->draw_key, &dp->draw_key);
 }
 
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp) {
@@ -192,20 +216,22 @@ uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed) {
 
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows) {
     struct nvdp__stream stream =
-        nvdp__stream_open(&dp->source, NVDP__PURPOSE_DP_SAMPLE, (uint32_t)step, step >> 32);
+        nvdp__stream_open(&dp->draws, NVDP__PURPOSE_DP_SAMPLE, (uint32_t)step, step >> 32);
     size_t drawn = 0;
     for (size_t i = 0; i < dp->examples; i++)
         if (nvdp__stream_uniform(&stream) < dp->rate) rows[drawn++] = (int64_t)i;
     return drawn;
 }
 
-size_t nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
-                      struct nvdp__params *params, uint64_t step, int64_t *rows) {
-    size_t drawn = nvdp__dp_draw(dp, step, rows);
+struct nvdp__stretch nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+                                    struct nvdp__params *params, uint64_t step, int64_t *rows,
+                                    size_t *drawn) {
+    *drawn = nvdp__dp_draw(dp, step, rows);
+    const struct nvdp__stretch own = nvdp__rank_stretch(dp->ctx, *drawn);
     nvdp__grad_rows(params, 0, NULL);
-    if (drawn == 0 || nvdp__per_example_first(dp->grads))
+    if (own.count == 0 || nvdp__per_example_first(dp->grads))
         nvdp__zero(dev, params->total, params->grad);
-    return drawn;
+    return own;
 }
 
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts) {
@@ -232,8 +258,28 @@ nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, b
 
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step) {
-    if (dp->noise > 0)
-        nvdp__gradient_noise(dev, params, &dp->source, step, dp->noise * dp->clip / dp->divisor);
+    const double noise = dp->noise / sqrt((double)dp->shards);
+    if (noise > 0 && (dp->shards > 1 || nvdp__rank(dp->ctx) == 0))
+        nvdp__gradient_noise(dev, params, &dp->source, step, noise * dp->clip / dp->divisor);
+}
+
+/* --- a saved state --- */
+
+void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object) {
+    if (dp != NULL && dp->shards > 1)
+        json_object_set_new(object, "shards", json_integer((json_int_t)dp->shards));
+}
+
+nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object) {
+    int64_t shards = 1;
+    if (dp == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_int(dp->ctx, path, object, "shards", 1, 1, NVDP_MOST_RANKS, &shards));
+    if ((size_t)shards == dp->shards) return NVDP_OK;
+    return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
+                      "%s: shards-noise each: expected the %" PRId64
+                      " processes that the run began with, found %zu: the noise would be another",
+                      path, shards, dp->shards);
 }
 
 /* --- what it costs, and what is said of it --- */
@@ -272,8 +318,11 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
     nvdp_status status = NVDP_OK;
     json_t *object;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-    struct nvdp_dp_facts facts = {
-        .example = example, .clip = dp->clip, .examples = dp->examples, .seeded = dp->seeded};
+    struct nvdp_dp_facts facts = {.example = example,
+                                  .clip = dp->clip,
+                                  .examples = dp->examples,
+                                  .shards = dp->shards,
+                                  .seeded = dp->seeded};
     char *account_text = NULL, *whole = NULL;
     account.pld_epsilon = account.rdp_epsilon = INFINITY;
     if (dp->noise > 0) {
@@ -295,6 +344,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps, const 
                        number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
                        "order", dp->noise > 0 ? number(account.rdp_order) : json_null(),
                        "insecure_seed", dp->seeded, "statement", whole);
+    nvdp__dp_state(dp, object);
     if (json_object_set_new(root, "dp", object) != 0)
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     if (has_vocabulary(dp))

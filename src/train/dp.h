@@ -4,19 +4,24 @@
 #ifndef NVDP_SRC_TRAIN_DP_H
 #define NVDP_SRC_TRAIN_DP_H
 
+#include "base/ranks.h"
 #include "base/schema.h"
 #include "tensor/per_example.h"
 #include <jansson.h>
 #include <nvdp/account.h>
 
+/* Of processes that train together: one adds the noise to the sum of all, or each its own to its part. */
+enum nvdp__shards_noise { NVDP__NOISE_ONCE, NVDP__NOISE_EACH };
+
 struct nvdp__dp_options {
-    double noise, clip;    /* sigma, 0: of target_epsilon; C */
+    double noise, clip;    /* sigma (of each shard), 0: of target_epsilon; C */
     double sample_rate;    /* q; 0: from batch */
     size_t batch;          /* B, expected; 0: from sample_rate; both 0: not private */
     double target_epsilon; /* 0: none */
     double target_delta;   /* 0: half of 1/N */
     bool allow_weak_delta;
     uint64_t insecure_seed; /* 0: the operating system's randomness */
+    enum nvdp__shards_noise shards_noise;
 };
 extern const struct nvdp_option nvdp__dp_rows[];
 static inline bool nvdp__dp_wanted(const struct nvdp__dp_options *options) {
@@ -28,16 +33,17 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
 /* A run's. */
 struct nvdp__dp {
     struct nvdp_context *ctx;
-    double noise, clip, rate;
-    size_t examples; /* N */
-    double divisor;  /* B = q N */
+    double noise, clip, rate; /* noise: of all shards together */
+    size_t shards;            /* processes that each add noise */
+    size_t examples;          /* N */
+    double divisor;           /* B = q N */
     double delta;
     struct nvdp_dp_guarantee vocabulary; /* of the same examples, for one of them; 0, 0: public */
     uint64_t steps;                      /* of the whole run, at most */
     bool seeded;
-    struct nvdp__release_key key;
-    struct nvdp__noise source;
-    uint64_t secret;                 /* of masks, dropout and samples */
+    struct nvdp__release_key draw_key, noise_key; /* the same in all processes; this one's own */
+    struct nvdp__noise draws, source;
+    uint64_t secret;                 /* of masks, dropout and samples; the same in all processes */
     struct nvdp__per_example *grads; /* taken */
     double *norm;                    /* [texts at a time] */
     float *weight;
@@ -52,6 +58,8 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
                             const struct nvdp_dp_guarantee *vocabulary, struct nvdp__dp **out);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
+/* All processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */
+nvdp_status nvdp__dp_share(struct nvdp__dp *dp);
 /* Steps that draw as many examples as there are, on average. */
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp);
 
@@ -62,17 +70,23 @@ uint64_t nvdp__dp_seed(const struct nvdp__dp *dp, uint64_t seed);
 
 /* Numbers of the step's examples in rising order into rows [N]; returns how many. */
 size_t nvdp__dp_draw(const struct nvdp__dp *dp, uint64_t step, int64_t *rows);
-/* The same, before a step's gradient, which becomes dense, as every row has noise; it becomes 0 where nobody is
- * drawn, or nobody was yet. */
-size_t nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
-                      struct nvdp__params *params, uint64_t step, int64_t *rows);
+/* The same, before a step's gradient, which becomes dense, as every row has noise; it becomes 0 where this
+ * process has nobody, or nobody was drawn yet: which of the `drawn` are its own. */
+struct nvdp__stretch nvdp__dp_start(const struct nvdp__dp *dp, const struct nvdp__device *dev,
+                                    struct nvdp__params *params, uint64_t step, int64_t *rows,
+                                    size_t *drawn);
 /* Before the backward pass of some of them, which divides by dp->divisor. */
 void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t texts);
 /* After it: their gradients, clipped, are added to the parameters' (set where `first`). */
 nvdp_status nvdp__dp_clip(const struct nvdp__dp *dp, struct nvdp__device *dev, bool first);
-/* The step's noise onto the sum. */
+/* The step's noise onto the sum, before that of all processes: by the first of them, or by each. */
 void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
+
+/* What a state has to tell, into its object; NVDP_ERR_ARGUMENT where a run that was begun by so many
+ * shards goes on with another number.  dp may be NULL. */
+void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
+nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
 /* What so many steps cost, by the quicker accountant, as "epsilon_rdp" into a line of metrics.jsonl; nothing
  * where dp is NULL or adds no noise. */

@@ -277,8 +277,10 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "option --fold: expected 1 to the %zu of --folds, found 0",
                           t->config.folds);
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
-    NVDP_RETURN_IF_FAILED(load_data(t));
+    nvdp_status status = nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
+    NVDP__RANK_0_FIRST(t->ctx, status, load_data(t));
+    NVDP_RETURN_IF_FAILED(status);
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
     NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &bert,
                                                      nvdp_tokenizer_size(t->tokenizer)));
@@ -309,8 +311,9 @@ static double own_rate(const struct nvdp__trainer *t, double lr) {
 
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     size_t longest = nvdp__trainer_longest(t);
-    size_t texts = 32; /* the bottleneck's initial sample */
-    if (texts < t->config.batch) texts = t->config.batch;
+    size_t batch = t->config.batch, texts = 32;                /* the bottleneck's initial sample */
+    if (t->dp == NULL) batch = nvdp__rank_most(t->ctx, batch); /* else so many at a time */
+    if (texts < batch) texts = batch;
     if (texts < t->config.eval_batch) texts = t->config.eval_batch;
     t->optimizer = (struct nvdp__optimizer){
         .kind = t->config.optimizer,
@@ -331,8 +334,11 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
     }
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
     if (t->dp != NULL && training)
-        NVDP_RETURN_IF_FAILED(nvdp__model_per_example(t->model, t->config.batch, &t->dp->grads));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, t->config.batch, longest, &t->batch));
+        NVDP_RETURN_IF_FAILED(nvdp__model_per_example(t->model, batch, &t->dp->grads));
+    if (training)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__grad_sum_create(t->ctx, &t->model->params, t->config.batch * longest, &t->sum));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, batch, longest, &t->batch));
     t->order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->order);
     return t->order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
@@ -342,6 +348,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__prefix_free(t->test_prefix);
     if (t->metrics != NULL) fclose(t->metrics);
     nvdp__batch_free(t->batch);
+    nvdp__grad_sum_free(t->sum);
     nvdp__dp_free(t->dp);
     nvdp__optimizer_release(&t->optimizer);
     nvdp_model_free(t->model);
@@ -363,7 +370,9 @@ static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_datase
                                struct nvdp__prefix **out) {
     NVDP_RETURN_IF_FAILED(nvdp__prefix_create(t->model, out));
     if (t->config.cache == NULL || t->config.no_prefix_cache) return NVDP_OK;
-    nvdp_status status = nvdp__prefix_keep(*out, t->config.cache, dataset, t->config.eval_batch);
+    nvdp_status status = NVDP_OK;
+    NVDP__RANK_0_FIRST(t->ctx, status,
+                       nvdp__prefix_keep(*out, t->config.cache, dataset, t->config.eval_batch));
     if (status != NVDP_ERR_CANCELLED) return status;
     return nvdp__fail(t->ctx, status, "%s; continue with: nvdp train --resume %s",
                       nvdp_context_error(t->ctx), t->config.out);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/ranks.h"
 
 #include <cblas.h>
 #include <errno.h>
@@ -24,7 +25,11 @@ json_t *nvdp__software_json(void) {
 json_t *nvdp__hardware_json(const struct nvdp_context *ctx) {
     char name[512];
     nvdp__processor_name(sizeof name, name);
-    return json_pack("{s:s,s:i}", "processor", name, "threads", nvdp_context_threads(ctx));
+    json_t *object =
+        json_pack("{s:s,s:i}", "processor", name, "threads", nvdp_context_threads(ctx));
+    if (nvdp__ranks(ctx) != NULL)
+        json_object_set_new(object, "processes", json_integer(nvdp__ranks(ctx)->size));
+    return object;
 }
 
 /* --- metrics.jsonl --- */

@@ -108,6 +108,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     NVDP_TRY(nvdp__trainer_count_steps(t));
     t->steps = steps;
     NVDP_TRY(nvdp__trainer_allocate(t, training));
+    NVDP_TRY(nvdp__dp_share(t->dp));
     double start = nvdp__now();
     nvdp__model_initialise(t->model, t->config.seed);
     trainer->info = (struct nvdp_trainer_info){

@@ -1,6 +1,7 @@
 /* nvdp_train and its plan: the run directory, a step, the epochs, the whole. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/ranks.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
 #include "rdp/options.h"
@@ -33,8 +34,14 @@ static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
                                                       : NVDP_OK;
 }
 
+/* Files are rank 0's. */
+static bool writes(const struct nvdp__trainer *t) {
+    return nvdp__rank(t->ctx) == 0;
+}
+
 static nvdp_status save_state(struct nvdp__trainer *t) {
     const char *frozen;
+    if (!writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -44,6 +51,7 @@ static nvdp_status save_state(struct nvdp__trainer *t) {
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
     json_object_set_new(object, "anchor", json_string(t->anchor));
     json_object_set_new(object, "frozen", json_string(frozen));
+    nvdp__dp_state(t->dp, object);
     nvdp_status status = nvdp__state_file_write(path, object, &t->model->params, &t->optimizer);
     if (status == NVDP_OK) t->saved_at = nvdp__now();
     free(path);
@@ -83,6 +91,7 @@ static nvdp_status load_state(struct nvdp__trainer *t, bool *found) {
     NVDP_TRY(compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
     NVDP_TRY(frozen_digest(t, &frozen));
     NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
+    NVDP_TRY(nvdp__dp_continue(t->dp, path, object));
     if (s.step > t->steps || s.epoch_step > t->epoch_steps)
         NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                             "%s: expected at most %" PRIu64 " steps, found %" PRIu64
@@ -177,12 +186,18 @@ static nvdp_status write_result(struct nvdp__trainer *t, const struct nvdp_train
         (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
         r->seconds, "tokens_per_second", r->tokens_per_second, "certified", proven);
+    if (root != NULL && t->sum != NULL)
+        json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
     NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, t->config.out, root));
     return write_json(t, "result.json", root);
 }
 
 /* Appends one object (stolen) to metrics.jsonl. */
 static nvdp_status append_metrics(struct nvdp__trainer *t, json_t *line) {
+    if (!writes(t)) {
+        json_decref(line);
+        return NVDP_OK;
+    }
     return nvdp__metrics_file_append(t->ctx, t->config.out, t->metrics, line,
                                      &t->state.metrics_bytes);
 }
@@ -227,11 +242,51 @@ static nvdp_status diverged(struct nvdp__trainer *t, const struct nvdp__step_rep
         t->state.step + 1, r->losses.task, r->losses.loss_g, r->losses.loss_d, r->norm);
 }
 
+/* What is classified of a text. */
+static size_t heads_of(const struct nvdp_dataset *dataset, size_t row) {
+    size_t heads = 0;
+    if (dataset->tag == NULL) return 1;
+    for (size_t k = dataset->offset[row]; k < dataset->offset[row + 1]; k++)
+        heads += dataset->tag[k] != NVDP_TAG_NONE;
+    return heads;
+}
+
+/* So many texts lie before a part. */
+static void pass_over(const struct nvdp_dataset *dataset, const int64_t *rows, size_t n,
+                      struct nvdp__part *part) {
+    for (size_t i = 0; i < n; i++) {
+        size_t row = (size_t)rows[i];
+        part->tokens += dataset->offset[row + 1] - dataset->offset[row];
+        part->heads += heads_of(dataset, row);
+    }
+}
+
+struct batch_texts {
+    const struct nvdp_dataset *dataset;
+    const int64_t *rows;
+};
+
+static size_t length_of(const void *user, size_t i) {
+    const struct batch_texts *texts = user;
+    const size_t row = (size_t)texts->rows[i];
+    return texts->dataset->offset[row + 1] - texts->dataset->offset[row];
+}
+
 void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
     size_t first = t->state.epoch_step * t->config.batch;
     size_t left = t->train->count - first;
     size_t n = left < t->config.batch ? left : t->config.batch;
-    nvdp__batch_fill(t->batch, t->train, t->order + first, 0, n);
+    const int64_t *rows = t->order + first;
+    const struct nvdp__stretch own =
+        nvdp__rank_balanced(t->ctx, n, length_of, &(struct batch_texts){t->train, rows});
+    t->part = (struct nvdp__part){0};
+    if (t->sum != NULL) {
+        t->part.all_texts = n;
+        pass_over(t->train, rows, own.first, &t->part);
+        for (size_t i = 0; i < n; i++)
+            t->part.all_heads += heads_of(t->train, (size_t)rows[i]);
+    }
+    nvdp__batch_fill(t->batch, t->train, rows + own.first, 0, own.count);
 }
 
 /* Of t->batch. */
@@ -244,31 +299,76 @@ static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pa
                                 t->config.lambda_d * r->weight, dropout, &r->losses);
 }
 
+/* Of this process's texts of the epoch's next batch, its part of the sum of all; the losses are its part of
+ * the whole batch's. */
+static nvdp_status batch_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
+                                  const struct nvdp__draw *draw, struct nvdp__step_report *r) {
+    struct nvdp__params *params = &t->model->params;
+    nvdp__trainer_next_batch(t);
+    pass->part = t->part;
+    const struct nvdp__part *part = &t->part;
+    const int64_t *rows = t->order + t->state.epoch_step * t->config.batch;
+    for (size_t i = 0; i < part->all_texts; i++) { /* every process's */
+        size_t first = t->train->offset[rows[i]], end = t->train->offset[rows[i] + 1];
+        nvdp__grad_rows(params, end - first, t->train->ids + first);
+    }
+    nvdp__grad_sum_begin(t->sum, true);
+    if (t->batch->texts == 0) { /* a last batch of fewer texts than processes */
+        nvdp__zero(&t->model->dev, params->total, params->grad);
+        r->losses = (struct nvdp__step_losses){0};
+        return NVDP_OK;
+    }
+    NVDP_RETURN_IF_FAILED(gradient(t, pass, draw, r));
+    if (part->all_texts == 0) return NVDP_OK;
+    double heads = (double)nvdp__model_heads(t->model, t->batch);
+    double texts = (double)t->batch->texts / (double)part->all_texts;
+    r->losses.task = heads > 0 ? r->losses.task * heads / (double)part->all_heads : 0;
+    r->losses.loss_g *= texts;
+    r->losses.loss_d *= texts;
+    return NVDP_OK;
+}
+
 /* The clipped sum over those whom the step draws, some at a time, with noise.  Nobody may be. */
 static nvdp_status private_gradient(struct nvdp__trainer *t, struct nvdp__pass *pass,
                                     struct nvdp__draw *draw, struct nvdp__step_report *r) {
     struct nvdp_model *model = t->model;
-    size_t drawn = nvdp__dp_start(t->dp, &model->dev, &model->params, t->state.step, t->order);
+    size_t drawn;
+    const struct nvdp__stretch own =
+        nvdp__dp_start(t->dp, &model->dev, &model->params, t->state.step, t->order, &drawn);
     struct nvdp__step_losses sum = {0};
+    pass_over(t->train, t->order, own.first, &pass->part);
+    nvdp__grad_sum_begin(t->sum, false);
     pass->divisor = t->dp->divisor;
     draw->epoch = (uint32_t)t->state.step; /* a text may be drawn often in an epoch */
-    for (size_t at = 0; at < drawn; at += t->config.batch) {
-        size_t n = drawn - at < t->config.batch ? drawn - at : t->config.batch;
+    for (size_t at = 0; at < own.count; at += t->config.batch) {
+        size_t n = own.count - at < t->config.batch ? own.count - at : t->config.batch;
         double share = (double)n / (double)drawn;
-        nvdp__batch_fill(t->batch, t->train, t->order + at, 0, n);
+        nvdp__batch_fill(t->batch, t->train, t->order + own.first + at, 0, n);
         nvdp__dp_begin(t->dp, &model->dev, n);
         nvdp_status status = gradient(t, pass, draw, r);
         if (status == NVDP_OK) status = nvdp__dp_clip(t->dp, &model->dev, at == 0);
         model->dev.per_example = NULL;
         NVDP_RETURN_IF_FAILED(status);
+        pass->part.tokens += t->batch->tokens;
+        pass->part.heads += nvdp__model_heads(model, t->batch);
         sum.task += share * r->losses.task;
         sum.loss_g += share * r->losses.loss_g;
         sum.loss_d += share * r->losses.loss_d;
-        pass->seed++; /* no two have the same dropout */
     }
     r->losses = sum;
     nvdp__dp_noise(t->dp, &model->dev, &model->params, t->state.step);
     return nvdp__device_status(&model->dev);
+}
+
+/* All processes' gradients and losses together. */
+static nvdp_status add_up(struct nvdp__trainer *t, struct nvdp__step_report *r) {
+    double part[] = {r->losses.task, r->losses.loss_g, r->losses.loss_d, (double)r->tokens};
+    if (t->sum == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(t->sum, &t->model->dev));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, sizeof part / sizeof *part, part));
+    r->losses = (struct nvdp__step_losses){part[0], part[1], part[2]};
+    r->tokens = (size_t)part[3];
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *r) {
@@ -283,12 +383,9 @@ nvdp_status nvdp__train_step(struct nvdp__trainer *t, struct nvdp__step_report *
     r->norm = NAN;
     r->tokens = 0;
     nvdp__grad_begin(&model->dev, &model->params);
-    if (t->dp != NULL) {
-        NVDP_RETURN_IF_FAILED(private_gradient(t, &pass, &draw, r));
-    } else {
-        nvdp__trainer_next_batch(t);
-        NVDP_RETURN_IF_FAILED(gradient(t, &pass, &draw, r));
-    }
+    NVDP_RETURN_IF_FAILED(t->dp != NULL ? private_gradient(t, &pass, &draw, r)
+                                        : batch_gradient(t, &pass, &draw, r));
+    NVDP_RETURN_IF_FAILED(add_up(t, r));
     r->total = r->losses.task + r->weight * (t->config.lambda_g * r->losses.loss_g +
                                              t->config.lambda_d * r->losses.loss_d);
     if (!isfinite(r->total)) return diverged(t, r);
@@ -337,9 +434,23 @@ static nvdp_status save_and_stop(struct nvdp__trainer *t) {
                       t->state.step, t->steps, t->config.out);
 }
 
+/* Where other processes are gone: what was done before them is kept. */
+static nvdp_status keep_state(struct nvdp__trainer *t, nvdp_status status) {
+    if (status != NVDP_ERR_IO || nvdp__ranks(t->ctx) == NULL || !writes(t)) return status;
+    char message[NVDP__MESSAGE_SIZE];
+    snprintf(message, sizeof message, "%s", nvdp_context_error(t->ctx));
+    bool saved = save_state(t) == NVDP_OK;
+    return nvdp__fail(t->ctx, status, "%s%s%s", message,
+                      saved ? "; the state is saved; continue with: nvdp train --resume " : "",
+                      saved ? t->config.out : "");
+}
+
 /* Between steps: save when it is due, stop when asked. */
 static nvdp_status pause_point(struct nvdp__trainer *t) {
-    if (nvdp_context_cancelled(t->ctx)) return save_and_stop(t);
+    bool stop = false;
+    NVDP_RETURN_IF_FAILED(
+        keep_state(t, nvdp__rank_any(t->ctx, nvdp_context_cancelled(t->ctx), &stop)));
+    if (stop) return save_and_stop(t);
     if (nvdp__now() - t->saved_at < t->config.checkpoint_seconds) return NVDP_OK;
     return save_state(t);
 }
@@ -350,7 +461,7 @@ static nvdp_status epoch_steps(struct nvdp__trainer *t, struct nvdp__meter *mete
     while (t->state.epoch_step < t->epoch_steps && t->state.step < t->steps) {
         struct nvdp__step_report report;
         double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
+        NVDP_RETURN_IF_FAILED(keep_state(t, nvdp__train_step(t, &report)));
         count_step(t, &report, nvdp__now() - start);
         if (t->state.step % t->config.log_every == 0) NVDP_RETURN_IF_FAILED(log_step(t, &report));
         nvdp__meter_update(meter, t->state.step, t->state.tokens - tokens_before, "tok",
@@ -379,7 +490,8 @@ static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
     }
     char *directory = nvdp__join(t->ctx, t->config.out, "model");
     if (directory == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__model_save(t->model, directory, t->config.model);
+    nvdp_status status =
+        writes(t) ? nvdp__model_save(t->model, directory, t->config.model) : NVDP_OK;
     free(directory);
     t->state.best_epoch = t->state.epoch + 1;
     t->state.best_value = value;
@@ -422,7 +534,9 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
     if (t->dp != NULL) NVDP_RETURN_IF_FAILED(save_state(t));
-    NVDP_RETURN_IF_FAILED(validate(t, &scores));
+    NVDP_RETURN_IF_FAILED(nvdp__rank_same(t->ctx, "parameters", t->model->params.value,
+                                          t->model->params.total * sizeof(float)));
+    NVDP_RETURN_IF_FAILED(keep_state(t, validate(t, &scores)));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
     t->state.epoch_g = t->state.sum_g / (double)t->state.epoch_step;
@@ -465,10 +579,25 @@ static nvdp_status start_weights(struct nvdp__trainer *t) {
                                              t->config.seed);
 }
 
+/* Everybody has rank 0's parameters: sums, and with them initial values, may depend on the number of
+ * threads. */
+static nvdp_status share_weights(struct nvdp__trainer *t) {
+    const struct nvdp__params *params = &t->model->params;
+    if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__rank_share(t->ctx, params->total * sizeof *params->value, params->value));
+    nvdp__weights_changed(&t->model->dev);
+    return NVDP_OK;
+}
+
 static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     bool found = false;
-    if (t->config.resume != NULL) NVDP_RETURN_IF_FAILED(load_state(t, &found));
-    if (!found) NVDP_RETURN_IF_FAILED(start_weights(t));
+    nvdp_status status = NVDP_OK;
+    if (t->config.resume != NULL) status = load_state(t, &found);
+    if (status == NVDP_OK && !found) status = start_weights(t);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
+    NVDP_RETURN_IF_FAILED(share_weights(t));
+    if (!writes(t)) return NVDP_OK;
     /* Nothing is written, and no earlier run removed, before data and weights are known good. */
     if (t->config.resume == NULL) {
         NVDP_RETURN_IF_FAILED(prepare_directory(t));
@@ -500,9 +629,11 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     char *path = nvdp__join(t->ctx, t->config.out, "model/model.safetensors");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__checkpoint_load_file(&t->model->dev, path, &t->model->params);
+    nvdp_status status = NVDP__RANK_0_ONLY(
+        t->ctx, nvdp__checkpoint_load_file(&t->model->dev, path, &t->model->params));
     free(path);
     NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(share_weights(t));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
     status = nvdp__score_model(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed, 0,
                                t->config.eval_draws, &result->test);
@@ -558,14 +689,15 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     NVDP_TRY(take_config(&t, options, given));
     if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
     if (t.config.resume == NULL)
-        NVDP_TRY(nvdp__outdir_check(ctx, t.config.out, t.config.overwrite));
-    NVDP_TRY(nvdp__trainer_open(&t));
-    NVDP_TRY(nvdp__trainer_allocate(&t, true));
-    NVDP_TRY(start_or_continue(&t));
+        NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite)));
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&t)));
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&t, true)));
+    NVDP_TRY(nvdp__dp_share(t.dp));
+    NVDP_TRY(nvdp__rank_agree(ctx, start_or_continue(&t)));
     if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
     NVDP_TRY(run_epochs(&t));
     NVDP_TRY(final_score(&t, &result));
-    NVDP_TRY(write_result(&t, &result));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, write_result(&t, &result)));
     *out = result;
 cleanup:
     nvdp__trainer_close(&t);

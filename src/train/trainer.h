@@ -5,6 +5,7 @@
 #include "base/cache.h"
 #include "model/model.h"
 #include "text/batch.h"
+#include "train/grad_sum.h"
 #include "train/optimizer.h"
 #include "train/options.h"
 #include <stdio.h>
@@ -41,8 +42,10 @@ struct nvdp__trainer {
     struct nvdp__prefix *prefix, *test_prefix;
     struct nvdp__optimizer optimizer;
     char anchor[NVDP__DIGEST_HEX]; /* digest of what decay pulls towards; "": 0 */
-    struct nvdp__batch *batch;
-    struct nvdp__dp *dp; /* NULL: not private */
+    struct nvdp__batch *batch;     /* this process's texts */
+    struct nvdp__part part;        /* of what they are a part */
+    struct nvdp__grad_sum *sum;    /* NULL: this process is alone */
+    struct nvdp__dp *dp;           /* NULL: not private */
     int64_t *order;
     uint64_t epoch_steps, steps;
     struct nvdp__train_state state;
@@ -81,7 +84,7 @@ nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
 /* From now on the model is given texts of `test`. */
 nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *trainer);
 
-/* train.c.  Fills `batch` with the running epoch's next texts of `order`. */
+/* train.c.  Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
 /* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
 nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);

@@ -1,0 +1,103 @@
+#include "base/ranks.h"
+
+#include "base/cache.h"
+
+enum { CHUNK = 1 << 20 }; /* floats of a sum */
+
+struct nvdp__stretch nvdp__rank_stretch(const struct nvdp_context *ctx, size_t n) {
+    const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
+    const size_t each = n / size, more = n % size;
+    return (struct nvdp__stretch){rank * each + (rank < more ? rank : more), each + (rank < more)};
+}
+
+size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n) {
+    const size_t size = nvdp__rank_count(ctx), share = n / size + (n % size > 0);
+    return 2 * share < n ? 2 * share : n;
+}
+
+struct nvdp__stretch nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
+                                         size_t (*weight)(const void *user, size_t i),
+                                         const void *user) {
+    const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
+    const size_t most = nvdp__rank_most(ctx, n);
+    size_t begin = 0, end = 0, total = 0;
+    double before = 0; /* the weight of what lies before `end` */
+    for (size_t i = 0; i < n && size > 1; i++)
+        total += weight(user, i);
+    for (size_t r = 0; r <= rank; r++) {
+        const size_t others = (size - 1 - r) * most;
+        const size_t least = n > others ? n - others : 0; /* what the ranks behind cannot have */
+        const double until = (double)total * (double)(r + 1) / (double)size;
+        begin = end;
+        for (; end < n && end - begin < most; end++) {
+            double next = size > 1 ? (double)weight(user, end) : 0;
+            if (end >= least && before + next / 2 > until) break;
+            before += next;
+        }
+    }
+    return (struct nvdp__stretch){begin, end - begin};
+}
+
+nvdp_status nvdp__rank_sum(struct nvdp_context *ctx, size_t n, double *values) {
+    const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
+    return ranks == NULL ? NVDP_OK : ranks->sum(ranks->user, values, n);
+}
+
+nvdp_status nvdp__rank_sum_floats(struct nvdp_context *ctx, size_t n, float *values) {
+    const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
+    if (ranks == NULL) return NVDP_OK;
+    for (size_t at = 0; at < n; at += CHUNK)
+        NVDP_RETURN_IF_FAILED(
+            ranks->sum_start(ranks->user, values + at, n - at < CHUNK ? n - at : CHUNK));
+    return ranks->sum_wait(ranks->user);
+}
+
+nvdp_status nvdp__rank_share(struct nvdp_context *ctx, size_t bytes, void *of_rank_0) {
+    const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
+    return ranks == NULL ? NVDP_OK : ranks->broadcast(ranks->user, 0, of_rank_0, bytes);
+}
+
+nvdp_status nvdp__rank_agree(struct nvdp_context *ctx, nvdp_status status) {
+    const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
+    double code[NVDP_MOST_RANKS];
+    if (ranks == NULL) return status;
+    memset(code, 0, sizeof code);
+    code[ranks->rank] = status;
+    char message[NVDP__MESSAGE_SIZE] = "";
+    memcpy(message, nvdp_context_error(ctx), sizeof message);
+    nvdp_status own = ranks->sum(ranks->user, code, (size_t)ranks->size);
+    for (int r = 0; r < ranks->size && own == NVDP_OK; r++) {
+        if (code[r] == 0) continue;
+        own = ranks->broadcast(ranks->user, r, message, sizeof message);
+        if (own != NVDP_OK) break;
+        message[sizeof message - 1] = '\0';
+        if (r == 0 || (nvdp_status)code[r] == NVDP_ERR_CANCELLED)
+            return nvdp__fail(ctx, (nvdp_status)code[r], "%s", message);
+        return nvdp__fail(ctx, (nvdp_status)code[r], "rank %d: %s", r, message);
+    }
+    if (status == NVDP_OK || own == NVDP_OK) return own;
+    return nvdp__fail(ctx, status, "%s", message); /* and nobody hears of it */
+}
+
+nvdp_status nvdp__rank_any(struct nvdp_context *ctx, bool here, bool *anywhere) {
+    double count = here;
+    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(ctx, 1, &count));
+    *anywhere = count > 0;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__rank_same(struct nvdp_context *ctx, const char *what, const void *bytes,
+                            size_t count) {
+    unsigned char own[NVDP__DIGEST_BYTES], of_rank_0[NVDP__DIGEST_BYTES];
+    if (nvdp__ranks(ctx) == NULL) return NVDP_OK;
+    nvdp__checksum(bytes, count, own);
+    memcpy(of_rank_0, own, sizeof own);
+    NVDP_RETURN_IF_FAILED(nvdp__rank_share(ctx, sizeof own, of_rank_0));
+    nvdp_status status = NVDP_OK;
+    if (memcmp(own, of_rank_0, sizeof own) != 0)
+        status = nvdp__fail(ctx, NVDP_ERR_STATE,
+                            "expected rank 0's %s, found others: all processes need processors of "
+                            "one kind and the same build",
+                            what);
+    return nvdp__rank_agree(ctx, status);
+}

@@ -1,0 +1,231 @@
+/* mpirun -n P nvdp train, and pretrain: what one process makes; a rank that is killed; a job that is stopped.
+ * Skipped where mpirun is not there, or the program was built without MPI. */
+#include "program.h"
+#include "threads.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Tests may be run by root, and by more processes than there are processors. */
+static const char MPIRUN[] = "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe";
+
+/* Sums in another order, as in tests/train/test_ranks.c. */
+static const double ROUNDING = 1e-5;
+
+static void need_mpi(void) {
+#ifdef NVDP_SANITIZED
+    cr_skip_test("MPI's own memory is never released");
+#endif
+    if (system("mpirun --version >/dev/null 2>&1") != 0) cr_skip_test("mpirun is not there");
+    if (system("ldd " NVDP_BINARY_DIR "/nvdp | grep -q libmpi") != 0)
+        cr_skip_test("nvdp was built without MPI");
+}
+
+/* Runs it through the shell; release as a program's. */
+static struct outcome shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static struct outcome shell(const char *format, ...) {
+    char *line = NULL, *command = NULL;
+    va_list args;
+    va_start(args, format);
+    cr_assert_gt(vasprintf(&line, format, args), -1);
+    va_end(args);
+    const char *out = support_scratch_path("stdout"), *err = support_scratch_path("stderr");
+    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s >%s 2>%s", support_scratch_path("cache"),
+                          line, out, err),
+                 0);
+    int status = system(command);
+    struct outcome outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                              .out = support_read(out),
+                              .err = support_read(err)};
+    free(line);
+    free(command);
+    return outcome;
+}
+
+static size_t count_of(const char *text, const char *part) {
+    size_t count = 0;
+    for (; (text = strstr(text, part)) != NULL; text++)
+        count++;
+    return count;
+}
+
+/* `nvdp ARGS --out RUN` by one process and by 2 and 3. */
+static void equals_one(const char *args, const char *model, const char *printed) {
+    char one[512], many[512];
+    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
+    snprintf(many, sizeof many, "%s", support_scratch_path("many"));
+    struct outcome o = program_expect(0, "%s --out %s", args, one);
+    program_release(&o);
+    for (int size = 2; size <= 3; size++) {
+        o = shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN, size, args,
+                  many);
+        cr_assert_eq(o.code, 0, "%d: %s", size, o.err);
+        cr_expect_eq(count_of(o.out, printed), 1, "%s", o.out); /* by rank 0 alone */
+        support_same_runs(one, many, model, ROUNDING);
+        program_release(&o);
+    }
+}
+
+Test(mpi, training_equals_one_process) {
+    char args[8192];
+    need_mpi();
+    snprintf(args, sizeof args, "train %s --log-every 1 --method nvdp", program_train_options());
+    equals_one(args, "model/model.safetensors", "best epoch");
+}
+
+Test(mpi, private_training_equals_one_process) {
+    char args[8192];
+    need_mpi();
+    snprintf(args, sizeof args,
+             "train %s --log-every 1 --method base --dp-batch 20 --dp-noise 0.7 --insecure-seed 3",
+             program_train_options());
+    equals_one(args, "model/model.safetensors", "best epoch");
+}
+
+static const char *pretrain_options(void) {
+    static char args[4096];
+    char text[8192] = "";
+    for (int d = 0; d < 12; d++) {
+        for (int s = 0; s < 6; s++)
+            sprintf(text + strlen(text), "the %s was %s .\n", d % 2 ? "film" : "plot",
+                    (s + d) % 3 ? "good" : "so bad");
+        strcat(text, "\n");
+    }
+    const char *path = support_scratch_path("text.txt");
+    support_write_text(path, text);
+    snprintf(
+        args, sizeof args,
+        "pretrain --text %s --vocab-size 60 --hidden 16 --layers 1 --heads 2 --intermediate 32 "
+        "--length 16 --batch 8 --lr 1e-3 --threads 1",
+        path);
+    return args;
+}
+
+Test(mpi, pretraining_equals_one_process) {
+    char args[8192];
+    need_mpi();
+    snprintf(args, sizeof args, "%s --steps 12 --log-every 1", pretrain_options());
+    equals_one(args, "model.safetensors", "trained");
+}
+
+/* ---- jobs that end before their time ---- */
+
+static pid_t start(const char *args, int size) {
+    char *line = NULL;
+    cr_assert_gt(asprintf(&line, "exec env %s -n %d %s/nvdp %s >%s 2>%s", MPIRUN, size,
+                          NVDP_BINARY_DIR, args, support_scratch_path("stdout"),
+                          support_scratch_path("stderr")),
+                 0);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    free(line);
+    return child;
+}
+
+/* The process that mpirun started with this rank for this run; 0: none. */
+static pid_t find_rank(const char *run, int rank) {
+    char wanted[64];
+    pid_t found = 0;
+    snprintf(wanted, sizeof wanted, "OMPI_COMM_WORLD_RANK=%d", rank);
+    DIR *directory = opendir("/proc");
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL && found == 0;) {
+        char path[2][300];
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        bool told[2] = {false, false};
+        if (pid <= 0) continue;
+        snprintf(path[0], sizeof path[0], "/proc/%s/cmdline", entry->d_name);
+        snprintf(path[1], sizeof path[1], "/proc/%s/environ", entry->d_name);
+        for (int i = 0; i < 2; i++) {
+            static char text[1 << 17];
+            FILE *file = fopen(path[i], "r");
+            size_t size = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+            if (file != NULL) fclose(file);
+            text[size] = '\0';
+            for (char *word = text; word < text + size; word += strlen(word) + 1)
+                told[i] |= strcmp(word, i == 0 ? run : wanted) == 0;
+        }
+        if (told[0] && told[1]) found = pid;
+    }
+    closedir(directory);
+    return found;
+}
+
+static void wait_for_bytes(const char *path) {
+    struct stat info = {.st_size = 0};
+    for (int i = 0; i < 30000 && (stat(path, &info) != 0 || info.st_size == 0); i++)
+        usleep(1000);
+    cr_assert_gt(info.st_size, 0, "%s", path);
+}
+
+static int exit_code(pid_t child) {
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A long run of three is ended by `end`; one process finishes it: the run of one. */
+static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const char *message) {
+    char args[8192], one[512], run[512];
+    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
+    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
+    snprintf(args, sizeof args, "%s --log-every 20 --steps 4000 --checkpoint-seconds 0.05 --out %s",
+             pretrain_options(), run);
+    pid_t job = start(args, 3);
+    wait_for_bytes(support_scratch_path("run/metrics.jsonl"));
+    end(job, run);
+    cr_expect_neq(exit_code(job), 0);
+    char *err = support_read(support_scratch_path("stderr"));
+    cr_expect_not_null(strstr(err, message), "%s", err);
+    free(err);
+    cr_expect_neq(access(support_scratch_path("run/result.json"), F_OK), 0);
+    struct outcome o = program_expect(0, "pretrain --resume %s --threads 1", run);
+    program_release(&o);
+    o = program_expect(0, "%s --log-every 20 --steps 4000 --out %s", pretrain_options(), one);
+    program_release(&o);
+    support_same_runs(one, run, "model.safetensors",
+                      1e-3); /* thousands of steps pass roundings on */
+}
+
+static void kill_a_rank(pid_t mpirun, const char *run) {
+    (void)mpirun;
+    pid_t rank = find_rank(run, 1);
+    cr_assert_gt(rank, 0);
+    cr_assert_eq(kill(rank, SIGKILL), 0);
+}
+
+Test(mpi, a_killed_rank_ends_the_job_with_a_saved_state) {
+    need_mpi();
+    ends_and_goes_on(kill_a_rank, "rank 1");
+}
+
+static void terminate(pid_t mpirun, const char *run) {
+    (void)run;
+    cr_assert_eq(kill(mpirun, SIGTERM), 0);
+}
+
+Test(mpi, a_stopped_job_saves_its_state) {
+    need_mpi();
+    ends_and_goes_on(terminate, "interrupted after step");
+}
+
+/* What all do wrong is told once, what one does wrong by that one. */
+Test(mpi, errors_are_told_once) {
+    need_mpi();
+    struct outcome o = shell("%s -n 3 " NVDP_BINARY_DIR
+                             "/nvdp train --task sst2 --data /nowhere --model %s --out %s",
+                             MPIRUN, program_model(), support_scratch_path("none"));
+    cr_expect_neq(o.code, 0);
+    cr_expect_eq(count_of(o.err, "/nowhere/train.tsv"), 1, "%s", o.err);
+    program_release(&o);
+}

@@ -1,0 +1,145 @@
+/* Pretraining by several processes is pretraining by one, up to the rounding of sums in another order. */
+#include "base/ranks.h"
+#include "support.h"
+#include "threads.h"
+#include "toy_corpus.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char MODEL[] = "model.safetensors";
+/* As in tests/train/test_ranks.c; at learning rate 1e-3. */
+static const double ROUNDING = 1e-5;
+
+struct job {
+    struct nvdp__pretrain_options config;
+    struct nvdp_pretrain_result result[8];
+    int calls; /* the last rank is cancelled after so many questions; 0: not */
+};
+
+static bool stop(void *user) {
+    return --*(int *)user < 0;
+}
+
+static nvdp_status pretrain(struct nvdp_context *ctx, int rank, void *user) {
+    struct job *job = user;
+    const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
+    int calls = job->calls;
+    if (calls > 0 && rank == (ranks == NULL ? 0 : ranks->size - 1))
+        nvdp_context_set_cancel(ctx, stop, &calls);
+    nvdp_status status = nvdp__pretrain(ctx, &job->config, &job->result[rank]);
+    if (job->calls == 0) return status;
+    return status == NVDP_ERR_CANCELLED ? NVDP_OK : NVDP_ERR_STATE;
+}
+
+static void pretrain_alone(const struct nvdp__pretrain_options *config) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_pretrain_result result;
+    nvdp_context_set_threads(ctx, 1);
+    cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+static struct nvdp__pretrain_options config_of(enum nvdp__objective objective) {
+    static const char *text[1];
+    static char one[512];
+    text[0] = toy_text("text.txt", 30, 1);
+    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
+    struct nvdp__pretrain_options config = toy_config(text, one);
+    config.eval_text = text;
+    config.eval_texts = 1;
+    config.eval_every = 10;
+    config.objective = objective;
+    config.steps = 20;
+    config.batch = 7; /* uneven parts */
+    config.lr = 1e-3;
+    config.log_every = 1;
+    config.overwrite = true;
+    return config;
+}
+
+static void equals_one(struct nvdp__pretrain_options config) {
+    char many[512];
+    const char *one = config.out;
+    pretrain_alone(&config);
+    snprintf(many, sizeof many, "%s", support_scratch_path("many"));
+    config.out = many;
+    for (int size = 2; size <= 3; size++) {
+        struct job job = {.config = config};
+        support_ranks(size, pretrain, &job);
+        support_same_runs(one, many, MODEL, ROUNDING);
+        cr_expect(support_same_file(one, many, "vocab.txt"));
+        for (int r = 1; r < size; r++)
+            cr_expect_eq(job.result[r].eval.nll, job.result[0].eval.nll);
+    }
+}
+
+Test(ranks, windows_and_pairs_equal_one_process) {
+    struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
+    config.dropout = 0.1;
+    equals_one(config);
+    config.objective = NVDP__OBJECTIVE_MLM_NSP;
+    config.optimizer = NVDP__OPTIMIZER_MUON;
+    config.whole_word = true;
+    equals_one(config);
+}
+
+/* More processes than windows in a batch: some have none. */
+Test(ranks, processes_without_a_window) {
+    struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
+    config.batch = 2;
+    equals_one(config);
+}
+
+Test(ranks, privatized_text_equals_one_process) {
+    struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
+    char init[512];
+    snprintf(init, sizeof init, "%s", support_scratch_path("init"));
+    config.out = init;
+    pretrain_alone(&config);
+    config = config_of(NVDP__OBJECTIVE_PROB_NSP);
+    config.init = init;
+    config.sanitizer.mechanism = NVDP__TOKENS_LAPLACE;
+    config.sanitizer.eta = 300;
+    equals_one(config);
+}
+
+Test(ranks, private_pretraining_equals_one_process) {
+    struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
+    config.eval_texts = 0;
+    config.vocab = toy_vocabulary();
+    config.clip_norm = 0;
+    config.dp =
+        (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 0.1, .insecure_seed = 11};
+    equals_one(config);
+}
+
+/* A vocabulary drawn by rank 0 is everybody's. */
+Test(ranks, a_private_vocabulary_is_drawn_once) {
+    struct job job = {.config = config_of(NVDP__OBJECTIVE_MLM)};
+    job.config.words.epsilon = 6;
+    job.config.words.delta = 1e-8;
+    support_ranks(3, pretrain, &job);
+    for (int r = 0; r < 3; r++)
+        cr_expect_eq(job.result[r].vocab_size, job.result[0].vocab_size);
+}
+
+Test(ranks, another_number_continues_a_run) {
+    struct job job = {.config = config_of(NVDP__OBJECTIVE_MLM)};
+    const char *one = job.config.out;
+    char many[512];
+    snprintf(many, sizeof many, "%s", support_scratch_path("many"));
+    job.config.eval_every = 0;
+    pretrain_alone(&job.config);
+    job.config.out = many;
+    job.calls = 6;
+    support_ranks(3, pretrain, &job);
+    job.config.resume = many;
+    job.config.overwrite = false;
+    job.calls = 4;
+    support_ranks(1, pretrain, &job);
+    job.calls = 0;
+    support_ranks(2, pretrain, &job);
+    support_same_runs(one, many, MODEL, ROUNDING);
+}
