@@ -57,14 +57,14 @@ static size_t count_of(const char *text, const char *part) {
     return count;
 }
 
-/* `nvdp ARGS --out RUN` by one process and by 2 and 3. */
-static void equals_one(const char *args, const char *model, const char *printed) {
+/* `nvdp ARGS --out RUN` by one process and by `fewest` to 3. */
+static void equals_one(const char *args, int fewest, const char *model, const char *printed) {
     char one[512], many[512];
     snprintf(one, sizeof one, "%s", support_scratch_path("one"));
     snprintf(many, sizeof many, "%s", support_scratch_path("many"));
     struct outcome o = program_expect(0, "%s --out %s", args, one);
     program_release(&o);
-    for (int size = 2; size <= 3; size++) {
+    for (int size = fewest; size <= 3; size++) {
         o = shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN, size, args,
                   many);
         cr_assert_eq(o.code, 0, "%d: %s", size, o.err);
@@ -78,7 +78,7 @@ Test(mpi, training_equals_one_process) {
     char args[8192];
     need_mpi();
     snprintf(args, sizeof args, "train %s --log-every 1 --method nvdp", program_train_options());
-    equals_one(args, "model/model.safetensors", "best epoch");
+    equals_one(args, 2, "model/model.safetensors", "best epoch");
 }
 
 Test(mpi, private_training_equals_one_process) {
@@ -87,7 +87,7 @@ Test(mpi, private_training_equals_one_process) {
     snprintf(args, sizeof args,
              "train %s --log-every 1 --method base --dp-batch 20 --dp-noise 0.7 --insecure-seed 3",
              program_train_options());
-    equals_one(args, "model/model.safetensors", "best epoch");
+    equals_one(args, 3, "model/model.safetensors", "best epoch");
 }
 
 static const char *pretrain_options(void) {
@@ -113,7 +113,7 @@ Test(mpi, pretraining_equals_one_process) {
     char args[8192];
     need_mpi();
     snprintf(args, sizeof args, "%s --steps 12 --log-every 1", pretrain_options());
-    equals_one(args, "model.safetensors", "trained");
+    equals_one(args, 3, "model.safetensors", "trained");
 }
 
 /* ---- jobs that end before their time ---- */
@@ -179,7 +179,7 @@ static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const c
     char args[8192], one[512], run[512];
     snprintf(one, sizeof one, "%s", support_scratch_path("one"));
     snprintf(run, sizeof run, "%s", support_scratch_path("run"));
-    snprintf(args, sizeof args, "%s --log-every 20 --steps 4000 --checkpoint-seconds 0.05 --out %s",
+    snprintf(args, sizeof args, "%s --log-every 20 --steps 2500 --checkpoint-seconds 0.05 --out %s",
              pretrain_options(), run);
     pid_t job = start(args, 3);
     wait_for_bytes(support_scratch_path("run/metrics.jsonl"));
@@ -191,7 +191,7 @@ static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const c
     cr_expect_neq(access(support_scratch_path("run/result.json"), F_OK), 0);
     struct outcome o = program_expect(0, "pretrain --resume %s --threads 1", run);
     program_release(&o);
-    o = program_expect(0, "%s --log-every 20 --steps 4000 --out %s", pretrain_options(), one);
+    o = program_expect(0, "%s --log-every 20 --steps 2500 --out %s", pretrain_options(), one);
     program_release(&o);
     support_same_runs(one, run, "model.safetensors",
                       1e-3); /* thousands of steps pass roundings on */
