@@ -11,7 +11,7 @@
 NVDP_BEGIN_DECLS
 
 /** Bytes of a release's statement, its NUL included. */
-#define NVDP_STATEMENT_SIZE 2048
+#define NVDP_STATEMENT_SIZE 4096
 
 /** What was exported. */
 struct nvdp_export_result {
@@ -23,12 +23,13 @@ struct nvdp_export_result {
     uint64_t bytes;     /**< of the file */
     bool measured;      /**< `privacy` is there; false where there are fewer than 2 texts */
     char statement[NVDP_STATEMENT_SIZE]; /**< what the file says about itself, in plain English */
-    struct nvdp_privacy_report privacy;  /**< divergences in nats of one sample per text, over pairs
+    struct nvdp_privacy_report
+        privacy; /**< for the owner: divergences in nats of one sample per text, over pairs
                                               of the texts; its Bayesian DP is of all samples */
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid,
- * with-labels, overwrite, batch, insecure-seed, order, delta, measure-texts.
+ * with-labels, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -40,8 +41,10 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * Per text the model's posterior is inferred; from it each sample is drawn with randomness of the
  * operating system (pi of a Dirichlet distribution, z = mu + sigma eps; Henderson & Fehr 2023), with
  * exact normal deviates (Karney 2016), rounded once, onto a grid that is the same for every text (Mironov,
- * CCS 2012, tells why), and forgotten with its noise.  The file
- * says what its samples reveal: divergences over all ordered pairs of at most measure-texts texts.
+ * CCS 2012, tells why), and forgotten with its noise.
+ * What its samples reveal is measured: divergences over all ordered pairs of at most measure-texts texts.
+ * They go into the result; into the file only with publish-measured, since who knows the encoder and some of
+ * the texts can tell others by them.
  * It appears under its name when it is complete.
  * @param ctx    progress and the wish to stop pass through its callbacks
  * @param config of nvdp_export_config_create().  "insecure-seed", where it is set, takes the noise

@@ -33,7 +33,7 @@ struct options {
     size_t samples; /* S per text */
     size_t limit;   /* texts per split; 0: all */
     size_t batch;
-    bool with_labels, overwrite;
+    bool with_labels, overwrite, publish;
     int grid;
     bool insecure; /* noise from the seed, which else only chooses texts */
     uint64_t seed;
@@ -117,6 +117,10 @@ static const struct nvdp_option option_rows[] = {
 
     {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", "1.1", AT(order),
      .group = "Privacy summary:"},
+    {"publish-measured", NVDP_OPTION_FLAG, NULL,
+     "write it into the file: computed without noise, it helps others to tell which texts these "
+     "are",
+     NULL, AT(publish)},
     {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05",
      AT(delta)},
     {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
@@ -363,6 +367,19 @@ cleanup:
     return status;
 }
 
+/* A number that this file and a public model beside it share, and nothing else: a digest of the model would
+ * confirm a guess about what it was trained on. */
+static void make_id(const struct export *export, char id[33]) {
+    unsigned char bytes[16];
+    const struct nvdp__noise seeded = {.seed = export->options->seed};
+    struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 1, 0);
+    if (export->options->insecure)
+        nvdp__stream_words(&stream, sizeof bytes / 4, bytes);
+    else
+        randombytes_buf(bytes, sizeof bytes);
+    sodium_bin2hex(id, 33, bytes, sizeof bytes);
+}
+
 /* Fills the facts: a seeded choice of at most measure_texts texts, and the report over its pairs;
  * nothing where there are fewer than two texts. */
 static nvdp_status measure(struct export *export) {
@@ -380,11 +397,14 @@ static nvdp_status measure(struct export *export) {
         .samples = options->samples,
         .labels = options->with_labels,
         .insecure_seed = options->insecure,
+        .private_training = nvdp__dp_wanted(&export->run.config.dp),
+        .publish = options->publish,
         .grids = fixed(export) ? &export->grids : NULL,
         .rows = export->longest_rows,
         .delta = options->delta,
     };
     nvdp__creation_date(facts->created);
+    make_id(export, facts->model_id);
     size_t count = options->measure_texts;
     if (count > export->texts) count = export->texts;
     if (count < 2) return NVDP_OK;
@@ -560,7 +580,8 @@ static nvdp_status release_all(struct export *export) {
 
 /* --- the public part of the model: the sealed block and the classifier --- */
 
-static nvdp_status write_public_model(const struct nvdp_model *model, const char *directory) {
+static nvdp_status write_public_model(const struct nvdp_model *model, const char *model_id,
+                                      const char *directory) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__model_info *info = &model->info;
     struct nvdp__reader *reader = NULL;
@@ -582,7 +603,7 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
     struct nvdp__reader_story story = {
         .task = info->task.name,
         .labels = info->task.labels,
-        .fingerprint = info->fingerprint,
+        .model_id = model_id,
         .statement = "The sealed block and the classifier of a sender's model.  They were trained "
                      "on the sender's texts and labels; the divergences of a file of embeddings "
                      "say nothing about what these weights show.",
@@ -620,7 +641,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(write_columns(&export));
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
-        NVDP_TRY(write_public_model(export.run.model, options.model_out));
+        NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
     NVDP_TRY(nvdp__h5_commit(export.file));
     if (out != NULL) {
         struct stat info = {0};

@@ -253,8 +253,8 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
         (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
         act_name[shape->act], "layer_norm_eps", shape->eps, "pool", nvdp__pool_names[shape->pool],
         "weights", shape->weights, "residual", shape->residual, "regression", shape->regression,
-        "task", story->task, "labels", labels_json(shape, story->labels), "model_fingerprint",
-        story->fingerprint, "statement", story->statement);
+        "task", story->task, "labels", labels_json(shape, story->labels), "model_id",
+        story->model_id, "statement", story->statement);
     if (config == NULL)
         NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));

@@ -62,7 +62,7 @@ void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, doub
 struct nvdp__reader_story {
     const char *task;
     const char *const *labels; /* [outputs] class names, NULL: unknown */
-    const char *fingerprint;   /* of the sender's model */
+    const char *model_id;      /* of the file of embeddings that it belongs to */
     const char *statement;
 };
 /* DIR/config.json (kind reader/1) and DIR/model.safetensors. */

@@ -283,6 +283,12 @@ static void say_measured(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__say(writer, "No divergence was measured. ");
         return;
     }
+    if (!facts->publish) {
+        nvdp__say(writer,
+                  "What was measured of these texts is told to their owner alone: numbers that "
+                  "are computed from texts without noise help to tell which texts they are. ");
+        return;
+    }
     nvdp__say(
         writer,
         "Measured, not proven: over all ordered pairs of %zu of the texts, the Renyi divergence of "
@@ -302,10 +308,12 @@ static void say_measured(struct nvdp__writer *writer, const struct nvdp__release
         "%s at delta %g%s. ",
         number(report->best.worst.epsilon, a), facts->delta,
         report->small_population ? " (too few texts to trust)" : "");
-    nvdp__say(writer,
-              "These numbers hold for these texts, are no bound for others, and are published "
-              "without noise, rounded up. Another file of the same texts, or a text that occurs "
-              "twice, adds to them. ");
+    nvdp__say(
+        writer,
+        "These numbers hold for these texts, are no bound for others, and are published "
+        "without noise, rounded up: to who knows the encoder and some of the texts they help to "
+        "tell the others. Another file of the same texts, or a text that occurs "
+        "twice, adds to them. ");
 }
 
 /* The order of what is said to be proven: that of what was measured beside it. */
@@ -346,6 +354,19 @@ static double weights_distance(const struct nvdp__release_facts *facts) {
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
+/* What none of the numbers is about. */
+static void say_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    nvdp__say(
+        writer,
+        "All of this is about what a sample tells of its own text. The encoder was trained on "
+        "other texts of task %s, maybe on some of these, and what its samples tell of those is "
+        "%s. ",
+        facts->info->task.name,
+        facts->private_training
+            ? "limited by differentially private training alone, whose statement its owner has"
+            : "in none of these numbers: it was not trained with differential privacy");
+}
+
 static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     if (facts->insecure_seed) {
         nvdp__say(
@@ -383,6 +404,7 @@ void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char 
     say_what(&writer, facts);
     say_measured(&writer, facts);
     say_bound(&writer, facts);
+    say_training(&writer, facts);
     say_noise(&writer, facts);
 }
 
@@ -415,7 +437,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
     bool block = info->method == NVDP_METHOD_NVDP;
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
-    bool measured = facts->measured;
+    bool measured = facts->measured && facts->publish;
     double distance = weights && facts->grids != NULL ? weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];
@@ -446,7 +468,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
         TEXT("regularizer", true, nvib->regularizer == NVDP__REGULARIZER_KL ? "kl" : "published"),
         REAL("lambda_g", !isnan(facts->lambda_g), facts->lambda_g),
         REAL("lambda_d", !isnan(facts->lambda_d), facts->lambda_d),
-        TEXT("model_fingerprint", true, info->fingerprint),
+        TEXT("model_id", true, facts->model_id),
         /* what was measured */
         TEXT("divergence_adjacency", measured, "all"),
         TEXT("divergence_normalisations", measured,

@@ -77,7 +77,9 @@ struct nvdp__release_facts {
     bool insecure_seed;
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* of the longest sample */
-    bool measured;
+    bool private_training;                   /* differentially */
+    char model_id[33];                       /* random: nothing of the model */
+    bool measured, publish;                  /* what was measured goes into the file */
     struct nvdp_privacy_report privacy; /* of one release but for `bdp`, which is of all of them */
     double delta;                       /* of the Bayesian accounting */
     char created[32];                   /* ISO 8601, UTC */

@@ -41,6 +41,7 @@ static struct bench bench_open(const struct run_choice *choice) {
     set(&bench, "split", "train,dev");
     set(&bench, "batch", "7");
     set(&bench, "measure-texts", "30");
+    set(&bench, "publish-measured", "true");
     return bench;
 }
 
@@ -102,7 +103,7 @@ static const char *const allowed[] = {"bdp_delta",
                                       "length",
                                       "length_policy",
                                       "method",
-                                      "model_fingerprint",
+                                      "model_id",
                                       "nvdp_format",
                                       "nvdp_version",
                                       "pad_alpha",
@@ -201,6 +202,43 @@ Test(export, holds_the_samples_and_nothing_else) {
         lacks(bench.out, words[i]);
     }
     lacks(bench.out, support_scratch());
+    bench_close(&bench);
+}
+
+/* Unless it was asked for, nothing that was computed from the texts without noise is in the file, in words
+ * or numbers; nothing that a digest of the model could confirm. */
+Test(export, keeps_what_was_measured_for_the_owner) {
+    struct bench bench = bench_open(&hidden_run);
+    set(&bench, "publish-measured", NULL);
+    struct nvdp_export_result result = must_export(&bench);
+    cr_assert(result.measured);
+    cr_assert_gt(result.privacy.pairs.sum.max, 0);
+    holds_exactly(&bench, "id:i64:160 log_pi:i16:160:1:22 split:i32:160 z:i32:160:1:22:4 ",
+                  ALLOWED - 18);
+    support_contains(result.statement, "is told to their owner alone");
+    support_lacks(result.statement, "nats and");
+    support_lacks(result.statement, "epsilon at");
+    support_contains(result.statement, "The encoder was trained on other texts of task sst2");
+    struct nvdp__h5 *file = NULL;
+    char *id[2], *statement = NULL;
+    for (int i = 0; i < 2; i++) {
+        set(&bench, "overwrite", "true");
+        if (i > 0) must_export(&bench);
+        cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &file), NVDP_OK);
+        cr_assert_eq(nvdp__h5_get_string(file, "model_id", &id[i]), NVDP_OK);
+        cr_assert_eq(strlen(id[i]), 32);
+        cr_assert_eq(nvdp__h5_get_string(file, "statement", &statement), NVDP_OK);
+        cr_assert_str_eq(statement, result.statement);
+        free(statement);
+        nvdp__h5_free(file);
+    }
+    cr_assert_str_neq(id[0], id[1]); /* equal with chance 2^-128 */
+    char weights[600], digest[65];
+    snprintf(weights, sizeof weights, "%s/model/model.safetensors", bench.run);
+    cr_assert_eq(nvdp__file_sha256(bench.ctx, weights, digest), NVDP_OK);
+    lacks(bench.out, digest);
+    free(id[0]);
+    free(id[1]);
     bench_close(&bench);
 }
 
@@ -619,6 +657,7 @@ static struct nvdp__release_facts long_facts(const struct nvdp__model_info *info
                                         .labels = true,
                                         .insecure_seed = true,
                                         .measured = true,
+                                        .publish = true,
                                         .delta = 1.234567e-10};
     facts.privacy.pairs = (struct nvdp_pairs_summary){.order = 1.0101010101,
                                                       .texts = 20000,
@@ -652,6 +691,8 @@ Test(statement, is_whole_and_honest) {
                                        "65536 times that",
                                        "epsilon infinite",
                                        "no bound for others",
+                                       "The encoder was trained on other texts",
+                                       "was not trained with differential privacy",
                                        "No worst-case bound",
                                        "INSECURE",
                                        "float16"};
