@@ -380,7 +380,7 @@ static nvdp_status settle(struct nvdp_context *ctx, const char *folder, const ch
         if (path == NULL || beside == NULL) {
             status = NVDP_ERR_MEMORY;
         } else if (keep) {
-            status = nvdp__publish(ctx, beside, path);
+            status = nvdp__publish(ctx, beside, path, true);
         } else {
             (void)unlink(beside);
             (void)unlink(path);

@@ -180,15 +180,20 @@ void nvdp__put_markdown(FILE *to, const char *text) {
     put(to, text, list);
 }
 
+/* A spreadsheet computes a cell that begins so, unless it is a number or, as in "-0.5 to +1", made of some; a
+ * quote before it makes it text. */
+static bool is_formula(const char *text) {
+    return *text != '\0' && strchr("=+-@\t\r", *text) != NULL &&
+           text[strspn(text, "0123456789.+-e% ()\302\261tofina")] != '\0';
+}
+
 void nvdp__put_csv(FILE *to, const char *text) {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, to);
-        return;
-    }
     static const struct replacement list[] = {{"\"", "\"\""}, {NULL, NULL}};
-    fputc('"', to);
+    const char *quote = strpbrk(text, ",\"\r\n") != NULL ? "\"" : "";
+    fputs(quote, to);
+    if (is_formula(text)) fputc('\'', to);
     put(to, text, list);
-    fputc('"', to);
+    fputs(quote, to);
 }
 
 void nvdp__put_gnuplot(FILE *to, const char *text) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <lzma.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,7 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_NEIGHBOURS = 10000, READ_BYTES = 1 << 16, MAGIC_BYTES = 6 };
+enum {
+    MAX_NEIGHBOURS = 10000,
+    READ_BYTES = 1 << 16,
+    MAGIC_BYTES = 6,
+    WAIT_MS = 100,
+    MOST_WAITS = 600
+};
 static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 takes 65 MiB */
 
 /* --- files written whole or not at all --- */
@@ -117,18 +124,96 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside) {
-    int fd = -1;
-    NVDP_RETURN_IF_FAILED(create_beside(ctx, path, beside, &fd));
-    close(fd);
-    return NVDP_OK;
+/* A lock of the open file, which its process's end gives back. */
+static bool lock_whole(int fd) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path) {
+/* Whether `name` is NAME.partial-PID-N. */
+static bool is_neighbour(const char *name, const char *of) {
+    static const char middle[] = ".partial-";
+    size_t length = strlen(of);
+    if (strncmp(name, of, length) != 0 || strncmp(name + length, middle, sizeof middle - 1) != 0)
+        return false;
+    const char *pid = name + length + sizeof middle - 1;
+    size_t digits = strspn(pid, "0123456789");
+    return digits > 0 && pid[digits] == '-' && pid[digits + 1] != '\0' &&
+           pid[digits + 1 + strspn(pid + digits + 1, "0123456789")] == '\0';
+}
+
+static void remove_leftover(struct nvdp_context *ctx, const char *path) {
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return;
+    if (lock_whole(fd) && unlink(path) == 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: removed; its process ended before the file was whole",
+                  path);
+    close(fd);
+}
+
+static nvdp_status remove_leftovers(struct nvdp_context *ctx, const char *path) {
     nvdp_status status = NVDP_OK;
+    DIR *directory = NULL;
+    char *folder = nvdp__strdup(ctx, path), *other = nvdp__strdup(ctx, path);
+    NVDP_TRY(NVDP__MADE(folder, other));
+    const char *in = dirname(folder), *name = basename(other);
+    directory = opendir(in);
+    for (const struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        if (!is_neighbour(entry->d_name, name)) continue;
+        char *found = nvdp__join(ctx, in, entry->d_name);
+        if (found == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        remove_leftover(ctx, found);
+        free(found);
+    }
+cleanup:
+    if (directory != NULL) closedir(directory);
+    free(folder);
+    free(other);
+    return status;
+}
+
+nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock) {
+    if (lock != NULL) NVDP_RETURN_IF_FAILED(remove_leftovers(ctx, path));
+    for (;;) {
+        struct stat info;
+        char *name = NULL;
+        int fd = -1;
+        NVDP_RETURN_IF_FAILED(create_beside(ctx, path, &name, &fd));
+        if (lock == NULL) {
+            close(fd);
+            *beside = name;
+            return NVDP_OK;
+        }
+        (void)lock_whole(fd); /* some file systems have none: then nobody else gets one either */
+        if (fstat(fd, &info) == 0 && info.st_nlink > 0) {
+            *beside = name;
+            *lock = fd;
+            return NVDP_OK;
+        }
+        close(fd); /* another process took it for a leftover, before the lock */
+        free(name);
+    }
+}
+
+/* Where the file system does not know how to: by a second name. */
+static int rename_to_new(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
+                          bool replace) {
+    nvdp_status status = NVDP_OK;
+    struct stat info;
     int fd = open(beside, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) != 0 || rename(beside, path) != 0)
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
+    if (fd < 0 || fsync(fd) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
+    replace = replace || (stat(path, &info) == 0 && info.st_size == 0);
+    if ((replace ? rename(beside, path) : rename_to_new(beside, path)) != 0)
+        NVDP_TRY(
+            errno == EEXIST && !replace
+                ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path)
+                : nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
     sync_directory(path);
 cleanup:
     if (fd >= 0) close(fd);
@@ -138,6 +223,48 @@ cleanup:
 
 /* --- reading --- */
 
+/* Opening a pipe waits for its writer, deaf to everybody else: it is opened without, then waited for. */
+static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, int fd) {
+    struct pollfd writer = {.fd = fd, .events = POLLIN};
+    for (int waits = 0; poll(&writer, 1, WAIT_MS) <= 0; waits++) {
+        if (nvdp_context_cancelled(ctx))
+            return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "%s: cancelled", path);
+        if (waits == MOST_WAITS)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: nobody writes to this pipe", path);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__open_to_read(struct nvdp_context *ctx, const char *path, bool regular, int *fd) {
+    nvdp_status status = NVDP_OK;
+    struct stat info;
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (opened < 0 || fstat(opened, &info) != 0)
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    if (regular && !S_ISREG(info.st_mode))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected a regular file, found something else", path));
+    if (S_ISDIR(info.st_mode)) NVDP_TRY(nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path));
+    if (S_ISFIFO(info.st_mode)) NVDP_TRY(wait_for_writer(ctx, path, opened));
+    if (fcntl(opened, F_SETFL, 0) != 0)
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    *fd = opened;
+    opened = -1;
+cleanup:
+    if (opened >= 0) close(opened);
+    return status;
+}
+
+nvdp_status nvdp__stream_to_read(struct nvdp_context *ctx, const char *path, FILE **file) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, false, &fd));
+    *file = fdopen(fd, "rb");
+    if (*file != NULL) return NVDP_OK;
+    int err = errno;
+    close(fd);
+    return nvdp__fail_errno(ctx, err, "%s: cannot read", path);
+}
+
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
                             size_t *count) {
     nvdp_status status = NVDP_OK;
@@ -145,9 +272,9 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
     size_t capacity = 0;
     size_t have = 0;
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &info) != 0)
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    int fd = -1;
+    NVDP_TRY(nvdp__open_to_read(ctx, path, false, &fd));
+    if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
     /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
     size_t expected = S_ISREG(info.st_mode) && info.st_size > 0 ? (size_t)info.st_size : 0;
     if (expected > limit)
@@ -240,8 +367,7 @@ nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char h
     FILE *file = NULL;
     unsigned char *bytes = nvdp__calloc(ctx, READ_BYTES, 1);
     if (bytes == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    file = fopen(path, "rbe");
-    if (file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    NVDP_TRY(nvdp__stream_to_read(ctx, path, &file));
     crypto_hash_sha256_state state;
     crypto_hash_sha256_init(&state);
     size_t got;
@@ -308,7 +434,6 @@ static nvdp_status recognise(struct nvdp__input *input) {
 
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out) {
     nvdp_status status = NVDP_OK;
-    struct stat info;
     struct nvdp__input *input = nvdp__calloc(ctx, 1, sizeof *input);
     if (input == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     input->ctx = ctx;
@@ -316,10 +441,7 @@ nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct 
     input->path = nvdp__strdup(ctx, path);
     input->buffer = nvdp__calloc(ctx, READ_BYTES, 1);
     if (input->path == NULL || input->buffer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    input->file = fopen(path, "rbe");
-    if (input->file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
-    if (fstat(fileno(input->file), &info) == 0 && S_ISDIR(info.st_mode))
-        NVDP_TRY(nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path));
+    NVDP_TRY(nvdp__stream_to_read(ctx, path, &input->file));
     NVDP_TRY(fill(input));
     NVDP_TRY(recognise(input));
     NVDP__HAND_OVER(out, input);

@@ -23,10 +23,18 @@ nvdp_status nvdp__output_commit(struct nvdp__output *out);
 /* Closes and removes what was written; harmless after a commit or on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
 
-/* For libraries that write by name (HDF5): makes an empty neighbour and gives its name (free()),
- * then fsync + rename it. */
-nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside);
-nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path);
+/* For libraries that write by name (HDF5): makes an empty neighbour and gives its name (free()).  With `lock`
+ * (close()) it is locked, so that others see that it is being written, and neighbours that nobody writes
+ * any more are removed, with a notice: what is in them was never given away.  Then fsync + rename it; not
+ * `replace`: NVDP_ERR_ARGUMENT where a file that is not empty is there, also if it came a moment ago. */
+nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **beside, int *lock);
+nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
+                          bool replace);
+
+/* For reading.  A pipe that nobody writes to is given up after a minute, or when the context is
+ * cancelled; `regular`: nothing but a file that can be read twice, else NVDP_ERR_INPUT. */
+nvdp_status nvdp__open_to_read(struct nvdp_context *ctx, const char *path, bool regular, int *fd);
+nvdp_status nvdp__stream_to_read(struct nvdp_context *ctx, const char *path, FILE **file);
 
 /* The whole file with a NUL after its last byte.  Larger than limit: NVDP_ERR_INPUT. */
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,

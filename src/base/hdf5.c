@@ -28,6 +28,7 @@ struct nvdp__h5 {
     struct nvdp_context *ctx;
     char *path;
     char *beside; /* where a file being created lies; NULL in one opened for reading */
+    int lock;     /* on it, or -1 */
     hid_t id;
     bool writable;
     struct nvdp__disk disk; /* under a file being created */
@@ -195,6 +196,7 @@ static nvdp_status make(struct nvdp_context *ctx, const char *path, struct nvdp_
     if (file == NULL) return NVDP_ERR_MEMORY;
     file->ctx = ctx;
     file->id = -1;
+    file->lock = -1;
     file->path = nvdp__strdup(ctx, path);
     if (file->path == NULL) {
         free(file);
@@ -211,7 +213,7 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
-    NVDP_TRY(nvdp__beside(ctx, path, &file->beside));
+    NVDP_TRY(nvdp__beside(ctx, path, &file->beside, &file->lock));
     file->writable = true;
     file->id = nvdp__disk_create(file->beside, &file->disk);
     if (file->id < 0) NVDP_TRY(write_error(file));
@@ -240,14 +242,22 @@ static herr_t close_all(struct nvdp__h5 *file) {
     return file->disk.error != 0 ? -1 : worst;
 }
 
-nvdp_status nvdp__h5_commit(struct nvdp__h5 *file) {
+static nvdp_status commit(struct nvdp__h5 *file, bool replace) {
     HUSH;
     NVDP_RETURN_IF_FAILED(check_writable(file));
     if (close_all(file) < 0) return write_error(file);
-    nvdp_status status = nvdp__publish(file->ctx, file->beside, file->path);
+    nvdp_status status = nvdp__publish(file->ctx, file->beside, file->path, replace);
     free(file->beside);
     file->beside = NULL;
     return status;
+}
+
+nvdp_status nvdp__h5_commit(struct nvdp__h5 *file) {
+    return commit(file, true);
+}
+
+nvdp_status nvdp__h5_commit_new(struct nvdp__h5 *file) {
+    return commit(file, false);
 }
 
 void nvdp__h5_free(struct nvdp__h5 *file) {
@@ -255,6 +265,7 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
     HUSH;
     close_all(file);
     if (file->beside != NULL) unlink(file->beside);
+    if (file->lock >= 0) close(file->lock);
     free(file->beside);
     free(file->path);
     free(file);
@@ -293,10 +304,10 @@ nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char
     HUSH;
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
-    FILE *probe = fopen(path, "rbe");
-    if (probe == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
-    fclose(probe);
+    int probe = -1;
     if (nvdp__is_directory(path)) return nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path);
+    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &probe));
+    close(probe);
     if (H5Fis_hdf5(path) <= 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected an HDF5 file, found another kind",
                           path);

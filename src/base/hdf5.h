@@ -23,6 +23,8 @@ struct nvdp__h5;
 nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
                             struct nvdp__h5 **out);
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file); /* closes; the object is still to be freed */
+/* The same, but NVDP_ERR_ARGUMENT where a file of that name, not empty, is there meanwhile. */
+nvdp_status nvdp__h5_commit_new(struct nvdp__h5 *file);
 /* Opens for reading; `kind` NULL takes any, else "posteriors" accepts "posteriors/<versions>"
  * where the highest known version is `version`; others are refused by name. */
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,

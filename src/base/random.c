@@ -216,12 +216,17 @@ void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
 nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__release_key *key) {
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "release key: libsodium is not usable");
-    randombytes_buf(key->bytes, sizeof key->bytes);
+    key->bytes = sodium_malloc(crypto_stream_xchacha20_KEYBYTES);
+    if (key->bytes == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "release key: no memory that can be protected");
+    randombytes_buf(key->bytes, crypto_stream_xchacha20_KEYBYTES);
+    (void)sodium_mprotect_readonly(key->bytes);
     return NVDP_OK;
 }
 
 void nvdp__release_key_wipe(struct nvdp__release_key *key) {
-    sodium_memzero(key->bytes, sizeof key->bytes);
+    sodium_free(key->bytes);
+    key->bytes = NULL;
 }
 
 /* The finaliser of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in

@@ -34,12 +34,13 @@ enum nvdp__purpose {
     NVDP__PURPOSE_DP_NOISE = 41   /* its noise */
 };
 
-/* A 256-bit release key from the operating system. */
+/* A 256-bit release key from the operating system, in memory of its own: locked where that is allowed, between
+ * guard pages, wiped. */
 struct nvdp__release_key {
-    unsigned char bytes[32];
+    unsigned char *bytes; /* NULL: none */
 };
 nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__release_key *key);
-/* Overwrites the key; streams that point at it are at their end. */
+/* Overwrites the key and gives it back; streams that point at it are at their end. */
 void nvdp__release_key_wipe(struct nvdp__release_key *key);
 
 /* Where streams come from: a seed (reproducible), or a release key (not). */

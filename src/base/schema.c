@@ -1,6 +1,7 @@
 /* Options: rows of tables, the plain structs they fill, configurations by name. */
 #include "base/schema.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include <errno.h>
 #include <math.h>
@@ -799,8 +800,8 @@ static nvdp_status load(struct nvdp_config *config, const char *path, json_t *ro
 
 static nvdp_status load_file(struct nvdp_config *config, const char *path, enum giver giver) {
     json_error_t error;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return nvdp__fail(config->ctx, NVDP_ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *file = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__stream_to_read(config->ctx, path, &file));
     json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
     (void)fclose(file);
     return load(config, path, root, &error, giver);

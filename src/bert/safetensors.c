@@ -119,12 +119,10 @@ struct nvdp_safetensors {
 static nvdp_status map_file(struct nvdp_safetensors *file) {
     nvdp_status status = NVDP_OK;
     struct stat info;
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &info) != 0)
+    int fd = -1;
+    NVDP_TRY(nvdp__open_to_read(file->ctx, file->path, true, &fd));
+    if (fstat(fd, &info) != 0)
         NVDP_TRY(nvdp__fail_errno(file->ctx, errno, "%s: cannot read", file->path));
-    if (!S_ISREG(info.st_mode))
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: expected a regular file, found something else", file->path));
     size_t size = (size_t)info.st_size;
     if (size < PREFIX_BYTES)
         NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,

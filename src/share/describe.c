@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { HEAD = 9, NAME_WIDTH = 28, LONGEST_NAME = 48, STEP = 2 };
 static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
@@ -195,10 +196,11 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const unsigned char hdf5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char head[HEAD] = {0};
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
-    size_t size = fread(head, 1, HEAD, file);
-    fclose(file);
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &fd));
+    ssize_t got = pread(fd, head, HEAD, 0);
+    size_t size = got > 0 ? (size_t)got : 0;
+    close(fd);
     if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
         return describe_hdf5(ctx, path, object);
     /* a length below 2^32, then a JSON object */

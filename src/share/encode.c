@@ -263,8 +263,8 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     size_t capacity = 0;
     struct nvdp__encode_input input = {0};
     struct reader reader = {.ctx = ctx, .path = path, .limits = limits, .input = &input};
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    FILE *file = NULL;
+    NVDP_TRY(nvdp__stream_to_read(ctx, path, &file));
     for (;;) {
         errno = 0;
         ssize_t size = getline(&line, &capacity, file);

@@ -168,7 +168,9 @@ static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options 
 static nvdp_status open_run(struct export *export) {
     struct nvdp__run_options config = {.run = export->options->run};
     NVDP_RETURN_IF_FAILED(nvdp__run_open(export->ctx, &config, &export->run));
-    const struct nvdp_model *model = export->run.model;
+    struct nvdp_model *model = export->run.model;
+    if (export->options->insecure)
+        model->dev.threads = 1; /* sums depend on how they are shared out */
     if (!model->bottleneck.mechanism->private_)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s adds no noise: its texts cannot be given away",
@@ -642,7 +644,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
-    NVDP_TRY(nvdp__h5_commit(export.file));
+    NVDP_TRY(options.overwrite ? nvdp__h5_commit(export.file) : nvdp__h5_commit_new(export.file));
     if (out != NULL) {
         struct stat info = {0};
         struct nvdp_export_result result = {

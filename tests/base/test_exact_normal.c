@@ -271,7 +271,8 @@ Test(exact_normal, rounds_as_rational_arithmetic_does) {
         if (i % 3 == 0) q = 10; /* sigma 2^10 steps: the one that matters */
         uint64_t significand = (UINT64_C(1) << 52) | mix(&state) >> 12;
         if (i % 3 == 0 || q == 30) significand = UINT64_C(1) << 52;
-        int64_t mean = (int64_t)mix(&state) >> (1 + mix(&state) % 50);
+        int64_t mean = (int64_t)mix(&state);
+        mean >>= 1 + mix(&state) % 50;
         struct nvdp__exact_normal normal = {.whole = (uint32_t)(mix(&state) % 13)};
         normal.negative = mix(&state) & 1;
         normal.fraction.have = NVDP__DIGITS;

@@ -3,11 +3,13 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Entries of the scratch directory. */
@@ -197,6 +199,53 @@ Test(file, read_errors) {
 }
 
 /* FIPS 180-2, appendix B: "abc", and a million letters a. */
+static bool always(void *user) {
+    (void)user;
+    return true;
+}
+
+/* Nobody writes: whoever wants to stop can, and what needs a file that can be read twice does not wait. */
+Test(file, pipes_without_a_writer, .timeout = 20) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("pipe");
+    struct nvdp__input *input = NULL;
+    char *bytes = NULL, hex[65];
+    size_t count = 0;
+    int fd = -1;
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_assert_eq(nvdp__open_to_read(ctx, path, true, &fd), NVDP_ERR_INPUT);
+    cr_assert(error_has(ctx, "expected a regular file"));
+    nvdp_context_set_cancel(ctx, always, NULL);
+    cr_assert_eq(nvdp__input_open(ctx, path, &input), NVDP_ERR_CANCELLED);
+    cr_assert_eq(nvdp__read_file(ctx, path, 100, &bytes, &count), NVDP_ERR_CANCELLED);
+    cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_ERR_CANCELLED);
+    nvdp_context_free(ctx);
+}
+
+/* A slow writer is waited for, at the beginning and later. */
+Test(file, pipes_with_a_writer, .timeout = 20) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("pipe");
+    char *bytes = NULL;
+    size_t count = 0;
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(300000);
+        int fd = open(path, O_WRONLY);
+        (void)!write(fd, "first ", 6);
+        usleep(300000);
+        (void)!write(fd, "second", 6);
+        _exit(0);
+    }
+    cr_assert_eq(nvdp__read_file(ctx, path, 100, &bytes, &count), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_str_eq(bytes, "first second");
+    free(bytes);
+    waitpid(child, NULL, 0);
+    nvdp_context_free(ctx);
+}
+
 Test(file, sha256) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("in");

@@ -4,12 +4,15 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <glob.h>
 #include <hdf5.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int scratch_entries(void) {
@@ -512,6 +515,76 @@ Test(hdf5, appears_only_when_committed) {
     cr_assert(nvdp__exists(path));
     free(path);
     nvdp__h5_free(NULL);
+    nvdp_context_free(ctx);
+}
+
+static size_t neighbours(const char *path) {
+    char pattern[4200];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s.partial-*", path);
+    size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+/* What a killed process left is removed by the next one that writes there, what somebody writes is not. */
+Test(hdf5, removes_what_dead_writers_left) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("left.h5");
+    char other[4200], stranger[4200];
+    struct nvdp__h5 *mine = NULL, *next = NULL;
+    snprintf(other, sizeof other, "%s.partial-1-x", path);
+    snprintf(stranger, sizeof stranger, "%s2.partial-1-0", path);
+    support_write_text(other, "no name of ours");
+    support_write_text(stranger, "of another file");
+    cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &mine), NVDP_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        struct nvdp__h5 *lost = NULL;
+        _exit(nvdp__h5_create(ctx, path, "test/1", &lost) == NVDP_OK ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    cr_assert_eq(status, 0);
+    cr_assert_eq(neighbours(path), 3);
+    cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &next), NVDP_OK);
+    cr_assert_eq(neighbours(path), 3); /* mine, the next one's, and the odd name */
+    cr_assert_eq(nvdp__h5_commit(mine), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit(next), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(access(stranger, F_OK), 0);
+    cr_assert_eq(access(other, F_OK), 0);
+    cr_assert_eq(neighbours(path), 1);
+    nvdp__h5_free(mine);
+    nvdp__h5_free(next);
+    nvdp_context_free(ctx);
+}
+
+/* Of two that write to a new name one succeeds. */
+Test(hdf5, a_new_file_is_made_once) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("new.h5");
+    struct nvdp__h5 *first = NULL, *second = NULL;
+    support_write_text(path, ""); /* as mktemp leaves it */
+    cr_assert_eq(nvdp__h5_create(ctx, path, "first/1", &first), NVDP_OK);
+    cr_assert_eq(nvdp__h5_create(ctx, path, "second/1", &second), NVDP_OK);
+    cr_assert_eq(nvdp__h5_commit_new(first), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__h5_commit_new(second), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "the file exists; use --overwrite");
+    nvdp__h5_free(first);
+    nvdp__h5_free(second);
+    cr_assert_eq(neighbours(path), 0);
+    cr_assert_eq(nvdp__h5_open(ctx, path, "first", 1, &first), NVDP_OK);
+    nvdp__h5_free(first);
+    nvdp_context_free(ctx);
+}
+
+Test(hdf5, pipes_are_refused, .timeout = 20) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("pipe.h5");
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_assert_eq(nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected a regular file");
     nvdp_context_free(ctx);
 }
 

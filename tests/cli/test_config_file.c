@@ -69,7 +69,7 @@ Test(config_file, faults_name_the_file_and_the_key) {
     refused(3, "{\"model\": \"a\",\n\"model\": \"b\"}", "duplicate object key");
     refused(3, "{\n\"model\": ", "config.json:2");
     struct outcome missing = program_expect(1, "tokenize --config nowhere.json");
-    support_contains(missing.err, "nowhere.json: No such file");
+    support_contains(missing.err, "nowhere.json: cannot read: No such file");
     program_release(&missing);
 }
 

@@ -69,7 +69,7 @@ Test(usage, every_subcommand_has_the_same_exit_codes) {
         } cases[] = {
             {"--no-such-option", "unrecognized option '--no-such-option'", 2},
             {"--threads many", "option --threads: expected a whole number of at least 0", 2},
-            {"--config nowhere.json", "nowhere.json: No such file", 1},
+            {"--config nowhere.json", "nowhere.json: cannot read: No such file", 1},
         };
         char hint[64], name[64];
         snprintf(hint, sizeof hint, "try nvdp %s --help", commands[i]);

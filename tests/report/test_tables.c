@@ -409,6 +409,31 @@ Test(tables, escapes) {
     free(text);
 }
 
+/* A spreadsheet would compute what begins so; numbers, also below 0, stay numbers. */
+Test(tables, formulas_are_text) {
+    static const struct {
+        const char *text, *cell;
+    } cases[] = {{"=1+1", "'=1+1"},
+                 {"@SUM(A1)", "'@SUM(A1)"},
+                 {"+A1", "'+A1"},
+                 {"-2+3+cmd|' /C calc'!A0", "'-2+3+cmd|' /C calc'!A0"},
+                 {"=1,2", "\"'=1,2\""},
+                 {"-0.25", "-0.25"},
+                 {"-0.25 \302\261 0.1", "-0.25 \302\261 0.1"},
+                 {"+1e-05", "+1e-05"},
+                 {"a=1", "a=1"},
+                 {"", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *to = open_memstream(&text, &size);
+        nvdp__put_csv(to, cases[i].text);
+        fclose(to);
+        cr_expect_str_eq(text, cases[i].cell);
+        free(text);
+    }
+}
+
 Test(tables, numbers) {
     char text[NVDP__NUMBER_SIZE];
     static const struct {

@@ -449,6 +449,27 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     bench_close(&bench);
 }
 
+/* With a seed, to the bit. */
+Test(export, is_the_same_whatever_the_threads) {
+    struct bench bench = bench_open(&hidden_run);
+    struct nvdp__embeddings *file[2];
+    set(&bench, "split", "dev");
+    set(&bench, "insecure-seed", "1");
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(nvdp_context_set_threads(bench.ctx, i == 0 ? 1 : 2), NVDP_OK);
+        export_to(&bench, i == 0 ? "one.h5" : "two.h5");
+        file[i] = must_read(&bench, bench.out);
+    }
+    cr_assert_eq(
+        memcmp(file[0]->z, file[1]->z, file[0]->shape.rows * file[0]->shape.dim * sizeof(int32_t)),
+        0);
+    cr_assert_eq(
+        memcmp(file[0]->log_pi, file[1]->log_pi, file[0]->shape.rows * sizeof *file[0]->log_pi), 0);
+    nvdp__embeddings_free(file[0]);
+    nvdp__embeddings_free(file[1]);
+    bench_close(&bench);
+}
+
 /* --- who is refused --- */
 
 static void refused(struct bench *bench, nvdp_status status, const char *message) {
