@@ -691,9 +691,10 @@ static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t 
 nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value) {
     HUSH;
     SCOPED type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    return set_attribute(file, name, type, type, &value);
+    /* of fixed length: those of variable length lie in a heap, which many readers trust blindly */
+    if (H5Tset_size(type, strlen(value) + 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+        return write_error(file);
+    return set_attribute(file, name, type, type, value);
 }
 
 nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value) {

@@ -578,6 +578,35 @@ Test(hdf5, a_new_file_is_made_once) {
     nvdp_context_free(ctx);
 }
 
+/* Strings lie where they belong, not in a global heap, whose indices readers follow. */
+Test(hdf5, has_no_global_heap) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("strings.h5");
+    struct nvdp__h5 *file = NULL;
+    char *text = NULL, *bytes = NULL, longest[4096];
+    size_t size = 0;
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    const char *const values[] = {"", "one", "\xc3\xa4", longest};
+    cr_assert_eq(nvdp__h5_create(ctx, path, "test/1", &file), NVDP_OK);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(nvdp__h5_set_string(file, (char[]){(char)('a' + i), 0}, values[i]), NVDP_OK);
+    }
+    cr_assert_eq(nvdp__h5_commit(file), NVDP_OK);
+    nvdp__h5_free(file);
+    cr_assert_eq(nvdp__read_file(ctx, path, 1 << 20, &bytes, &size), NVDP_OK);
+    cr_assert_null(memmem(bytes, size, "GCOL", 4));
+    cr_assert_eq(nvdp__h5_open(ctx, path, "test", 1, &file), NVDP_OK);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(nvdp__h5_get_string(file, (char[]){(char)('a' + i), 0}, &text), NVDP_OK);
+        cr_assert_str_eq(text, values[i]);
+        free(text);
+    }
+    nvdp__h5_free(file);
+    free(bytes);
+    nvdp_context_free(ctx);
+}
+
 Test(hdf5, pipes_are_refused, .timeout = 20) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe.h5");
