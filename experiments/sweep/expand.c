@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include "base/cache.h"
+#include "base/guess.h"
 
 #include <ctype.h>
 #include <glob.h>
@@ -125,7 +126,15 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
     if (!option_name(key, name))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%.*s...'", where, NAME_SIZE, key);
     const struct nvdp_option *option = grid_option(part->known, name);
-    if (option == NULL) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+    if (option == NULL) {
+        struct nvdp__guess guess = {.word = key};
+        for (size_t k = 0; k < nvdp_config_count(part->known); k++) {
+            const char *text = nvdp_config_option(part->known, k)->name;
+            if (option_name(text, name) && grid_option(part->known, name) != NULL)
+                nvdp__guess(&guess, name);
+        }
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'%s", where, key, guess.text);
+    }
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
     NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));

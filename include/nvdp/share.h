@@ -104,15 +104,23 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
                              const double *matrix);
 
+/** How much nvdp_describe() tells. */
+enum nvdp_description {
+    NVDP_DESCRIPTION_BRIEF, /**< lines for people, some 25 */
+    NVDP_DESCRIPTION_ALL,   /**< lines for people, whatever there is */
+    NVDP_DESCRIPTION_JSON   /**< one JSON object of all of it */
+};
+
 /** Says what a file or directory is: safetensors, HDF5 of any kind, vocabulary; model, reader or
  * run directory.
  * @param ctx  context
  * @param path the file or directory
- * @param json one JSON object, else lines for people
+ * @param how  how much of it, and for whom
  * @param to   an open stream that is written to
  * @return NVDP_ERR_IO where it cannot be read or written; NVDP_ERR_INPUT for what is none of
  *         these; NVDP_ERR_MEMORY */
-nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to);
+nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
+                          FILE *to);
 
 NVDP_END_DECLS
 #endif

@@ -2,6 +2,7 @@
 #include "base/schema.h"
 
 #include "base/file.h"
+#include "base/guess.h"
 #include "base/json.h"
 #include <errno.h>
 #include <math.h>
@@ -695,8 +696,13 @@ static nvdp_status give(struct nvdp_config *config, struct entry *entry, const c
 
 nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const char *value) {
     struct entry *entry = find(config, name);
-    if (entry == NULL)
-        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '--%s'", name);
+    if (entry == NULL) {
+        struct nvdp__guess guess = {.word = name};
+        for (size_t i = 0; i < config->entries; i++)
+            nvdp__guess(&guess, config->entry[i]->row.name);
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '--%s'%s", name,
+                          guess.text);
+    }
     return give(config, entry, entry->row.name, NULL, value, GIVEN);
 }
 
@@ -743,6 +749,20 @@ static struct entry *find_key(const struct nvdp_config *config, const char *pare
     return NULL;
 }
 
+/* A key that is not there, and the one that may have been meant. */
+static nvdp_status unknown_key(const struct nvdp_config *config, const char *path,
+                               const char *parent, const char *key) {
+    struct nvdp__guess guess = {.word = key};
+    for (size_t i = 0; i < config->entries; i++) {
+        char own[NVDP__KEY_SIZE];
+        const struct nvdp_option *row = &config->entry[i]->row;
+        key_of(row, own);
+        if (find_key(config, parent, own) != NULL) nvdp__guess(&guess, own);
+    }
+    return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "%s: unknown key '%s'%s", path, key,
+                      guess.text);
+}
+
 static bool is_parent(const struct nvdp_config *config, const char *key) {
     for (size_t i = 0; i < config->entries; i++) {
         const char *parent = config->entry[i]->row.parent;
@@ -767,7 +787,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
                               "%s: key '%s': a preset cannot name another", path, key);
         if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "%s: unknown key '%s'", path, key);
+            return unknown_key(config, path, parent, key);
         if (json_is_null(value) && is_text(&entry->row)) continue;
         NVDP_RETURN_IF_FAILED(
             check_type(config->ctx, NVDP_ERR_ARGUMENT, path, key, &entry->row, value));

@@ -1,9 +1,22 @@
 /* nvdp info: what a file or directory is. */
 #include "common.h"
 
+struct values {
+    bool all;
+};
+
+static const struct nvdp_option options[] = {{"all", NVDP_OPTION_FLAG, NULL,
+                                              "everything that it says, not its first lines alone",
+                                              NVDP_OPTION_AT(struct values, all)},
+                                             {0}};
+
 static int run(struct cli *cli) {
-    CLI_TRY(cli_begin(cli, NULL));
-    nvdp_status status = nvdp_describe(cli->ctx, cli->arg[0], cli->json, stdout);
+    struct values values = {0};
+    CLI_TRY(cli_begin(cli, &values));
+    const enum nvdp_description how = cli->json    ? NVDP_DESCRIPTION_JSON
+                                      : values.all ? NVDP_DESCRIPTION_ALL
+                                                   : NVDP_DESCRIPTION_BRIEF;
+    nvdp_status status = nvdp_describe(cli->ctx, cli->arg[0], how, stdout);
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
@@ -15,6 +28,8 @@ const struct cli_command cli_command_info = {
                    "kind, a vocabulary, a model directory, a run directory.",
     .examples = "Examples:\n"
                 "  nvdp info shared.h5\n"
+                "  nvdp info run --all\n"
                 "  nvdp info run --json\n",
+    .options = options,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /* nvdp: finds the subcommand, runs it, exits with its code. */
 #include "ranks.h"
 
+#include "base/guess.h"
 #include <argp.h>
 #include <gsl/gsl_errno.h>
 #include <locale.h>
@@ -93,8 +94,11 @@ static const struct cli_command *find_command(const char *name) {
 }
 
 static int usage(const char *complaint, const char *what) {
-    fprintf(stderr, "nvdp: %s%s%s%s\nnvdp: try nvdp --help\n", complaint, *what ? " '" : "", what,
-            *what ? "'" : "");
+    struct nvdp__guess guess = {.word = what};
+    for (size_t i = 0; i < command_count; i++)
+        nvdp__guess(&guess, commands[i]->name);
+    fprintf(stderr, "nvdp: %s%s%s%s%s\nnvdp: try nvdp --help\n", complaint, *what ? " '" : "", what,
+            *what ? "'" : "", guess.text);
     return CLI_USAGE;
 }
 

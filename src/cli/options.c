@@ -1,4 +1,6 @@
 #include "common.h"
+
+#include "base/guess.h"
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +107,21 @@ static int apply(struct cli *cli) {
 
 /* --- argp --- */
 
+/* getopt has named an option that is not there: says which one may have been meant. */
+static void guess(const struct cli *cli, const char *option) {
+    struct nvdp__guess meant = {0};
+    char word[NVDP__GUESS_SIZE];
+    if (strncmp(option, "--", 2) != 0) return;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(option + 2, "="), option + 2);
+    meant.word = word;
+    for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
+        const struct nvdp_option *row = nvdp_config_option(cli->config, i);
+        if (strcmp(row->name, word) == 0) return;
+        nvdp__guess(&meant, row->name);
+    }
+    if (meant.text[0] != '\0') fprintf(stderr, "%s: %s\n", cli->name, meant.text + 2);
+}
+
 static error_t on_key(int key, char *value, struct argp_state *state) {
     struct cli *cli = state->input;
     if (key == ARGP_KEY_INIT) {
@@ -112,6 +129,7 @@ static error_t on_key(int key, char *value, struct argp_state *state) {
         state->err_stream = NULL;
         return 0;
     }
+    if (key == ARGP_KEY_ERROR && state->next > 0) guess(cli, state->argv[state->next - 1]);
     if (key == ARGP_KEY_ARG) {
         const char *args = cli->command->args;
         if (args == NULL || (cli->args == 1 && strstr(args, "...") == NULL)) {

@@ -443,9 +443,87 @@ static void print_object(const json_t *object, int indent, FILE *to) {
     }
 }
 
+/* --- in few lines --- */
+
+/* What is told first, by the path of its keys. */
+static const char *const first_facts[] = {"kind",
+                                          "bytes",
+                                          "finished",
+                                          "created",
+                                          "epochs_done",
+                                          "model_type",
+                                          "vocabulary",
+                                          "elements",
+                                          "config.hidden_size",
+                                          "config.num_hidden_layers",
+                                          "config.nvdp.method",
+                                          "config.task",
+                                          "config.model",
+                                          "config.preset",
+                                          "config.method",
+                                          "config.lambda_g",
+                                          "config.seed",
+                                          "result.test.n",
+                                          "result.test.draws",
+                                          "result.test.metrics",
+                                          "result.test.majority",
+                                          "result.dp.epsilon",
+                                          "result.dp.delta",
+                                          "privacy.n",
+                                          "privacy.infinite_share",
+                                          "privacy.rd.sum.max",
+                                          "privacy.rd.sum.mean",
+                                          "privacy.bdp.best.epsilon",
+                                          "bound",
+                                          "count",
+                                          "datasets",
+                                          "attributes.texts",
+                                          "attributes.releases",
+                                          "attributes.task",
+                                          "attributes.method",
+                                          "attributes.length_policy",
+                                          "attributes.statement"};
+
+static const json_t *value_at(const json_t *object, const char *path) {
+    char key[LONGEST_NAME];
+    const size_t length = strcspn(path, ".");
+    snprintf(key, sizeof key, "%.*s", (int)length, path);
+    const json_t *value = json_object_get(object, key);
+    return path[length] == '\0' || value == NULL ? value : value_at(value, path + length + 1);
+}
+
+static size_t lines_of(const json_t *value) {
+    const char *key;
+    json_t *member;
+    size_t lines = is_table(value) ? json_array_size(value) : 0;
+    json_object_foreach((json_t *)value, key, member) {
+        lines += 1 + lines_of(member);
+    }
+    return lines;
+}
+
+/* The first facts alone, each with its path, where there is much more. */
+static void print_brief(const json_t *object, FILE *to) {
+    enum { FEW = 25 };
+    if (lines_of(object) <= FEW) {
+        print_object(object, STEP, to);
+        return;
+    }
+    for (size_t i = 0; i < sizeof first_facts / sizeof first_facts[0]; i++) {
+        const json_t *value = value_at(object, first_facts[i]);
+        if (value == NULL || json_is_null(value)) continue;
+        fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, first_facts[i]);
+        if (!is_table(value)) print_value(value, to);
+        fputc('\n', to);
+        if (is_table(value)) print_table(value, 2 * STEP, to);
+    }
+    fprintf(to, "%*s(%zu lines with --all)\n", STEP, "", lines_of(object));
+}
+
 /* --- all of it --- */
 
-nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json, FILE *to) {
+nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
+                          FILE *to) {
     nvdp_status status = NVDP_OK;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
     if (!nvdp__exists(path)) return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
@@ -453,9 +531,12 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, bool json,
     if (object == NULL) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)
                                       : describe_file(ctx, path, object));
-    if (!json) {
+    if (how != NVDP_DESCRIPTION_JSON) {
         fprintf(to, "%s\n", path);
-        print_object(object, STEP, to);
+        if (how == NVDP_DESCRIPTION_ALL)
+            print_object(object, STEP, to);
+        else
+            print_brief(object, to);
         goto cleanup;
     }
     if (json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0)

@@ -160,7 +160,8 @@ Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema);
     const nvdp_status argument = NVDP_ERR_ARGUMENT;
-    refused(ctx, nvdp_config_set(config, "weihgt", "1"), argument, "unknown option '--weihgt'");
+    refused(ctx, nvdp_config_set(config, "some-weihgt", "1"), argument,
+            "unknown option '--some-weihgt'; did you mean 'some-weight'?");
     refused(ctx, nvdp_config_set(config, "some-weight", "heavy"), argument,
             "option --some-weight: expected a number, found 'heavy'");
     refused(ctx, nvdp_config_set(config, "some-weight", "nan"), argument,
@@ -180,7 +181,7 @@ Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
             "option --fast: expected true or false, found 'yes'");
     has(config, "some-weight", "0.1");
     has(config, "copies", "1");
-    has(config, "weihgt", NULL);
+    has(config, "some-weihgt", NULL);
     struct work work;
     refused(ctx, nvdp__config_open(ctx, config, &schema, &work), argument,
             "name: expected a value, found none");

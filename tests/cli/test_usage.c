@@ -126,10 +126,12 @@ static void refused(const char *args, const char *message, const char *hint) {
 
 Test(usage, wrong_usage_exits_with_2_and_a_hint) {
     refused("", "expected a subcommand", "try nvdp --help");
-    refused("trian", "unknown subcommand 'trian'", "try nvdp --help");
+    refused("trian", "unknown subcommand 'trian'; did you mean 'train'?", "try nvdp --help");
+    refused("frobnicate", "unknown subcommand 'frobnicate'\n", "try nvdp --help");
     refused("--json", "unknown option '--json'", "try nvdp --help");
     refused("train --lamda 1", "nvdp train: unrecognized option '--lamda'",
-            "try nvdp train --help");
+            "nvdp train: did you mean 'lambda'?\nnvdp train: try nvdp train --help");
+    refused("train --limit_train=3", "unrecognized option", "did you mean 'limit-train'?");
     refused("train --lr", "option '--lr' requires an argument", "try nvdp train --help");
     refused("train --lr fast", "option --lr: expected a number, found 'fast'",
             "try nvdp train --help");

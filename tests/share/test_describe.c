@@ -8,17 +8,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char *describe(struct nvdp_context *ctx, const char *path, bool json) {
+static char *describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how) {
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    cr_assert_eq(nvdp_describe(ctx, path, json, to), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_describe(ctx, path, how, to), NVDP_OK, "%s", nvdp_context_error(ctx));
     fclose(to);
     return text;
 }
 
 static json_t *object_of(struct nvdp_context *ctx, const char *path) {
-    char *text = describe(ctx, path, true);
+    char *text = describe(ctx, path, NVDP_DESCRIPTION_JSON);
     json_error_t error;
     json_t *object = json_loads(text, 0, &error);
     cr_assert_not_null(object, "%s in %s", error.text, text);
@@ -31,7 +31,7 @@ static const char *kind_of(const json_t *object) {
 }
 
 static void contains(struct nvdp_context *ctx, const char *path, const char *part) {
-    char *text = describe(ctx, path, false);
+    char *text = describe(ctx, path, NVDP_DESCRIPTION_ALL);
     cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
     free(text);
 }
@@ -52,6 +52,35 @@ Test(describe, embeddings) {
     json_decref(object);
     contains(ctx, path, "[300, 1, 4, 4]");
     contains(ctx, path, "length_policy");
+    nvdp_context_free(ctx);
+}
+
+Test(describe, in_few_lines) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("run");
+    char file[512];
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    fputs("{\"config\": {\"method\": \"nvdp\"", to);
+    for (int k = 0; k < 40; k++)
+        fprintf(to, ", \"option_%d\": %d", k, k);
+    fputs("}}", to);
+    fclose(to);
+    mkdir(path, 0777);
+    snprintf(file, sizeof file, "%s/run.json", path);
+    support_write_text(file, text);
+    free(text);
+    text = describe(ctx, path, NVDP_DESCRIPTION_BRIEF);
+    cr_assert_not_null(strstr(text, "config.method              nvdp\n"), "%s", text);
+    cr_assert_null(strstr(text, "option_0"));
+    cr_assert_not_null(strstr(text, "(44 lines with --all)\n"), "%s", text);
+    free(text);
+    contains(ctx, path, "option_39");
+    support_write_text(file, "{\"config\": {\"option_0\": 7}}");
+    text = describe(ctx, path, NVDP_DESCRIPTION_BRIEF);
+    cr_assert_not_null(strstr(text, "option_0"), "little is told as a whole: %s", text);
+    free(text);
     nvdp_context_free(ctx);
 }
 
@@ -181,19 +210,20 @@ Test(describe, refuses_the_rest) {
     struct nvdp_context *ctx = support_context();
     FILE *to = fopen("/dev/null", "w");
     const char *path = support_scratch_path("what");
-    cr_assert_eq(nvdp_describe(ctx, path, false, to), NVDP_ERR_IO);
-    cr_assert_eq(nvdp_describe(ctx, NULL, false, to), NVDP_ERR_ARGUMENT);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_ALL, to), NVDP_ERR_IO);
+    cr_assert_eq(nvdp_describe(ctx, NULL, NVDP_DESCRIPTION_ALL, to), NVDP_ERR_ARGUMENT);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         support_write_text(path, texts[i]);
-        cr_assert_eq(nvdp_describe(ctx, path, true, to), NVDP_ERR_INPUT, "%s", texts[i]);
+        cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT, "%s",
+                     texts[i]);
     }
     support_write(path, "\x89HDF\r\n\x1a\nbroken", 14);
-    cr_assert_eq(nvdp_describe(ctx, path, true, to), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
     support_write(path, "\x05\0\0\0\0\0\0\0{\"a\":", 13);
-    cr_assert_eq(nvdp_describe(ctx, path, true, to), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
     const char *directory = support_scratch_path("empty");
     mkdir(directory, 0777);
-    cr_assert_eq(nvdp_describe(ctx, directory, true, to), NVDP_ERR_INPUT);
+    cr_assert_eq(nvdp_describe(ctx, directory, NVDP_DESCRIPTION_JSON, to), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "run.json"));
     fclose(to);
     nvdp_context_free(ctx);

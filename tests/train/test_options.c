@@ -285,7 +285,8 @@ Test(presets, faults_are_named_and_change_nothing) {
         const char *text, *message;
         nvdp_status status;
     } cases[] = {
-        {"{\"lambda\": 1, \"modle\": 2}", "unknown key 'modle'", NVDP_ERR_ARGUMENT},
+        {"{\"lambda\": 1, \"modle\": 2}", "unknown key 'modle'; did you mean 'model'?",
+         NVDP_ERR_ARGUMENT},
         {"{\"lambda\": 1, \"delta\": -2}", "delta: expected 0 to 100000, found -2",
          NVDP_ERR_ARGUMENT},
         {"{\"lambda\": 1, \"epochs\": \"x\"}", "key 'epochs': expected a whole number",
