@@ -404,8 +404,10 @@ Test(pipeline, a_signal_inside_a_product_does_no_harm) {
                           support_scratch_path("run"), support_scratch_path("messages")),
                  0);
     for (int i = 0; i < 8; i++) {
+        (void)!remove(in_run("run.json"));
         pid_t child = started(command);
-        nanosleep(&(struct timespec){0, 600000000 + 13000000L * i}, NULL);
+        wait_for(in_run("run.json")); /* its last act before the first product */
+        nanosleep(&(struct timespec){0, 200000000 + 13000000L * i}, NULL);
         cr_assert_eq(kill(child, SIGTERM), 0);
         int status = 0;
         cr_assert_eq(waitpid(child, &status, 0), child);
