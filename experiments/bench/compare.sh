@@ -4,14 +4,15 @@
 #   --quick       one round of few steps: does it run, roughly how fast
 #   --rounds N    times that nvdp and each peer take turns (default 3); a peer below 70 % of the best one in the first round sits
 #                 out the others
-#   --only REGEX  rows whose name matches: WORK-MODEL-TEXTS-PRECISION of train|encode, base|minilm, full|mrpc|sst2, f32|bf16|int8;
+#   --only REGEX  rows whose name matches: WORK-MODEL-TEXTS-PRECISION of train|private|encode, base|minilm, full|mrpc|sst2, f32|bf16|int8;
 #                 pairs; overhead-f32, overhead-bf16
 #   --json        one JSON object in place of the table
 # Environment: NVDP (the program), PEERS_VENV (what peers.sh made), GLUE (its folder), MINILM (what make encoder made: its sizes, and
 # BERT's uncased vocabulary), THREADS, DROPOUT (of both sides' training steps; default 0).
 # Rows: full are random texts of 128 tokens, 32 a step; mrpc and sst2 are the tasks' training texts, packed by nvdp in the order in
 # which training meets them, sorted by length and padded to the longest of a batch for the peers (peers.py tells their settings).
-# A rate counts real tokens. A training step of nvdp's also clips the gradient.
+# A rate counts real tokens. A training step of nvdp's also clips the gradient. private is a step of DP-SGD with AdamW (--dp) beside
+# Opacus's; its rows say what the process's memory came to.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 NVDP=${NVDP:-build/release/nvdp}
@@ -27,7 +28,7 @@ while [ $# -gt 0 ]; do
         --rounds) rounds=${2:?number} && shift ;;
         --only) only=${2:?regular expression} && shift ;;
         --json) json=1 ;;
-        *) sed -n '2,15s/^# //p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,16s/^# //p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
@@ -65,6 +66,7 @@ peer() {
     [ ! -e "$work/out.$row.$peer" ] || return 0
     if "$PYTHON" experiments/bench/peers.py "$@" --threads "$THREADS" >"$work/out.json" 2>"$work/err"; then
         record "$row" "peer.$peer" "$(field rate "$work/out.json")"
+        field peak_rss "$work/out.json" >>"$work/$row.memory.$peer" || true
     else
         note "$row $peer: $(tail -1 "$work/err")"
         touch "$work/out.$row.$peer"
@@ -80,9 +82,10 @@ leave_out() { # leave_out ROW: peers far behind the best
 }
 
 steps() { # steps WORK MODEL TEXTS PRECISION
-    local row=$1-$2-$3-$4 model=$MINILM peers=(torch compile) given=(--batch 32 --method base --precision "$4") sort= i p
+    local row=$1-$2-$3-$4 model=$MINILM peers=(torch compile) given=(--batch 32 --method base --precision "$4") sort= work_is=$1 i p
     wanted "$row" || return 0
     [ "$2" = minilm ] || model=base
+    [ "$1" != private ] || { work_is=train peers=(opacus-ghost opacus-hooks) && given+=(--dp --dropout 0); }
     [ "$1" != train ] || given+=(--dropout "$DROPOUT")
     case $3 in
         full) given+=(--length 128 --steps $full_steps) && [ "$2" != minilm ] || given+=(--model "$MINILM") ;;
@@ -103,9 +106,9 @@ steps() { # steps WORK MODEL TEXTS PRECISION
         [ "$2-$3" = minilm-full ] || [ "$2" = base ] || [ "$4" = int8 ] || peers+=(sentence-transformers)
     fi
     for ((i = 0; i < rounds; i++)); do
-        ours "$row" "$1" "${given[@]}" --write-batches "$work/batches.jsonl" || return 0
+        ours "$row" $work_is "${given[@]}" --write-batches "$work/batches.jsonl" || return 0
         for p in "${peers[@]}"; do
-            peer "$row" "$p" "$1" "$p" "$4" "$model" "$work/batches.jsonl" $sort --dropout "$DROPOUT"
+            peer "$row" "$p" $work_is "$p" "$4" "$model" "$work/batches.jsonl" $sort --dropout "$DROPOUT"
         done
         [ $i != 0 ] || leave_out "$row"
     done
@@ -135,9 +138,10 @@ overhead() { # overhead PRECISION: nvdp over base, in turn
 # each WHAT: calls `WHAT ROW TARGET` for every row that was measured.
 each() {
     local row target
-    for row in {train,encode}-{base,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs; do
+    for row in {train,private,encode}-{base,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs; do
         [ -f "$work/$row.nvdp" ] || continue
         case $row in
+            private-*) target=3 ;;
             *-full-*) target= ;;
             train-*) target=1.3 ;;
             encode-*) target=1.2 ;;
@@ -184,6 +188,7 @@ for precision in f32 bf16 int8; do
     for model in base minilm; do
         for texts in full mrpc sst2; do
             [ $precision = int8 ] || steps train $model $texts $precision
+            [ $precision = int8 ] || [ $texts = mrpc ] || steps private $model $texts $precision
             steps encode $model $texts $precision
         done
     done
@@ -201,7 +206,13 @@ fi
 echo "$machine, $THREADS threads; medians of $rounds round(s), dropout $DROPOUT; $versions"
 printf '%-26s %10s %10s  %-21s %6s %6s\n' "tokens/s, pair-elements/s" nvdp "best peer" "" ratio target
 each show
+for file in "$work"/private-*.memory.*; do
+    [ ! -f "$file" ] || awk -v v="$(middle "$file")" -v t="$(basename "$file" | sed 's/.memory./, /'), peak memory" 'BEGIN {printf "%-50s %8.4g GiB\n", t, v / 2^30}'
+done
 for precision in bf16 f32; do
+    for model in base minilm; do
+        fact private-$model-full-$precision peak_rss "private $model $precision, nvdp, peak memory" 9.3132e-10 GiB
+    done
     fact train-base-full-$precision fraction_of_gemm_peak "train base $precision, of product peak" 100 %
     fact train-base-full-$precision peak_rss "train base $precision, peak memory" 9.3132e-10 GiB
     fact train-base-full-$precision start_to_first_step_seconds "train base $precision, start" 1 s

@@ -3,13 +3,14 @@
 usage: peers.py train|encode PEER PRECISION MODEL BATCHES.jsonl [--sort] [--dropout X] [--threads N] [--cache FOLDER]
        peers.py pairs PEER TEXTS COMPONENTS DIM [--threads N]
 
-PEER: torch or compile (torch.compile), also onnxruntime, openvino, openvino-dynamic (encode) and sentence-transformers (encode).
+PEER: torch or compile (torch.compile), also onnxruntime, openvino, openvino-dynamic (encode) and sentence-transformers (encode);
+opacus-ghost and opacus-hooks train with DP-SGD (ghost norms and a second backward pass, or every text's gradient kept).
 PRECISION: f32, bf16 or int8.  MODEL: a BERT directory, of which sentence-transformers takes all and the others config.json (weights
 are random), or `base`.  BATCHES.jsonl is what `nvdp bench --write-batches` wrote: {"input_ids", "token_type_ids", "labels"} a line.
 --sort: the same texts in order of their length, cut into batches anew.  Every batch is padded to its longest text; a rate counts
-real tokens.  A training step is forward, backward and fused AdamW; encoding gives every token's last hidden state.
+real tokens, peak_rss is the process's.  A training step is forward, backward and fused AdamW; encoding gives every token's last hidden state.
 FOLDER keeps models that were converted.  All batches go through once before the clock starts, so that compilers and caches are warm."""
-import argparse, contextlib, json, math, os, pathlib, sys, time, warnings
+import argparse, contextlib, json, math, os, pathlib, resource, sys, time, warnings
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -71,6 +72,37 @@ def torch_train(args, compiled):
             logits = run(**inputs_of(batch)).logits
         loss = torch.nn.functional.cross_entropy(logits.float(), batch[3])
         optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+    return [lambda batches: [step(b) for b in batches]]
+
+
+def opacus_train(args, ghost):
+    """A private step at norm 1 and noise 1, the batch as it is: Opacus's own wrappers without its sampler."""
+    import opacus
+    from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
+    from opacus.optimizers.optimizer_fast_gradient_clipping import DPOptimizerFastGradientClipping
+    from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
+    plain = transformers.BertForSequenceClassification._from_config(config_of(args.model), attn_implementation="sdpa").train()
+    optimizer = torch.optim.AdamW(plain.parameters(), lr=2e-5, fused=True)
+    criterion = torch.nn.CrossEntropyLoss()
+    private = dict(noise_multiplier=1., max_grad_norm=1., expected_batch_size=len(read_batches(args.batches, False)[0]))
+    if ghost:
+        model = GradSampleModuleFastGradientClipping(plain, max_grad_norm=1., use_ghost_clipping=True)
+        optimizer = DPOptimizerFastGradientClipping(optimizer, **private)
+        criterion = DPLossFastGradientClipping(model, optimizer, criterion)
+    else:
+        model = opacus.GradSampleModule(plain)
+        optimizer = opacus.optimizers.DPOptimizer(optimizer, **private)
+
+    def step(batch):
+        # Its norms of an embedding need an index for every text's token: positions as well.
+        places = torch.arange(batch[0].shape[1]).repeat(len(batch[0]), 1)
+        optimizer.zero_grad()
+        with autocast(args.precision):
+            logits = model(**inputs_of(batch), position_ids=places).logits
+        loss = criterion(logits.float(), batch[3])
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -202,7 +234,9 @@ def sentences_encode(args):
 def steps(args):
     batches = [padded(b) for b in read_batches(args.batches, args.sort)]
     tokens = sum(int(b[1].sum()) for b in batches)
-    if args.work == "train":
+    if args.peer.startswith("opacus"):
+        ways = opacus_train(args, args.peer == "opacus-ghost")
+    elif args.work == "train":
         ways = torch_train(args, args.peer == "compile")
     else:
         ways = {"torch": lambda: torch_encode(args, False), "compile": lambda: torch_encode(args, True),
@@ -213,7 +247,8 @@ def steps(args):
     taken = lambda way: -time.perf_counter() + (way(batches), time.perf_counter())[1]
     best = min(ways, key=taken) if len(ways) > 1 else ways[0]
     seconds = taken(best)
-    return {"rate": tokens / seconds, "padding": 1 - tokens / sum(b[0].numel() for b in batches), "setting": ways.index(best)}
+    return {"rate": tokens / seconds, "padding": 1 - tokens / sum(b[0].numel() for b in batches), "setting": ways.index(best),
+            "peak_rss": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
 def pairs(args):
