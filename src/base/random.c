@@ -213,13 +213,16 @@ void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
 
 /* --- streams --- */
 
+_Static_assert(NVDP__RELEASE_KEY_BYTES == crypto_stream_xchacha20_KEYBYTES,
+               "a key of the cipher's");
+
 nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__release_key *key) {
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "release key: libsodium is not usable");
-    key->bytes = sodium_malloc(crypto_stream_xchacha20_KEYBYTES);
+    key->bytes = sodium_malloc(NVDP__RELEASE_KEY_BYTES);
     if (key->bytes == NULL)
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "release key: no memory that can be protected");
-    randombytes_buf(key->bytes, crypto_stream_xchacha20_KEYBYTES);
+    randombytes_buf(key->bytes, NVDP__RELEASE_KEY_BYTES);
     (void)sodium_mprotect_readonly(key->bytes);
     return NVDP_OK;
 }

@@ -34,6 +34,7 @@ enum nvdp__purpose {
     NVDP__PURPOSE_DP_NOISE = 41   /* its noise */
 };
 
+enum { NVDP__RELEASE_KEY_BYTES = 32 };
 /* A 256-bit release key from the operating system, in memory of its own: locked where that is allowed, between
  * guard pages, wiped. */
 struct nvdp__release_key {

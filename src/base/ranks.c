@@ -1,6 +1,8 @@
 #include "base/ranks.h"
 
 #include "base/cache.h"
+#include "base/random.h"
+#include <sodium.h>
 
 enum { CHUNK = 1 << 20 }; /* floats of a sum */
 
@@ -55,6 +57,14 @@ nvdp_status nvdp__rank_sum_floats(struct nvdp_context *ctx, size_t n, float *val
 nvdp_status nvdp__rank_share(struct nvdp_context *ctx, size_t bytes, void *of_rank_0) {
     const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
     return ranks == NULL ? NVDP_OK : ranks->broadcast(ranks->user, 0, of_rank_0, bytes);
+}
+
+nvdp_status nvdp__rank_share_key(struct nvdp_context *ctx, struct nvdp__release_key *key) {
+    if (key->bytes == NULL) return NVDP_OK;
+    (void)sodium_mprotect_readwrite(key->bytes);
+    nvdp_status status = nvdp__rank_share(ctx, NVDP__RELEASE_KEY_BYTES, key->bytes);
+    (void)sodium_mprotect_readonly(key->bytes);
+    return status;
 }
 
 nvdp_status nvdp__rank_agree(struct nvdp_context *ctx, nvdp_status status) {

@@ -6,6 +6,8 @@
 #include "base/base.h"
 #include <nvdp/ranks.h>
 
+struct nvdp__release_key;
+
 /* NULL: this process is alone. */
 const struct nvdp_ranks *nvdp__ranks(const struct nvdp_context *ctx);
 static inline size_t nvdp__rank(const struct nvdp_context *ctx) {
@@ -34,6 +36,8 @@ size_t nvdp__rank_most(const struct nvdp_context *ctx, size_t n);
 nvdp_status nvdp__rank_sum(struct nvdp_context *ctx, size_t n, double *values);
 nvdp_status nvdp__rank_sum_floats(struct nvdp_context *ctx, size_t n, float *values);
 nvdp_status nvdp__rank_share(struct nvdp_context *ctx, size_t bytes, void *of_rank_0);
+/* A release key's bytes; seeded, there is none. */
+nvdp_status nvdp__rank_share_key(struct nvdp_context *ctx, struct nvdp__release_key *key);
 /* One process's failure is everybody's: the status and the message of the first that has one. */
 nvdp_status nvdp__rank_agree(struct nvdp_context *ctx, nvdp_status status);
 /* Whether it is so in any of them. */

@@ -173,6 +173,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
     if (!made->seeded) {
         NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key));
         memcpy(&made->secret, made->noise_key.bytes, sizeof made->secret);
+        nvdp__release_key_wipe(&made->noise_key);
         NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key)); /* neither tells of the other */
         NVDP_TRY(nvdp__release_key_create(ctx, &made->draw_key));
         made->source.release = &made->noise_key;
@@ -201,7 +202,7 @@ void nvdp__dp_free(struct nvdp__dp *dp) {
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp) {
     if (dp == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__rank_share(dp->ctx, sizeof dp->secret, &dp->secret));
-    return nvdp__rank_share(dp->ctx, sizeof dp->draw_key, &dp->draw_key);
+    return nvdp__rank_share_key(dp->ctx, &dp->draw_key);
 }
 
 uint64_t nvdp__dp_epoch_steps(const struct nvdp__dp *dp) {
