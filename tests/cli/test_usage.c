@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const char *const commands[] = {
-    "pretrain", "train",  "eval",   "predict",  "privacy", "sanitize", "export", "reuse",
-    "sweep",    "report", "encode", "tokenize", "account", "attack",   "info",   "bench"};
+    "pretrain", "train",  "eval",     "predict", "privacy", "sanitize", "export", "reuse", "sweep",
+    "report",   "encode", "tokenize", "account", "attack",  "audit",    "info",   "bench"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 Test(usage, help_lists_every_subcommand_with_a_line) {

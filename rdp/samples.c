@@ -1,0 +1,345 @@
+/* What samples of any mechanism show (nvdp/audit.h): scores that are fitted to a third of them, a test that another
+ * sixth chooses, and its error rates on the half that nothing has seen. */
+#include "base/npy.h"
+#include "base/random.h"
+#include "base/schema.h"
+#include "rdp/pairs.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <nvdp/audit.h>
+#include <stdlib.h>
+
+enum { BLOCK = 256, SCORES = NVDP_AUDIT_GAUSSIAN + 1 };
+
+nvdp_status nvdp_samples_read(struct nvdp_context *ctx, const char *path,
+                              struct nvdp_samples *out) {
+    size_t shape[2];
+    double *value = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__npy_read(ctx, path, shape, &value));
+    *out = (struct nvdp_samples){shape[0], shape[1], value};
+    return NVDP_OK;
+}
+
+void nvdp_samples_release(struct nvdp_samples *samples) {
+    free(samples->value);
+    *samples = (struct nvdp_samples){0};
+}
+
+/* One file in the drawn order: rows [0, train) fit, [train, held) choose, [held, count) measure. */
+struct side {
+    size_t count, train, held;
+    double *x;     /* [count, dim] in units of the dimensions' spread */
+    double *mean;  /* [dim] of the fitted rows */
+    double *cov;   /* [dim, dim] of them */
+    double *score; /* [count - train] of the score being tried */
+};
+
+struct work {
+    struct nvdp_context *ctx;
+    size_t dim;
+    struct side side[2]; /* P, Q */
+    double *factor[SCORES]
+                  [2]; /* [dim, dim] lower Cholesky factors; both the same of the linear score */
+    double log_det[SCORES][2]; /* of the factors */
+    double *pooled, *row;      /* [dim, dim], [BLOCK, dim] */
+    double *sorted[2];         /* the choosing rows' scores, ascending */
+};
+
+static nvdp_status go_on(struct nvdp_context *ctx) {
+    return nvdp_context_cancelled(ctx) ? nvdp__fail(ctx, NVDP_ERR_CANCELLED, "audit: cancelled")
+                                       : NVDP_OK;
+}
+
+/* --- the samples --- */
+
+static nvdp_status order(struct work *work, const struct nvdp_samples *of, uint64_t seed,
+                         uint64_t number) {
+    struct side *side = &work->side[number];
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_SPLIT, 0, number);
+    nvdp_status status = NVDP_OK;
+    int64_t *item = NULL;
+    const size_t n = of->count, d = work->dim;
+    NVDP_TRY(NVDP__NEW(work->ctx, item, n));
+    for (size_t i = 0; i < n; i++)
+        item[i] = (int64_t)i;
+    nvdp__stream_shuffle(&stream, n, item);
+    side->count = n;
+    side->train = n / 3;
+    side->held = n - n / 2;
+    NVDP_TRY(NVDP__NEW(work->ctx, side->x, n * d));
+    NVDP_TRY(NVDP__NEW(work->ctx, side->mean, d));
+    NVDP_TRY(NVDP__NEW(work->ctx, side->cov, d * d));
+    NVDP_TRY(NVDP__NEW(work->ctx, side->score, n - side->train));
+    for (size_t i = 0; i < n; i++)
+        memcpy(side->x + i * d, of->value + (size_t)item[i] * d, d * sizeof *side->x);
+cleanup:
+    free(item);
+    return status;
+}
+
+/* Every dimension less its mean over both files' fitted rows, by its standard deviation there. */
+static void standardise(struct work *work) {
+    const size_t d = work->dim;
+    const double rows = (double)(work->side[0].train + work->side[1].train);
+    for (size_t j = 0; j < d; j++) {
+        double mean = 0, square = 0;
+        for (int s = 0; s < 2; s++)
+            for (size_t i = 0; i < work->side[s].train; i++)
+                mean += work->side[s].x[i * d + j] / rows;
+        for (int s = 0; s < 2; s++)
+            for (size_t i = 0; i < work->side[s].train; i++) {
+                const double off = work->side[s].x[i * d + j] - mean;
+                square += off * off / rows;
+            }
+        const double by = square > 0 ? 1 / sqrt(square) : 1;
+        for (int s = 0; s < 2; s++)
+            for (size_t i = 0; i < work->side[s].count; i++)
+                work->side[s].x[i * d + j] = (work->side[s].x[i * d + j] - mean) * by;
+    }
+}
+
+/* --- the scores --- */
+
+/* Mean and covariance (the lower triangle) of the fitted rows. */
+static void moments(struct work *work, struct side *side) {
+    const int d = (int)work->dim;
+    const double share = 1 / (double)side->train;
+    for (size_t i = 0; i < side->train; i++)
+        cblas_daxpy(d, share, side->x + i * work->dim, 1, side->mean, 1);
+    for (size_t i = 0; i < side->train; i += BLOCK) {
+        const size_t rows = side->train - i < BLOCK ? side->train - i : BLOCK;
+        memcpy(work->row, side->x + i * work->dim, rows * work->dim * sizeof *work->row);
+        for (size_t r = 0; r < rows; r++)
+            cblas_daxpy(d, -1, side->mean, 1, work->row + r * work->dim, 1);
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, d, (int)rows, share, work->row, d, 1,
+                    side->cov, d);
+    }
+}
+
+/* Cholesky's factor L of (1 - a) S + a tr(S)/d I, S the covariance of `rows` rows, and its log determinant.  What
+ * few rows leave open in many dimensions, a = d / (rows + d), is taken to be the same in all of them. */
+static nvdp_status factorise(struct work *work, const double *cov, size_t rows, double *l,
+                             double *log_det) {
+    const size_t d = work->dim;
+    const double a = (double)d / (double)(rows + d);
+    double trace = 0;
+    for (size_t i = 0; i < d; i++)
+        trace += cov[i * d + i];
+    const double floor = a * fmax(trace / (double)d, 1e-12); /* a mechanism without noise */
+    *log_det = 0;
+    for (size_t j = 0; j < d; j++) {
+        for (size_t i = j; i < d; i++)
+            l[i * d + j] = (1 - a) * cov[i * d + j] + (i == j ? floor : 0) -
+                           cblas_ddot((int)j, l + i * d, 1, l + j * d, 1);
+        if (!(l[j * d + j] > 0))
+            return nvdp__fail(work->ctx, NVDP_ERR_NUMERIC,
+                              "samples: no normal density fits them: dimension %zu", j);
+        const double root = sqrt(l[j * d + j]);
+        cblas_dscal((int)(d - j), 1 / root, l + j * d + j, (int)d);
+        *log_det += log(root);
+        NVDP_RETURN_IF_FAILED(go_on(work->ctx));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status fit(struct work *work) {
+    const size_t d = work->dim, rows[2] = {work->side[0].train, work->side[1].train};
+    const double share = (double)rows[0] / (double)(rows[0] + rows[1]);
+    for (int s = 0; s < 2; s++)
+        moments(work, &work->side[s]);
+    for (size_t i = 0; i < d * d; i++)
+        work->pooled[i] = share * work->side[0].cov[i] + (1 - share) * work->side[1].cov[i];
+    for (int s = 0; s < 2; s++)
+        NVDP_RETURN_IF_FAILED(factorise(work, work->side[s].cov, rows[s],
+                                        work->factor[NVDP_AUDIT_GAUSSIAN][s],
+                                        &work->log_det[NVDP_AUDIT_GAUSSIAN][s]));
+    return factorise(work, work->pooled, rows[0] + rows[1], work->factor[NVDP_AUDIT_LINEAR][0],
+                     &work->log_det[NVDP_AUDIT_LINEAR][0]);
+}
+
+/* log N(x; P's) - log N(x; Q's) of every row behind the fitted ones. */
+static void scores(struct work *work, enum nvdp_audit_score score, struct side *side) {
+    const int d = (int)work->dim;
+    const size_t rows = side->count - side->train;
+    memset(side->score, 0, rows * sizeof *side->score);
+    for (size_t at = 0; at < rows; at += BLOCK) {
+        const size_t n = rows - at < BLOCK ? rows - at : BLOCK;
+        for (int s = 0; s < 2; s++) {
+            const bool own = score == NVDP_AUDIT_GAUSSIAN;
+            const double sign = s == 0 ? -.5 : .5;
+            memcpy(work->row, side->x + (side->train + at) * work->dim,
+                   n * work->dim * sizeof *work->row);
+            for (size_t r = 0; r < n; r++)
+                cblas_daxpy(d, -1, work->side[s].mean, 1, work->row + r * work->dim, 1);
+            cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)n, d,
+                        1, work->factor[score][own ? s : 0], d, work->row, d);
+            for (size_t r = 0; r < n; r++) {
+                const double *t = work->row + r * work->dim;
+                side->score[at + r] +=
+                    sign * (cblas_ddot(d, t, 1, t, 1) + (own ? 2 * work->log_det[score][s] : 0));
+            }
+        }
+    }
+}
+
+/* --- the test --- */
+
+/* log((TPR - delta) / FPR) by the limits of both; below 0, down to -inf, where nothing is shown. */
+static double bound(double delta, double confidence, const size_t n[2], const size_t hits[2],
+                    double *least_true, double *most_false) {
+    *least_true = nvdp__interval_share(confidence, n[0], hits[0]).low;
+    *most_false = nvdp__interval_share(confidence, n[1], hits[1]).high;
+    return *least_true > delta ? log((*least_true - delta) / *most_false) : -INFINITY;
+}
+
+/* How many of the ascending x are above t. */
+static size_t above(size_t n, const double *x, double t) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (x[middle] > t)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return n - low;
+}
+
+/* The threshold with the best bound on the choosing rows, of those that k of the false ones are above, k = 0, 1,
+ * 2, ... and from there by a fifth: in the middle between such a one and the true one above it. */
+static void choose(struct work *work, enum nvdp_audit_score score, bool favours_q,
+                   struct nvdp_sample_audit *best, double *most) {
+    const double sign = favours_q ? -1 : 1;
+    size_t n[2];
+    for (int s = 0; s < 2; s++) {
+        const struct side *side = &work->side[favours_q ? 1 - s : s];
+        n[s] = side->held - side->train;
+        for (size_t i = 0; i < n[s]; i++)
+            work->sorted[s][i] = sign * side->score[i];
+        qsort(work->sorted[s], n[s], sizeof(double), nvdp__by_double);
+    }
+    for (size_t k = 0; k < n[1]; k += 1 + k / 5) {
+        double t = work->sorted[1][n[1] - 1 - k], least, false_;
+        const size_t true_ = above(n[0], work->sorted[0], t);
+        if (true_ > 0) t += (work->sorted[0][n[0] - true_] - t) / 2;
+        const size_t hits[2] = {above(n[0], work->sorted[0], t), above(n[1], work->sorted[1], t)};
+        const double share = (double)hits[0] / (double)n[0] - best->delta;
+        if (share * (double)n[1] <= exp(*most) * (double)hits[1]) continue; /* limits are worse */
+        const double here = bound(best->delta, best->confidence, n, hits, &least, &false_);
+        if (here <= *most) continue;
+        *most = here;
+        best->score = score;
+        best->favours_q = favours_q;
+        best->threshold = t;
+    }
+}
+
+/* On the held-out rows, of which side->score has those of the chosen score. */
+static void measure(struct work *work, struct nvdp_sample_audit *audit) {
+    const double sign = audit->favours_q ? -1 : 1;
+    double least, most;
+    size_t n[2], hits[2];
+    for (int s = 0; s < 2; s++) {
+        const struct side *side = &work->side[s];
+        audit->held[s] = side->count - side->held;
+        for (size_t i = side->held; i < side->count; i++)
+            audit->hits[s] += sign * side->score[i - side->train] > audit->threshold;
+    }
+    for (int s = 0; s < 2; s++) {
+        n[s] = audit->held[audit->favours_q ? 1 - s : s];
+        hits[s] = audit->hits[audit->favours_q ? 1 - s : s];
+    }
+    audit->epsilon = fmax(
+        0, bound(audit->delta, audit->confidence, n, hits, &audit->least_true, &audit->most_false));
+    audit->ceiling = fmax(
+        0, bound(audit->delta, audit->confidence, n, (const size_t[]){n[0], 0}, &least, &most));
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_samples *p,
+                         const struct nvdp_samples *q, double delta, double confidence) {
+    if (p->dim != q->dim || p->dim == 0 || p->dim > NVDP_AUDIT_WIDEST)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "samples: expected as many numbers in each of P as of Q, 1 to %d, found "
+                          "%zu and %zu",
+                          NVDP_AUDIT_WIDEST, p->dim, q->dim);
+    if (p->count < NVDP_AUDIT_FEWEST || q->count < NVDP_AUDIT_FEWEST)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "samples: expected at least %d of P and of Q, found %zu and %zu",
+                          NVDP_AUDIT_FEWEST, p->count, q->count);
+    for (size_t s = 0; s < 2; s++) {
+        const struct nvdp_samples *of = s == 0 ? p : q;
+        for (size_t i = 0; i < of->count * of->dim; i++)
+            if (!(fabs(of->value[i]) <= NVDP__NPY_LARGEST))
+                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                  "samples: sample %zu of %c: expected numbers within +-%g, found "
+                                  "%g",
+                                  i / of->dim, "PQ"[s], NVDP__NPY_LARGEST, of -> value[i]);
+    }
+    if (delta >= 0 && delta < 1 && confidence > 0 && confidence < 1) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "audit: expected a delta in [0, 1) and a confidence in (0, 1), found %g and "
+                      "%g",
+                      delta, confidence);
+}
+
+static nvdp_status reserve(struct work *work) {
+    const size_t d = work->dim;
+    nvdp_status status = NVDP__NEW(work->ctx, work->pooled, d * d);
+    if (status == NVDP_OK) status = NVDP__NEW(work->ctx, work->row, BLOCK * d);
+    for (int s = 0; s < 2 && status == NVDP_OK; s++) {
+        status = NVDP__NEW(work->ctx, work->sorted[s],
+                           work->side[0].count + work->side[1].count); /* either may stand here */
+        for (int score = 0; score < SCORES && status == NVDP_OK; score++)
+            if (s == 0 || score == NVDP_AUDIT_GAUSSIAN)
+                status = NVDP__NEW(work->ctx, work->factor[score][s], d * d);
+    }
+    return status;
+}
+
+static void release(struct work *work) {
+    for (int s = 0; s < 2; s++) {
+        struct side *side = &work->side[s];
+        free(side->x);
+        free(side->mean);
+        free(side->cov);
+        free(side->score);
+        free(work->sorted[s]);
+        for (int score = 0; score < SCORES; score++)
+            free(work->factor[score][s]);
+    }
+    free(work->pooled);
+    free(work->row);
+}
+
+nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_samples *p,
+                               const struct nvdp_samples *q, double delta, double confidence,
+                               uint64_t seed, struct nvdp_sample_audit *out) {
+    nvdp_status status = NVDP_OK;
+    struct work work = {.ctx = ctx, .dim = p->dim};
+    struct nvdp_sample_audit made = {
+        .struct_size = sizeof made, .delta = delta, .confidence = confidence};
+    double most = -INFINITY;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check(ctx, p, q, delta, confidence));
+    NVDP_TRY(order(&work, p, seed, 0));
+    NVDP_TRY(order(&work, q, seed, 1));
+    NVDP_TRY(reserve(&work));
+    standardise(&work);
+    NVDP_TRY(fit(&work));
+    for (int tried = 0; tried <= SCORES; tried++) { /* the chosen one once more, to be measured */
+        const enum nvdp_audit_score score =
+            tried < SCORES ? (enum nvdp_audit_score)tried : made.score;
+        for (int s = 0; s < 2; s++)
+            scores(&work, score, &work.side[s]);
+        for (int way = 0; way < 2 && tried < SCORES; way++)
+            choose(&work, score, way == 1, &made, &most);
+        NVDP_TRY(go_on(ctx));
+    }
+    measure(&work, &made);
+    NVDP__GIVE(out, &made);
+cleanup:
+    release(&work);
+    return status;
+}

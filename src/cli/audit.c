@@ -1,0 +1,143 @@
+/* nvdp audit: what samples of a mechanism, ours or not, show of its epsilon. */
+#include "common.h"
+
+#include <math.h>
+
+struct values {
+    char *p, *q;
+    double delta, confidence, claimed;
+    uint64_t seed;
+};
+
+#define AT(field) NVDP_OPTION_AT(struct values, field)
+
+static const struct nvdp_option options[] = {
+    {"samples-p", NVDP_OPTION_TEXT, "A.npy",
+     "samples of the mechanism on one input: float32 or float64 [samples, dimensions], C order",
+     NULL, AT(p), .group = "Samples:", .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"samples-q", NVDP_OPTION_TEXT, "B.npy", "and on an adjacent one", NULL, AT(q),
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"seed", NVDP_OPTION_SEED, "N",
+     "of the order in which they are divided; another one after a look at the result is another "
+     "try",
+     "1", AT(seed)},
+    {"delta", NVDP_OPTION_REAL, "D", "at which epsilon is bounded from below; 0: pure", "1e-05",
+     AT(delta), .group = "Bound:", .max = 0.999},
+    {"confidence", NVDP_OPTION_REAL, "X", "of the bound", "0.95", AT(confidence), .min = 0.5,
+     .max = 0.999999},
+    {"claimed", NVDP_OPTION_REAL, "E",
+     "what the mechanism is said to have: exit status 1 where the bound is above it", NULL,
+     AT(claimed), .traits = NVDP_TRAIT_NO_DEFAULT},
+    {0},
+};
+
+static const char LIMITS[] =
+    "A lower bound: that it is small shows nothing, neither privacy nor that the mechanism keeps "
+    "what it promises. It is of these two inputs and this kind of test; other inputs, other tests "
+    "and more samples may show more, up to the ceiling. It supposes that the samples are "
+    "independent, drawn as they are when the mechanism is used.";
+
+static double share(const struct nvdp_sample_audit *a, int side) {
+    return (double)a->hits[side] / (double)a->held[side];
+}
+
+static const char *score_name(const struct nvdp_sample_audit *a) {
+    return a->score == NVDP_AUDIT_LINEAR ? "linear" : "gaussian";
+}
+
+static json_t *to_json(const struct values *v, const struct nvdp_samples *p,
+                       const struct nvdp_samples *q, const struct nvdp_sample_audit *a) {
+    const int is = a->favours_q, other = !is;
+    return json_pack(
+        "{s:[I,I], s:I, s:[I,I], s:s, s:s, s:o, s:{s:f, s:f}, s:{s:f, s:f}, s:f, s:f, s:I, s:f, "
+        "s:f, s:o, s:s}",
+        "samples", (json_int_t)p->count, (json_int_t)q->count, "dimensions", (json_int_t)p->dim,
+        "held_out", (json_int_t)a->held[0], (json_int_t)a->held[1], "score", score_name(a), "says",
+        a->favours_q ? "q" : "p", "threshold", cli_number(a->threshold), "true_positives", "share",
+        share(a, is), "least", a->least_true, "false_positives", "share", share(a, other), "most",
+        a->most_false, "delta", a->delta, "confidence", a->confidence, "seed", (json_int_t)v->seed,
+        "epsilon", a->epsilon, "ceiling", a->ceiling, "claimed",
+        isfinite(v->claimed) ? json_real(v->claimed) : json_null(), "limits", LIMITS);
+}
+
+static void print(const struct values *v, const struct nvdp_samples *p,
+                  const struct nvdp_samples *q, const struct nvdp_sample_audit *a) {
+    const int is = a->favours_q, other = !is;
+    static const char name[] = "PQ";
+    cli_row("samples", "%zu of P, %zu of Q, %zu number%s each", p->count, q->count, p->dim,
+            p->dim == 1 ? "" : "s");
+    cli_row("held out", "%zu of P, %zu of Q", a->held[0], a->held[1]);
+    cli_row("test", "says %c where the %s score is above %.6g", name[is], score_name(a),
+            a->threshold);
+    cli_row("right", "%.4g %% of %c, at least %.4g %%", 100 * share(a, is), name[is],
+            100 * a->least_true);
+    cli_row("wrong", "%.4g %% of %c, at most %.4g %%", 100 * share(a, other), name[other],
+            100 * a->most_false);
+    cli_row("epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon, a->delta,
+            100 * a->confidence);
+    cli_row("ceiling", "%.3f is what a perfect test shows with so many samples", a->ceiling);
+    if (isfinite(v->claimed)) cli_row("claimed", "<= %g", v->claimed);
+    putchar('\n');
+    cli_print_wrapped(stdout, LIMITS);
+}
+
+static int judge(struct cli *cli, const struct values *v, const struct nvdp_sample_audit *a) {
+    if (!isfinite(v->claimed) || a->epsilon <= v->claimed) return CLI_SUCCESS;
+    return cli_error(cli, CLI_FAILURE,
+                     "VIOLATION: the samples show epsilon >= %.4g at delta %g with confidence %g "
+                     "%%, claimed is at most %g",
+                     a->epsilon, a->delta, 100 * a->confidence, v->claimed);
+}
+
+static int audit(struct cli *cli, const struct values *v, struct nvdp_samples *p,
+                 struct nvdp_samples *q) {
+    struct nvdp_sample_audit found = NVDP_RESULT(struct nvdp_sample_audit);
+    CLI_DO(cli, nvdp_samples_read(cli->ctx, v->p, p));
+    CLI_DO(cli, nvdp_samples_read(cli->ctx, v->q, q));
+    if (p->dim != q->dim)
+        return cli_error(cli, CLI_BAD_INPUT,
+                         "%s: expected %zu numbers a sample, as in %s, found %zu", v->q, p->dim,
+                         v->p, q->dim);
+    if (p->count < NVDP_AUDIT_FEWEST || q->count < NVDP_AUDIT_FEWEST)
+        return cli_error(cli, CLI_BAD_INPUT, "%s: expected at least %d samples, found %zu",
+                         p->count < NVDP_AUDIT_FEWEST ? v->p : v->q, NVDP_AUDIT_FEWEST,
+                         p->count < NVDP_AUDIT_FEWEST ? p->count : q->count);
+    CLI_DO(cli, nvdp_audit_samples(cli->ctx, p, q, v->delta, v->confidence, v->seed, &found));
+    if (cli->json)
+        CLI_TRY(cli_print_json(cli, to_json(v, p, q, &found)));
+    else
+        print(v, p, q, &found);
+    return judge(cli, v, &found);
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.delta = 1e-5, .confidence = .95, .claimed = INFINITY, .seed = 1};
+    struct nvdp_samples p = {0}, q = {0};
+    CLI_TRY(cli_begin(cli, &values));
+    if (values.p == NULL || values.q == NULL)
+        return cli_usage(cli, "options --samples-p and --samples-q are needed");
+    if (isfinite(values.claimed) && values.claimed < 0)
+        return cli_usage(cli, "option --claimed: expected a number of 0 or more, found %g",
+                         values.claimed);
+    const int code = audit(cli, &values, &p, &q);
+    nvdp_samples_release(&p);
+    nvdp_samples_release(&q);
+    return code;
+}
+
+const struct cli_command cli_command_audit = {
+    .name = "audit",
+    .summary = "what samples of any mechanism show of its epsilon",
+    .description =
+        "Bounds epsilon of a mechanism from below, ours or another program's, from samples of it "
+        "on "
+        "two adjacent inputs: fits a classifier to a third of them, chooses a test on a sixth, and "
+        "measures its error rates on the rest (Clopper-Pearson): docs/threat-model.md, Auditing a "
+        "mechanism.",
+    .examples = "Examples:\n"
+                "  nvdp audit --samples-p text1.npy --samples-q text2.npy --delta 1e-5\n"
+                "  nvdp audit --samples-p text1.npy --samples-q text2.npy --claimed 2 --json\n",
+    .heading = "Options:",
+    .options = options,
+    .run = run,
+};

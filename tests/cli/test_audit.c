@@ -1,0 +1,75 @@
+/* nvdp audit: the table, JSON, a claim that does not hold, refusals. */
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples 0 to count - 1, twice each, and `shift`, in the scratch folder: [count, 2] of float64. */
+static const char *samples(const char *name, size_t count, double shift) {
+    const char *path = support_scratch_path(name);
+    static const unsigned char head[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
+    const size_t room = 128 + count * 16;
+    char *bytes = calloc(room, 1), *header = bytes + 10;
+    cr_assert_not_null(bytes);
+    memcpy(bytes, head, sizeof head);
+    memset(header, ' ', 117);
+    header[sprintf(header, "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, 2), }",
+                   count)] = ' ';
+    header[117] = '\n';
+    for (size_t i = 0; i < count; i++) {
+        const double row[] = {(double)i + shift, (double)i + shift};
+        memcpy(bytes + 128 + 16 * i, row, sizeof row);
+    }
+    support_write(path, bytes, room);
+    free(bytes);
+    return path;
+}
+
+/* Apart altogether: the ceiling of 200 held out of each, log a / (1 - a) with a = .025^(1/200). */
+Test(audit, tells_apart) {
+    const char *p = samples("p.npy", 400, 0), *q = samples("q.npy", 400, 9999);
+    const double a = pow(.025, 1. / 200);
+    struct outcome outcome =
+        program_expect(0, "audit --samples-p %s --samples-q %s --delta 0 --json", p, q);
+    json_t *made = program_object(&outcome);
+    cr_expect_float_eq(json_number_value(json_object_get(made, "epsilon")), log(a / (1 - a)), 1e-9);
+    cr_expect_eq(json_number_value(json_object_get(made, "epsilon")),
+                 json_number_value(json_object_get(made, "ceiling")));
+    cr_expect(json_is_null(json_object_get(made, "claimed")));
+    cr_expect_eq(
+        json_number_value(json_object_get(json_object_get(made, "true_positives"), "share")), 1);
+    json_decref(made);
+    program_release(&outcome);
+    outcome = program_expect(1, "audit --samples-p %s --samples-q %s --claimed 3", p, q);
+    support_contains(outcome.out, "200 of P, 200 of Q");
+    support_contains(outcome.out, "A lower bound");
+    support_contains(outcome.err, "VIOLATION: the samples show epsilon >= 3.984");
+    program_release(&outcome);
+    outcome = program_expect(0, "audit --samples-p %s --samples-q %s --claimed 0", p, p);
+    support_contains(outcome.out, ">= 0.000 at delta 1e-05 with confidence 95 %\n");
+    program_release(&outcome);
+}
+
+Test(audit, refusals) {
+    const char *p = samples("p.npy", 100, 0), *few = samples("few.npy", 99, 0);
+    char *corpus = nvdp__format(NULL, "%s/tests/fuzz/corpus/npy", NVDP_SOURCE_DIR);
+    struct outcome outcome = program_expect(3, "audit --samples-p %s --samples-q %s", p, few);
+    support_contains(outcome.err, "few.npy: expected at least 100 samples, found 99");
+    program_release(&outcome);
+    outcome = program_expect(3, "audit --samples-p %s --samples-q %s/other_order.npy", p, corpus);
+    support_contains(outcome.err, "expected 2 numbers a sample, as in ");
+    program_release(&outcome);
+    outcome = program_expect(3, "audit --samples-p %s/object.npy --samples-q %s", corpus, p);
+    support_contains(outcome.err, "object.npy: header: expected float32 or float64");
+    program_release(&outcome);
+    static const char *const usages[] = {"", "--samples-p x.npy",
+                                         "--samples-p x.npy --samples-q x.npy --claimed -1",
+                                         "--samples-p x.npy --samples-q x.npy --delta 1"};
+    for (size_t i = 0; i < 4; i++) {
+        outcome = program_expect(2, "audit %s", usages[i]);
+        program_release(&outcome);
+    }
+    free(corpus);
+}

@@ -1,0 +1,22 @@
+/* Any bytes as an array of numpy: what is read has the shape that it says, and nothing but numbers. */
+#include "base/npy.h"
+#include "fuzz.h"
+
+#include <math.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    size_t shape[2] = {0};
+    double *value = NULL;
+    struct fuzz_file file = fuzz_open(data, size);
+    nvdp_status status = nvdp__npy_read(file.ctx, file.path, shape, &value);
+    if (status == NVDP_OK) {
+        if (shape[0] == 0 || shape[1] == 0 || shape[0] > size / 4 / shape[1]) abort();
+        for (size_t i = 0; i < shape[0] * shape[1]; i++)
+            if (!isfinite(value[i])) abort();
+    } else {
+        fuzz_refused(file.ctx, status);
+    }
+    free(value);
+    fuzz_close(&file);
+    return 0;
+}
