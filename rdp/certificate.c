@@ -326,6 +326,11 @@ nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *lim
 /* ---- as text ---- */
 
 static const char *const letters[] = {"a", "b", "c", "none"};
+
+const char *nvdp__theorem_letter(enum nvdp_theorem theorem) {
+    return letters[theorem];
+}
+
 static const char *const names[] = {"sequence clip, the same noise for every text",
                                     "sequence clip and bounded weights", "bounds of every vector"};
 

@@ -3,7 +3,7 @@
 #define NVDP_RDP_OPTIONS_H
 
 #include "base/schema.h"
-#include <nvdp/privacy.h>
+#include <nvdp/certificate.h>
 
 /* The divergences. */
 struct nvdp__pairs_options {
@@ -53,11 +53,11 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, double *matrix,
                                   struct nvdp_privacy_report *out);
 
-struct nvdp_limits;
-struct nvdp_certificate;
 /* nvdp_certify() of a plain struct, of which delta, releases and the curve's epsilons are read. */
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                           const struct nvdp__privacy_options *options,
                           struct nvdp_certificate *out);
+/* "a", "b", "c"; "none". */
+const char *nvdp__theorem_letter(enum nvdp_theorem theorem);
 
 #endif

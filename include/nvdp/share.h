@@ -29,7 +29,7 @@ struct nvdp_export_result {
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid,
- * with-labels, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
+ * with-labels, sign, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -61,6 +61,65 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * pairs of n measured texts with k components. */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out);
+
+/** What came of a check. */
+enum nvdp_verdict {
+    NVDP_VERDICT_NO,  /**< it fails */
+    NVDP_VERDICT_YES, /**< it holds */
+    NVDP_VERDICT_OPEN /**< it could not be made: the file does not say enough, or is not signed */
+};
+
+/** How many checks nvdp_verify() makes at most. */
+#define NVDP_CHECKS 32
+
+/** One check of a shared file. */
+struct nvdp_check {
+    enum nvdp_verdict verdict; /**< what came of it */
+    char what[96];             /**< that must hold: "weights of a sample sum to 1" */
+    char found[224];           /**< what does; printable ASCII */
+};
+
+/** What nvdp_verify() found. */
+struct nvdp_verification {
+    size_t struct_size;  /**< NVDP_RESULT() sets it */
+    bool holds;          /**< no check failed */
+    bool is_signed;      /**< the signature is that of `public_key` over all that is in the file */
+    bool is_known;       /**< and that is the key that was given */
+    char public_key[65]; /**< of the file, hexadecimal; "": none */
+    bool certified;      /**< the file states a certificate, and it was computed again */
+    double epsilon;      /**< of it, in nats, at `delta`; +inf: none */
+    double delta;        /**< of it; NaN: none */
+    double mu;           /**< of it; NaN: not of a Gaussian mechanism */
+    size_t checks;       /**< that were made */
+    struct nvdp_check check[NVDP_CHECKS]; /**< they, in the order in which they were made */
+    char statement[NVDP_STATEMENT_SIZE];  /**< the file's own words; printable ASCII */
+};
+
+/** Checks a file of kind embeddings/2 (or /1, which says less) against itself, without the model and the texts:
+ * that it has the datasets, attributes and shapes that its format has and nothing else; that values lie on its grid, and
+ * under a sequence clip have the spread that the noise gives them; that weights sum to 1 within the grid's rounding;
+ * that texts and samples are as many as it says, and no text is there twice; that the noise was the operating system's;
+ * that bound, certificate and statement are those that follow from what it says of the mechanism; and its signature.
+ *
+ * What it cannot tell: whether the values were drawn by that mechanism, from that model.  For that one
+ * trusts who signed.
+ * @param ctx        context
+ * @param path       the file
+ * @param public_key a file with the public key that must have signed; NULL: any, or none
+ * @param out        made with NVDP_RESULT(); the checks, also where some fail; untouched on error
+ * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or a key that is none;
+ *         NVDP_ERR_IO; NVDP_ERR_MEMORY
+ *
+ * Reads the file twice, a third time where it is signed; memory for its values. */
+nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
+                        struct nvdp_verification *out);
+
+/** Makes a pair of Ed25519 keys: the secret one, for the option "sign" of nvdp_export(), in a new file of
+ * mode 0600, the public one, for nvdp_verify(), beside it in PATH.pub.
+ * @param ctx  context
+ * @param path of the secret key; neither file may exist, and it must not lie in the folder of a run
+ * @return NVDP_ERR_ARGUMENT for a place in the folder of a run; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path);
 
 /** What a reader learned. */
 struct nvdp_reuse_result {

@@ -7,6 +7,7 @@
 #include <hdf5.h>
 #include <inttypes.h>
 #include <math.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -891,4 +892,159 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
     herr_t done = H5Aiterate2(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &all);
     if (all.status != NVDP_OK) return all.status;
     return done < 0 ? read_error(file, "group", "/") : NVDP_OK;
+}
+
+/* --- a digest of what is said, however it is laid out --- */
+
+struct digest {
+    struct nvdp__h5 *file;
+    const char *except; /* an attribute */
+    crypto_hash_sha256_state sha;
+    nvdp_status status;
+};
+
+static void feed(struct digest *to, size_t count, const void *bytes) {
+    crypto_hash_sha256_update(&to->sha, bytes, count);
+}
+
+/* Eight bytes, the least significant first. */
+static void feed_number(struct digest *to, uint64_t number) {
+    unsigned char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)(number >> 8 * i);
+    }
+    feed(to, sizeof bytes, bytes);
+}
+
+static void feed_text(struct digest *to, const char *text) {
+    feed_number(to, strlen(text));
+    feed(to, strlen(text), text);
+}
+
+static nvdp_status feed_values(struct digest *to, const char *name, enum nvdp__h5_type type,
+                               size_t rows, size_t row_bytes) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5 *file = to->file;
+    size_t step = row_bytes > 0 && row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
+    SCOPED little = file_type(type); /* little-endian in memory too */
+    unsigned char *bytes = nvdp__calloc(file->ctx, step, row_bytes);
+    if (bytes == NULL) return NVDP_ERR_MEMORY;
+    for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
+        size_t n = rows - first < step ? rows - first : step;
+        SCOPED_SLICE slice = {0};
+        NVDP_TRY(open_slice(file, name, type, first, n, &slice));
+        if (H5Dread(slice.dataset, little, slice.memory, slice.space, H5P_DEFAULT, bytes) < 0)
+            NVDP_TRY(read_error(file, "dataset", name));
+        feed(to, n * row_bytes, bytes);
+    }
+cleanup:
+    free(bytes);
+    return status;
+}
+
+static herr_t any_attribute(hid_t id, const char *name, const H5A_info_t *info, void *user) {
+    (void)id;
+    (void)name;
+    (void)info;
+    (void)user;
+    return 1;
+}
+
+static nvdp_status feed_dataset(struct digest *to, const char *name) {
+    static const char *const types[] = {"f16", "f32", "f64", "i64", "i32", "i16"};
+    enum { TYPES = sizeof types / sizeof *types };
+    hid_t dataset;
+    int rank, type = 0;
+    hsize_t shape[MAX_RANK];
+    char text[16];
+    NVDP_RETURN_IF_FAILED(open_dataset(to->file, name, &dataset));
+    SCOPED stored = H5Dget_type(dataset);
+    type_text(stored, text);
+    while (type < TYPES && strcmp(text, types[type]) != 0) {
+        type++;
+    }
+    if (type == TYPES)
+        return INPUT_ERROR(to->file, "dataset", name,
+                           ": expected f16 to f64 or i16 to i64, found %s", text);
+    if (H5Aiterate2(dataset, H5_INDEX_NAME, H5_ITER_INC, NULL, any_attribute, NULL) != 0)
+        return INPUT_ERROR(to->file, "dataset", name, ": expected no attributes, found %s", "some");
+    NVDP_RETURN_IF_FAILED(get_shape(to->file, name, dataset, &rank, shape));
+    feed(to, 1, "D");
+    feed_text(to, name);
+    feed_text(to, text);
+    feed_number(to, (uint64_t)rank);
+    size_t row_bytes = file_size((enum nvdp__h5_type)type);
+    for (int d = 0; d < rank; d++) {
+        feed_number(to, shape[d]);
+        if (d > 0 && !nvdp__mul(row_bytes, shape[d], &row_bytes))
+            return INPUT_ERROR(to->file, "dataset", name, ": its size %s", "overflows");
+    }
+    return feed_values(to, name, (enum nvdp__h5_type)type, shape[0], row_bytes);
+}
+
+static herr_t digest_link(hid_t group, const char *name, const H5L_info_t *info, void *user) {
+    struct digest *to = user;
+    SCOPED id = info->type == H5L_TYPE_HARD ? H5Oopen(group, name, H5P_DEFAULT) : -1;
+    to->status = id >= 0 && H5Iget_type(id) == H5I_DATASET
+                     ? feed_dataset(to, name)
+                     : INPUT_ERROR(to->file, "member", name, ": expected datasets alone, found %s",
+                                   "another thing");
+    return to->status == NVDP_OK ? 0 : -1;
+}
+
+static nvdp_status feed_attribute(struct digest *to, const char *name) {
+    SCOPED_ATTRIBUTE attribute = {0};
+    char *text = NULL;
+    int64_t whole = 0;
+    double real = 0;
+    uint64_t bits = 0;
+    NVDP_RETURN_IF_FAILED(open_attribute(to->file, name, &attribute));
+    feed(to, 1, "A");
+    feed_text(to, name);
+    switch (attribute.class) {
+    case H5T_STRING:
+        NVDP_RETURN_IF_FAILED(read_string(to->file, name, &attribute, &text));
+        feed_text(to, "text");
+        feed_text(to, text);
+        free(text);
+        return NVDP_OK;
+    case H5T_INTEGER:
+        NVDP_RETURN_IF_FAILED(read_int(to->file, name, &attribute, &whole));
+        feed_text(to, "whole");
+        feed_number(to, (uint64_t)whole);
+        return NVDP_OK;
+    case H5T_FLOAT:
+        NVDP_RETURN_IF_FAILED(read_real(to->file, name, &attribute, &real));
+        memcpy(&bits, &real, sizeof bits);
+        feed_text(to, "real");
+        feed_number(to, bits);
+        return NVDP_OK;
+    default:
+        return wrong_class(to->file, name, "a text or a number", attribute.type);
+    }
+}
+
+static herr_t digest_attribute(hid_t root, const char *name, const H5A_info_t *info, void *user) {
+    (void)root;
+    (void)info;
+    struct digest *to = user;
+    if (to->except != NULL && strcmp(name, to->except) == 0) return 0;
+    to->status = feed_attribute(to, name);
+    return to->status == NVDP_OK ? 0 : -1;
+}
+
+nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
+                            unsigned char digest[NVDP__H5_DIGEST]) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_open(file));
+    struct digest to = {.file = file, .except = except};
+    crypto_hash_sha256_init(&to.sha);
+    feed_text(&to, "nvdp digest/1");
+    herr_t done = H5Literate(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, digest_link, &to);
+    if (done >= 0)
+        done = H5Aiterate2(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, digest_attribute, &to);
+    if (to.status != NVDP_OK) return to.status;
+    if (done < 0) return read_error(file, "group", "/");
+    crypto_hash_sha256_final(&to.sha, digest);
+    return NVDP_OK;
 }

@@ -71,4 +71,11 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),
                                      void *user);
 
+/* SHA-256 of all datasets and attributes but `except` (NULL: none), by their names, types, shapes and values,
+ * whatever the layout on disk (docs/formats.md, "What is signed"); also of a file that is being created.
+ * NVDP_ERR_INPUT where it has anything else: groups, links, attributes of datasets, other types. */
+enum { NVDP__H5_DIGEST = 32 };
+nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
+                            unsigned char digest[NVDP__H5_DIGEST]);
+
 #endif

@@ -483,6 +483,7 @@ static const char *const first_facts[] = {"kind",
                                           "attributes.task",
                                           "attributes.method",
                                           "attributes.length_policy",
+                                          "attributes.certificate_epsilon",
                                           "attributes.statement"};
 
 static const json_t *value_at(const json_t *object, const char *path) {

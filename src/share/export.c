@@ -8,6 +8,7 @@
 #include "share/embeddings_file.h"
 #include "share/reader.h"
 #include "share/release.h"
+#include "share/sign.h"
 #include "text/batch.h"
 #include "train/options.h"
 #include "train/run.h"
@@ -30,8 +31,9 @@ struct options {
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the folder it was trained from */
     const char *out, *model_out;
-    size_t samples; /* S per text */
-    size_t limit;   /* texts per split; 0: all */
+    const char *sign; /* a file with a secret key; NULL: not signed */
+    size_t samples;   /* S per text */
+    size_t limit;     /* texts per split; 0: all */
     size_t batch;
     bool with_labels, overwrite, publish;
     int grid;
@@ -55,6 +57,7 @@ struct export {
     size_t parts;
     size_t texts;
     struct nvdp__release_key key;
+    struct nvdp__sign_key sign; /* where one is wanted */
     struct nvdp__noise noise;
     struct nvdp__form form;      /* of the model's samples */
     struct nvdp_posteriors like; /* no rows: what is the same for every text */
@@ -107,6 +110,9 @@ static const struct nvdp_option option_rows[] = {
      "fixed", AT(grid), .choices = grid_names},
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
      AT(with_labels)},
+    {"sign", NVDP_OPTION_TEXT, "KEYFILE",
+     "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
+     AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
@@ -407,6 +413,9 @@ static nvdp_status measure(struct export *export) {
     };
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
+    facts->limits.struct_size = sizeof facts->limits;
+    NVDP_RETURN_IF_FAILED(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
+    NVDP_RETURN_IF_FAILED(nvdp__release_certify(export->ctx, facts));
     size_t count = options->measure_texts;
     if (count > export->texts) count = export->texts;
     if (count < 2) return NVDP_OK;
@@ -633,6 +642,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check_outputs(ctx, &options));
+    if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));
     NVDP_TRY(open_run(&export));
     NVDP_TRY(load_texts(&export));
     NVDP_TRY(plan(&export));
@@ -644,6 +654,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
+    if (options.sign != NULL) NVDP_TRY(nvdp__sign(ctx, &export.sign, export.file));
     NVDP_TRY(options.overwrite ? nvdp__h5_commit(export.file) : nvdp__h5_commit_new(export.file));
     if (out != NULL) {
         struct stat info = {0};
@@ -661,6 +672,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     }
 cleanup:
     nvdp__release_key_wipe(&export.key);
+    nvdp__sign_key_wipe(&export.sign);
     nvdp__h5_free(export.file);
     nvdp__batch_free(export.batch);
     nvdp_posteriors_free(export.posteriors);

@@ -4,6 +4,7 @@
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
+#include "rdp/options.h"
 #include <math.h>
 #include <nvdp/rdp.h>
 #include <nvdp/version.h>
@@ -321,7 +322,7 @@ static double bound_order(const struct nvdp__release_facts *facts) {
     return facts->measured ? facts->privacy.pairs.order : 1.1;
 }
 
-static double bound_of(const struct nvdp__release_facts *facts) {
+double nvdp__release_bound(const struct nvdp__release_facts *facts) {
     return nvdp__method_bound(facts->info->method, &facts->info->nvib, bound_order(facts));
 }
 
@@ -329,10 +330,10 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[32], b[32];
     if (!nvdp__clips_sequence(clip)) {
-        nvdp__say(writer, "No worst-case bound is claimed. ");
+        if (!facts->certified) nvdp__say(writer, "No worst-case bound is claimed. ");
         return;
     }
-    double bound = bound_of(facts);
+    double bound = nvdp__release_bound(facts);
     double vectors = nvdp_renyi_sequence_bound(bound_order(facts), clip->sequence);
     nvdp__say(
         writer,
@@ -348,7 +349,7 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
 }
 
 /* Of the weights of all samples of a text. */
-static double weights_distance(const struct nvdp__release_facts *facts) {
+double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
     double prior = facts->form.prior_alpha / facts->form.kappa;
     return nvdp__public_number((double)facts->samples *
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
@@ -395,17 +396,58 @@ static void say_noise(struct nvdp__writer *writer, const struct nvdp__release_fa
         nvdp__say(writer,
                   " The weights' draws are within %s of a Dirichlet's in total variation, which "
                   "adds (1 + e^epsilon) times that to a delta.",
-                  number(weights_distance(facts), b));
+                  number(nvdp__release_weights_distance(facts), b));
 }
 
-void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
+void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
     say_what(&writer, facts);
+}
+
+void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    struct nvdp__writer writer = {.out = out, .size = size};
+    out[0] = '\0';
     say_measured(&writer, facts);
+}
+
+void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    struct nvdp__writer writer = {.out = out, .size = size};
+    out[0] = '\0';
     say_bound(&writer, facts);
+    if (facts->certified) nvdp__say(&writer, "%s ", facts->proof);
     say_training(&writer, facts);
     say_noise(&writer, facts);
+}
+
+void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    nvdp__statement_opening(facts, size, out);
+    size_t used = strlen(out);
+    nvdp__statement_middle(facts, size - used, out + used);
+    used += strlen(out + used);
+    nvdp__statement_closing(facts, size - used, out + used);
+}
+
+nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
+    static const double delta = 1e-5;
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
+    char *proof = NULL;
+    options.bdp.delta = delta;
+    options.bdp.releases = (int)facts->samples;
+    facts->certified = false;
+    if (facts->grids == NULL || facts->insecure_seed) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &made));
+    facts->certificate = made;
+    if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
+    if (facts->form.weights && /* what their sampler adds to delta must not count */
+        !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
+        return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, &made, &proof));
+    snprintf(facts->proof, sizeof facts->proof, "%s", proof);
+    free(proof);
+    facts->certified = true;
+    return NVDP_OK;
 }
 
 /* --- attributes --- */
@@ -438,7 +480,9 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured && facts->publish;
-    double distance = weights && facts->grids != NULL ? weights_distance(facts) : 0;
+    bool own_noise = /* of the model alone: no other attribute tells it */
+        info->method == NVDP_METHOD_VIB_FIXED || info->method == NVDP_METHOD_VIB_LEARNED;
+    double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
@@ -454,8 +498,17 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
         REAL("clip_logvar_min", true, clip->logvar_min),
         REAL("clip_logvar_max", true, clip->logvar_max),
         REAL("clip_sequence", true, clip->sequence),
-        REAL("divergence_bound", nvdp__clips_sequence(clip), nvdp__public_number(bound_of(facts))),
+        REAL("divergence_bound", nvdp__clips_sequence(clip),
+             nvdp__public_number(nvdp__release_bound(facts))),
         REAL("divergence_bound_order", nvdp__clips_sequence(clip), bound_order(facts)),
+        REAL("noise_logvar_min", own_noise, facts->limits.logvar_min),
+        REAL("noise_logvar_max", own_noise, facts->limits.logvar_max),
+        TEXT("certificate", facts->grids != NULL,
+             facts->certified ? nvdp__theorem_letter(facts->certificate.theorem) : "none"),
+        REAL("certificate_epsilon", facts->certified, facts->certificate.epsilon),
+        REAL("certificate_delta", facts->certified, facts->certificate.delta),
+        REAL("certificate_mu", facts->certified && !isnan(facts->certificate.mu),
+             facts->certificate.mu),
         TEXT("weights", block, weights ? "learned" : "constant"),
         TEXT("row_index", !single, nvib->row_index == NVDP__ROW_INDEX_TRAINED ? "trained" : "none"),
         WHOLE("latent_heads", block, nvib->latent_heads),

@@ -11,6 +11,7 @@
 #include "base/exact_normal.h"
 #include "base/hdf5.h"
 #include "mechanism/mechanism.h"
+#include <nvdp/certificate.h>
 #include <nvdp/model.h>
 #include <nvdp/share.h>
 
@@ -80,9 +81,13 @@ struct nvdp__release_facts {
     bool private_training;                   /* differentially */
     char model_id[33];                       /* random: nothing of the model */
     bool measured, publish;                  /* what was measured goes into the file */
-    struct nvdp_privacy_report privacy; /* of one release but for `bdp`, which is of all of them */
-    double delta;                       /* of the Bayesian accounting */
-    char created[32];                   /* ISO 8601, UTC */
+    struct nvdp_privacy_report privacy;  /* of one release but for `bdp`, which is of all of them */
+    double delta;                        /* of the Bayesian accounting */
+    char created[32];                    /* ISO 8601, UTC */
+    struct nvdp_limits limits;           /* of the mechanism */
+    bool certified;                      /* `certificate` proves something of the file's noise */
+    struct nvdp_certificate certificate; /* at delta 1e-5, of all samples of a text */
+    char proof[1024];                    /* it, in plain English */
 };
 
 /* Now, or $SOURCE_DATE_EPOCH. */
@@ -90,6 +95,17 @@ void nvdp__creation_date(char out[32]);
 /* Rounded up to three digits.  A summary of texts is published without noise: its last digits would
  * say more about single texts than anybody needs. */
 double nvdp__public_number(double value);
+/* Fills the certificate from `limits`; there is none of inexact noise, of noise from a seed, and where the weights'
+ * sampler adds more than a thousandth of delta. */
+nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
+/* Of the weights of all samples of a text: total variation from a Dirichlet's, at most; rounded up. */
+double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
+/* What no two texts exceed in one sample, and at which order, with a sequence clip. */
+double nvdp__release_bound(const struct nvdp__release_facts *facts);
+/* What the statement begins with, says of what was measured, and ends with. */
+void nvdp__statement_opening(const struct nvdp__release_facts *facts, size_t size, char *out);
+void nvdp__statement_middle(const struct nvdp__release_facts *facts, size_t size, char *out);
+void nvdp__statement_closing(const struct nvdp__release_facts *facts, size_t size, char *out);
 /* In plain English, cut to `size` bytes. */
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out);
 /* Sets every attribute but nvdp_format and the grid's. */

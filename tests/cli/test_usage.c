@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const commands[] = {
-    "pretrain", "train",  "eval",     "predict", "privacy", "sanitize", "export", "reuse", "sweep",
-    "report",   "encode", "tokenize", "account", "attack",  "audit",    "info",   "bench"};
+static const char *const commands[] = {"pretrain", "train",    "eval",    "predict", "privacy",
+                                       "sanitize", "export",   "reuse",   "sweep",   "report",
+                                       "encode",   "tokenize", "account", "attack",  "audit",
+                                       "info",     "bench",    "verify"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 Test(usage, help_lists_every_subcommand_with_a_line) {

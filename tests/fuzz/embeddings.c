@@ -1,12 +1,15 @@
-/* Any bytes as a file of embeddings. */
+/* Any bytes as a file of embeddings, read and verified. */
 #include "fuzz.h"
 #include "share/embeddings_file.h"
+#include <nvdp/share.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct nvdp__embeddings *embeddings = NULL;
     struct fuzz_file file = fuzz_open(data, size);
     (void)nvdp__embeddings_read(file.ctx, file.path, &embeddings);
     nvdp__embeddings_free(embeddings);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    (void)nvdp_verify(file.ctx, file.path, NULL, &found);
     fuzz_close(&file);
     return 0;
 }

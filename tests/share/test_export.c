@@ -81,6 +81,7 @@ static const char *const allowed[] = {"bdp_delta",
                                       "clip_logvar_min",
                                       "clip_mu_radius",
                                       "clip_sequence",
+                                      "certificate",
                                       "created",
                                       "nvib_delta",
                                       "divergence_adjacency",
@@ -119,8 +120,15 @@ static const char *const allowed[] = {"bdp_delta",
                                       "weights_distance",
                                       "z_step",
                                       "divergence_bound", /* of a sequence clip alone */
-                                      "divergence_bound_order"};
-enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 2 };
+                                      "divergence_bound_order",
+                                      "certificate_epsilon", /* where something is proven */
+                                      "certificate_delta",
+                                      "certificate_mu",
+                                      "noise_logvar_min", /* of vib-fixed, vib-learned */
+                                      "noise_logvar_max",
+                                      "public_key", /* where it is signed */
+                                      "signature"};
+enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 9 };
 
 /* docs/formats.md must name every one of them. */
 Test(export, attributes_are_documented) {

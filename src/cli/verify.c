@@ -1,0 +1,114 @@
+/* nvdp verify: a shared file against itself, and its signature; key pairs. */
+#include "common.h"
+
+#include <stdlib.h>
+
+struct values {
+    const char *public_key, *make_key;
+};
+
+#define AT(field) NVDP_OPTION_AT(struct values, field)
+
+static const struct nvdp_option options[] = {
+    {"public-key", NVDP_OPTION_TEXT, "F", "the key that must have signed the file", NULL,
+     AT(public_key)},
+    {"make-key", NVDP_OPTION_TEXT, "F",
+     "in place of FILE: make a key pair, the secret key in F, readable by you alone, for nvdp "
+     "export --sign F, the public one in F.pub, to give to readers",
+     NULL, AT(make_key)},
+    {0}};
+
+static const char *const words[] = {
+    [NVDP_VERDICT_NO] = "NO", [NVDP_VERDICT_YES] = "yes", [NVDP_VERDICT_OPEN] = "-"};
+
+static int make_key(struct cli *cli, const char *path) {
+    if (cli->args > 0) return cli_usage(cli, "--make-key: expected no FILE");
+    if (cli_given(cli, "public-key"))
+        return cli_usage(cli, "expected either --make-key or --public-key");
+    CLI_DO(cli, nvdp_key_create(cli->ctx, path));
+    char *beside = NULL;
+    if (asprintf(&beside, "%s.pub", path) < 0) return cli_error(cli, CLI_FAILURE, "out of memory");
+    int code = CLI_SUCCESS;
+    if (cli->json)
+        code =
+            cli_print_json(cli, json_pack("{s:s, s:s}", "secret_key", path, "public_key", beside));
+    else {
+        cli_row("secret key", "%s  (keep it: whoever has it signs in your name)", path);
+        cli_row("public key", "%s  (give it to those who verify)", beside);
+    }
+    free(beside);
+    return code;
+}
+
+static int print_json(struct cli *cli, const struct nvdp_verification *found) {
+    json_t *checks = json_array();
+    for (size_t i = 0; i < found->checks; i++) {
+        const struct nvdp_check *check = &found->check[i];
+        json_array_append_new(checks,
+                              json_pack("{s:s, s:o, s:s}", "what", check->what, "holds",
+                                        check->verdict == NVDP_VERDICT_OPEN
+                                            ? json_null()
+                                            : json_boolean(check->verdict == NVDP_VERDICT_YES),
+                                        "found", check->found));
+    }
+    return cli_print_json(
+        cli,
+        json_pack("{s:s, s:b, s:b, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "file", cli->arg[0],
+                  "holds", found->holds, "signed", found->is_signed, "signed_by_given_key",
+                  found->is_known, "public_key", found->public_key, "certified", found->certified,
+                  "epsilon", cli_number(found->epsilon), "delta", cli_number(found->delta), "mu",
+                  cli_number(found->mu), "checks", checks, "statement", found->statement));
+}
+
+static void print(const struct nvdp_verification *found) {
+    for (size_t i = 0; i < found->checks; i++) {
+        const struct nvdp_check *check = &found->check[i];
+        printf("%-4s %s: %s\n", words[check->verdict], check->what, check->found);
+    }
+    if (found->statement[0] != '\0') {
+        printf("\nThe file says:\n");
+        cli_print_wrapped(stdout, found->statement);
+    }
+    putchar('\n');
+    cli_print_wrapped(
+        stdout, !found->holds ? "Do not trust this file: what is marked NO does not hold."
+                : found->is_known
+                    ? "All that can be checked holds, and the file is signed by the given key."
+                : found->is_signed
+                    ? "All that can be checked holds. Whose the signature is, --public-key tells."
+                    : "All that can be checked holds. Whether the values were drawn as the "
+                      "file says, its sender alone knows, and no signature makes him answer "
+                      "for it.");
+}
+
+static int run(struct cli *cli) {
+    struct values values = {0};
+    CLI_TRY(cli_begin(cli, &values));
+    if (values.make_key != NULL) return make_key(cli, values.make_key);
+    if (cli->args != 1) return cli_usage(cli, "expected FILE, or --make-key");
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    CLI_DO(cli, nvdp_verify(cli->ctx, cli->arg[0], values.public_key, &found));
+    int code = CLI_SUCCESS;
+    if (cli->json)
+        code = print_json(cli, &found);
+    else
+        print(&found);
+    return code == CLI_SUCCESS && !found.holds ? CLI_FAILURE : code;
+}
+
+const struct cli_command cli_command_verify = {
+    .name = "verify",
+    .summary = "check a shared file against itself, and who signed it",
+    .args = "[FILE]",
+    .description =
+        "Computes again whatever a file of noisy embeddings says and can be computed without the "
+        "model: datasets, grid, weights, counts, bound, certificate, statement, signature. Tells "
+        "it check by check; exits with 1 where one fails.",
+    .examples = "Examples:\n"
+                "  nvdp verify shared.h5\n"
+                "  nvdp verify --make-key sender.key\n"
+                "  nvdp export run --input texts.tsv --out shared.h5 --sign sender.key\n"
+                "  nvdp verify shared.h5 --public-key sender.key.pub --json\n",
+    .options = options,
+    .run = run,
+};

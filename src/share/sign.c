@@ -1,0 +1,192 @@
+#include "share/sign.h"
+
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <nvdp/share.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    SEED = crypto_sign_SEEDBYTES,
+    SIGNATURE = crypto_sign_BYTES,
+    MESSAGE = 64, /* what is signed: words, then the digest */
+    KEY_FILE = 4096
+};
+static const char secret_words[] = "nvdp-key/1 ed25519 secret ";
+static const char public_words[] = "nvdp-key/1 ed25519 public ";
+
+/* --- keys in files --- */
+
+/* Exactly `size` bytes of hexadecimal digits. */
+static bool from_hex(const char *text, size_t size, unsigned char *bytes) {
+    size_t got = 0;
+    return strlen(text) == 2 * size &&
+           sodium_hex2bin(bytes, size, text, 2 * size, NULL, &got, NULL) == 0 && got == size;
+}
+
+/* The 32 bytes behind the words, of a file of one line. */
+static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const char *words,
+                            const char *kind, unsigned char bytes[SEED]) {
+    char *text = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, KEY_FILE, &text, &count));
+    if (count > 0 && text[count - 1] == '\n') text[count - 1] = '\0';
+    const size_t length = strlen(words);
+    const bool right = strncmp(text, words, length) == 0 && from_hex(text + length, SEED, bytes);
+    sodium_memzero(text, count);
+    free(text);
+    return right ? NVDP_OK
+                 : nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected a %s key, '%s' and %d hexadecimal digits, found "
+                              "something else",
+                              path, kind, words, 2 * SEED);
+}
+
+/* Refuses a secret key in the folder of a run, or below it. */
+static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
+    char *folder = nvdp__strdup(ctx, path);
+    if (folder == NULL) return NVDP_ERR_MEMORY;
+    char *last = strrchr(folder, '/');
+    if (last != NULL) last[1] = '\0';
+    char *real = realpath(path, NULL); /* of a key that is there: where a link leads to */
+    if (real == NULL) real = realpath(last != NULL ? folder : ".", NULL);
+    nvdp_status status = NVDP_OK;
+    if (real == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot open its folder", path));
+    for (char *end = real + strlen(real); status == NVDP_OK && end != NULL && end > real;
+         end = strrchr(real, '/')) {
+        *end = '\0';
+        char *run = nvdp__join(ctx, real, "run.json");
+        if (run == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (nvdp__exists(run))
+            status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "%s: expected a secret key outside of runs, found it in the folder "
+                                "of a run, %s",
+                                path, real);
+        free(run);
+    }
+cleanup:
+    free(folder);
+    free(real);
+    return status;
+}
+
+nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
+                                struct nvdp__sign_key *key) {
+    struct stat info;
+    unsigned char seed[SEED];
+    if (stat(path, &info) != 0) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a secret key that its owner alone may read (chmod 600), "
+                          "found mode %04o",
+                          path, (unsigned)info.st_mode & 07777);
+    NVDP_RETURN_IF_FAILED(check_place(ctx, path));
+    NVDP_RETURN_IF_FAILED(read_key(ctx, path, secret_words, "secret", seed));
+    key->secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
+    if (key->secret != NULL) crypto_sign_seed_keypair(key->open, key->secret, seed);
+    sodium_memzero(seed, sizeof seed);
+    return key->secret != NULL ? NVDP_OK
+                               : nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+}
+
+void nvdp__sign_key_wipe(struct nvdp__sign_key *key) {
+    sodium_free(key->secret); /* wipes it */
+    key->secret = NULL;
+}
+
+nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
+                                  unsigned char key[NVDP__PUBLIC_KEY]) {
+    return read_key(ctx, path, public_words, "public", key);
+}
+
+/* A new file of one line. */
+static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t mode,
+                             const char *words, const unsigned char bytes[SEED]) {
+    char line[128];
+    char hex[2 * SEED + 1];
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (file < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot create a key", path);
+    sodium_bin2hex(hex, sizeof hex, bytes, SEED);
+    const int size = snprintf(line, sizeof line, "%s%s\n", words, hex);
+    bool done = write(file, line, (size_t)size) == size && fsync(file) == 0;
+    done = close(file) == 0 && done;
+    sodium_memzero(line, sizeof line);
+    sodium_memzero(hex, sizeof hex);
+    if (done) return NVDP_OK;
+    nvdp_status status = nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
+    unlink(path);
+    return status;
+}
+
+nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
+    nvdp_status status = NVDP_OK;
+    unsigned char seed[SEED] = {0}, open[NVDP__PUBLIC_KEY];
+    unsigned char *secret = NULL;
+    char *beside = NULL;
+    if (sodium_init() < 0)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
+    NVDP_TRY(check_place(ctx, path));
+    secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
+    beside = nvdp__format(ctx, "%s.pub", path);
+    if (secret == NULL || beside == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    randombytes_buf(seed, sizeof seed);
+    crypto_sign_seed_keypair(open, secret, seed);
+    NVDP_TRY(write_key(ctx, path, S_IRUSR | S_IWUSR, secret_words, seed));
+    status = write_key(ctx, beside, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
+    if (status != NVDP_OK) unlink(path);
+cleanup:
+    sodium_memzero(seed, sizeof seed);
+    sodium_free(secret);
+    free(beside);
+    return status;
+}
+
+/* --- signatures --- */
+
+/* Words that no other use of the key signs, then the digest. */
+static nvdp_status message(struct nvdp__h5 *file, unsigned char out[MESSAGE]) {
+    static const char words[MESSAGE - NVDP__H5_DIGEST] = "nvdp embeddings, signed/1";
+    memcpy(out, words, sizeof words);
+    return nvdp__h5_digest(file, "signature", out + sizeof words);
+}
+
+nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *key,
+                       struct nvdp__h5 *file) {
+    unsigned char said[MESSAGE], signature[SIGNATURE];
+    char hex[2 * SIGNATURE + 1];
+    sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "public_key", hex));
+    NVDP_RETURN_IF_FAILED(message(file, said));
+    if (crypto_sign_detached(signature, NULL, said, sizeof said, key->secret) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot sign");
+    sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
+    return nvdp__h5_set_string(file, "signature", hex);
+}
+
+/* An attribute of hexadecimal digits; false where it is missing or anything else. */
+static bool get_hex(struct nvdp__h5 *file, const char *name, size_t size, unsigned char *bytes) {
+    char *text = NULL;
+    const bool there = nvdp__h5_has_attribute(file, name) &&
+                       nvdp__h5_get_string(file, name, &text) == NVDP_OK &&
+                       from_hex(text, size, bytes);
+    free(text);
+    return there;
+}
+
+nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
+                                  unsigned char key[NVDP__PUBLIC_KEY], bool *valid) {
+    unsigned char said[MESSAGE], signature[SIGNATURE];
+    *valid = false;
+    if (sodium_init() < 0)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
+    if (!get_hex(file, "public_key", NVDP__PUBLIC_KEY, key)) memset(key, 0, NVDP__PUBLIC_KEY);
+    if (!get_hex(file, "signature", SIGNATURE, signature)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(message(file, said));
+    *valid = crypto_sign_verify_detached(signature, said, sizeof said, key) == 0;
+    return NVDP_OK;
+}

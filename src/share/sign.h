@@ -1,0 +1,33 @@
+/* Signatures: Ed25519 over a file's digest (docs/formats.md, "Keys and signatures").
+ *
+ * The secret key is its owner's: readable by him alone, never inside a run's folder, from where it could be given
+ * away with the run. */
+#ifndef NVDP_SRC_SHARE_SIGN_H
+#define NVDP_SRC_SHARE_SIGN_H
+
+#include "base/hdf5.h"
+
+enum { NVDP__PUBLIC_KEY = 32 };
+
+/* Zero it, read it, wipe it. */
+struct nvdp__sign_key {
+    unsigned char *secret; /* in protected memory */
+    unsigned char open[NVDP__PUBLIC_KEY];
+};
+/* NVDP_ERR_ARGUMENT for a key that others may read, or that lies in a run's folder; NVDP_ERR_INPUT for what
+ * is none. */
+nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
+                                struct nvdp__sign_key *key);
+void nvdp__sign_key_wipe(struct nvdp__sign_key *key);
+nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
+                                  unsigned char key[NVDP__PUBLIC_KEY]);
+
+/* Sets the attributes `public_key` and, over all else, `signature`: the last thing before a commit. */
+nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *key,
+                       struct nvdp__h5 *file);
+/* Whether the file's signature is that of its public key.  `key` is what its attribute says, all zero where it
+ * says none.  NVDP_ERR_INPUT, with the reason, where it has anything that cannot be signed. */
+nvdp_status nvdp__signature_check(struct nvdp_context *ctx, struct nvdp__h5 *file,
+                                  unsigned char key[NVDP__PUBLIC_KEY], bool *valid);
+
+#endif

@@ -1,0 +1,629 @@
+/* A shared file against itself: what it holds, what it says of the mechanism, what follows from that.
+ *
+ * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
+ * the statement, the signature. */
+#include "share/embeddings_file.h"
+#include "share/release.h"
+#include "share/sign.h"
+
+#include "model/model.h"
+#include "rdp/options.h"
+#include <inttypes.h>
+#include <math.h>
+#include <nvdp/version.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_SIZE = 64, SLICE = 1 << 14 };
+
+struct verify {
+    struct nvdp_context *ctx;
+    struct nvdp__h5 *file;
+    struct nvdp__embeddings *held;
+    struct nvdp_verification found;
+    /* what the attributes say */
+    struct nvdp__model_info info;
+    struct nvdp__release_facts facts;
+    struct nvdp__release_grids grids;
+    char task[16];
+};
+
+/* --- checks --- */
+
+/* What a file brought must not steer a terminal. */
+static void make_printable(char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text < 0x20 || *text > 0x7e) *text = '?';
+    }
+}
+
+static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum nvdp_verdict verdict,
+                                                        const char *what, const char *found, ...) {
+    struct nvdp_check *made = &v->found.check[v->found.checks];
+    va_list args;
+    if (v->found.checks == NVDP_CHECKS) return;
+    v->found.checks++;
+    made->verdict = verdict;
+    snprintf(made->what, sizeof made->what, "%s", what);
+    va_start(args, found);
+    vsnprintf(made->found, sizeof made->found, found, args);
+    va_end(args);
+    make_printable(made->found);
+    if (verdict == NVDP_VERDICT_NO) v->found.holds = false;
+}
+
+static enum nvdp_verdict whether(bool holds) {
+    return holds ? NVDP_VERDICT_YES : NVDP_VERDICT_NO;
+}
+
+/* --- attributes: `fallback` where there is none, or none of that kind --- */
+
+static double real_of(struct verify *v, const char *name, double fallback) {
+    double value = fallback;
+    return nvdp__h5_has_attribute(v->file, name) &&
+                   nvdp__h5_get_real(v->file, name, &value) == NVDP_OK
+               ? value
+               : fallback;
+}
+
+static bool text_of(struct verify *v, const char *name, size_t size, char *out) {
+    char *text = NULL;
+    out[0] = '\0';
+    if (!nvdp__h5_has_attribute(v->file, name) ||
+        nvdp__h5_get_string(v->file, name, &text) != NVDP_OK)
+        return false;
+    snprintf(out, size, "%s", text);
+    free(text);
+    return true;
+}
+
+static bool says(struct verify *v, const char *name, const char *word) {
+    char text[NAME_SIZE];
+    return text_of(v, name, sizeof text, text) && strcmp(text, word) == 0;
+}
+
+/* As numbers that were computed twice: by this build, and by the writer's. */
+static bool agree(double a, double b) {
+    return a == b || fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
+}
+
+/* --- names: nothing else is in the file --- */
+
+static const char *const dataset_names[] = {"id", "label", "log_pi", "offset", "split", "z"};
+static const char *const attribute_names[] = {"bdp_delta",
+                                              "bdp_epsilon",
+                                              "bdp_gamma",
+                                              "bdp_moment",
+                                              "bdp_published_epsilon",
+                                              "bdp_published_floor",
+                                              "bdp_published_moment",
+                                              "bdp_releases",
+                                              "certificate",
+                                              "certificate_delta",
+                                              "certificate_epsilon",
+                                              "certificate_mu",
+                                              "clip_alpha_max",
+                                              "clip_alpha_min",
+                                              "clip_logvar_max",
+                                              "clip_logvar_min",
+                                              "clip_mu_radius",
+                                              "clip_sequence",
+                                              "created",
+                                              "divergence_adjacency",
+                                              "divergence_bound",
+                                              "divergence_bound_order",
+                                              "divergence_infinite_share",
+                                              "divergence_normalisations",
+                                              "divergence_order",
+                                              "divergence_pairs",
+                                              "divergence_per_component_dim_max",
+                                              "divergence_per_component_dim_mean",
+                                              "divergence_sum_max",
+                                              "divergence_sum_mean",
+                                              "divergence_texts",
+                                              "generator",
+                                              "grid",
+                                              "kappa",
+                                              "lambda_d",
+                                              "lambda_g",
+                                              "latent_heads",
+                                              "length",
+                                              "length_policy",
+                                              "log_pi_step",
+                                              "method",
+                                              "model_fingerprint",
+                                              "model_id",
+                                              "noise_logvar_max",
+                                              "noise_logvar_min",
+                                              "nvdp_format",
+                                              "nvdp_version",
+                                              "nvib_delta",
+                                              "pad_alpha",
+                                              "pool",
+                                              "prior_alpha",
+                                              "public_key",
+                                              "regularizer",
+                                              "releases",
+                                              "row_index",
+                                              "signature",
+                                              "statement",
+                                              "task",
+                                              "texts",
+                                              "weights",
+                                              "weights_distance",
+                                              "z_step"};
+
+struct names {
+    const char *const *known;
+    size_t count, seen;
+    char other[NAME_SIZE]; /* the first that is not known; "": none */
+};
+
+static void take_name(const char *name, const char *value, void *user) {
+    struct names *names = user;
+    bool known = false;
+    (void)value;
+    for (size_t i = 0; i < names->count; i++) {
+        known = known || strcmp(name, names->known[i]) == 0;
+    }
+    names->seen++;
+    if (!known && names->other[0] == '\0') snprintf(names->other, sizeof names->other, "%s", name);
+}
+
+static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
+                         void *user) {
+    (void)rank;
+    (void)shape;
+    take_name(name, type, user);
+}
+
+#define NAMES(list) ((struct names){.known = (list), .count = sizeof(list) / sizeof *(list)})
+
+static nvdp_status check_names(struct verify *v) {
+    struct names datasets = NAMES(dataset_names), attributes = NAMES(attribute_names);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_list(v->file, take_dataset, &datasets));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(v->file, take_name, &attributes));
+    const char *other = datasets.other[0] != '\0' ? datasets.other : attributes.other;
+    check(v, whether(other[0] == '\0'), "nothing but what the format has",
+          "%zu datasets, %zu attributes%s%s", datasets.seen, attributes.seen,
+          other[0] != '\0' ? ", one of them " : "", other);
+    return NVDP_OK;
+}
+
+/* --- values --- */
+
+static bool is_whole(const struct verify *v) {
+    return v->held->shape.grid != NVDP__H5_F16;
+}
+
+static void check_grid(struct verify *v) {
+    static const char *const types[] = {
+        [NVDP__H5_F16] = "float16", [NVDP__H5_I16] = "int16", [NVDP__H5_I32] = "int32"};
+    const struct nvdp__embeddings_shape *shape = &v->held->shape;
+    const double clip = real_of(v, "clip_sequence", INFINITY);
+    v->grids = nvdp__release_grids(isfinite(clip) ? clip : 0);
+    if (!is_whole(v)) {
+        check(v, whether(says(v, "nvdp_format", "embeddings/1") && !isfinite(clip)),
+              "the grid is that of the format", "float16%s",
+              isfinite(clip) ? ", whose noise no bound of a sequence clip is about" : "");
+        return;
+    }
+    bool right = says(v, "nvdp_format", "embeddings/2") && shape->grid == v->grids.type &&
+                 shape->z_exponent == v->grids.z.exponent &&
+                 (!shape->weights || shape->log_pi_exponent == v->grids.log_pi.exponent);
+    check(v, whether(right), "the grid is the same for every text, and the mechanism's",
+          "%s, steps of 2^%d; expected %s, 2^%d", types[shape->grid], shape->z_exponent,
+          types[v->grids.type], v->grids.z.exponent);
+}
+
+/* The largest |z|, and the sum of squares. */
+static void sum_values(const struct verify *v, double *largest, double *square) {
+    float slice[SLICE];
+    const struct nvdp__embeddings_shape *shape = &v->held->shape;
+    const size_t count = shape->rows * shape->dim;
+    *largest = *square = 0;
+    for (size_t first = 0; first < count; first += SLICE) {
+        size_t n = count - first < SLICE ? count - first : SLICE;
+        nvdp__embeddings_values(v->held, first, n, slice);
+        for (size_t i = 0; i < n; i++) {
+            *largest = fmax(*largest, fabs((double)slice[i]));
+            *square += (double)slice[i] * (double)slice[i];
+        }
+    }
+}
+
+/* A sum of squares of n values, of N samples with means of norm C at most and noise of variance 1, leaves
+ * n - 2 sqrt(n x) to n + N C^2 + 2 sqrt((n + 2 N C^2) x) + 2x with probability 2 e^-x at most (Birge 2001, Lemma 8.1); a
+ * rounding by half a step h moves it by h sqrt(n S) and less. */
+static void check_spread(struct verify *v, double largest, double square) {
+    static const double x = 50;
+    const struct nvdp__embeddings_shape *shape = &v->held->shape;
+    const double clip = real_of(v, "clip_sequence", INFINITY);
+    if (!isfinite(clip) || !is_whole(v)) return;
+    const double n = (double)shape->rows * (double)shape->dim;
+    const double means = (double)shape->texts * (double)shape->samples * clip * clip;
+    const double rounding = v->held->z_step * (sqrt(n * square) + n);
+    const double low = n - 2 * sqrt(n * x) - rounding;
+    const double high = n + means + 2 * sqrt((n + 2 * means) * x) + 2 * x + rounding;
+    /* a normal beyond 13 has probability 1e-38 */
+    const bool holds = square >= low && square <= high && largest <= clip + 13;
+    check(v, whether(holds), "values spread as noise of variance 1 about means within the clip",
+          "mean square %.6g of %.6g to %.6g, largest %.4g of %.4g", square / n, fmax(low, 0) / n,
+          high / n, largest, clip + 13);
+}
+
+static void check_values(struct verify *v) {
+    const struct nvdp__embeddings_shape *shape = &v->held->shape;
+    double largest, square;
+    sum_values(v, &largest, &square);
+    const double limit =
+        is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* f16's largest */
+    check(v, whether(largest <= (float)limit), "values are finite and within the grid",
+          "largest %.6g of %.6g", largest, limit);
+    check_spread(v, largest, square);
+}
+
+/* Of each sample: logarithms were rounded to the nearest step, or in f16 by 2^-11 of them. */
+static void check_weights(struct verify *v) {
+    const struct nvdp__embeddings *held = v->held;
+    const struct nvdp__embeddings_shape *shape = &held->shape;
+    const double step = is_whole(v) ? ldexp(1, shape->log_pi_exponent) : 0;
+    double worst = 0, least = 0;
+    size_t at = 0;
+    bool holds = true;
+    if (!shape->weights) return;
+    for (size_t k = 0; k < shape->texts * shape->samples; k++) {
+        double sum = 0, allowed = 1e-9;
+        for (int64_t r = held->offset[k]; r < held->offset[k + 1]; r++) {
+            const double weight = exp(held->log_pi[r]);
+            const double rounding = step > 0 ? step / 2 : 0x1.01p-11 * fabsf(held->log_pi[r]);
+            sum += weight;
+            allowed += weight * expm1(rounding);
+            least = fmin(least, held->log_pi[r]);
+        }
+        const double off = fabs(sum - 1);
+        if (off <= worst) continue;
+        worst = off;
+        at = k;
+        holds = holds && off <= allowed * (1 + 1e-6);
+    }
+    if (step > 0) holds = holds && least >= -v->grids.log_pi.limit * step;
+    check(v, whether(holds), "the weights of every sample sum to 1, but for the grid's rounding",
+          "%.3g from it at most, in sample %zu of text %zu", worst, at % shape->samples,
+          at / shape->samples);
+}
+
+/* --- counts --- */
+
+struct place {
+    int64_t id;
+    int32_t split;
+};
+
+static int by_place(const void *a, const void *b) {
+    const struct place *p = a, *q = b;
+    if (p->split != q->split) return p->split < q->split ? -1 : 1;
+    return p->id < q->id ? -1 : p->id > q->id;
+}
+
+/* A text that is there twice has been released twice as often as the file says. */
+static nvdp_status check_ids(struct verify *v) {
+    const struct nvdp__embeddings *held = v->held;
+    struct place *place = NULL;
+    if (held->id == NULL) {
+        check(v, NVDP_VERDICT_OPEN, "no text is there twice", "no row numbers");
+        return NVDP_OK;
+    }
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(v->ctx, place, held->shape.texts));
+    for (size_t i = 0; i < held->shape.texts; i++) {
+        place[i] = (struct place){held->id[i], held->split != NULL ? held->split[i] : 0};
+    }
+    qsort(place, held->shape.texts, sizeof *place, by_place);
+    bool holds = true;
+    int64_t twice = 0;
+    for (size_t i = 0; i < held->shape.texts && holds; i++) {
+        holds = place[i].id >= 0 && (i == 0 || by_place(&place[i - 1], &place[i]) != 0);
+        twice = place[i].id;
+    }
+    free(place);
+    check(v, whether(holds), "no text is there twice",
+          holds ? "row numbers differ" : "row number %" PRId64, twice);
+    return NVDP_OK;
+}
+
+static void check_counts(struct verify *v) {
+    const struct nvdp__embeddings_shape *shape = &v->held->shape;
+    int64_t texts = 0;
+    if (!nvdp__h5_has_attribute(v->file, "texts")) {
+        check(v, NVDP_VERDICT_OPEN, "as many texts as it says", "it does not say");
+        return;
+    }
+    const bool read = nvdp__h5_get_int(v->file, "texts", &texts) == NVDP_OK;
+    check(v, whether(read && texts >= 0 && (uint64_t)texts == shape->texts),
+          "as many texts and samples as it says",
+          "%zu texts, %zu sample%s of each; it says %" PRId64 " texts", shape->texts,
+          shape->samples, shape->samples == 1 ? "" : "s", texts);
+}
+
+static void check_generator(struct verify *v) {
+    char name[NAME_SIZE];
+    if (!text_of(v, "generator", sizeof name, name)) {
+        check(v, NVDP_VERDICT_OPEN, "nobody knows the noise", "it does not say where it is from");
+        return;
+    }
+    const bool os = strcmp(name, "os") == 0;
+    v->facts.insecure_seed = !os;
+    check(v, whether(os), "nobody knows the noise",
+          os ? "of the operating system's generator, and not kept" : "generator '%.60s'", name);
+}
+
+/* --- the mechanism --- */
+
+/* What the writer's model said of itself; false where the file does not say it. */
+static bool take_mechanism(struct verify *v) {
+    static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
+                                         "clip_sequence", "texts"};
+    const struct nvdp__embeddings *held = v->held;
+    const struct nvdp__embeddings_shape *shape = &held->shape;
+    struct nvdp__nvib_config *nvib = &v->info.nvib;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (!nvdp__h5_has_attribute(v->file, needed[i])) return false;
+    }
+    if (nvdp_method_find(NULL, held->method, &v->info.method) != NVDP_OK) return false;
+    const bool vib =
+        v->info.method == NVDP_METHOD_VIB_FIXED || v->info.method == NVDP_METHOD_VIB_LEARNED;
+    const bool single =
+        vib || (v->info.method == NVDP_METHOD_VTDP && !nvdp__h5_has_attribute(v->file, "pool"));
+    *nvib = nvdp__nvib_config_default();
+    nvib->latent_dim = shape->dim;
+    nvib->kappa = shape->kappa;
+    nvib->length_policy = shape->policy;
+    nvib->length = shape->length;
+    nvib->query = NVDP__QUERY_SAMPLED; /* of another model nothing is exported */
+    nvib->weights = says(v, "weights", "constant") ? NVDP__WEIGHTS_CONSTANT : NVDP__WEIGHTS_LEARNED;
+    nvib->prior_alpha = real_of(v, "prior_alpha", nvib->prior_alpha);
+    nvib->delta = real_of(v, "nvib_delta", nvib->delta);
+    nvib->vib.vtdp_pool = single ? NVDP__VTDP_POOL_FIRST : NVDP__VTDP_POOL_LAST;
+    nvib->clip.mu_radius = real_of(v, "clip_mu_radius", INFINITY);
+    nvib->clip.logvar_min = real_of(v, "clip_logvar_min", -INFINITY);
+    nvib->clip.logvar_max = real_of(v, "clip_logvar_max", INFINITY);
+    nvib->clip.sequence = real_of(v, "clip_sequence", INFINITY);
+    nvib->clip.alpha_min = real_of(v, "clip_alpha_min", 0);
+    nvib->clip.alpha_max = real_of(v, "clip_alpha_max", INFINITY);
+    snprintf(v->task, sizeof v->task, "%s", held->task);
+    v->info.task.name = v->task;
+    v->facts.info = &v->info;
+    v->facts.form = nvdp__form_of(nvib, shape->weights, single);
+    v->facts.limits = nvdp__method_limits(v->info.method, nvib);
+    if (vib) { /* trained, or an option: nothing else tells it */
+        v->facts.limits.logvar_min = real_of(v, "noise_logvar_min", -INFINITY);
+        v->facts.limits.logvar_max = real_of(v, "noise_logvar_max", INFINITY);
+    }
+    v->facts.texts = shape->texts;
+    v->facts.samples = shape->samples;
+    v->facts.labels = held->label != NULL;
+    v->facts.grids = is_whole(v) ? &v->grids : NULL;
+    for (size_t k = 0; k < shape->texts * shape->samples; k++) {
+        const size_t rows = (size_t)(held->offset[k + 1] - held->offset[k]);
+        if (rows > v->facts.rows) v->facts.rows = rows;
+    }
+    v->facts.measured = true; /* names the bound's order */
+    v->facts.privacy.pairs.order = real_of(v, "divergence_bound_order", 1.1);
+    return true;
+}
+
+static void check_pseudo_counts(struct verify *v) {
+    if (!v->facts.form.weights) return;
+    if (nvdp__h5_has_attribute(v->file, "pad_alpha")) {
+        const double stated = real_of(v, "pad_alpha", NAN);
+        check(v, whether(agree(stated, v->facts.form.pad_alpha)),
+              "padding's pseudo-count is the mechanism's", "%.6g, computed %.6g", stated,
+              v->facts.form.pad_alpha);
+    }
+    if (!is_whole(v)) return;
+    const double stated = real_of(v, "weights_distance", NAN);
+    const double made = nvdp__release_weights_distance(&v->facts);
+    check(v, whether(agree(stated, made)),
+          "the weights' sampler is as near to a Dirichlet as stated", "%.3g, computed %.3g", stated,
+          made);
+}
+
+static void check_bound(struct verify *v) {
+    const bool clipped = nvdp__clips_sequence(&v->info.nvib.clip);
+    const bool stated = nvdp__h5_has_attribute(v->file, "divergence_bound");
+    if (!clipped && !stated) return;
+    const double is = real_of(v, "divergence_bound", NAN);
+    const double made = nvdp__public_number(nvdp__release_bound(&v->facts));
+    const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
+    check(v, whether(applies && agree(is, made)), "the divergence bound is what the clip proves",
+          "%.6g nats at order %g, computed %.6g", is, v->facts.privacy.pairs.order, made);
+}
+
+/* What is claimed, and whether the same is proven by the limits that the file states. */
+static nvdp_status check_certificate(struct verify *v) {
+    char letter[NAME_SIZE];
+    if (!text_of(v, "certificate", sizeof letter, letter)) {
+        check(v, NVDP_VERDICT_OPEN, "a certificate", "it states none");
+        return NVDP_OK;
+    }
+    nvdp_status status = nvdp__release_certify(v->ctx, &v->facts);
+    if (status == NVDP_ERR_MEMORY) return status;
+    if (status != NVDP_OK) {
+        check(v, NVDP_VERDICT_NO, "what is said of the mechanism makes sense", "%s",
+              v->ctx != NULL ? nvdp_context_error(v->ctx) : "it does not");
+        return NVDP_OK;
+    }
+    const struct nvdp_certificate *made = &v->facts.certificate;
+    if (strcmp(letter, "none") == 0) {
+        check(v, whether(!v->facts.certified), "what is proven over all texts is stated",
+              v->facts.certified ? "theorem (%s) holds, none is stated" : "nothing is, nor stated",
+              nvdp__theorem_letter(made->theorem));
+        return NVDP_OK;
+    }
+    int theorem = 0;
+    while (theorem < NVDP_THEOREMS &&
+           strcmp(letter, nvdp__theorem_letter((enum nvdp_theorem)theorem)) != 0) {
+        theorem++;
+    }
+    const struct nvdp_claim *claim = theorem < NVDP_THEOREMS ? &made->claim[theorem] : NULL;
+    for (size_t i = 0; claim != NULL && i < claim->conditions; i++) {
+        const struct nvdp_condition *condition = &claim->condition[i];
+        check(v, whether(condition->holds), condition->what, "%s", condition->found);
+    }
+    const bool right = v->facts.certified && (int)made->theorem == theorem;
+    check(v, whether(right), "the certificate is the theorem that proves most",
+          "(%.40s), found (%s)", letter,
+          v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
+    if (!right) return NVDP_OK;
+    const double epsilon = real_of(v, "certificate_epsilon", NAN),
+                 delta = real_of(v, "certificate_delta", NAN),
+                 mu = real_of(v, "certificate_mu", NAN);
+    check(v, whether(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
+          "epsilon is what the certificate proves", "%.6g at delta %g, computed %.6g at delta %g",
+          epsilon, delta, made->epsilon, made->delta);
+    if (!isnan(made->mu) || !isnan(mu))
+        check(v, whether(agree(mu, made->mu)), "mu is what the certificate proves",
+              "%.6g, computed %.6g", mu, made->mu);
+    v->found.certified = true;
+    v->found.epsilon = made->epsilon;
+    v->found.delta = made->delta;
+    v->found.mu = made->mu;
+    return NVDP_OK;
+}
+
+/* --- the statement --- */
+
+/* Words between those that begin a statement and those that end it. */
+static bool middle_fits(struct verify *v, const char *middle, size_t size) {
+    static const char measured[] = "Measured, not proven: ";
+    if (nvdp__h5_has_attribute(v->file, "divergence_texts"))
+        return size > strlen(measured) && strncmp(middle, measured, strlen(measured)) == 0;
+    for (int i = 0; i < 2; i++) {
+        char whole[NVDP_STATEMENT_SIZE];
+        struct nvdp__release_facts facts = v->facts;
+        facts.measured = i == 1;
+        facts.publish = false;
+        nvdp__statement_middle(&facts, sizeof whole, whole);
+        if (strlen(whole) == size && strncmp(middle, whole, size) == 0) return true;
+    }
+    return false;
+}
+
+/* Word for word, but for what was measured. */
+static bool statement_fits(struct verify *v, const char *text, bool private_training) {
+    char begin[NVDP_STATEMENT_SIZE], end[NVDP_STATEMENT_SIZE];
+    const size_t size = strlen(text);
+    v->facts.private_training = private_training;
+    nvdp__statement_opening(&v->facts, sizeof begin, begin);
+    nvdp__statement_closing(&v->facts, sizeof end, end);
+    const size_t head = strlen(begin), tail = strlen(end);
+    return size >= head + tail && strncmp(text, begin, head) == 0 &&
+           strcmp(text + size - tail, end) == 0 && middle_fits(v, text + head, size - head - tail);
+}
+
+static void check_statement(struct verify *v, bool known) {
+    static const char what[] = "the statement says what the attributes say";
+    char text[NVDP_STATEMENT_SIZE];
+    const bool there = text_of(v, "statement", sizeof text, text);
+    snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
+    make_printable(v->found.statement);
+    if (!there)
+        check(v, NVDP_VERDICT_OPEN, what, "there is none");
+    else if (!known || !says(v, "nvdp_version", nvdp_version()) ||
+             (is_whole(v) && !nvdp__h5_has_attribute(v->file, "certificate")))
+        check(v, NVDP_VERDICT_OPEN, what,
+              "another version of this program wrote it: its words are not compared");
+    else
+        check(v, whether(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
+              "compared word for word%s",
+              nvdp__h5_has_attribute(v->file, "divergence_texts") ? " but for what was measured"
+                                                                  : "");
+}
+
+/* --- the signature --- */
+
+static nvdp_status check_signature(struct verify *v, const unsigned char *wanted) {
+    static const char what[] = "signed, and nothing changed since";
+    unsigned char key[NVDP__PUBLIC_KEY];
+    const bool there = nvdp__h5_has_attribute(v->file, "signature") ||
+                       nvdp__h5_has_attribute(v->file, "public_key");
+    bool valid = false;
+    if (!there) {
+        check(v, wanted != NULL ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN, what, "it is not signed");
+        return NVDP_OK;
+    }
+    nvdp_status status = nvdp__signature_check(v->ctx, v->file, key, &valid);
+    if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
+    const bool known = valid && wanted != NULL && sodium_memcmp(key, wanted, sizeof key) == 0;
+    sodium_bin2hex(v->found.public_key, sizeof v->found.public_key, key, sizeof key);
+    v->found.is_signed = valid;
+    v->found.is_known = known;
+    check(v, whether(valid), what, "%s key %s", valid ? "by" : "not by", v->found.public_key);
+    if (wanted == NULL)
+        check(v, NVDP_VERDICT_OPEN, "by whom one trusts",
+              "anybody can sign with a key of his own: give the sender's (--public-key)");
+    else
+        check(v, whether(known), "by whom one trusts",
+              known ? "by the key that was given" : "not by the key that was given");
+    return NVDP_OK;
+}
+
+/* --- all of it --- */
+
+/* What needs whole datasets. */
+static nvdp_status check_content(struct verify *v) {
+    check(v, NVDP_VERDICT_YES, "datasets have the shapes, types and ranges of the format",
+          "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
+          v->held->shape.weights ? ", with weights" : "");
+    check_grid(v);
+    check_values(v);
+    check_weights(v);
+    check_counts(v);
+    NVDP_RETURN_IF_FAILED(check_ids(v));
+    check_generator(v);
+    const bool known = take_mechanism(v);
+    if (known) {
+        check_pseudo_counts(v);
+        check_bound(v);
+        NVDP_RETURN_IF_FAILED(check_certificate(v));
+    } else {
+        check(v,
+              nvdp__h5_has_attribute(v->file, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
+              "the mechanism is told", "method '%.31s', or its clips, are not", v->held->method);
+    }
+    check_statement(v, known);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
+                        struct nvdp_verification *out) {
+    nvdp_status status = NVDP_OK;
+    unsigned char wanted[NVDP__PUBLIC_KEY];
+    struct verify v = {.ctx = ctx,
+                       .found = {.struct_size = sizeof v.found,
+                                 .holds = true,
+                                 .epsilon = INFINITY,
+                                 .delta = NAN,
+                                 .mu = NAN}};
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (path == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none"));
+    if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, wanted));
+    NVDP_TRY(nvdp__h5_open(ctx, path, "embeddings", 2, &v.file));
+    NVDP_TRY(check_names(&v));
+    status = nvdp__embeddings_read(ctx, path, &v.held);
+    if (status == NVDP_ERR_INPUT)
+        check(&v, NVDP_VERDICT_NO, "datasets have the shapes, types and ranges of the format", "%s",
+              ctx != NULL ? nvdp_context_error(ctx) : "they do not");
+    else
+        NVDP_TRY(status);
+    if (v.held != NULL) NVDP_TRY(check_content(&v));
+    NVDP_TRY(check_signature(&v, public_key != NULL ? wanted : NULL));
+    NVDP__GIVE(out, &v.found);
+cleanup:
+    nvdp__embeddings_free(v.held);
+    nvdp__h5_free(v.file);
+    return status;
+}

@@ -1,0 +1,90 @@
+/* nvdp verify: keys, a signed export, what is told of it and with which exit code. */
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void has(json_t *object, const char *key, bool expected) {
+    const json_t *value = json_object_get(object, key);
+    cr_assert(json_is_boolean(value), "key '%s' is not a boolean", key);
+    cr_assert_eq(json_is_true(value), expected, "key '%s'", key);
+}
+
+Test(verify, signs_and_verifies) {
+    char run[512], key[512], other[512], shared[512];
+    struct stat info;
+    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
+    snprintf(key, sizeof key, "%s", support_scratch_path("sender.key"));
+    snprintf(other, sizeof other, "%s", support_scratch_path("other.key"));
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("shared.h5"));
+    struct outcome o = program_expect(0, "train %s --method vib-fixed --clip-sequence 1 --out %s",
+                                      program_train_options(), run);
+    program_release(&o);
+    o = program_expect(0, "verify --make-key %s", key);
+    support_contains(o.out, "sender.key.pub");
+    program_release(&o);
+    cr_assert_eq(stat(key, &info), 0);
+    cr_assert_eq(info.st_mode & 07777, 0600);
+    o = program_expect(1, "verify --make-key %s", key);
+    support_contains(o.err, "cannot create a key: File exists");
+    program_release(&o);
+    o = program_expect(0, "verify --make-key %s --json", other);
+    json_decref(program_object(&o));
+    program_release(&o);
+
+    o = program_expect(0, "export %s --split dev --samples 2 --out %s --sign %s", run, shared, key);
+    program_release(&o);
+    o = program_expect(0, "verify %s --public-key %s.pub", shared, key);
+    support_contains(o.out, "\nyes  the same noise for every text: standard deviation 1 ");
+    support_contains(o.out, "\nyes  mu is what the certificate proves: 2.82843");
+    support_contains(o.out, "\nyes  signed, and nothing changed since: by key ");
+    support_contains(o.out, "Proven for any two texts, seen or not");
+    support_contains(o.out, "signed by the given key.");
+    support_lacks(o.out, "\nNO ");
+    program_release(&o);
+    o = program_expect(0, "verify %s", shared);
+    support_contains(o.out, "\n-    by whom one trusts: ");
+    program_release(&o);
+
+    o = program_expect(0, "verify %s --public-key %s.pub --json", shared, key);
+    json_t *object = program_object(&o);
+    has(object, "holds", true);
+    has(object, "signed", true);
+    has(object, "signed_by_given_key", true);
+    has(object, "certified", true);
+    cr_assert_float_eq(support_number(json_object_get(object, "mu")), 2.8284271247461903, 1e-12);
+    cr_assert_gt(json_array_size(json_object_get(object, "checks")), 12);
+    cr_assert_eq(strlen(json_string_value(json_object_get(object, "public_key"))), 64);
+    json_decref(object);
+    program_release(&o);
+
+    o = program_expect(1, "verify %s --public-key %s.pub --json", shared, other);
+    object = program_object(&o);
+    has(object, "holds", false);
+    has(object, "signed", true);
+    has(object, "signed_by_given_key", false);
+    json_decref(object);
+    program_release(&o);
+    o = program_expect(1, "verify %s --public-key %s.pub", shared, other);
+    support_contains(o.out, "\nNO   by whom one trusts: not by the key that was given");
+    support_contains(o.out, "Do not trust this file");
+    program_release(&o);
+}
+
+Test(verify, wrong_usage_and_input) {
+    const char *text = support_scratch_path("text");
+    support_write_text(text, "no HDF5");
+    struct outcome o = program_expect(2, "verify");
+    support_contains(o.err, "expected FILE, or --make-key");
+    program_release(&o);
+    o = program_expect(2, "verify %s --make-key k", text);
+    support_contains(o.err, "--make-key: expected no FILE");
+    program_release(&o);
+    o = program_expect(3, "verify %s", text);
+    program_release(&o);
+    o = program_expect(3, "verify %s --public-key %s", text, text);
+    support_contains(o.err, "expected a public key");
+    program_release(&o);
+}
