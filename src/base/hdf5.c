@@ -966,6 +966,10 @@ static nvdp_status feed_dataset(struct digest *to, const char *name) {
     if (type == TYPES)
         return INPUT_ERROR(to->file, "dataset", name,
                            ": expected f16 to f64 or i16 to i64, found %s", text);
+    SCOPED plain = file_type((enum nvdp__h5_type)type);
+    if (H5Tequal(stored, plain) <= 0)
+        return INPUT_ERROR(to->file, "dataset", name, ": expected the usual %s, found another",
+                           text);
     if (H5Aiterate2(dataset, H5_INDEX_NAME, H5_ITER_INC, NULL, any_attribute, NULL) != 0)
         return INPUT_ERROR(to->file, "dataset", name, ": expected no attributes, found %s", "some");
     NVDP_RETURN_IF_FAILED(get_shape(to->file, name, dataset, &rank, shape));
@@ -992,6 +996,16 @@ static herr_t digest_link(hid_t group, const char *name, const H5L_info_t *info,
     return to->status == NVDP_OK ? 0 : -1;
 }
 
+/* As we write it, so that every reader takes its bytes for the same value. */
+static bool is_plain(const struct attribute *attribute) {
+    SCOPED text = H5Tcopy(H5T_C_S1);
+    if (attribute->class == H5T_FLOAT) return H5Tequal(attribute->type, H5T_IEEE_F64LE) > 0;
+    if (attribute->class == H5T_INTEGER) return H5Tequal(attribute->type, H5T_STD_I64LE) > 0;
+    return attribute->class == H5T_STRING && H5Tis_variable_str(attribute->type) <= 0 &&
+           H5Tset_size(text, H5Tget_size(attribute->type)) >= 0 &&
+           H5Tset_cset(text, H5T_CSET_UTF8) >= 0 && H5Tequal(attribute->type, text) > 0;
+}
+
 static nvdp_status feed_attribute(struct digest *to, const char *name) {
     SCOPED_ATTRIBUTE attribute = {0};
     char *text = NULL;
@@ -999,6 +1013,8 @@ static nvdp_status feed_attribute(struct digest *to, const char *name) {
     double real = 0;
     uint64_t bits = 0;
     NVDP_RETURN_IF_FAILED(open_attribute(to->file, name, &attribute));
+    if (!is_plain(&attribute))
+        return wrong_class(to->file, name, "a type as nvdp writes it", attribute.type);
     feed(to, 1, "A");
     feed_text(to, name);
     switch (attribute.class) {
