@@ -89,7 +89,8 @@ static bool writes(const struct pretrainer *t) {
     return nvdp__rank(t->ctx) == 0;
 }
 
-static nvdp_status state_save(struct pretrainer *t) {
+static nvdp_status state_save(void *pretrainer) {
+    struct pretrainer *t = pretrainer;
     if (!writes(t)) return NVDP_OK;
     char *path = nvdp__join(t->ctx, t->config.out, "state.ckpt");
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -746,12 +747,6 @@ static nvdp_status check_init(struct pretrainer *t) {
                       "%s: expected another directory than the model to start from", c->out);
 }
 
-/* Everybody has rank 0's parameters. */
-static nvdp_status share_weights(struct pretrainer *t) {
-    const struct nvdp__params *params = &t->model.params;
-    return nvdp__rank_share(t->ctx, params->total * sizeof *params->value, params->value);
-}
-
 /* What a resume needs, from step 0 on; pretrain.json, which it looks for, comes last. */
 static nvdp_status begin(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(save_config(t));
@@ -780,7 +775,7 @@ static nvdp_status pretrainer_open(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_vocabulary(t)));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_secrets(t)));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_model(t)));
-    NVDP_RETURN_IF_FAILED(share_weights(t));
+    NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model.params));
     if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
     if (c->cache != NULL) /* rank 0 makes what the others find */
         NVDP__RANK_0_FIRST(t->ctx, status, open_corpora(t));
@@ -1054,20 +1049,7 @@ static nvdp_status save_and_stop(struct pretrainer *t) {
 
 /* Where other processes are gone: what was done before them is kept. */
 static nvdp_status keep_state(struct pretrainer *t, nvdp_status status) {
-    if (status != NVDP_ERR_IO || nvdp__ranks(t->ctx) == NULL || !writes(t)) return status;
-    char message[NVDP__MESSAGE_SIZE];
-    snprintf(message, sizeof message, "%s", nvdp_context_error(t->ctx));
-    bool saved = state_save(t) == NVDP_OK;
-    return nvdp__fail(t->ctx, status, "%s%s%s", message,
-                      saved ? "; the state is saved; continue with: nvdp pretrain --resume " : "",
-                      saved ? t->config.out : "");
-}
-
-/* Before the parameters are used or given away. */
-static nvdp_status check_same(struct pretrainer *t) {
-    const struct nvdp__params *params = &t->model.params;
-    return nvdp__rank_same(t->ctx, "parameters", params->value,
-                           params->total * sizeof *params->value);
+    return nvdp__rank_keep(t->ctx, status, state_save, t, "nvdp pretrain --resume", t->config.out);
 }
 
 static nvdp_status evaluate(struct pretrainer *t) {
@@ -1095,7 +1077,7 @@ static bool is_due(const struct pretrainer *t, size_t every) {
 static nvdp_status pause_point(struct pretrainer *t) {
     bool stop = false;
     if (is_due(t, t->config.eval_every) || is_due(t, t->config.save_every))
-        NVDP_RETURN_IF_FAILED(check_same(t));
+        NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model.params));
     if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(evaluate(t));
     if (is_due(t, t->config.save_every) && writes(t)) {
         if (t->dp != NULL) NVDP_RETURN_IF_FAILED(state_save(t)); /* no model of steps done again */
@@ -1171,7 +1153,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     NVDP_TRY(pretrainer_open(&t));
     t.saved_at = nvdp__now();
     NVDP_TRY(train(&t));
-    NVDP_TRY(check_same(&t));
+    NVDP_TRY(nvdp__params_same(ctx, &t.model.params));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, state_save(&t)));
     NVDP_TRY(evaluate(&t));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, save_model(&t)));

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,10 +173,8 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
     NVDP_TRY(take_budget(made, options));
     if (!made->seeded) {
         NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key));
-        memcpy(&made->secret, made->noise_key.bytes, sizeof made->secret);
-        nvdp__release_key_wipe(&made->noise_key);
-        NVDP_TRY(nvdp__release_key_create(ctx, &made->noise_key)); /* neither tells of the other */
         NVDP_TRY(nvdp__release_key_create(ctx, &made->draw_key));
+        randombytes_buf(&made->secret, sizeof made->secret);
         made->source.release = &made->noise_key;
         made->draws.release = &made->draw_key;
     }

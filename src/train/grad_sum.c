@@ -120,3 +120,11 @@ json_t *nvdp__grad_sum_json(const struct nvdp__grad_sum *sum) {
                      "bytes", (json_int_t)(sum->sent * sizeof(float)), "steps",
                      (json_int_t)sum->steps, "wait_seconds", sum->waited);
 }
+
+nvdp_status nvdp__params_share(struct nvdp_context *ctx, const struct nvdp__params *params) {
+    return nvdp__rank_share(ctx, params->total * sizeof *params->value, params->value);
+}
+
+nvdp_status nvdp__params_same(struct nvdp_context *ctx, const struct nvdp__params *params) {
+    return nvdp__rank_same(ctx, "parameters", params->value, params->total * sizeof *params->value);
+}

@@ -39,7 +39,8 @@ static bool writes(const struct nvdp__trainer *t) {
     return nvdp__rank(t->ctx) == 0;
 }
 
-static nvdp_status save_state(struct nvdp__trainer *t) {
+static nvdp_status save_state(void *trainer) {
+    struct nvdp__trainer *t = trainer;
     const char *frozen;
     if (!writes(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
@@ -436,13 +437,7 @@ static nvdp_status save_and_stop(struct nvdp__trainer *t) {
 
 /* Where other processes are gone: what was done before them is kept. */
 static nvdp_status keep_state(struct nvdp__trainer *t, nvdp_status status) {
-    if (status != NVDP_ERR_IO || nvdp__ranks(t->ctx) == NULL || !writes(t)) return status;
-    char message[NVDP__MESSAGE_SIZE];
-    snprintf(message, sizeof message, "%s", nvdp_context_error(t->ctx));
-    bool saved = save_state(t) == NVDP_OK;
-    return nvdp__fail(t->ctx, status, "%s%s%s", message,
-                      saved ? "; the state is saved; continue with: nvdp train --resume " : "",
-                      saved ? t->config.out : "");
+    return nvdp__rank_keep(t->ctx, status, save_state, t, "nvdp train --resume", t->config.out);
 }
 
 /* Between steps: save when it is due, stop when asked. */
@@ -534,8 +529,7 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
     if (t->dp != NULL) NVDP_RETURN_IF_FAILED(save_state(t));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_same(t->ctx, "parameters", t->model->params.value,
-                                          t->model->params.total * sizeof(float)));
+    NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model->params));
     NVDP_RETURN_IF_FAILED(keep_state(t, validate(t, &scores)));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
@@ -579,13 +573,9 @@ static nvdp_status start_weights(struct nvdp__trainer *t) {
                                              t->config.seed);
 }
 
-/* Everybody has rank 0's parameters: sums, and with them initial values, may depend on the number of
- * threads. */
 static nvdp_status share_weights(struct nvdp__trainer *t) {
-    const struct nvdp__params *params = &t->model->params;
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__rank_share(t->ctx, params->total * sizeof *params->value, params->value));
+    NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model->params));
     nvdp__weights_changed(&t->model->dev);
     return NVDP_OK;
 }

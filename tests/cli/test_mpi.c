@@ -6,7 +6,6 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,27 +28,6 @@ static void need_mpi(void) {
         cr_skip_test("nvdp was built without MPI");
 }
 
-/* Runs it through the shell; release as a program's. */
-static struct outcome shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static struct outcome shell(const char *format, ...) {
-    char *line = NULL, *command = NULL;
-    va_list args;
-    va_start(args, format);
-    cr_assert_gt(vasprintf(&line, format, args), -1);
-    va_end(args);
-    const char *out = support_scratch_path("stdout"), *err = support_scratch_path("stderr");
-    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s >%s 2>%s", support_scratch_path("cache"),
-                          line, out, err),
-                 0);
-    int status = system(command);
-    struct outcome outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                              .out = support_read(out),
-                              .err = support_read(err)};
-    free(line);
-    free(command);
-    return outcome;
-}
-
 static size_t count_of(const char *text, const char *part) {
     size_t count = 0;
     for (; (text = strstr(text, part)) != NULL; text++)
@@ -65,8 +43,8 @@ static void equals_one(const char *args, int fewest, const char *model, const ch
     struct outcome o = program_expect(0, "%s --out %s", args, one);
     program_release(&o);
     for (int size = fewest; size <= 3; size++) {
-        o = shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN, size, args,
-                  many);
+        o = program_shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN, size,
+                          args, many);
         cr_assert_eq(o.code, 0, "%d: %s", size, o.err);
         cr_expect_eq(count_of(o.out, printed), 1, "%s", o.out); /* by rank 0 alone */
         support_same_runs(one, many, model, ROUNDING);
@@ -222,9 +200,9 @@ Test(mpi, a_stopped_job_saves_its_state) {
 /* What all do wrong is told once, what one does wrong by that one. */
 Test(mpi, errors_are_told_once) {
     need_mpi();
-    struct outcome o = shell("%s -n 3 " NVDP_BINARY_DIR
-                             "/nvdp train --task sst2 --data /nowhere --model %s --out %s",
-                             MPIRUN, program_model(), support_scratch_path("none"));
+    struct outcome o = program_shell("%s -n 3 " NVDP_BINARY_DIR
+                                     "/nvdp train --task sst2 --data /nowhere --model %s --out %s",
+                                     MPIRUN, program_model(), support_scratch_path("none"));
     cr_expect_neq(o.code, 0);
     cr_expect_eq(count_of(o.err, "/nowhere/train.tsv"), 1, "%s", o.err);
     program_release(&o);

@@ -27,6 +27,19 @@ Test(embeddings_file, reads_what_was_written) {
     nvdp_context_free(ctx);
 }
 
+/* A file of hidden lengths, one token and one sample a text, with the attributes that say so. */
+static struct nvdp__h5 *begin_file(struct nvdp_context *ctx, const char *path,
+                                   const struct nvdp__embeddings_shape *shape, const char *method) {
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp__embeddings_create(ctx, path, shape, NULL, &file), NVDP_OK);
+    nvdp__h5_set_string(file, "length_policy", "hidden");
+    nvdp__h5_set_string(file, "method", method);
+    nvdp__h5_set_int(file, "kappa", 1);
+    nvdp__h5_set_int(file, "releases", 1);
+    nvdp__h5_set_int(file, "length", 1);
+    return file;
+}
+
 /* Whole steps: 16 and 32 bits in the file, the same values. */
 Test(embeddings_file, reads_whole_steps) {
     static const enum nvdp__h5_type grids[] = {NVDP__H5_I16, NVDP__H5_I32};
@@ -47,15 +60,9 @@ Test(embeddings_file, reads_whole_steps) {
                                                .log_pi_exponent = -8};
         const int32_t z[] = {0, 1, -1, 1024, 32767, -32767, k == 0 ? -32768 : 1 << 24, 5};
         const int32_t log_pi[] = {0, -256, -32767, -1};
-        struct nvdp__h5 *written = NULL;
+        struct nvdp__h5 *written = begin_file(ctx, path, &shape, "nvdp");
         struct nvdp__embeddings *read = NULL;
         float values[8];
-        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
-        nvdp__h5_set_string(written, "length_policy", "hidden");
-        nvdp__h5_set_string(written, "method", "nvdp");
-        nvdp__h5_set_int(written, "kappa", 1);
-        nvdp__h5_set_int(written, "releases", 1);
-        nvdp__h5_set_int(written, "length", 1);
         cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi), NVDP_OK);
         cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
         nvdp__h5_free(written);
@@ -92,14 +99,8 @@ Test(embeddings_file, refuses_other_steps) {
                                                .sample_rows = 1,
                                                .rows = 1,
                                                .grid = NVDP__H5_I16};
-        struct nvdp__h5 *written = NULL;
+        struct nvdp__h5 *written = begin_file(ctx, path, &shape, "vib-fixed");
         struct nvdp__embeddings *read = NULL;
-        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
-        nvdp__h5_set_string(written, "length_policy", "hidden");
-        nvdp__h5_set_string(written, "method", "vib-fixed");
-        nvdp__h5_set_int(written, "kappa", 1);
-        nvdp__h5_set_int(written, "releases", 1);
-        nvdp__h5_set_int(written, "length", 1);
         nvdp__h5_set_real(written, "z_step", faults[i].step);
         cr_assert_eq(nvdp__h5_commit(written), NVDP_OK);
         nvdp__h5_free(written);

@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static struct outcome run(const char *format, va_list args) {
+/* `program` is what stands before the line. */
+static struct outcome run(const char *program, const char *format, va_list args) {
     char *line = NULL, *command = NULL;
     cr_assert_gt(vasprintf(&line, format, args), -1);
     const char *out = support_scratch_path("stdout"), *err = support_scratch_path("stderr");
-    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s/nvdp %s >%s 2>%s",
-                          support_scratch_path("cache"), NVDP_BINARY_DIR, line, out, err),
+    cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s%s >%s 2>%s",
+                          support_scratch_path("cache"), program, line, out, err),
                  0);
     int status = system(command);
     struct outcome outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
@@ -28,7 +29,15 @@ static struct outcome run(const char *format, va_list args) {
 struct outcome program_run(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    struct outcome outcome = run(format, args);
+    struct outcome outcome = run(NVDP_BINARY_DIR "/nvdp ", format, args);
+    va_end(args);
+    return outcome;
+}
+
+struct outcome program_shell(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    struct outcome outcome = run("", format, args);
     va_end(args);
     return outcome;
 }
@@ -36,7 +45,7 @@ struct outcome program_run(const char *format, ...) {
 struct outcome program_expect(int code, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    struct outcome outcome = run(format, args);
+    struct outcome outcome = run(NVDP_BINARY_DIR "/nvdp ", format, args);
     va_end(args);
     cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", format, code,
                  outcome.code, outcome.err);

@@ -14,6 +14,8 @@ struct outcome {
 
 /* Runs `nvdp ARGS` through the shell; its cache is in the scratch directory. */
 struct outcome program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same of a whole line of the shell. */
+struct outcome program_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, and fails the test where the exit code is another. */
 struct outcome program_expect(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
