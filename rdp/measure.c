@@ -49,7 +49,7 @@ nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, posteriors, options, matrix, &sampled));
     if (sampled) {
-        NVDP_TRY(nvdp__pairs_sampled(ctx, posteriors, &options->pairs, &made));
+        NVDP_TRY(nvdp__pairs_sampled(ctx, posteriors, &options->pairs, &made, NULL));
     } else {
         if (matrix == NULL) NVDP_TRY(NVDP__NEW(ctx, own, posteriors->texts * posteriors->texts));
         if (matrix == NULL) matrix = own;
@@ -265,6 +265,20 @@ static void account(struct measure *work, const struct step *step) {
     }
 }
 
+/* Why pairs are infinite at this order, for whom it is to be told. */
+static nvdp_status explain(struct measure *work, const struct step *step,
+                           struct nvdp_privacy_report *report) {
+    const bool least = step->best && report->infinite_best.struct_size == 0;
+    struct nvdp_infinite_summary why;
+    if (work->source != NULL || !(step->summary || step->published || least)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__infinite_of_matrix(work->ctx, step->order, work->set, work->matrix, &why));
+    if (step->summary) report->infinite = why;
+    if (step->published) report->infinite_published = why;
+    if (least) report->infinite_best = why;
+    return NVDP_OK;
+}
+
 static nvdp_status run_step(struct measure *work, const struct step *step,
                             struct nvdp_privacy_report *report) {
     const struct nvdp__pairs_options *config = &work->options->pairs;
@@ -290,7 +304,7 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
             memcpy(work->kept, work->matrix, texts * texts * sizeof *work->matrix);
     }
     if (step->published || step->best) account(work, step);
-    return NVDP_OK;
+    return explain(work, step, report);
 }
 
 static struct nvdp_bdp_column column(const struct measure *work,
@@ -378,7 +392,7 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     size_t texts = texts_of(config->max_pairs, whole->texts);
     size_t *index = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, index, texts));
-    NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, &report->pairs));
+    NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, &report->pairs, &report->infinite));
     NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
     work->set = part;
     NVDP_TRY(run(work, report));

@@ -226,10 +226,20 @@ nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
 nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
                                    const struct nvdp_posteriors *posteriors,
                                    const struct nvdp__pairs_options *config, bool *sampled);
-/* O(max_pairs) divergences besides the search's. */
+/* O(max_pairs) divergences besides the search's.  infinite: why drawn pairs are, and the largest; may be NULL. */
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                 const struct nvdp__pairs_options *config,
-                                struct nvdp_pairs_summary *out);
+                                struct nvdp_pairs_summary *out,
+                                struct nvdp_infinite_summary *infinite);
+
+/* --- infinite.c --- */
+
+/* The most pairs whose causes are looked for. */
+enum { NVDP__INFINITE_MOST = 1 << 14 };
+/* Of the infinite ones of a matrix, drawn uniformly where there are more. */
+nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
+                                     const struct nvdp_posteriors *set, const double *matrix,
+                                     struct nvdp_infinite_summary *out);
 
 /* --- measure.c --- */
 
@@ -262,7 +272,12 @@ nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_poster
 /* --- posteriors.c --- */
 
 /* Streams of this module (NVDP__PURPOSE_MEASURE); export takes texts from 0. */
-enum { NVDP__EPOCH_PAIRS = 1, NVDP__EPOCH_TEXTS = 2, NVDP__EPOCH_EXACT = 3 };
+enum {
+    NVDP__EPOCH_PAIRS = 1,
+    NVDP__EPOCH_TEXTS = 2,
+    NVDP__EPOCH_EXACT = 3,
+    NVDP__EPOCH_INFINITE = 4
+};
 /* A uniformly drawn subset of `texts` texts, in their order; index[texts] their numbers. */
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,

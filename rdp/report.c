@@ -63,6 +63,43 @@ static json_t *pack_summary(const struct nvdp_divergence_summary *from, const ch
     return pack_into(NULL, from, note);
 }
 
+/* What a cause is called: of what in a sample, which quantity. */
+static const char *const cause_names[NVDP_INFINITE_CAUSES][2] = {
+    [NVDP_INFINITE_LENGTHS] = {"text", "length"},
+    [NVDP_INFINITE_TOKEN_LOGVAR] = {"token", "logvar"},
+    [NVDP_INFINITE_TOKEN_ALPHA] = {"token", "alpha"},
+    [NVDP_INFINITE_TOKEN_MU] = {"token", "mu"},
+    [NVDP_INFINITE_PADDING_LOGVAR] = {"padding", "logvar"},
+    [NVDP_INFINITE_PADDING_ALPHA] = {"padding", "alpha"},
+    [NVDP_INFINITE_PADDING_MU] = {"padding", "mu"},
+    [NVDP_INFINITE_RANGE] = {"sum", "range"},
+};
+
+/* Null where no pair is. */
+static json_t *pack_infinite(const struct nvdp_infinite_summary *from) {
+    if (from->infinite == 0) return json_null();
+    json_t *causes = json_array();
+    for (int k = 0; k < NVDP_INFINITE_CAUSES; k++) {
+        const struct nvdp_infinite_part *part = &from->cause[k];
+        if (part->pairs == 0) continue;
+        const bool placed = part->place_pairs > 0;
+        const bool has_dim = placed && strcmp(cause_names[k][1], "alpha") != 0;
+        json_array_append_new(
+            causes,
+            json_pack("{s:s, s:s, s:I, s:o, s:o, s:I, s:o, s:o}", "component", cause_names[k][0],
+                      "quantity", cause_names[k][1], "pairs", (json_int_t)part->pairs, "share",
+                      number((double)part->pairs / (double)from->infinite), "place",
+                      placed ? json_integer((json_int_t)part->place) : json_null(), "place_pairs",
+                      (json_int_t)part->place_pairs, "dim",
+                      has_dim ? json_integer((json_int_t)part->dim) : json_null(), "ratio",
+                      number(placed ? part->ratio : NAN)));
+    }
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "order", number(from->order), "limit",
+                     number(from->limit), "infinite", (json_int_t)from->of, "looked_at",
+                     (json_int_t)from->pairs, "finite_below", number(from->finite_below), "causes",
+                     causes);
+}
+
 static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
     if (from->texts == 0) return json_null();
     return pack_into(
@@ -72,23 +109,26 @@ static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
         &from->sum, "the least that the divergences' orders give, a bound of the exact value");
 }
 
-static json_t *pack_column(const struct nvdp_bdp_column *from) {
+static json_t *pack_column(const struct nvdp_bdp_column *from,
+                           const struct nvdp_infinite_summary *why) {
     const struct nvdp_bdp_cost *worst = &from->worst;
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "epsilon",
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "epsilon",
                      number(worst->epsilon), "mean_epsilon", number(from->mean_epsilon), "moment",
                      number(worst->moment), "cost", number(worst->cost), "m", (json_int_t)worst->m,
                      "t", number(worst->t), "log_M", number(worst->log_mean), "log_S",
                      number(worst->log_sd), "max_X", number(worst->max), "floor",
                      number(from->floor), "worst_text", (json_int_t)from->worst_text,
-                     "infinite_texts", (json_int_t)from->infinite_texts);
+                     "infinite_texts", (json_int_t)from->infinite_texts, "infinite_pairs",
+                     from->infinite_texts > 0 ? pack_infinite(why) : json_null());
 }
 
 static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
     return json_pack("{s:o, s:o, s:i, s:I, s:b, s:o, s:o}", "delta", number(report->bdp_delta),
                      "gamma", number(report->bdp_gamma), "releases", report->bdp_releases, "texts",
                      (json_int_t)report->bdp_texts, "small_population",
-                     (int)report->small_population, "published", pack_column(&report->published),
-                     "best", pack_column(&report->best));
+                     (int)report->small_population, "published",
+                     pack_column(&report->published, &report->infinite_published), "best",
+                     pack_column(&report->best, &report->infinite_best));
 }
 
 /* What stands on drawn pairs; null where every pair was computed. */
@@ -182,7 +222,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o}",
+        " s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -191,8 +231,8 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "order", number(pairs->order), "arithmetic",
         pairs->arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast", "n", (json_int_t)pairs->texts,
         "pairs", (json_int_t)pairs->pairs, "infinite", (json_int_t)pairs->infinite,
-        "infinite_share", number(share), "sample", pack_sample(&pairs->sample), "bound",
-        pack_bound(report), "rd", "sum",
+        "infinite_share", number(share), "infinite_pairs", pack_infinite(&report->infinite),
+        "sample", pack_sample(&pairs->sample), "bound", pack_bound(report), "rd", "sum",
         pack_summary(&pairs->sum, "of one release of a text; S releases cost S times this"),
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
@@ -231,6 +271,19 @@ static const char *say(char text[CELL], double value) {
         snprintf(text, CELL, "%.3e", value);
     } else {
         snprintf(text, CELL, "%.4f", value);
+    }
+    return text;
+}
+
+/* In percent, never rounded to none or to all. */
+static const char *say_share(char text[CELL], size_t part, size_t all) {
+    const double share = 100.0 * (double)part / (double)all;
+    if (part > 0 && share < 0.1) {
+        snprintf(text, CELL, "less than 0.1");
+    } else if (part < all && share > 99.9) {
+        snprintf(text, CELL, "more than 99.9");
+    } else {
+        snprintf(text, CELL, "%.1f", share);
     }
     return text;
 }
@@ -281,17 +334,9 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
         fputs("  No pair is infinite.\n", to);
         return;
     }
-    char max[CELL], mean[CELL];
-    double share = 100.0 * (double)pairs->infinite / (double)pairs->pairs;
-    char said[CELL];
-    if (share < 0.1) { /* never rounded to none or to all */
-        snprintf(said, sizeof said, "less than 0.1");
-    } else if (pairs->infinite < pairs->pairs && share > 99.9) {
-        snprintf(said, sizeof said, "more than 99.9");
-    } else {
-        snprintf(said, sizeof said, "%.1f", share);
-    }
-    fprintf(to, "  %s %% of pairs infinite (%zu): max and mean are inf; ", said, pairs->infinite);
+    char max[CELL], mean[CELL], said[CELL];
+    fprintf(to, "  %s %% of pairs infinite (%zu): max and mean are inf; ",
+            say_share(said, pairs->infinite, pairs->pairs), pairs->infinite);
     if (pairs->infinite == pairs->pairs) {
         fputs("no pair is finite.\n", to);
         return;
@@ -299,6 +344,71 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
     fprintf(to,
             "over the finite pairs only, the sum's max %s, mean %s (not a privacy statement).\n",
             say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
+}
+
+/* The causes, most frequent first, and what takes them away; `option` is `less` below the order. */
+static void print_causes(const struct nvdp_infinite_summary *from, const char *option, double less,
+                         FILE *to) {
+    static const char *const said[2][3] = {
+        {"variance of a token against another's", "pseudo-count of a token against another's",
+         "mean of a token against another's"},
+        {"variance of a token against padding", "pseudo-count of a token against padding",
+         "mean of a token against padding"},
+    };
+    bool shown[NVDP_INFINITE_CAUSES] = {false};
+    const struct nvdp_infinite_part *cause = from->cause;
+    if (from->infinite == 0) return;
+    fprintf(to, "  Why, at order %g", from->order);
+    if (isfinite(from->limit)) fprintf(to, " (a quotient must be below %.4g)", from->limit);
+    if (from->pairs < from->of) fprintf(to, ", in %zu drawn ones", from->pairs);
+    fputs("; a pair can have several causes:\n", to);
+    for (;;) {
+        int most = -1;
+        for (int k = 0; k < NVDP_INFINITE_CAUSES; k++)
+            if (!shown[k] && cause[k].pairs > 0 && (most < 0 || cause[k].pairs > cause[most].pairs))
+                most = k;
+        if (most < 0) break;
+        const struct nvdp_infinite_part *part = &cause[most];
+        shown[most] = true;
+        char share[CELL];
+        fprintf(to, "    %5s %%  ", say_share(share, part->pairs, from->infinite));
+        if (most == NVDP_INFINITE_LENGTHS || most == NVDP_INFINITE_RANGE) {
+            fprintf(to, "%s\n",
+                    most == NVDP_INFINITE_LENGTHS ? "lengths, which are public, differ"
+                                                  : "the sum is beyond the range of double");
+            continue;
+        }
+        const int padding = most >= NVDP_INFINITE_PADDING_LOGVAR;
+        const int quantity =
+            most - (padding ? NVDP_INFINITE_PADDING_LOGVAR : NVDP_INFINITE_TOKEN_LOGVAR);
+        fprintf(to, "%s: most often at place %zu", said[padding][quantity], part->place);
+        if (quantity != 1) fprintf(to, ", dimension %zu", part->dim);
+        if (quantity != 2) fprintf(to, "; quotient up to %.4g", part->ratio);
+        fputc('\n', to);
+    }
+    const bool logvar =
+        cause[NVDP_INFINITE_TOKEN_LOGVAR].pairs + cause[NVDP_INFINITE_PADDING_LOGVAR].pairs > 0;
+    const bool alpha =
+        cause[NVDP_INFINITE_TOKEN_ALPHA].pairs + cause[NVDP_INFINITE_PADDING_ALPHA].pairs > 0;
+    fputs("  What changes it:\n", to);
+    if (from->finite_below > 1)
+        fprintf(to, "    %s below %.6g: %s are finite there\n", option, from->finite_below - less,
+                from->pairs < from->of ? "all of the drawn" : "all");
+    if (cause[NVDP_INFINITE_LENGTHS].pairs > 0)
+        fputs("    nvdp train --length-policy hidden\n", to);
+    if (logvar && from->limit > 1)
+        fprintf(
+            to,
+            "    nvdp train --clip-logvar-max less than %.3f above --clip-logvar-min, padding's "
+            "0 between them\n",
+            log(from->limit));
+    if (alpha && from->limit > 1)
+        fprintf(to,
+                "    nvdp train --clip-alpha-max less than %.4g times --clip-alpha-min, padding's "
+                "pseudo-count between them; or --weights constant\n",
+                from->limit);
+    if (cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
+        fputs("    --exact: its epsilon is finite also where a divergence is not\n", to);
 }
 
 /* "a to b" */
@@ -374,6 +484,7 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     } else {
         print_infinite(pairs, to);
     }
+    print_causes(&report->infinite, "--order", 0, to);
     fprintf(to,
             "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
             "measured.\n\n",
@@ -424,6 +535,15 @@ static void print_bayesian(const struct nvdp_privacy_report *report, FILE *to) {
             "  floor: log(1/delta)/k, the least that this k gives, to equal texts.  Population m = "
             "%zu, Student t = %s.\n",
             report->published.worst.m, say(t, report->published.worst.t));
+    if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
+        fprintf(to, "  published k: infinite, as %zu pairs are.\n", report->infinite_published.of);
+        print_causes(&report->infinite_published, "--published-moment", 1, to);
+    }
+    if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
+        fprintf(to, "  best k: infinite, as %zu pairs are at the least order.\n",
+                report->infinite_best.of);
+        print_causes(&report->infinite_best, "one of --moments", 1, to);
+    }
     if (report->small_population) {
         fputs(
             "  warning: fewer than 64 other texts for some text: the bound is not to be trusted.\n",

@@ -239,9 +239,32 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
     }
 }
 
+/* The largest and the first drawn ones that are. */
+static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_summary *made,
+                           struct nvdp_infinite_summary *out) {
+    nvdp_status status = NVDP_OK;
+    size_t n = 0, *pair = NULL;
+    *out = (struct nvdp_infinite_summary){.struct_size = sizeof *out, .order = work->config->order};
+    if (!isinf(made->sum.max)) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(work->ctx, pair, 2 * (size_t)NVDP__INFINITE_MOST));
+    pair[0] = made->sum.max_p;
+    pair[1] = made->sum.max_q;
+    n = 1;
+    for (size_t k = 0; k < work->config->max_pairs && n < NVDP__INFINITE_MOST; k++) {
+        if (!isinf(work->value[k])) continue;
+        draw(work, k, &pair[2 * n], &pair[2 * n + 1]);
+        n++;
+    }
+    NVDP_TRY(nvdp_renyi_infinite(work->ctx, work->config->order, work->set, n, pair, out));
+cleanup:
+    free(pair);
+    return status;
+}
+
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                 const struct nvdp__pairs_options *config,
-                                struct nvdp_pairs_summary *out) {
+                                struct nvdp_pairs_summary *out,
+                                struct nvdp_infinite_summary *infinite) {
     nvdp_status status = NVDP_OK;
     struct sampled work = {
         .ctx = ctx, .set = posteriors, .config = config, .order = nvdp__order(config->order)};
@@ -259,6 +282,7 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
     NVDP_TRY(find_largest(&work, &made));
     NVDP_TRY(evaluate(&work));
     summarize(&work, &made);
+    if (infinite != NULL) NVDP_TRY(explain(&work, &made, infinite));
     *out = made;
 cleanup:
     nvdp__pairs_free(work.pairs);

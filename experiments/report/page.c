@@ -177,7 +177,11 @@ static void put_reading(FILE *to) {
         "not.</dd>\n"
         "<dt>inf (x %)</dt><dd>Some pairs of texts have an infinite divergence: there are samples "
         "that rule the other text out, and no finite budget covers them. Where there is one such "
-        "pair, max and mean are infinite; x % says how many there are.</dd>\n"
+        "pair, max and mean are infinite; x % says how many there are. Why is told with every run: "
+        "a "
+        "variance (logvar) or pseudo-count (alpha) of a token too far from another's at its place, "
+        "or from "
+        "padding's.</dd>\n"
         "<dt>BDP, best k and k = 1.1</dt><dd>Bayesian differential privacy: an epsilon that holds "
         "for texts drawn like the measured ones, of the worst of them. The published moment k = "
         "1.1 cannot give less than ln(1/delta)/k, 10.47 at delta 1e-5: values near it are that "
@@ -246,7 +250,15 @@ static void put_run(FILE *to, const struct nvdp__report_run *run, bool best) {
         fputs("\nnvdp privacy ", to);
         nvdp__put_html(to, run->path);
     }
-    fputs("</pre></details>\n", to);
+    fputs("</pre>", to);
+    const char *const why[2] = {run->infinite, run->infinite_published};
+    for (int k = 0; k < 2; k++) {
+        if (why[k] == NULL) continue;
+        fprintf(to, "<p class=\"note\">%s is infinite, ", k == 0 ? "RD" : "BDP at the published k");
+        nvdp__put_html(to, why[k]);
+        fputs(".</p>", to);
+    }
+    fputs("</details>\n", to);
 }
 
 static void put_runs(FILE *to, const struct nvdp_report *report) {

@@ -66,6 +66,7 @@ struct nvdp__report_run {
     double score[NVDP__REPORT_METRICS]; /* NaN from [metrics] on */
     double majority, validation, seconds;
     double quantity[NVDP__QUANTITIES];
+    char *infinite, *infinite_published; /* why, in words; NULL: nothing is, or nobody knows */
     bool measured;
     bool sanitized; /* its data are what nvdp sanitize wrote of the task */
     struct nvdp__measured how;

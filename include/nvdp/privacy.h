@@ -237,6 +237,11 @@ struct nvdp_privacy_report {
     double bound_loss; /**< likewise of every order: no log ratio of densities exceeds it; +inf of
                             Gaussians */
     struct nvdp_exact_summary exact; /**< with the option exact */
+    struct nvdp_infinite_summary
+        infinite; /**< why pairs are, at the order of the divergences; order 0: not of posteriors */
+    struct nvdp_infinite_summary
+        infinite_published; /**< the same at the order of the published moment */
+    struct nvdp_infinite_summary infinite_best; /**< at that of the least moment of the grid */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

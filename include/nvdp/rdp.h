@@ -300,5 +300,55 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
                              const struct nvdp_config *config, double *matrix,
                              struct nvdp_pairs_summary *out);
 
+/** Why a divergence of order l is infinite: where in the sample, and which quantity.  The prior's
+ * component is the same in every sample and never is the reason. */
+enum nvdp_infinite_cause {
+    NVDP_INFINITE_LENGTHS, /**< lengths are public, and differ */
+    /** Two tokens at one place, in a dimension: var_p >= l/(l-1) var_q. */
+    NVDP_INFINITE_TOKEN_LOGVAR,
+    NVDP_INFINITE_TOKEN_ALPHA,    /**< their pseudo-counts: alpha_q >= l/(l-1) alpha_p */
+    NVDP_INFINITE_TOKEN_MU,       /**< of order infinity: equal variances, other means */
+    NVDP_INFINITE_PADDING_LOGVAR, /**< the same where one of the two texts has padding there */
+    NVDP_INFINITE_PADDING_ALPHA,  /**< likewise */
+    NVDP_INFINITE_PADDING_MU,     /**< likewise */
+    NVDP_INFINITE_RANGE,          /**< none of these: finite, but beyond the range of double */
+    NVDP_INFINITE_CAUSES          /**< how many there are */
+};
+
+/** How often something is the cause, and where.  Pairs can have several. */
+struct nvdp_infinite_part {
+    size_t pairs;       /**< infinite pairs that have this cause */
+    size_t place;       /**< the token's place, from 0, at which most of them have it */
+    size_t place_pairs; /**< how many there */
+    size_t dim;         /**< the dimension in which it is most often so; not of alpha */
+    double ratio;       /**< largest var_p/var_q, or alpha_q/alpha_p */
+};
+
+/** Why pairs are infinite. */
+struct nvdp_infinite_summary {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double order;       /**< l */
+    double limit;       /**< l/(l-1): quotients must be below it; +inf for l <= 1 */
+    size_t pairs;       /**< that were looked at */
+    size_t infinite;    /**< those that are infinite */
+    size_t
+        of; /**< in a report: infinite pairs in all, of which `pairs` were drawn; else `infinite` */
+    double finite_below; /**< every order below it makes all of `pairs` finite; 0: none does */
+    struct nvdp_infinite_part cause[NVDP_INFINITE_CAUSES]; /**< by enum nvdp_infinite_cause */
+    double reserved[4]; /**< 0: the struct stands inside others and keeps its size */
+};
+
+/** Finds why pairs of texts are infinitely far apart at an order.  O(pairs components p).
+ * @param ctx        records messages; may be NULL
+ * @param order      l > 0
+ * @param posteriors a set that passes nvdp_posteriors_check()
+ * @param pairs      number of pairs
+ * @param pair       [pairs, 2] texts of P and of Q, below posteriors->texts
+ * @param out        the causes
+ * @return NVDP_ERR_ARGUMENT for an order <= 0, NVDP_ERR_MEMORY */
+nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
+                                const struct nvdp_posteriors *posteriors, size_t pairs,
+                                const size_t *pair, struct nvdp_infinite_summary *out);
+
 NVDP_END_DECLS
 #endif

@@ -139,6 +139,32 @@ Test(figures, bounds) {
     free(text);
 }
 
+/* Every run says why its pairs are infinite. */
+Test(figures, infinite_explained) {
+    static const struct made_run run = {
+        .name = "a", .rd_max = INFINITY, .rd_mean = INFINITY, .share = .25, .score = .5};
+    made_run("why", &run);
+    char path[512], *text = support_read(support_scratch_path("why/a/privacy.json"));
+    cr_assert_eq(text[0], '{');
+    snprintf(path, sizeof path, "%s", support_scratch_path("why/a/privacy.json"));
+    char *with = NULL;
+    cr_assert_gt(
+        asprintf(&with,
+                 "{\"infinite_pairs\": {\"order\": 1.1, \"finite_below\": 1.02, \"causes\": ["
+                 "{\"component\": \"padding\", \"quantity\": \"logvar\", \"share\": 0.75}, "
+                 "{\"component\": \"token\", \"quantity\": \"alpha\", \"share\": 1.0}]}, %s",
+                 text + 1),
+        0);
+    support_write_text(path, with);
+    free(text);
+    free(with);
+    text = report_written("why", "index.html");
+    support_contains(
+        text, "RD is infinite, order 1.1: padding&#39;s logvar 75.0 %, token&#39;s alpha 100 % "
+              "of the infinite pairs; finite below order 1.02.");
+    free(text);
+}
+
 /* Nothing private: no figure of privacy, and still a report. */
 Test(figures, none_without_numbers) {
     static const struct made_run run = {.name = "base", .method = "base", .score = .5};

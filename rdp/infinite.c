@@ -1,0 +1,193 @@
+/* Why divergences are infinite.
+ *
+ * A divergence of order l > 1 is the integral of P^l Q^(1-l), which diverges where Q's tail is too thin for P's
+ * (van Erven & Harremoes 2014; Gil, Alajaji & Linder 2013): in a dimension, or at a weight, where
+ *
+ *     var_p   >= l/(l-1) var_q,
+ *     alpha_q >= l/(l-1) alpha_p.
+ *
+ * Means are never the reason but of order infinity, where equal variances want equal means.  The prior's component
+ * is the same in every sample, so it is never one.  What does not hold at l holds at every order below r/(r-1), r the
+ * largest of these quotients. */
+#include "base/random.h"
+#include "rdp/pairs.h"
+#include <stdlib.h>
+
+struct search {
+    const struct nvdp_posteriors *set;
+    double order;
+    double limit;     /* l/(l-1); +inf: no order so small makes anything infinite */
+    double log_limit; /* its logarithm */
+    size_t places;    /* components of the longest text */
+    size_t *place;    /* [causes, places] pairs in which a cause is there */
+    size_t *dim;      /* [causes, dim] components of pairs */
+};
+
+/* A cause at place c of the current pair, its quotient's logarithm. */
+static void found(struct search *work, struct nvdp_infinite_summary *to,
+                  enum nvdp_infinite_cause cause, bool seen[], size_t c, double log_ratio) {
+    struct nvdp_infinite_part *part = &to->cause[cause];
+    part->pairs += !seen[cause];
+    seen[cause] = true;
+    part->ratio = fmax(part->ratio, exp(log_ratio));
+    work->place[cause * work->places + c]++;
+}
+
+/* The rows of P and Q at place c; NULL: padding, mean 0 and variance 1. */
+static void look_at_gaussian(struct search *work, struct nvdp_infinite_summary *to, bool seen[],
+                             size_t c, const size_t row[2]) {
+    const struct nvdp_posteriors *set = work->set;
+    static const double none = 0;
+    const bool padded = row[0] == SIZE_MAX || row[1] == SIZE_MAX;
+    const double *mu[2], *logvar[2];
+    size_t step[2];
+    double most = -INFINITY;
+    bool means = false;
+    for (int side = 0; side < 2; side++) {
+        const bool there = row[side] != SIZE_MAX;
+        mu[side] = there ? set->mu + row[side] * set->dim : &none;
+        logvar[side] = there ? set->logvar + row[side] * set->dim : &none;
+        step[side] = there;
+    }
+    for (size_t k = 0; k < set->dim; k++) {
+        const double more = logvar[0][k * step[0]] - logvar[1][k * step[1]];
+        most = more > most ? more : most;
+        means |= more == 0 && mu[0][k * step[0]] != mu[1][k * step[1]];
+    }
+    const bool all = isinf(work->order) != 0;
+    if (all && means) {
+        const enum nvdp_infinite_cause cause =
+            padded ? NVDP_INFINITE_PADDING_MU : NVDP_INFINITE_TOKEN_MU;
+        found(work, to, cause, seen, c, 0);
+        for (size_t k = 0; k < set->dim; k++)
+            work->dim[cause * set->dim + k] += logvar[0][k * step[0]] == logvar[1][k * step[1]] &&
+                                               mu[0][k * step[0]] != mu[1][k * step[1]];
+    }
+    if (!(all ? most > 0 : most >= work->log_limit)) return;
+    const enum nvdp_infinite_cause cause =
+        padded ? NVDP_INFINITE_PADDING_LOGVAR : NVDP_INFINITE_TOKEN_LOGVAR;
+    found(work, to, cause, seen, c, most);
+    for (size_t k = 0; k < set->dim; k++) {
+        const double more = logvar[0][k * step[0]] - logvar[1][k * step[1]];
+        work->dim[cause * set->dim + k] += all ? more > 0 : more >= work->log_limit;
+    }
+}
+
+static void look_at(struct search *work, struct nvdp_infinite_summary *to, size_t i, size_t j) {
+    const struct nvdp_posteriors *set = work->set;
+    const size_t text[2] = {i, j}, rows[2] = {nvdp__rows(set, i), nvdp__rows(set, j)};
+    bool seen[NVDP_INFINITE_CAUSES] = {false};
+    if (set->policy == NVDP_LENGTH_PUBLIC && rows[0] != rows[1]) {
+        to->cause[NVDP_INFINITE_LENGTHS].pairs++;
+        to->infinite++;
+        return;
+    }
+    for (size_t c = 0; c < nvdp__most(rows[0], rows[1]); c++) {
+        size_t row[2];
+        for (int side = 0; side < 2; side++)
+            row[side] = c < rows[side] ? set->offset[text[side]] + c : SIZE_MAX;
+        look_at_gaussian(work, to, seen, c, row);
+        if (set->alpha == NULL) continue;
+        const double p = nvdp__token_alpha(set, i, c), q = nvdp__token_alpha(set, j, c);
+        if (isinf(work->order) ? p < q : nvdp__extrapolate(work->order, p, q) <= 0)
+            found(work, to,
+                  c < nvdp__least(rows[0], rows[1]) ? NVDP_INFINITE_TOKEN_ALPHA
+                                                    : NVDP_INFINITE_PADDING_ALPHA,
+                  seen, c, log(q) - log(p));
+    }
+    bool any = false;
+    for (int cause = 0; cause < NVDP_INFINITE_CAUSES; cause++)
+        any |= seen[cause];
+    if (!any && isinf(nvdp_renyi_texts(work->order, set, i, j))) {
+        to->cause[NVDP_INFINITE_RANGE].pairs++;
+        any = true;
+    }
+    to->infinite += any;
+}
+
+/* Where most of them are. */
+static size_t place_of_most(size_t n, const size_t *count, size_t *most) {
+    size_t best = 0;
+    for (size_t k = 1; k < n; k++)
+        if (count[k] > count[best]) best = k;
+    if (most != NULL) *most = n > 0 ? count[best] : 0;
+    return best;
+}
+
+static void conclude(const struct search *work, struct nvdp_infinite_summary *to) {
+    double ratio = 1;
+    for (int cause = 0; cause < NVDP_INFINITE_CAUSES; cause++) {
+        struct nvdp_infinite_part *part = &to->cause[cause];
+        if (part->pairs == 0 || cause == NVDP_INFINITE_LENGTHS || cause == NVDP_INFINITE_RANGE)
+            continue;
+        part->place =
+            place_of_most(work->places, work->place + cause * work->places, &part->place_pairs);
+        part->dim = place_of_most(work->set->dim, work->dim + cause * work->set->dim, NULL);
+        ratio = fmax(ratio, part->ratio);
+    }
+    const bool never =
+        to->cause[NVDP_INFINITE_LENGTHS].pairs + to->cause[NVDP_INFINITE_RANGE].pairs > 0;
+    to->finite_below = never ? 0 : isinf(ratio) ? 1 : ratio / (ratio - 1); /* of ratio 1: +inf */
+}
+
+nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
+                                const struct nvdp_posteriors *posteriors, size_t pairs,
+                                const size_t *pair, struct nvdp_infinite_summary *out) {
+    nvdp_status status = NVDP_OK;
+    struct search work = {.set = posteriors, .order = nvdp__order(order)};
+    struct nvdp_infinite_summary made = {.order = order, .pairs = pairs};
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    if (isnan(work.order))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g", order);
+    for (size_t i = 0; i < posteriors->texts; i++)
+        work.places = nvdp__most(work.places, nvdp__rows(posteriors, i));
+    made.limit = work.limit = isinf(work.order) ? 1
+                              : work.order > 1  ? work.order / (work.order - 1)
+                                                : INFINITY;
+    work.log_limit = log(work.limit);
+    NVDP_TRY(NVDP__NEW(ctx, work.place, NVDP_INFINITE_CAUSES * work.places));
+    NVDP_TRY(NVDP__NEW(ctx, work.dim, NVDP_INFINITE_CAUSES * posteriors->dim));
+    for (size_t k = 0; k < pairs; k++)
+        look_at(&work, &made, pair[2 * k], pair[2 * k + 1]);
+    conclude(&work, &made);
+    made.of = made.infinite;
+    NVDP__GIVE(out, &made);
+cleanup:
+    free(work.place);
+    free(work.dim);
+    return status;
+}
+
+/* A share among 2^14 pairs is within a point of that among all. */
+nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
+                                     const struct nvdp_posteriors *set, const double *matrix,
+                                     struct nvdp_infinite_summary *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_infinite_summary made = NVDP_RESULT(struct nvdp_infinite_summary);
+    const size_t all = set->texts * set->texts;
+    size_t infinite = 0, taken = 0, *pair = NULL;
+    for (size_t at = 0; at < all; at++)
+        infinite += isinf(matrix[at]) != 0;
+    if (infinite == 0) {
+        *out = (struct nvdp_infinite_summary){.struct_size = sizeof *out, .order = order};
+        return NVDP_OK;
+    }
+    const size_t wanted = nvdp__least(infinite, NVDP__INFINITE_MOST);
+    NVDP_TRY(NVDP__NEW(ctx, pair, 2 * wanted));
+    const struct nvdp__noise noise = {.seed = 1};
+    struct nvdp__stream stream =
+        nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_INFINITE, 0);
+    for (size_t at = 0, left = infinite; taken < wanted; at++) {
+        if (!isinf(matrix[at])) continue;
+        if (nvdp__stream_below(&stream, left--) >= wanted - taken) continue;
+        pair[2 * taken] = at / set->texts;
+        pair[2 * taken + 1] = at % set->texts;
+        taken++;
+    }
+    NVDP_TRY(nvdp_renyi_infinite(ctx, order, set, taken, pair, &made));
+    made.of = infinite;
+    *out = made;
+cleanup:
+    free(pair);
+    return status;
+}
