@@ -1,0 +1,22 @@
+# The Python package (python/): the public headers as cffi reads them, beside the shared library; what its wheel holds; its tests.
+set(nvdp_cdef ${PROJECT_BINARY_DIR}/nvdp.cdef)
+foreach(header stdbool stddef stdint stdio)
+  file(WRITE ${PROJECT_BINARY_DIR}/cdef/${header}.h "") # cffi knows these types
+endforeach()
+file(GLOB nvdp_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/nvdp.h ${PROJECT_SOURCE_DIR}/include/nvdp/*.h)
+add_custom_command(OUTPUT ${nvdp_cdef}
+  COMMAND ${CMAKE_C_COMPILER} -E -P -nostdinc -I ${PROJECT_BINARY_DIR}/cdef -I ${PROJECT_SOURCE_DIR}/include
+    -x c ${PROJECT_SOURCE_DIR}/include/nvdp.h -o ${nvdp_cdef}
+  DEPENDS ${nvdp_headers} COMMENT "Declarations for Python" VERBATIM)
+add_custom_target(nvdp_cdef ALL DEPENDS ${nvdp_cdef})
+
+if(SKBUILD)
+  install(FILES $<TARGET_FILE:nvdp_shared> RENAME libnvdp.so DESTINATION nvdp COMPONENT python)
+  install(FILES ${nvdp_cdef} DESTINATION nvdp COMPONENT python)
+endif()
+
+# A sanitized library would need a Python that is.
+if(NVDP_BUILD_TESTS AND NOT NVDP_SANITIZE)
+  add_test(NAME python COMMAND ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(python PROPERTIES TIMEOUT 300 LABELS python SKIP_RETURN_CODE 77 ENVIRONMENT "OMP_WAIT_POLICY=passive")
+endif()

@@ -1,0 +1,18 @@
+"""Text embeddings that can be handed out, and how private they are.
+
+A text becomes a posterior over a few weighted vectors; what is shared is one random sample of it.  How well samples of two
+texts are told apart is a number, in nats: this package trains, measures and shares.  It is a thin layer on the C library
+libnvdp: failures are NvdpError with the library's message, long work releases the GIL and stops on Ctrl-C, arrays are numpy's and
+are not copied.  Messages go to the logger "nvdp".
+"""
+
+from ._lib import NvdpError, NvdpValueError, Record, lib as _library, text as _text
+from .measures import (Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu,
+                       renyi_dirichlet, renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace,
+                       renyi_sequence_bound, renyi_subsampled)  # fmt: skip
+from .posteriors import Posteriors
+from .sanitizer import Mechanism, Sanitizer
+from .tokenizer import Tokenizer
+
+__version__: str = _text(_library.nvdp_version())
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,0 +1,364 @@
+"""The shared library: its declarations, its contexts, its errors, numbers and arrays.
+
+The public headers, put through the preprocessor when the library was built, are the declarations (``nvdp.cdef``); nothing
+of them is written down again here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import queue
+import re
+import signal
+import threading
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from cffi import FFI
+
+
+def _open() -> tuple[FFI, Any]:
+    """``NVDP_LIBRARY`` names another libnvdp.so, with its nvdp.cdef beside it."""
+    path = Path(os.environ.get("NVDP_LIBRARY") or Path(__file__).parent / "libnvdp.so")
+    if not path.is_file():
+        raise ImportError(f"{path}: no such library; install the package, or set NVDP_LIBRARY to a libnvdp.so")
+    ffi = FFI()
+    declarations = re.sub(r"^#.*", "", (path.parent / "nvdp.cdef").read_text(), flags=re.MULTILINE)
+    ffi.cdef(declarations + "\nvoid free(void *);")
+    return ffi, ffi.dlopen(str(path))
+
+
+ffi, lib = _open()
+log = logging.getLogger("nvdp")
+
+
+class NvdpError(Exception):
+    """What the library reports: its message, and ``status``, such as ``"ERR_IO"``."""
+
+    def __init__(self, message: str, status: str = "ERR_ARGUMENT"):
+        super().__init__(message)
+        self.status = status
+
+
+class NvdpValueError(NvdpError, ValueError):
+    """An argument out of its range, or an input that is malformed."""
+
+
+def error(status: int, message: str) -> NvdpError:
+    name = text(lib.nvdp_status_name(status))
+    kind = NvdpValueError if name in ("ERR_ARGUMENT", "ERR_INPUT") else NvdpError
+    return kind(message or text(lib.nvdp_status_text(status)), name)
+
+
+class Record(dict):
+    """What a call found: a dict whose members are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __dir__(self) -> list[str]:
+        return sorted(self)
+
+
+# --- what the library made ---
+
+
+class _Life:
+    """An object of the library's, freed when neither Python nor another object that was made with it needs it any more.
+
+    Counted by hand: where Python collects a cycle, it calls the destructors in it in any order.
+    """
+
+    by_address: dict[int, _Life] = {}
+    lock = threading.RLock()
+
+    def __init__(self, pointer: Any, free: Callable[[Any], object], parents: Iterable[_Life] = ()):
+        self.pointer, self.free, self.users, self.parents = pointer, free, 1, list(parents)
+        with self.lock:
+            for parent in self.parents:
+                parent.users += 1
+            self.by_address[self.address(pointer)] = self
+
+    @staticmethod
+    def address(pointer: Any) -> int:
+        return int(ffi.cast("uintptr_t", pointer))
+
+    @classmethod
+    def among(cls, arguments: Iterable[Any]) -> list[_Life]:
+        pointers = [item for item in arguments if isinstance(item, ffi.CData) and ffi.typeof(item).kind == "pointer"]
+        return [cls.by_address[key] for key in map(cls.address, pointers) if key in cls.by_address]
+
+    def drop(self, _pointer: Any = None) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users > 0:
+                return
+            del self.by_address[self.address(self.pointer)]
+            self.free(self.pointer)
+            for parent in self.parents:
+                parent.drop()
+
+    def handle(self) -> Any:
+        """The pointer, as an object that keeps it."""
+        return ffi.gc(self.pointer, self.drop)
+
+
+# --- contexts ---
+
+_LEVELS = (logging.DEBUG, logging.INFO, logging.INFO, logging.WARNING)
+_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+class Context:
+    """A context and the thread that all its calls are made in.
+
+    That thread blocks signals: oneDNN moves its stack register into the heap inside some products, where a handler's frame
+    would destroy memory.  Who calls waits in Python, so that Ctrl-C arrives there, asks the work to stop and
+    is raised when it has stopped.
+    """
+
+    def __init__(self, progress: Callable[[Record], object] | None = None):
+        out = ffi.new("struct nvdp_context **")
+        status = lib.nvdp_context_create(out)
+        if status != 0:
+            raise error(status, "")
+        self.pointer = _Life(out[0], lib.nvdp_context_free).handle()
+        self.progress = progress
+        self._stop = False
+        self._events: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
+        me = weakref.ref(self)  # the library's callbacks must not keep it alive
+
+        @ffi.callback("void(enum nvdp_log_level, const char *, void *)")
+        def tell(level: int, message: Any, _user: Any) -> None:
+            log.log(_LEVELS[min(level, 3)], "%s", text(message))
+
+        @ffi.callback("void(const struct nvdp_progress *, void *)")
+        def report(progress: Any, _user: Any) -> None:
+            context = me()
+            if context is not None and context.progress is not None:
+                context._events.put(record(progress[0]))
+
+        @ffi.callback("_Bool(void *)", error=True)
+        def stopped(_user: Any) -> bool:
+            context = me()
+            return context is None or context._stop
+
+        self._callbacks = tell, report, stopped
+        lib.nvdp_context_set_log(self.pointer, tell, ffi.NULL)
+        lib.nvdp_context_set_progress(self.pointer, report, ffi.NULL)
+        lib.nvdp_context_set_cancel(self.pointer, stopped, ffi.NULL)
+        self._lock = threading.Lock()
+        self._renew()
+        _contexts.add(self)
+
+    def _renew(self) -> None:
+        """Threads do not survive fork()."""
+        block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # noqa: E731
+        self._pool = ThreadPoolExecutor(1, "nvdp", block)
+        self._lock = threading.Lock()
+
+    def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
+        status = function(self.pointer, *arguments)
+        if status != 0:
+            raise error(status, text(lib.nvdp_context_error(self.pointer)))
+
+    def call(self, function: Callable[..., int], *arguments: Any) -> None:
+        """function(context, *arguments); what it fails with is raised."""
+        with self._lock:
+            self._stop = False
+            future: Future[None] = self._pool.submit(self._run, function, arguments)
+            future.add_done_callback(lambda _: self._events.put(None))
+            interrupt: BaseException | None = None
+            while True:
+                try:
+                    event = self._events.get()
+                    if event is None:
+                        break
+                    if self.progress is not None and interrupt is None:
+                        self.progress(event)
+                except BaseException as reason:  # Ctrl-C, or the caller's own callback
+                    self._stop, interrupt = True, interrupt or reason
+            if interrupt is not None:
+                failure = future.exception()
+                if failure is not None and len(interrupt.args) == 0:
+                    interrupt.args = (str(failure),)
+                raise interrupt
+            future.result()
+
+    def make(self, kind: str, free: Callable[[Any], object], function: Callable[..., int], *arguments: Any) -> Any:
+        """The object that function(context, *arguments, out) makes; freed before the context and the arguments are."""
+        out = ffi.new(f"{kind} **")
+        self.call(function, *arguments, out)
+        return _Life(out[0], free, _Life.among((self.pointer, *arguments))).handle()
+
+    def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Record:
+        """The result that function(context, *arguments, out) fills."""
+        out = result_of(kind)
+        self.call(function, *arguments, out)
+        return record(out[0])
+
+    def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
+        """Options by name; None leaves the default."""
+        config = self.make("struct nvdp_config", lib.nvdp_config_free, create)
+        for name, value in options.items():
+            if value is not None:
+                status = lib.nvdp_config_set(config, name.encode(), as_text(value).encode())
+                if status != 0:
+                    raise error(status, text(lib.nvdp_context_error(self.pointer)))
+        return config
+
+    def set_threads(self, threads: int | None) -> None:
+        if threads is not None and lib.nvdp_context_set_threads(self.pointer, threads) != 0:
+            raise NvdpValueError(f"threads: expected 1 to 1024, found {threads}")
+
+
+def _after_fork() -> None:
+    for context in _contexts:
+        context._renew()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+_shared: Context | None = None
+
+
+def shared() -> Context:
+    """The context of functions that belong to no object."""
+    global _shared
+    if _shared is None:
+        _shared = Context()
+    return _shared
+
+
+# --- values ---
+
+
+def text(pointer: Any) -> str:
+    return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
+
+
+def owned_text(pointer: Any) -> str:
+    """Of a text that is the caller's."""
+    try:
+        return text(pointer)
+    finally:
+        lib.free(pointer)
+
+
+def as_text(value: Any) -> str:
+    """An option's value as on the command line."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    if isinstance(value, (list, tuple)):
+        return ",".join(as_text(item).replace(",", "\\,") for item in value)
+    return str(value)
+
+
+def result_of(kind: str) -> Any:
+    """NVDP_RESULT(): a zeroed struct that tells its size."""
+    out = ffi.new(f"{kind} *")
+    if any(name == "struct_size" for name, _ in ffi.typeof(kind).fields):
+        out.struct_size = ffi.sizeof(kind)
+    return out
+
+
+def _enum_name(kind: Any, value: int) -> str:
+    """NVDP_LENGTH_HIDDEN: hidden."""
+    names = list(kind.elements.values())
+    prefix = os.path.commonprefix(names)
+    return kind.elements[value][prefix.rfind("_") + 1 :].lower().replace("_", "-")
+
+
+def _member(kind: Any, value: Any) -> Any:
+    if kind.kind == "struct":
+        return record(value)
+    if kind.kind == "enum":
+        return _enum_name(kind, int(ffi.cast("int", value)))
+    if kind.kind == "array" and kind.item.cname == "char":
+        return text(ffi.cast("char *", value))
+    if kind.kind == "array" and kind.item.kind == "primitive":
+        return np.array(list(value))
+    if kind.kind == "array":
+        return [_member(kind.item, item) for item in value]
+    if kind.kind == "pointer":
+        return text(value) if value != ffi.NULL else None
+    return value
+
+
+def record(struct: Any) -> Record:
+    """A struct's members; pointers only where they are texts."""
+    found = Record()
+    for name, field in ffi.typeof(struct).fields:
+        pointer = field.type.kind == "pointer" and field.type.item.cname not in ("char", "const char")
+        if name not in ("struct_size", "reserved") and not pointer:
+            found[name] = _member(field.type, getattr(struct, name))
+    return found
+
+
+def from_json(source: str) -> Record:
+    """A JSON object of the library's, in which "inf" is a number."""
+    numbers = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+    def read(pairs: Iterable[tuple[str, Any]]) -> Record:
+        return Record((key, numbers.get(value, value) if isinstance(value, str) else value) for key, value in pairs)
+
+    return json.loads(source, object_pairs_hook=read)
+
+
+# --- arrays ---
+
+
+def array(values: Any, kind: type = np.float64, dimensions: int | None = None, name: str = "array") -> np.ndarray:
+    """A C-contiguous array of that type: the caller's own memory where it is one already, also of torch and whatever else
+    speaks DLPack."""
+    if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
+        values = np.from_dlpack(values.detach() if hasattr(values, "detach") else values)
+    out = np.ascontiguousarray(values, kind)
+    if np.ndim(values) == 0:
+        out = out.reshape(())
+    if dimensions is not None and out.ndim != dimensions:
+        raise NvdpValueError(f"{name}: expected {dimensions} dimensions, found shape {out.shape}")
+    return out
+
+
+def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = False) -> Any:
+    """To an array's first element; the array must be kept while it is used."""
+    if values is None or values.size == 0:
+        return ffi.new(f"{kind}[1]") if values is not None else ffi.NULL
+    return ffi.from_buffer(f"{kind}[]", values, require_writable=writable)
+
+
+def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> np.ndarray | None:
+    """Memory of the library's as an array that keeps its owner alive; None for NULL."""
+    if pointer == ffi.NULL:
+        return None
+    count = math.prod(shape)
+    if count == 0:
+        return np.zeros(shape, kind)
+    memory = ffi.gc(ffi.cast("char *", pointer), lambda _, _owner=owner: None)
+    return np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
+
+
+def strings(texts: Iterable[str] | None, name: str = "texts") -> tuple[Any, list[Any]]:
+    """char *[] and what must be kept while it is used.  NUL, which would end a text, becomes U+FFFD, which
+    counts as no character too."""
+    if texts is None:
+        return ffi.NULL, []
+    if isinstance(texts, str):
+        raise TypeError(f"{name}: expected a list of str, found one str")
+    keep = []
+    for i, item in enumerate(texts):
+        if not isinstance(item, str):
+            raise TypeError(f"{name}[{i}]: expected str, found {type(item).__name__}")
+        keep.append(ffi.new("char[]", item.replace("\0", "\ufffd").encode("utf-8", "surrogatepass")))
+    return ffi.new("char *[]", keep), keep

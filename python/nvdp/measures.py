@@ -1,0 +1,238 @@
+"""Divergences, exact losses and accountants, on arrays.
+
+All logarithms are natural, all divergences and epsilons in nats, all arithmetic double.  +inf is a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Callable
+
+import numpy as np
+
+from ._lib import Context, NvdpValueError, Record, array, error, ffi, lib, pointer, record, result_of, shared, text
+
+
+def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:
+    """function(order, n, *rows) of [..., n] arrays that broadcast: [...], or a float."""
+    rows = [np.ascontiguousarray(item) for item in np.broadcast_arrays(*map(array, arrays))]
+    if rows[0].ndim == 0:
+        raise NvdpValueError(f"{name}: expected arrays of shape [..., n], found numbers")
+    shape, n = rows[0].shape[:-1], rows[0].shape[-1]
+    found = np.empty(math.prod(shape))
+    flat = [item.reshape(-1, n) for item in rows]
+    for i in range(found.size):
+        found[i] = function(order, n, *(pointer(item[i]) for item in flat))
+    return _checked(found.reshape(shape), name)
+
+
+def _checked(found: Any, name: str) -> Any:
+    if np.isnan(found).any():
+        raise NvdpValueError(f"{name}: an argument is out of its range, or not finite")
+    return found if np.ndim(found) else float(found)
+
+
+def renyi_gaussian(order: float, mu_p: Any, var_p: Any, mu_q: Any, var_q: Any) -> Any:
+    """D_order(P || Q) between Gaussians with diagonal covariance (van Erven & Harremoes 2014, Eq. 10).
+
+    order: above 0; 1 is the Kullback-Leibler divergence, inf the max-divergence.
+    mu_p, var_p, mu_q, var_q: [..., n] means and variances (not their logarithms), which broadcast.
+    Returns nats, [...] or a float; +inf where order var_q + (1 - order) var_p <= 0 in some dimension.
+    """
+    return _rows(lib.nvdp_renyi_gaussian, order, (mu_p, var_p, mu_q, var_q), "renyi_gaussian")
+
+
+def renyi_dirichlet(order: float, alpha_p: Any, alpha_q: Any) -> Any:
+    """D_order(P || Q) between Dirichlets of [..., m] pseudo-counts (Gil, Alajaji & Linder 2013).
+
+    Returns nats, [...] or a float; +inf where order alpha_p + (1 - order) alpha_q <= 0 in some place.
+    """
+    return _rows(lib.nvdp_renyi_dirichlet, order, (alpha_p, alpha_q), "renyi_dirichlet")
+
+
+def renyi_discrete(order: float, log_p: Any, log_q: Any) -> Any:
+    """D_order(P || Q) between distributions over n outcomes, [..., n] log probabilities, -inf for what cannot
+    happen (van Erven & Harremoes 2014, Eq. 1).  Returns nats, [...] or a float."""
+    return _rows(lib.nvdp_renyi_discrete, order, (log_p, log_q), "renyi_discrete")
+
+
+def renyi_laplace(order: float, dim: int, distance: Any) -> Any:
+    """D_order between densities ~ exp(-eta |y - x|) in dim dimensions; distance: [...] eta |x - x'|.  Nats."""
+    distances = array(distance)
+    found = [lib.nvdp_renyi_laplace(order, dim, one) for one in distances.ravel()]
+    return _checked(np.reshape(found, distances.shape), "renyi_laplace")
+
+
+def renyi_subsampled(order: float, noise: float, rate: float) -> float:
+    """D_order of one step of DP-SGD with noise multiplier `noise` and Poisson sampling rate `rate` (Mironov, Talwar
+    & Zhang 2019); order above 1.  Nats."""
+    return _checked(lib.nvdp_renyi_subsampled(order, noise, rate), "renyi_subsampled")
+
+
+def renyi_sequence_bound(order: float, radius: float) -> float:
+    """What no two texts exceed where the noise is N(0, 1) and all means of a text have norm `radius` at most:
+    order (2 radius)^2 / 2 nats."""
+    return _checked(lib.nvdp_renyi_sequence_bound(order, radius), "renyi_sequence_bound")
+
+
+def renyi_epsilon(order: float, divergence: float, delta: float) -> float:
+    """Epsilon at delta that a Renyi divergence of one order above 1 gives (Canonne, Kamath & Steinke 2020), nats."""
+    return _checked(lib.nvdp_renyi_epsilon(order, divergence, delta), "renyi_epsilon")
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """delta(epsilon) of N(mu, 1) against N(0, 1) (Balle & Wang 2018)."""
+    return _checked(lib.nvdp_gdp_delta(mu, epsilon), "gdp_delta")
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon >= 0, in nats, with gdp_delta(mu, epsilon) <= delta."""
+    return _checked(lib.nvdp_gdp_epsilon(mu, delta), "gdp_epsilon")
+
+
+def gdp_mu(epsilon: float, delta: float) -> float:
+    """The largest mu with gdp_delta(mu, epsilon) <= delta."""
+    return _checked(lib.nvdp_gdp_mu(epsilon, delta), "gdp_mu")
+
+
+# --- the exact loss of a pair ---
+
+
+class ExactLoss:
+    """The privacy loss L = log P(S)/Q(S), S ~ P, of Gaussians and a Dirichlet, all independent: (epsilon, delta) that are
+    exact, to ten digits and more.
+
+    mu_p, var_p, mu_q, var_q: [n] or of any one shape; times: how often each Gaussian is drawn in a release;
+    alpha_p, alpha_q: [m] pseudo-counts, None: no weights; releases: samples given away of the same text.
+    """
+
+    def __init__(self, mu_p: Any, var_p: Any, mu_q: Any, var_q: Any, alpha_p: Any = None, alpha_q: Any = None, *,
+                 times: int = 1, releases: int = 1):  # fmt: skip
+        rows = [np.ascontiguousarray(item) for item in np.broadcast_arrays(*map(array, (mu_p, var_p, mu_q, var_q)))]
+        if (alpha_p is None) != (alpha_q is None):
+            raise NvdpValueError("alpha_p, alpha_q: expected both or neither")
+        weights = [array(item, dimensions=1, name="alpha") for item in (alpha_p, alpha_q) if item is not None]
+        if weights and weights[0].size != weights[1].size:
+            raise NvdpValueError(f"alpha_q: expected {weights[0].size} as alpha_p, found {weights[1].size}")
+        self._take(shared(), lib.nvdp_exact_create, rows[0].size, *map(pointer, rows), times,
+                   weights[0].size if weights else 0, *(map(pointer, weights) if weights else (ffi.NULL,) * 2), releases)  # fmt: skip
+
+    def _take(self, context: Context, function: Callable[..., int], *arguments: Any) -> None:
+        self._context = context
+        self._pointer = context.make("struct nvdp_exact", lib.nvdp_exact_free, function, *arguments)
+
+    @property
+    def strip(self) -> float:
+        """Where the moments of the loss end: Renyi divergences of orders below 1 + strip are finite."""
+        return lib.nvdp_exact_strip(self._pointer)
+
+    def _number(self, function: Callable[..., int], value: float) -> float:
+        out = ffi.new("double *")
+        self._context.call(function, self._pointer, value, out)
+        return out[0]
+
+    def point(self, epsilon: float) -> Record:
+        """The curve at one epsilon (nats, may be negative): delta, log_delta, rest = 1 - delta, fpr and tpr of the
+        best test there."""
+        out = ffi.new("struct nvdp_exact_point *")
+        self._context.call(lib.nvdp_exact_delta, self._pointer, epsilon, out)
+        return record(out[0])
+
+    def delta(self, epsilon: Any) -> Any:
+        """delta(epsilon) = E (1 - e^(epsilon - L))_+, of [...] epsilons in nats: [...] or a float."""
+        epsilons = array(epsilon)
+        found = np.reshape([self.point(one).delta for one in epsilons.ravel()], epsilons.shape)
+        return found if found.ndim else float(found)
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon >= 0 with a delta of at most this, nats; +inf where the two are told apart for certain."""
+        return self._number(lib.nvdp_exact_epsilon, delta)
+
+    def trade_off(self, fpr: float) -> Record:
+        """The best test with so many false positives: its `tpr` is what no other test exceeds."""
+        out = ffi.new("struct nvdp_exact_point *")
+        self._context.call(lib.nvdp_exact_trade_off, self._pointer, fpr, out)
+        return record(out[0])
+
+    def gdp(self, delta: float) -> float:
+        """The least mu of Gaussian DP (Dong, Roth & Su 2022) that holds as far as delta is at least this."""
+        return self._number(lib.nvdp_exact_gdp, delta)
+
+
+# --- Bayesian DP ---
+
+
+def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> Record:
+    """Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost` and `epsilon`, in nats, and what they rest on.
+
+    divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
+    """
+    d = array(divergences, dimensions=1, name="divergences")
+    return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp, delta, gamma, releases, moment, d.size, pointer(d))
+
+
+def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> Record:
+    """The same where every text is in the sample with probability `rate` only.
+
+    divergences: [k + 2, m] nats, row j those of order j, k an integer moment; rows 0 and 1 are not read.
+    """
+    d = array(divergences, dimensions=2, name="divergences")
+    return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp_subsampled, delta, gamma, releases, len(d) - 2, rate,
+                           d.shape[1], pointer(d))  # fmt: skip
+
+
+# --- DP-SGD ---
+
+
+class Accountant:
+    """What private training cost: steps of DP-SGD, one after another, and guarantees of what else saw the same examples.
+
+    phases: (noise, rate, steps) of each: noise multiplier sigma, Poisson sampling rate, number of steps.
+    beside: (epsilon, delta) of each.
+    accountant: "pld", by the privacy loss distribution, the tight one; or "rdp", by Renyi divergences.
+    """
+
+    def __init__(self, phases: Sequence[tuple[float, float, int]], beside: Sequence[tuple[float, float]] = (),
+                 accountant: str = "pld"):  # fmt: skip
+        if accountant not in ("pld", "rdp"):
+            raise NvdpValueError(f"accountant: expected pld or rdp, found {accountant}")
+        self._kind = lib.NVDP_ACCOUNTANT_PLD if accountant == "pld" else lib.NVDP_ACCOUNTANT_RDP
+        self._phases = ffi.new("struct nvdp_dp_steps[]", [tuple(phase) for phase in phases])
+        self._beside = ffi.new("struct nvdp_dp_guarantee[]", [tuple(one) for one in beside])
+        self._run = ffi.new("struct nvdp_dp_run *", (self._phases, len(phases), self._beside, len(beside)))
+
+    def _ask(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
+        out = ffi.new(f"{kind} *")
+        shared().call(function, self._run, *arguments, out)
+        return out[0]
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon at a delta, nats."""
+        return self._ask("double", lib.nvdp_account_epsilon, delta, self._kind)
+
+    def delta(self, epsilon: float) -> float:
+        """Delta at an epsilon, by the privacy loss distribution."""
+        return self._ask("double", lib.nvdp_account_delta, epsilon)
+
+    def noise(self, epsilon: float, delta: float) -> float:
+        """The noise multiplier of the last phase that keeps all within a budget, at most 1e-4 of itself too large."""
+        return self._ask("double", lib.nvdp_account_noise, epsilon, delta, self._kind)
+
+    def steps(self, epsilon: float, delta: float) -> int:
+        """How many of the last phase's steps a budget allows."""
+        return self._ask("uint64_t", lib.nvdp_account_steps, epsilon, delta, self._kind)
+
+
+def account(noise: float, rate: float, steps: int, delta: float) -> Record:
+    """Epsilon of DP-SGD by both accountants: `pld_epsilon`, the one to quote, `rdp_epsilon` and `rdp_order`; nats."""
+    run = Accountant([(noise, rate, steps)])
+    return shared().result("struct nvdp_account", lib.nvdp_account, run._run, delta)
+
+
+def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> Record:
+    """A lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and how far it could
+    have gone (`ceiling`); nats."""
+    parts = [array(item, dimensions=2, name="samples") for item in (samples_p, samples_q)]
+    given = [ffi.new("struct nvdp_samples *", (len(part), part.shape[1], pointer(part))) for part in parts]
+    return shared().result("struct nvdp_sample_audit", lib.nvdp_audit_samples, *given, delta, confidence, seed)

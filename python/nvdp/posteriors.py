@@ -1,0 +1,160 @@
+"""Posteriors: the distributions that a bottleneck assigns to texts, and what is measured of a set of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from ._lib import (Context, NvdpValueError, Record, array, ffi, from_json, lib, owned_text, pointer, record, result_of,
+                   text, view)  # fmt: skip
+from .measures import ExactLoss, _checked
+
+
+class Posteriors:
+    """The posteriors of N texts with T tokens in all, in p dimensions.
+
+    mu, logvar: [T, p] means and log variances, text after text, or lists with one [n, p] array a text.
+    alpha: [T] pseudo-counts, or a list of [n] arrays; None: a Gaussian mechanism.
+    offset: [N + 1] where texts begin, with arrays of all texts: rows offset[i] to offset[i + 1] are text i's.
+    length: tokens to which every text is padded, so that lengths are hidden; None: lengths are public.
+    prior_alpha, pad_alpha: pseudo-counts of the prior's component and of padding.
+    kappa: vectors drawn a component.
+
+    Prior (mu 0, variance 1) and padding are not stored.  float64 arrays are not copied.
+    """
+
+    def __init__(self, mu: Any, logvar: Any, alpha: Any = None, *, offset: Any = None, length: int | None = None,
+                 prior_alpha: float = 1.0, pad_alpha: float = 1.0, kappa: int = 1, clip_sequence: float = 0.0,
+                 method: str = "nvdp"):  # fmt: skip
+        if offset is None and not hasattr(mu, "ndim"):
+            offset = np.concatenate([[0], np.cumsum([len(item) for item in mu])])
+            mu, logvar = (np.concatenate([array(item) for item in part]) for part in (mu, logvar))
+            alpha = None if alpha is None else np.concatenate([array(item) for item in alpha])
+        elif offset is None:
+            raise NvdpValueError("offset: needed with arrays of all texts; or give lists with an array a text")
+        offset = array(offset, np.uintp, 1, "offset")
+        mu, logvar = array(mu, dimensions=2, name="mu"), array(logvar, dimensions=2, name="logvar")
+        rows = int(offset[-1]) if offset.size else 0
+        if mu.shape != logvar.shape or len(mu) != rows:
+            raise NvdpValueError(f"mu, logvar: expected [{rows}, p] as offset says, found {mu.shape}, {logvar.shape}")
+        if alpha is not None:
+            alpha = array(alpha, dimensions=1, name="alpha")
+            if alpha.size != rows:
+                raise NvdpValueError(f"alpha: expected {rows} as offset says, found {alpha.size}")
+        out = ffi.new("struct nvdp_posteriors *")
+        self._keep = [offset, mu, logvar, alpha]
+        out.texts, out.dim = offset.size - 1, mu.shape[1]
+        out.offset, out.mu, out.logvar = pointer(offset, "size_t"), pointer(mu), pointer(logvar)
+        out.alpha = ffi.NULL if alpha is None else pointer(alpha)
+        out.prior_alpha, out.pad_alpha, out.kappa, out.clip_sequence = prior_alpha, pad_alpha, kappa, clip_sequence
+        out.policy = lib.NVDP_LENGTH_PUBLIC if length is None else lib.NVDP_LENGTH_HIDDEN
+        out.length = length or 0
+        out.method = method.encode()
+        self._keep += [out.offset, out.mu, out.logvar, out.alpha]
+        self._take(Context(), out)
+
+    def _take(self, context: Context, posteriors: Any) -> Posteriors:
+        self._context, self._pointer = context, posteriors
+        context.call(lib.nvdp_posteriors_check, posteriors, ffi.NULL)
+        return self
+
+    @classmethod
+    def _of(cls, context: Context, posteriors: Any) -> Posteriors:
+        return cls.__new__(cls)._take(context, posteriors)
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Posteriors:
+        """Reads a file of kind posteriors/1."""
+        context = Context()
+        return cls._of(context, context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free,
+                                             lib.nvdp_posteriors_read, fspath(path).encode()))  # fmt: skip
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a file of kind posteriors/1."""
+        self._context.call(lib.nvdp_posteriors_write, fspath(path).encode(), self._pointer)
+
+    def __len__(self) -> int:
+        return self._pointer.texts
+
+    @property
+    def dim(self) -> int:
+        """p, the width of a vector."""
+        return self._pointer.dim
+
+    @property
+    def length(self) -> int | None:
+        """Tokens to which every text is padded; None: lengths are public."""
+        return self._pointer.length if self._pointer.policy == lib.NVDP_LENGTH_HIDDEN else None
+
+    @property
+    def offset(self) -> np.ndarray:
+        """[N + 1] where the texts' rows begin and end."""
+        return view(self._pointer.offset, (len(self) + 1,), np.uintp, self)
+
+    @property
+    def _rows(self) -> int:
+        return int(self._pointer.offset[len(self)])
+
+    @property
+    def mu(self) -> np.ndarray:
+        """[T, p] means."""
+        return view(self._pointer.mu, (self._rows, self.dim), np.float64, self)
+
+    @property
+    def logvar(self) -> np.ndarray:
+        """[T, p] natural logarithms of the variances."""
+        return view(self._pointer.logvar, (self._rows, self.dim), np.float64, self)
+
+    @property
+    def alpha(self) -> np.ndarray | None:
+        """[T] pseudo-counts; None: a Gaussian mechanism."""
+        return view(self._pointer.alpha, (self._rows,), np.float64, self)
+
+    @property
+    def method(self) -> str:
+        return text(self._pointer.method)
+
+    def _text(self, i: int) -> int:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"text {i} of {len(self)}")
+        return i % len(self)
+
+    def renyi(self, i: int, j: int, order: float = 1.1) -> float:
+        """D_order of text i's sample from text j's, over everything that one release shares; nats."""
+        return _checked(lib.nvdp_renyi_texts(order, self._pointer, self._text(i), self._text(j)), "renyi")
+
+    def exact(self, i: int, j: int, releases: int = 1) -> ExactLoss:
+        """The exact privacy loss of text i's sample against text j's."""
+        loss = ExactLoss.__new__(ExactLoss)
+        loss._take(self._context, lib.nvdp_exact_texts, self._pointer, self._text(i), self._text(j), releases)
+        return loss
+
+    def pairs(self, order: float = 1.1, **options: Any) -> tuple[np.ndarray, Record]:
+        """The divergences of all ordered pairs: [N, N] nats, row P, column Q, NaN where two texts are not adjacent, and their
+        summary (max, mean, quantiles of `sum`, `per_component`, `per_component_dim`).
+
+        options: adjacency ("all", "same-length"), arithmetic ("fast", "exact").
+        """
+        config = self._context.config(lib.nvdp_privacy_config_create, {"order": order, **options})
+        matrix = np.empty((len(self), len(self)))
+        found = self._context.result("struct nvdp_pairs_summary", lib.nvdp_renyi_pairs, self._pointer, config,
+                                     pointer(matrix, writable=True))  # fmt: skip
+        return matrix, found
+
+    def privacy(self, **options: Any) -> Record:
+        """The full report: divergences of all pairs, Bayesian DP, epsilon at a delta; as `nvdp privacy --json` prints it.
+
+        options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help`).
+        """
+        config = self._context.config(lib.nvdp_privacy_config_create, options)
+        report, out = result_of("struct nvdp_privacy_report"), ffi.new("char **")
+        self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
+        self._context.call(lib.nvdp_privacy_report_json, report, out)
+        return from_json(owned_text(out[0]))
+
+    def summary(self) -> Record:
+        """What they look like: spread of weights, means, deviations.  It promises nothing."""
+        return self._context.result("struct nvdp_posterior_summary", lib.nvdp_posteriors_summarize, self._pointer)

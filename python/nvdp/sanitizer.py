@@ -1,0 +1,166 @@
+"""Text privatization token by token: d_chi-private mechanisms over word vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._lib import Context, NvdpValueError, Record, array, ffi, lib, owned_text, pointer, record, result_of, text
+
+UNKNOWN = -1
+"""The token of a word without a vector: what comes out for it is a uniform draw."""
+
+_MECHANISMS = ("laplace", "laplace-nearest", "santext", "santext-plus", "random")
+
+
+class Mechanism:
+    """A mechanism over a table of vectors.
+
+    vectors: [V, d]; tokens are rows of it.
+    mechanism: "laplace", "laplace-nearest", "santext", "santext-plus" or "random".
+    eta: nats per unit of distance (SanText's epsilon); p and sensitive, [V] of bool: of santext-plus.
+    """
+
+    def __init__(self, vectors: Any, mechanism: str, eta: float = 1.0, *, p: float = 0.0, sensitive: Any = None):
+        if mechanism not in _MECHANISMS:
+            raise NvdpValueError(f"mechanism: expected {', '.join(_MECHANISMS)}, found {mechanism}")
+        context = Context()
+        values = array(vectors, dimensions=2, name="vectors")
+        table = context.make("struct nvdp_vectors", lib.nvdp_vectors_free, lib.nvdp_vectors_create, *values.shape,
+                             pointer(values))  # fmt: skip
+        chosen = None if sensitive is None else array(sensitive, np.uint8, 1, "sensitive")
+        if mechanism == "santext-plus" and (chosen is None or chosen.size != len(values)):
+            raise NvdpValueError(f"sensitive: expected {len(values)} of bool with santext-plus")
+        self._take(context, table, context.make("struct nvdp_dchi", lib.nvdp_dchi_free, lib.nvdp_dchi_create, table,
+                                                _MECHANISMS.index(mechanism), eta, p,
+                                                pointer(chosen, "unsigned char")), table)  # fmt: skip
+
+    def _take(self, context: Context, table: Any, mechanism: Any, *keep: Any) -> None:
+        self._context, self._table, self._pointer, self._keep = context, table, mechanism, keep
+
+    def __len__(self) -> int:
+        return lib.nvdp_vectors_count(self._table)
+
+    @property
+    def dim(self) -> int:
+        """d, the width of a vector."""
+        return lib.nvdp_vectors_dim(self._table)
+
+    def _texts(self, texts: Any) -> tuple[np.ndarray, np.ndarray]:
+        """A list of token arrays, or one, as tokens and offsets."""
+        if len(texts) == 0 or np.ndim(texts[0]) == 0:
+            texts = [texts]
+        rows = [array(item, np.int32, 1, "tokens") for item in texts]
+        return np.concatenate(rows), np.cumsum([0] + [row.size for row in rows]).astype(np.uintp)
+
+    def log_probabilities(self, tokens: Any) -> np.ndarray:
+        """[n, V] log P(y|x) of [n] tokens x, exact; of santext, santext-plus and random."""
+        given = array(tokens, np.int32, 1, "tokens")
+        out = np.empty((given.size, len(self)))
+        self._context.call(lib.nvdp_dchi_log_probabilities, self._pointer, given.size, pointer(given, "int32_t"),
+                           pointer(out, writable=True))  # fmt: skip
+        return out
+
+    def _draw(self, function: Any, kind: str, type: Any, width: tuple[int, ...], texts: Any, seed: int | None,
+              first: int) -> Any:  # fmt: skip
+        tokens, offset = self._texts(texts)
+        out = np.empty((tokens.size, *width), type)
+        key = ffi.NULL if seed is None else ffi.new("uint64_t *", seed)
+        self._context.call(function, self._pointer, offset.size - 1, pointer(offset, "size_t"), pointer(tokens, "int32_t"),
+                           key, first, pointer(out, kind, writable=True))  # fmt: skip
+        if len(texts) == 0 or np.ndim(texts[0]) == 0:
+            return out
+        return np.split(out, offset[1:-1].astype(int))
+
+    def sample(self, texts: Any, *, seed: int | None = None, first: int = 0) -> Any:
+        """A token for every token of a text ([n] int32), or of a list of texts; not of laplace.
+
+        seed: None draws from the operating system's generator, as what is given away must be; a number repeats
+        the draw, text i of the list being number first + i.
+        """
+        return self._draw(lib.nvdp_dchi_sample, "int32_t", np.int32, (), texts, seed, first)
+
+    def perturb(self, texts: Any, *, seed: int | None = None, first: int = 0) -> Any:
+        """Noised vectors [n, d] for the tokens of a text, or of a list of texts; of laplace and laplace-nearest."""
+        return self._draw(lib.nvdp_dchi_perturb, "double", np.float64, (self.dim,), texts, seed, first)
+
+    def divergence(self, a: Any, b: Any, orders: Any = 1.1) -> Any:
+        """Renyi divergence of the outputs of text a from those of text b ([n] tokens each), nats, of one order or of [m]; +inf
+        where lengths differ."""
+        wanted, (x, y) = array(orders), (array(item, np.int32, 1, "tokens") for item in (a, b))
+        out = np.empty(wanted.shape)
+        self._context.call(lib.nvdp_dchi_divergence, self._pointer, wanted.size, pointer(wanted), x.size,
+                           pointer(x, "int32_t"), y.size, pointer(y, "int32_t"), pointer(out, writable=True))  # fmt: skip
+        return out if out.ndim else float(out)
+
+    def _interval(self, function: Any, value: float, a: Any, b: Any) -> tuple[float, float]:
+        x, y = (array(item, np.int32, 1, "tokens") for item in (a, b))
+        out = ffi.new("struct nvdp_interval *")
+        self._context.call(function, self._pointer, value, x.size, pointer(x, "int32_t"), y.size, pointer(y, "int32_t"), out)
+        return out.low, out.high
+
+    def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:
+        """What the least epsilon at a delta between two texts lies in, nats: (low, high)."""
+        return self._interval(lib.nvdp_dchi_epsilon, delta, a, b)
+
+    def delta(self, a: Any, b: Any, epsilon: float) -> tuple[float, float]:
+        """What delta at an epsilon (nats) between two texts lies in: (low, high)."""
+        return self._interval(lib.nvdp_dchi_delta, epsilon, a, b)
+
+    def worst(self, inputs: int = 0, seed: int = 1) -> Record:
+        """The largest log ratio over pairs of the vocabulary (`value`, nats), of all tokens or of so many drawn ones."""
+        return self._context.result("struct nvdp_dchi_worst", lib.nvdp_dchi_worst, self._pointer, inputs, seed)
+
+
+class Sanitizer(Mechanism):
+    """A mechanism with words: of an encoder's pieces (model="models/minilm") or of a file of word vectors (vectors="glove.txt").
+
+    options: mechanism, eta (or epsilon), oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help`).
+    """
+
+    def __init__(self, **options: Any):
+        context = Context()
+        config = context.config(lib.nvdp_sanitizer_config_create, options)
+        self._sanitizer = context.make("struct nvdp_sanitizer", lib.nvdp_sanitizer_free, lib.nvdp_sanitizer_create, config)
+        mechanism = lib.nvdp_sanitizer_dchi(self._sanitizer)
+        if mechanism == ffi.NULL:
+            raise NvdpValueError("sensitive_from_data: sanitize the files with `nvdp sanitize`; here, name a file (sensitive_from)")
+        self._take(context, lib.nvdp_sanitizer_vectors(self._sanitizer), mechanism)
+
+    @property
+    def info(self) -> Record:
+        """What it is: mechanism, eta, tokens V, dim, sensitive ..."""
+        out = result_of("struct nvdp_sanitizer_info")
+        lib.nvdp_sanitizer_describe(self._sanitizer, out)
+        return record(out[0])
+
+    def tokens(self, text: str) -> np.ndarray:
+        """[n] int32 tokens of a text; UNKNOWN for a word without a vector."""
+        source = text.encode("utf-8", "surrogatepass")
+        out = ffi.new("struct nvdp_token_list *")
+        try:
+            self._context.call(lib.nvdp_sanitizer_tokenize, self._sanitizer, source, len(source), out)
+            return np.array(ffi.unpack(out.token, out.count) if out.count else [], np.int32)
+        finally:
+            lib.nvdp_token_list_release(out)
+
+    def text(self, tokens: Any) -> str:
+        """The text that tokens make."""
+        given, out = array(tokens, np.int32, 1, "tokens"), ffi.new("char **")
+        self._context.call(lib.nvdp_sanitizer_text, self._sanitizer, given.size, pointer(given, "int32_t"), out)
+        return owned_text(out[0])
+
+    def word(self, token: int) -> str:
+        """A token's word or piece."""
+        return text(lib.nvdp_sanitizer_word(self._sanitizer, token))
+
+    def find(self, word: str) -> int:
+        """The token of a word or piece, or UNKNOWN."""
+        return lib.nvdp_sanitizer_find(self._sanitizer, word.encode())
+
+    def sanitize(self, texts: Sequence[str], *, seed: int | None = None) -> list[str]:
+        """Texts, privatized token by token; not with laplace, which gives vectors (`perturb`).  seed: as in `sample`."""
+        rows = [self.tokens(one) for one in texts]
+        return [self.text(row) for row in self.sample(rows, seed=seed)] if rows else []

@@ -1,0 +1,70 @@
+"""Texts as the pieces that an encoder reads."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._lib import Context, Record, ffi, lib, pointer, strings, text, view
+
+_SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
+
+
+class Tokenizer:
+    """WordPiece or byte-level BPE of a folder in Hugging Face layout (vocab.txt; vocab.json and merges.txt; tokenizer.json)."""
+
+    def __init__(self, folder: str | PathLike[str]):
+        context = Context()
+        self._take(context, context.make("struct nvdp_tokenizer", lib.nvdp_tokenizer_free, lib.nvdp_tokenizer_load,
+                                         fspath(folder).encode()))  # fmt: skip
+
+    def _take(self, context: Context, tokenizer: Any) -> Tokenizer:
+        self._context, self._pointer = context, tokenizer
+        return self
+
+    def __len__(self) -> int:
+        """Pieces of the vocabulary; ids are below it."""
+        return lib.nvdp_tokenizer_size(self._pointer)
+
+    def id(self, piece: str) -> int:
+        """A piece's id, -1 where the vocabulary has no such piece."""
+        return lib.nvdp_tokenizer_find(self._pointer, piece.encode())
+
+    def special(self, name: str) -> int:
+        """The id of the special token "pad", "unk", "cls", "sep" or "mask"."""
+        return lib.nvdp_tokenizer_special(self._pointer, _SPECIAL[name])
+
+    def pieces(self, ids: Any) -> list[str]:
+        """The texts of ids, as they stand in the vocabulary."""
+        found = [lib.nvdp_tokenizer_piece(self._pointer, int(id)) for id in ids]
+        if ffi.NULL in found:
+            raise IndexError(f"id {ids[found.index(ffi.NULL)]} of {len(self)}")
+        return [text(piece) for piece in found]
+
+    def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> np.ndarray:
+        """[n] int32 ids of a text or pair, special tokens included, cut to max_length."""
+        return self([text], None if pair is None else [pair], max_length).ids
+
+    def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512) -> Record:
+        """Texts, or pairs, end to end, without padding: `ids` and `types` [T] int32, `offset` [N + 1]: text i has
+        ids[offset[i]:offset[i + 1]]; `longest`, in tokens, and `truncated`, how many were cut to max_length."""
+        data = self._dataset(texts, pairs, max_length)
+        total = data.offset[data.count]
+        return Record(
+            ids=view(data.ids, (total,), np.int32, data),
+            types=view(data.types, (total,), np.int32, data),
+            offset=view(data.offset, (data.count + 1,), np.uintp, data),
+            longest=data.longest,
+            truncated=data.truncated,
+        )
+
+    def _dataset(self, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int) -> Any:
+        first, keep = strings(texts)
+        second, also = strings(pairs, "pairs")
+        if pairs is not None and len(also) != len(keep):
+            raise ValueError(f"pairs: expected {len(keep)} as texts, found {len(also)}")
+        return self._context.make("struct nvdp_dataset", lib.nvdp_dataset_free, lib.nvdp_dataset_from_texts,
+                                  self._pointer, max_length, len(keep), first, second)  # fmt: skip

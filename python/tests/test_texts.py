@@ -1,0 +1,100 @@
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import nvdp
+
+
+def test_tokenizer(compact):
+    tokenizer = nvdp.Tokenizer(compact)
+    ids = tokenizer.encode("A film.")
+    assert ids.dtype == np.int32 and ids[0] == tokenizer.special("cls") and ids[-1] == tokenizer.special("sep")
+    assert tokenizer.pieces(ids)[1:3] == ["a", "film"] and tokenizer.id("film") == ids[2]
+    both = tokenizer(["a film", "a"], ["the end", "of it all"], max_length=6)
+    assert both.offset.tolist() == [0, 6, 12] and both.truncated == 2 and both.longest == 6
+    assert both.types.tolist()[:6] == [0, 0, 0, 0, 1, 1]
+    del tokenizer
+    assert both.ids.size == 12  # lives on
+    assert len(nvdp.Tokenizer(compact).encode("nul\0 \ud800 end")) >= 4
+    assert nvdp.Tokenizer(compact).encode("a\0b").tolist() == nvdp.Tokenizer(compact).encode("ab").tolist()
+
+
+def test_tokenizer_refuses(compact, tmp_path):
+    with pytest.raises(nvdp.NvdpError, match="vocab.txt") as caught:
+        nvdp.Tokenizer(tmp_path)
+    assert caught.value.status == "ERR_IO"
+    with pytest.raises(TypeError, match=r"texts\[1\]: expected str, found float"):
+        nvdp.Tokenizer(compact)(["a", float("nan")])
+    with pytest.raises(TypeError, match="one str"):
+        nvdp.Tokenizer(compact)("a")
+    with pytest.raises(ValueError, match="max_length"):
+        nvdp.Tokenizer(compact)(["a"], max_length=1)
+    with pytest.raises(IndexError):
+        nvdp.Tokenizer(compact).pieces([-1])
+
+
+def test_mechanism(rng):
+    vectors = rng.normal(size=(30, 4))
+    mechanism = nvdp.Mechanism(vectors, "santext", 3.0)
+    distance = np.linalg.norm(vectors[:, None] - vectors, axis=-1)
+    expected = -1.5 * distance - np.log(np.exp(-1.5 * distance).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(mechanism.log_probabilities(range(30)), expected, atol=1e-12)
+    ratio = nvdp.renyi_discrete(1.1, expected[3], expected[7])
+    assert mechanism.divergence([3, 3], [7, 7]) == pytest.approx(2 * ratio, rel=1e-9)
+    low, high = mechanism.epsilon([3], [7], 1e-5)
+    assert 0 < low <= high < 3 * distance[3, 7]
+    assert mechanism.delta([3], [7], high)[0] <= 1e-5
+    draws = mechanism.sample([[3, 7], [3]], seed=4)
+    assert [len(row) for row in draws] == [2, 1]
+    assert mechanism.sample([3], seed=4, first=1).tolist() == draws[1].tolist()
+    assert nvdp.Mechanism(vectors, "laplace", 3.0).perturb([1, 2]).shape == (2, 4)
+    counts = np.bincount(mechanism.sample(np.full(20000, 3), seed=1), minlength=30) / 20000
+    assert np.abs(counts - np.exp(expected[3])).max() < 0.02  # 5.6 standard deviations of the likeliest
+    with pytest.raises(nvdp.NvdpError) as caught:
+        nvdp.Mechanism(vectors, "laplace", 3.0).sample([1])
+    assert caught.value.status == "ERR_UNSUPPORTED"
+    with pytest.raises(ValueError, match="mechanism"):
+        nvdp.Mechanism(vectors, "none")
+
+
+def test_sanitizer(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("cat 0 0\ndog 0 1\ncar 50 0\n")
+    sanitizer = nvdp.Sanitizer(vectors=path, mechanism="santext", eta=20.0)
+    assert sanitizer.info.tokens == 3 and sanitizer.word(2) == "car" and sanitizer.find("dog") == 1
+    assert sanitizer.tokens("car cat plane").tolist() == [2, 0, -1]
+    assert sanitizer.sanitize(["car car", ""], seed=1) == ["car car", ""]  # the next is e^-500 as likely
+    with pytest.raises(nvdp.NvdpError, match="none.txt"):
+        nvdp.Sanitizer(vectors=tmp_path / "none.txt", mechanism="santext", eta=1.0)
+
+
+def test_threads_share_objects(compact):
+    tokenizer, found = nvdp.Tokenizer(compact), []
+    work = [threading.Thread(target=lambda: found.append(tokenizer(["a film"] * 50).ids.sum())) for _ in range(8)]
+    for thread in work:
+        thread.start()
+    for thread in work:
+        thread.join()
+    assert len(found) == 8 and len(set(found)) == 1
+
+
+def test_after_fork(compact):
+    tokenizer = nvdp.Tokenizer(compact)
+    tokenizer.encode("a")
+    child = os.fork()
+    if child == 0:
+        os._exit(len(tokenizer.encode("a film")))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+
+
+def test_interrupt(rng):
+    """Ctrl-C in the middle of long work: it stops, and KeyboardInterrupt is raised."""
+    mechanism = nvdp.Mechanism(rng.normal(size=(20000, 64)), "santext", 1.0)
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        mechanism.worst()  # a minute, otherwise
+    timer.join()
