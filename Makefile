@@ -36,10 +36,11 @@ map: ## draw docs/figures/map.svg, a text's way through the modules, from the co
 	@scripts/install-deps.sh --docs
 	@scripts/map.sh docs/figures/map.svg
 
-long: ## hours: private runs killed 500 times, attacks on certificates, fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
+long: ## hours: private runs and exports killed 500 times, attacks on certificates, fuzzing with libFuzzer (FUZZ_SECONDS an entry, default 600)
 	@scripts/install-deps.sh --check
-	@scripts/build.sh release -j$(JOBS) test_train test_pretrain test_model
+	@scripts/build.sh release -j$(JOBS) test_train test_pretrain test_model test_share
 	@for module in train pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
+	@NVDP_KILLS=500 $(BUILD)/release/tests/test_share --filter 'ledger/*' -j1
 	@NVDP_TRIES=100000 $(BUILD)/release/tests/test_model --filter 'certificate/*' -j1
 	@scripts/fuzz.sh
 

@@ -163,6 +163,12 @@ static struct at_order divergence(const struct nvdp_limits *limits, enum nvdp_th
     return made;
 }
 
+double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                                  double order) {
+    const struct at_order made = divergence(limits, theorem, order);
+    return made.vectors + made.weights;
+}
+
 static double epsilon_at(const struct at_order *at, int releases, double delta) {
     return nvdp_renyi_epsilon(at->order, releases * (at->vectors + at->weights), delta);
 }

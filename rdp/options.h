@@ -57,6 +57,9 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                           const struct nvdp__privacy_options *options,
                           struct nvdp_certificate *out);
+/* What a theorem that holds proves of one sample: the Renyi divergence of that order; may be infinite. */
+double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
+                                  double order);
 /* "a", "b", "c"; "none". */
 const char *nvdp__theorem_letter(enum nvdp_theorem theorem);
 

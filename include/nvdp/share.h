@@ -26,10 +26,14 @@ struct nvdp_export_result {
     struct nvdp_privacy_report
         privacy; /**< for the owner: divergences in nats of one sample per text, over pairs
                                               of the texts; its Bayesian DP is of all samples */
+    uint64_t
+        spent_samples; /**< by the ledger: of the text that has most, these included; 0: no ledger */
+    double
+        spent_epsilon; /**< likewise what is proven of all its releases together, at delta 1e-5; +inf: nothing */
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid,
- * with-labels, sign, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
+ * with-labels, sign, ledger, ledger-key, budget-samples, budget-epsilon, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -46,13 +50,17 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * They go into the result; into the file only with publish-measured, since who knows the encoder and some of
  * the texts can tell others by them.
  * It appears under its name when it is complete.
+ * With a ledger the release of every text is in it, and on the disk, before the first value is drawn: an export that
+ * is stopped or killed then has been counted.  Texts are known again by a keyed hash of their tokens.  Samples of a text
+ * add up, Gaussian mechanisms compose to mu = sqrt(sum mu_i^2), others by Renyi divergences, which add up.
  * @param ctx    progress and the wish to stop pass through its callbacks
  * @param config of nvdp_export_config_create().  "insecure-seed", where it is set, takes the noise
  *               from that seed: for tests, and the file says so
  * @param[out] out what was written; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, an existing file without "overwrite", a
  *         method without noise or a model with query clean, grid float16 of a model with a sequence
- *         clip, deviations or pseudo-counts beyond what is drawn exactly; NVDP_ERR_UNSUPPORTED for "model-out" of
+ *         clip, deviations or pseudo-counts beyond what is drawn exactly, a text beyond the ledger's budget, a ledger of
+ *         another tokenizer or length, a ledger's key that others may read; NVDP_ERR_UNSUPPORTED for "model-out" of
  *         a method without a sealed block; NVDP_ERR_INPUT for texts that cannot be read, or have no
  *         labels where "with-labels" asks for them; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
  *         NVDP_ERR_MEMORY
@@ -113,6 +121,20 @@ struct nvdp_verification {
  * Reads the file twice, a third time where it is signed; memory for its values. */
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
+
+/** Adds to the checks of a file those of its owner: that its release is in the ledger, with as many texts and samples, and
+ * that none of its texts has spent more than the budget, all releases up to now together.
+ * @param ctx    context
+ * @param path   the file
+ * @param ledger of the option "ledger" of nvdp_export()
+ * @param key    of the option "ledger-key"
+ * @param out    what nvdp_verify() found; untouched on error
+ * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, a ledger of another key or with a
+ *         changed record; NVDP_ERR_ARGUMENT for a key that others may read; NVDP_ERR_IO; NVDP_ERR_MEMORY
+ *
+ * O(records of the ledger), which is read as a whole. */
+nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const char *ledger,
+                               const char *key, struct nvdp_verification *out);
 
 /** Makes a pair of Ed25519 keys: the secret one, for the option "sign" of nvdp_export(), in a new file of
  * mode 0600, the public one, for nvdp_verify(), beside it in PATH.pub.

@@ -87,9 +87,7 @@ nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ..
     return length < 0 ? write_error(out, err) : NVDP_OK;
 }
 
-/* Makes a rename durable.  Some file systems refuse to sync a directory: the file is whole anyway.
- */
-static void sync_directory(const char *path) {
+void nvdp__sync_directory(const char *path) {
     char *copy = strdup(path); /* dirname() writes into it */
     if (copy == NULL) return;
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +106,7 @@ nvdp_status nvdp__output_commit(struct nvdp__output *out) {
     out->file = NULL;
     if (closed != 0) NVDP_TRY(write_error(out, errno));
     if (rename(out->beside, out->path) != 0) NVDP_TRY(write_error(out, errno));
-    sync_directory(out->path);
+    nvdp__sync_directory(out->path);
     free(out->beside);
     out->beside = NULL;
 cleanup:
@@ -124,8 +122,7 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-/* A lock of the open file, which its process's end gives back. */
-static bool lock_whole(int fd) {
+bool nvdp__lock_whole(int fd) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
@@ -145,7 +142,7 @@ static bool is_neighbour(const char *name, const char *of) {
 static void remove_leftover(struct nvdp_context *ctx, const char *path) {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
-    if (lock_whole(fd) && unlink(path) == 0)
+    if (nvdp__lock_whole(fd) && unlink(path) == 0)
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: removed; its process ended before the file was whole",
                   path);
     close(fd);
@@ -184,7 +181,8 @@ nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **besi
             *beside = name;
             return NVDP_OK;
         }
-        (void)lock_whole(fd); /* some file systems have none: then nobody else gets one either */
+        (void)nvdp__lock_whole(
+            fd); /* some file systems have none: then nobody else gets one either */
         if (fstat(fd, &info) == 0 && info.st_nlink > 0) {
             *beside = name;
             *lock = fd;
@@ -214,7 +212,7 @@ nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const ch
             errno == EEXIST && !replace
                 ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path)
                 : nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    sync_directory(path);
+    nvdp__sync_directory(path);
 cleanup:
     if (fd >= 0) close(fd);
     if (status != NVDP_OK) unlink(beside);

@@ -31,6 +31,11 @@ nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **besi
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
                           bool replace);
 
+/* A lock of the open file, which its closing or its process's end gives back; false where another has it. */
+bool nvdp__lock_whole(int fd);
+/* Makes a new name durable.  Some file systems refuse to sync a directory: the file is whole anyway. */
+void nvdp__sync_directory(const char *path);
+
 /* For reading.  A pipe that nobody writes to is given up after a minute, or when the context is
  * cancelled; `regular`: nothing but a file that can be read twice, else NVDP_ERR_INPUT. */
 nvdp_status nvdp__open_to_read(struct nvdp_context *ctx, const char *path, bool regular, int *fd);

@@ -11,13 +11,17 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
         privacy = json_loads(text, 0, NULL);
         free(text);
     }
+    json_t *spent = result->spent_samples == 0
+                        ? json_null()
+                        : json_pack("{s:I, s:o}", "samples", (json_int_t)result->spent_samples,
+                                    "epsilon", cli_number(result->spent_epsilon));
     return cli_print_json(
-        cli,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "out",
-                  nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
-                  "samples", (json_int_t)result->samples, "components",
-                  (json_int_t)result->components, "dim", (json_int_t)result->dim, "bytes",
-                  (json_int_t)result->bytes, "statement", result->statement, "privacy", privacy));
+        cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}", "out",
+                       nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
+                       "samples", (json_int_t)result->samples, "components",
+                       (json_int_t)result->components, "dim", (json_int_t)result->dim, "bytes",
+                       (json_int_t)result->bytes, "statement", result->statement, "privacy",
+                       privacy, "spent", spent));
 }
 
 static void print(const struct nvdp_config *config, const struct nvdp_export_result *result) {
@@ -27,6 +31,11 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
     cli_row("texts", "%zu, %zu sample%s each of %zu components, width %zu", result->texts,
             result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
+    if (result->spent_samples > 0) {
+        cli_row("ledger", "%s: %llu sample%s of a text at most, epsilon %.6g at delta 1e-05",
+                nvdp_config_get(config, "ledger"), (unsigned long long)result->spent_samples,
+                result->spent_samples == 1 ? "" : "s", result->spent_epsilon);
+    }
     putchar('\n');
     cli_print_wrapped(stdout, result->statement);
     if (result->measured) {
@@ -59,7 +68,9 @@ const struct cli_command cli_command_export = {
     .examples = "Examples:\n"
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
-                "    --model-out shared-model\n",
+                "    --model-out shared-model\n"
+                "  nvdp export run --input texts.tsv --out shared.h5 --ledger run/ledger \\\n"
+                "    --ledger-key ledger.key --budget-samples 2\n",
     .create = nvdp_export_config_create,
     .takes_precision = true,
     .run = run,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 struct values {
-    const char *public_key, *make_key;
+    const char *public_key, *make_key, *ledger, *ledger_key;
 };
 
 #define AT(field) NVDP_OPTION_AT(struct values, field)
@@ -12,6 +12,10 @@ struct values {
 static const struct nvdp_option options[] = {
     {"public-key", NVDP_OPTION_TEXT, "F", "the key that must have signed the file", NULL,
      AT(public_key)},
+    {"ledger", NVDP_OPTION_TEXT, "F",
+     "the owner's ledger, in which its release must be, no text of it beyond the budget", NULL,
+     AT(ledger)},
+    {"ledger-key", NVDP_OPTION_TEXT, "F", "the ledger's secret", NULL, AT(ledger_key)},
     {"make-key", NVDP_OPTION_TEXT, "F",
      "in place of FILE: make a key pair, the secret key in F, readable by you alone, for nvdp "
      "export --sign F, the public one in F.pub, to give to readers",
@@ -23,8 +27,8 @@ static const char *const words[] = {
 
 static int make_key(struct cli *cli, const char *path) {
     if (cli->args > 0) return cli_usage(cli, "--make-key: expected no FILE");
-    if (cli_given(cli, "public-key"))
-        return cli_usage(cli, "expected either --make-key or --public-key");
+    if (cli_given(cli, "public-key") || cli_given(cli, "ledger"))
+        return cli_usage(cli, "expected either --make-key, or --public-key and --ledger");
     CLI_DO(cli, nvdp_key_create(cli->ctx, path));
     char *beside = NULL;
     if (asprintf(&beside, "%s.pub", path) < 0) return cli_error(cli, CLI_FAILURE, "out of memory");
@@ -86,8 +90,13 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &values));
     if (values.make_key != NULL) return make_key(cli, values.make_key);
     if (cli->args != 1) return cli_usage(cli, "expected FILE, or --make-key");
+    if ((values.ledger == NULL) != (values.ledger_key == NULL))
+        return cli_usage(cli, "expected --ledger and --ledger-key together");
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     CLI_DO(cli, nvdp_verify(cli->ctx, cli->arg[0], values.public_key, &found));
+    if (values.ledger != NULL)
+        CLI_DO(cli,
+               nvdp_verify_ledger(cli->ctx, cli->arg[0], values.ledger, values.ledger_key, &found));
     int code = CLI_SUCCESS;
     if (cli->json)
         code = print_json(cli, &found);
@@ -108,7 +117,8 @@ const struct cli_command cli_command_verify = {
                 "  nvdp verify shared.h5\n"
                 "  nvdp verify --make-key sender.key\n"
                 "  nvdp export run --input texts.tsv --out shared.h5 --sign sender.key\n"
-                "  nvdp verify shared.h5 --public-key sender.key.pub --json\n",
+                "  nvdp verify shared.h5 --public-key sender.key.pub --json\n"
+                "  nvdp verify shared.h5 --ledger run/ledger --ledger-key ledger.key\n",
     .options = options,
     .run = run,
 };

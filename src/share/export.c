@@ -6,10 +6,12 @@
 #include "base/schema.h"
 #include "rdp/options.h"
 #include "share/embeddings_file.h"
+#include "share/ledger.h"
 #include "share/reader.h"
 #include "share/release.h"
 #include "share/sign.h"
 #include "text/batch.h"
+#include "text/tokenizer.h"
 #include "train/options.h"
 #include "train/run.h"
 #include <math.h>
@@ -32,8 +34,13 @@ struct options {
     const char *data;   /* NULL: the folder it was trained from */
     const char *out, *model_out;
     const char *sign; /* a file with a secret key; NULL: not signed */
-    size_t samples;   /* S per text */
-    size_t limit;     /* texts per split; 0: all */
+    const char *ledger, *ledger_key;
+    struct {
+        size_t samples;
+        double epsilon;
+    } budget;       /* 0: as before */
+    size_t samples; /* S per text */
+    size_t limit;   /* texts per split; 0: all */
     size_t batch;
     bool with_labels, overwrite, publish;
     int grid;
@@ -58,6 +65,7 @@ struct export {
     size_t texts;
     struct nvdp__release_key key;
     struct nvdp__sign_key sign; /* where one is wanted */
+    struct nvdp__spent spent;   /* by the ledger */
     struct nvdp__noise noise;
     struct nvdp__form form;      /* of the model's samples */
     struct nvdp_posteriors like; /* no rows: what is the same for every text */
@@ -113,6 +121,19 @@ static const struct nvdp_option option_rows[] = {
     {"sign", NVDP_OPTION_TEXT, "KEYFILE",
      "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
      AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"ledger", NVDP_OPTION_TEXT, "FILE",
+     "count this release of every text in FILE, before it is drawn; made where there is none", NULL,
+     AT(ledger), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"ledger-key", NVDP_OPTION_TEXT, "KEYFILE",
+     "the ledger's secret, under which it knows texts again; made with it; keep it to yourself",
+     NULL, AT(ledger_key), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"budget-samples", NVDP_OPTION_INTEGER, "N",
+     "refuse where a text would have more samples in all, by the ledger; 0: as before", "0",
+     AT(budget.samples), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"budget-epsilon", NVDP_OPTION_REAL, "E",
+     "likewise where what is proven of all releases of a text is an epsilon above E at delta 1e-5; "
+     "0: as before",
+     "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL, AT(overwrite),
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts a batch", "32", AT(batch), .unit = "texts", .min = 1,
@@ -144,6 +165,16 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (!(options->delta > 0 && options->delta < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected 0 to 1, found %g",
                           options->delta);
+    if ((options->ledger == NULL) != (options->ledger_key == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "ledger: expected ledger and ledger-key together, found %s alone",
+                          options->ledger != NULL ? "ledger" : "ledger-key");
+    if (options->ledger == NULL && (options->budget.samples > 0 || options->budget.epsilon > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "budget: expected a ledger that tells what is spent, found none");
+    if (!(options->budget.epsilon >= 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "budget-epsilon: expected 0 or more, found %g",
+                          options->budget.epsilon);
     return NVDP_OK;
 }
 
@@ -474,6 +505,58 @@ cleanup:
     return status;
 }
 
+/* --- the ledger: before the samples --- */
+
+/* What is proven of one sample, for those to come. */
+static void state_proven(const struct nvdp__release_facts *facts,
+                         struct nvdp__ledger_release *release) {
+    const struct nvdp_certificate *made = &facts->certificate;
+    release->mu = facts->certified && made->theorem == NVDP_THEOREM_SEQUENCE
+                      ? made->mu / sqrt((double)facts->samples)
+                      : INFINITY;
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
+        release->divergence[k] =
+            facts->certified
+                ? nvdp__certified_divergence(&facts->limits, made->theorem, nvdp__ledger_orders[k])
+                : INFINITY;
+    }
+}
+
+static nvdp_status count_release(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    const struct options *options = export->options;
+    struct nvdp__ledger *ledger = NULL;
+    nvdp__text_hash *hash = NULL;
+    struct nvdp__ledger_release release = {
+        .texts = export->texts,
+        .samples = options->samples,
+        .budget = {options->budget.samples, options->budget.epsilon}};
+    if (options->ledger == NULL) return NVDP_OK;
+    char *tokens =
+        nvdp__format(export->ctx, "%s %zu", nvdp_model_tokenizer(export->run.model)->digest,
+                     export->run.config.max_length);
+    NVDP_TRY(NVDP__NEW(export->ctx, hash, export->texts));
+    if (tokens == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__ledger_open(export->ctx, options->ledger, options->ledger_key, tokens, &ledger));
+    size_t text = 0;
+    for (size_t p = 0; p < export->parts; p++) {
+        const struct nvdp_dataset *data = export->part[p].data;
+        for (size_t i = 0; i < data->count; i++) {
+            nvdp__ledger_text(ledger, data->offset[i + 1] - data->offset[i],
+                              data->ids + data->offset[i], data->types + data->offset[i],
+                              hash[text++]);
+        }
+    }
+    memcpy(release.id, export->facts.model_id, sizeof release.id);
+    state_proven(&export->facts, &release);
+    NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, &export->spent));
+cleanup:
+    nvdp__ledger_close(ledger);
+    free(hash);
+    free(tokens);
+    return status;
+}
+
 /* --- the samples --- */
 
 /* Memory for one batch.  A batch of texts whose samples fill memory is cut down, to one text at
@@ -651,6 +734,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(nvdp__embeddings_create(ctx, options.out, &export.shape, export.offset, &export.file));
     NVDP_TRY(nvdp__release_attributes(export.file, &export.facts));
     NVDP_TRY(write_columns(&export));
+    NVDP_TRY(count_release(&export));
     NVDP_TRY(release_all(&export));
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
@@ -666,6 +750,8 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .bytes = stat(options.out, &info) == 0 ? (uint64_t)info.st_size : 0,
             .measured = export.facts.measured,
             .privacy = export.facts.privacy,
+            .spent_samples = export.spent.samples,
+            .spent_epsilon = export.spent.epsilon,
         };
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
         NVDP__GIVE(out, &result);

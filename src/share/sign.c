@@ -74,10 +74,9 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
-                                struct nvdp__sign_key *key) {
+nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
+                              unsigned char bytes[NVDP__KEY]) {
     struct stat info;
-    unsigned char seed[SEED];
     if (stat(path, &info) != 0) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
     if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -85,7 +84,13 @@ nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
                           "found mode %04o",
                           path, (unsigned)info.st_mode & 07777);
     NVDP_RETURN_IF_FAILED(check_place(ctx, path));
-    NVDP_RETURN_IF_FAILED(read_key(ctx, path, secret_words, "secret", seed));
+    return read_key(ctx, path, words, "secret", bytes);
+}
+
+nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
+                                struct nvdp__sign_key *key) {
+    unsigned char seed[SEED];
+    NVDP_RETURN_IF_FAILED(nvdp__secret_read(ctx, path, secret_words, seed));
     key->secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
     if (key->secret != NULL) crypto_sign_seed_keypair(key->open, key->secret, seed);
     sodium_memzero(seed, sizeof seed);
@@ -116,10 +121,17 @@ static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t 
     done = close(file) == 0 && done;
     sodium_memzero(line, sizeof line);
     sodium_memzero(hex, sizeof hex);
+    if (done) nvdp__sync_directory(path);
     if (done) return NVDP_OK;
     nvdp_status status = nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
     unlink(path);
     return status;
+}
+
+nvdp_status nvdp__secret_write(struct nvdp_context *ctx, const char *path, const char *words,
+                               const unsigned char bytes[NVDP__KEY]) {
+    NVDP_RETURN_IF_FAILED(check_place(ctx, path));
+    return write_key(ctx, path, S_IRUSR | S_IWUSR, words, bytes);
 }
 
 nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
@@ -129,14 +141,13 @@ nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
     char *beside = NULL;
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
-    NVDP_TRY(check_place(ctx, path));
     secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
     beside = nvdp__format(ctx, "%s.pub", path);
     if (secret == NULL || beside == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
     randombytes_buf(seed, sizeof seed);
     crypto_sign_seed_keypair(open, secret, seed);
-    NVDP_TRY(write_key(ctx, path, S_IRUSR | S_IWUSR, secret_words, seed));
+    NVDP_TRY(nvdp__secret_write(ctx, path, secret_words, seed));
     status = write_key(ctx, beside, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
     if (status != NVDP_OK) unlink(path);
 cleanup:

@@ -7,7 +7,14 @@
 
 #include "base/hdf5.h"
 
-enum { NVDP__PUBLIC_KEY = 32 };
+enum { NVDP__PUBLIC_KEY = 32, NVDP__KEY = 32 };
+
+/* A secret of one line: `words`, hexadecimal digits.  NVDP_ERR_ARGUMENT for one that others may read, or that
+ * lies in a run's folder; NVDP_ERR_INPUT for what is none.  Written as a new file of mode 0600. */
+nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
+                              unsigned char bytes[NVDP__KEY]);
+nvdp_status nvdp__secret_write(struct nvdp_context *ctx, const char *path, const char *words,
+                               const unsigned char bytes[NVDP__KEY]);
 
 /* Zero it, read it, wipe it. */
 struct nvdp__sign_key {

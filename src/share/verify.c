@@ -1,8 +1,9 @@
 /* A shared file against itself: what it holds, what it says of the mechanism, what follows from that.
  *
  * The order of the file: checks and attributes, names, values, counts, the mechanism and what is proven of it,
- * the statement, the signature. */
+ * the statement, the signature, the ledger. */
 #include "share/embeddings_file.h"
+#include "share/ledger.h"
 #include "share/release.h"
 #include "share/sign.h"
 
@@ -624,6 +625,60 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     NVDP__GIVE(out, &v.found);
 cleanup:
     nvdp__embeddings_free(v.held);
+    nvdp__h5_free(v.file);
+    return status;
+}
+
+/* --- the owner's ledger --- */
+
+static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledger,
+                               const struct nvdp__ledger_release *release) {
+    struct nvdp__spent worst;
+    struct nvdp__budget budget;
+    char samples[32] = "any", epsilon[32] = "any";
+    NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
+    if (budget.samples > 0) snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
+    if (budget.epsilon > 0) snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
+    check(v,
+          whether((budget.samples == 0 || worst.samples <= budget.samples) &&
+                  (budget.epsilon == 0 || worst.epsilon <= budget.epsilon)),
+          "no text of it has spent more than the budget, all releases together",
+          "at most %" PRIu64 " samples of %s, epsilon %.6g of %s at delta %g", worst.samples,
+          samples, worst.epsilon, epsilon, NVDP__LEDGER_DELTA);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const char *ledger_path,
+                               const char *key, struct nvdp_verification *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    struct verify v = {.ctx = ctx};
+    char id[NAME_SIZE];
+    int64_t texts = 0, samples = 0;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (path == NULL || ledger_path == NULL || key == NULL)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file, a ledger and its key"));
+    memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
+    NVDP_TRY(nvdp__h5_open(ctx, path, "embeddings", 2, &v.file));
+    NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
+    text_of(&v, "model_id", sizeof id, id);
+    (void)nvdp__h5_get_int(v.file, "texts", &texts);
+    (void)nvdp__h5_get_int(v.file, "releases", &samples);
+    const struct nvdp__ledger_release *release = nvdp__ledger_find(ledger, id);
+    if (release == NULL)
+        check(&v, NVDP_VERDICT_NO, "its release is in the ledger", "none of %zu has model_id '%s'",
+              nvdp__ledger_count(ledger), id);
+    else
+        check(&v,
+              whether((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
+              "its release is in the ledger",
+              "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
+              release->texts, release->samples, texts, samples);
+    if (release != NULL) NVDP_TRY(check_spent(&v, ledger, release));
+    NVDP__GIVE(out, &v.found);
+cleanup:
+    nvdp__ledger_close(ledger);
     nvdp__h5_free(v.file);
     return status;
 }

@@ -34,7 +34,19 @@ Test(verify, signs_and_verifies) {
     json_decref(program_object(&o));
     program_release(&o);
 
-    o = program_expect(0, "export %s --split dev --samples 2 --out %s --sign %s", run, shared, key);
+    o = program_expect(0,
+                       "export %s --split dev --samples 2 --out %s --sign %s --ledger %s/ledger "
+                       "--ledger-key %s.ledger --budget-samples 100",
+                       run, shared, key, run, key);
+    support_contains(o.out, " of a text at most, epsilon ");
+    program_release(&o);
+    o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
+    support_contains(o.out, "\nyes  its release is in the ledger: ");
+    support_contains(o.out, "\nyes  no text of it has spent more than the budget");
+    program_release(&o);
+    o = program_expect(2, "export %s --split dev --out %s --ledger %s/new --ledger-key %s/key", run,
+                       support_scratch_path("other.h5"), run, run);
+    support_contains(o.err, "outside of runs");
     program_release(&o);
     o = program_expect(0, "verify %s --public-key %s.pub", shared, key);
     support_contains(o.out, "\nyes  the same noise for every text: standard deviation 1 ");
@@ -81,6 +93,9 @@ Test(verify, wrong_usage_and_input) {
     program_release(&o);
     o = program_expect(2, "verify %s --make-key k", text);
     support_contains(o.err, "--make-key: expected no FILE");
+    program_release(&o);
+    o = program_expect(2, "verify %s --ledger l", text);
+    support_contains(o.err, "expected --ledger and --ledger-key together");
     program_release(&o);
     o = program_expect(3, "verify %s", text);
     program_release(&o);

@@ -1,0 +1,452 @@
+/* The ledger: what is counted, what is refused, and that no death of a process hides a sample. */
+#include "base/file.h"
+#include "share/ledger.h"
+#include "tiny_task.h"
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <math.h>
+#include <nvdp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- the file alone --- */
+
+struct book {
+    struct nvdp_context *ctx;
+    char path[512], key[512];
+};
+
+static struct book book_open(void) {
+    struct book book = {.ctx = support_context()};
+    snprintf(book.path, sizeof book.path, "%s", support_scratch_path("ledger"));
+    snprintf(book.key, sizeof book.key, "%s", support_scratch_path("ledger.key"));
+    return book;
+}
+
+enum { MOST_TEXTS = 8 };
+
+/* Adds a release of texts that are a word each. */
+static nvdp_status add(const struct book *book, size_t texts, const int32_t *word, uint64_t samples,
+                       double mu, struct nvdp__budget budget, struct nvdp__spent *worst) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    nvdp__text_hash hash[MOST_TEXTS];
+    const int32_t type = 0;
+    struct nvdp__ledger_release release = {
+        .texts = texts, .samples = samples, .budget = budget, .mu = mu};
+    NVDP_TRY(nvdp__ledger_open(book->ctx, book->path, book->key, "words", &ledger));
+    for (size_t i = 0; i < texts; i++) {
+        nvdp__ledger_text(ledger, 1, &word[i], &type, hash[i]);
+    }
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
+        release.divergence[k] = nvdp__ledger_orders[k] * mu * mu / 2;
+    }
+    memset(release.id, (char)('a' + nvdp__ledger_count(ledger)), sizeof release.id);
+    status = nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, worst);
+cleanup:
+    nvdp__ledger_close(ledger);
+    return status;
+}
+
+static struct nvdp__spent added(const struct book *book, size_t texts, const int32_t *word,
+                                uint64_t samples, double mu, struct nvdp__budget budget) {
+    struct nvdp__spent worst;
+    cr_assert_eq(add(book, texts, word, samples, mu, budget, &worst), NVDP_OK, "%s",
+                 nvdp_context_error(book->ctx));
+    return worst;
+}
+
+static void refused(const struct book *book, nvdp_status expected, nvdp_status found,
+                    const char *message) {
+    cr_assert_eq(found, expected, "%s", nvdp_status_name(found));
+    support_contains(nvdp_context_error(book->ctx), message);
+}
+
+static const struct nvdp__budget any = {0};
+
+Test(ledger, adds_up_what_a_text_has_spent) {
+    const struct book book = book_open();
+    struct nvdp__spent spent = added(&book, 3, (int32_t[]){1, 2, 3}, 2, 0.5, any);
+    cr_assert_eq(spent.samples, 2);
+    cr_assert_float_eq(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25), 1e-5), 1e-12);
+    spent = added(&book, 2, (int32_t[]){4, 3}, 1, 2, any);
+    cr_assert_eq(spent.samples, 3);
+    cr_assert_float_eq(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25 + 4), 1e-5), 1e-12);
+    spent = added(&book, 3, (int32_t[]){5, 5, 1}, 4, 0.1, any); /* a text that is there twice */
+    cr_assert_eq(spent.samples, 8);
+    spent = added(&book, 1, (int32_t[]){2}, 1, INFINITY, any); /* of which nothing is proven */
+    cr_assert_eq(spent.samples, 3);
+    cr_assert_eq(spent.epsilon, INFINITY);
+    nvdp_context_free(book.ctx);
+}
+
+/* By Renyi divergences, where one of the mechanisms is no Gaussian one: those of the same Gaussian give the
+ * epsilon of the best of the orders, a little above the exact one. */
+Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    struct nvdp__budget budget;
+    struct nvdp__ledger_release release = {.texts = 1, .samples = 3, .mu = INFINITY};
+    nvdp__text_hash hash = {1};
+    double least = INFINITY;
+    memset(release.id, 'f', sizeof release.id);
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
+        const double order = nvdp__ledger_orders[k];
+        release.divergence[k] = order > 40 ? INFINITY : order / 2;
+        if (order < 40) least = fmin(least, nvdp_renyi_epsilon(order, 3 * order / 2, 1e-5));
+    }
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+    cr_assert_eq(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)&hash, &spent),
+                 NVDP_OK);
+    nvdp__ledger_close(ledger);
+    cr_assert_float_eq(spent.epsilon, least, 1e-12);
+    cr_assert_gt(spent.epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5));
+    cr_assert_lt(spent.epsilon, 1.2 * nvdp_gdp_epsilon(sqrt(3), 1e-5));
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
+    char id[NVDP__LEDGER_ID + 1] = {0};
+    memset(id, 'f', NVDP__LEDGER_ID);
+    const struct nvdp__ledger_release *found = nvdp__ledger_find(ledger, id);
+    cr_assert_not_null(found);
+    cr_assert_eq(found->samples, 3);
+    cr_assert_eq(nvdp__ledger_worst(ledger, found, &spent, &budget), NVDP_OK);
+    cr_assert_float_eq(spent.epsilon, least, 1e-12);
+    id[0] = 'e';
+    cr_assert_null(nvdp__ledger_find(ledger, id));
+    nvdp__ledger_close(ledger);
+    nvdp_context_free(book.ctx);
+}
+
+Test(ledger, refuses_what_is_beyond_the_budget) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    struct stat before, after;
+    added(&book, 2, (int32_t[]){1, 2}, 2, 0.5, (struct nvdp__budget){.samples = 3});
+    cr_assert_eq(stat(book.path, &before), 0);
+    cr_assert_eq(before.st_mode & 07777, 0600);
+    refused(&book, NVDP_ERR_ARGUMENT,
+            add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, any, &spent), /* the budget stays */
+            "expected at most 3 samples of a text in all, found 4 of text 1 with the 2 that are "
+            "asked for; beyond the budget are 2 of 3 texts");
+    cr_assert_eq(stat(book.path, &after), 0);
+    cr_assert_eq(before.st_size, after.st_size);
+    added(&book, 2, (int32_t[]){1, 3}, 1, 0.5, any);
+    refused(&book, NVDP_ERR_ARGUMENT, add(&book, 1, (int32_t[]){1}, 1, 0.5, any, &spent),
+            "at most 3");
+    const double exact = nvdp_gdp_epsilon(sqrt(4 * 0.25), 1e-5);
+    refused(&book, NVDP_ERR_ARGUMENT,
+            add(&book, 2, (int32_t[]){9, 1}, 1, 0.5,
+                (struct nvdp__budget){.samples = 9, .epsilon = 0.999 * exact}, &spent),
+            "of text 1 with this one; beyond the budget are 1 of 2 texts");
+    added(&book, 1, (int32_t[]){1}, 1, 0.5,
+          (struct nvdp__budget){.samples = 9, .epsilon = 1.001 * exact});
+    refused(&book, NVDP_ERR_ARGUMENT, add(&book, 1, (int32_t[]){8}, 1, INFINITY, any, &spent),
+            "found inf");
+    nvdp_context_free(book.ctx);
+}
+
+Test(ledger, refuses_other_keys_tokenizers_and_files) {
+    const struct book book = book_open();
+    struct book other = book;
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    const int32_t word = 1;
+    struct stat info;
+    refused(&book, NVDP_ERR_IO, nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger),
+            "cannot read");
+    added(&book, 1, &word, 1, 1, any);
+    cr_assert_eq(stat(book.key, &info), 0);
+    cr_assert_eq(info.st_mode & 07777, 0600);
+    refused(&book, NVDP_ERR_ARGUMENT,
+            nvdp__ledger_open(book.ctx, book.path, book.key, "letters", &ledger),
+            "tokenizer and greatest length");
+    snprintf(other.key, sizeof other.key, "%s", support_scratch_path("other.key"));
+    refused(&other, NVDP_ERR_IO, add(&other, 1, &word, 1, 1, any, &spent), "other.key");
+    snprintf(other.path, sizeof other.path, "%s", support_scratch_path("other"));
+    added(&other, 1, &word, 1, 1, any);
+    snprintf(other.path, sizeof other.path, "%s", book.path);
+    refused(&other, NVDP_ERR_INPUT, add(&other, 1, &word, 1, 1, any, &spent),
+            "expected the ledger of the given key");
+    cr_assert_eq(chmod(book.key, 0640), 0);
+    refused(&book, NVDP_ERR_ARGUMENT, add(&book, 1, &word, 1, 1, any, &spent), "found mode 0640");
+    cr_assert_eq(chmod(book.key, 0600), 0);
+    snprintf(other.path, sizeof other.path, "%s", support_scratch_path("text"));
+    support_write_text(other.path, "precious");
+    refused(&other, NVDP_ERR_INPUT, add(&other, 1, &word, 1, 1, any, &spent),
+            "expected a ledger, found another kind");
+    char *kept = support_read(other.path);
+    cr_assert_str_eq(kept, "precious");
+    free(kept);
+    nvdp_context_free(book.ctx);
+}
+
+/* Any byte that changed is told; any length that a death leaves is read as the whole records in it. */
+Test(ledger, tells_changes_and_takes_every_cut) {
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    added(&book, 2, (int32_t[]){1, 2}, 1, 1, any);
+    struct stat first, both;
+    cr_assert_eq(stat(book.path, &first), 0);
+    added(&book, 3, (int32_t[]){1, 2, 3}, 1, 1, any);
+    cr_assert_eq(stat(book.path, &both), 0);
+    const size_t size = (size_t)both.st_size;
+    char *bytes = support_read(book.path);
+    for (size_t i = 0; i < size; i += 3) {
+        bytes[i] ^= 1;
+        support_write(book.path, bytes, size);
+        nvdp_status status = nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger);
+        cr_assert(status == NVDP_ERR_INPUT || status == NVDP_ERR_ARGUMENT, "byte %zu: %s", i,
+                  nvdp_status_name(status));
+        bytes[i] ^= 1;
+    }
+    for (size_t cut = 0; cut < size; cut += 11) {
+        support_write(book.path, bytes, cut);
+        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK,
+                     "%zu bytes: %s", cut, nvdp_context_error(book.ctx));
+        cr_assert_eq(nvdp__ledger_count(ledger), cut >= (size_t)first.st_size);
+        nvdp__ledger_close(ledger);
+    }
+    support_write(book.path, bytes, size - 1);
+    struct nvdp__spent spent = added(&book, 1, (int32_t[]){1}, 5, 1, any);
+    cr_assert_eq(spent.samples, 6); /* the record that was cut is not there */
+    free(bytes);
+    nvdp_context_free(book.ctx);
+}
+
+Test(ledger, survives_failing_allocations) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    uint64_t records = 0;
+    for (uint64_t k = 1;; k++) {
+        nvdp__fail_allocation(book.ctx, k);
+        nvdp_status status = add(&book, 2, (int32_t[]){1, 2}, 1, 1, any, &spent);
+        nvdp__fail_allocation(book.ctx, 0);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY);
+        records++;
+    }
+    cr_assert_gt(records, 4);
+    cr_assert_eq(spent.samples, 1);
+    nvdp_context_free(book.ctx);
+}
+
+/* Writers at once: each finds what the others have written. */
+Test(ledger, writers_wait_for_one_another) {
+    enum { WRITERS = 4, EACH = 5 };
+    const struct book book = book_open();
+    for (int w = 0; w < WRITERS; w++) {
+        pid_t pid = fork();
+        cr_assert_geq(pid, 0);
+        if (pid > 0) continue;
+        bool right = true;
+        struct nvdp__spent spent;
+        for (int i = 0; i < EACH; i++) {
+            right = add(&book, 1, (int32_t[]){1}, 1, 1, any, &spent) == NVDP_OK && right;
+        }
+        _exit(right ? 0 : 1);
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        int raw = 0;
+        cr_assert_gt(wait(&raw), 0);
+        cr_assert(WIFEXITED(raw) && WEXITSTATUS(raw) == 0);
+    }
+    cr_assert_eq(added(&book, 1, (int32_t[]){1}, 1, 1, any).samples, WRITERS * EACH + 1);
+    nvdp_context_free(book.ctx);
+}
+
+/* --- exports --- */
+
+static const struct run_choice clipped_run = {
+    .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+static const char samples[] = "150"; /* a MB and more of values */
+
+struct bench {
+    struct book book;
+    char run[512];
+    struct nvdp_config *config;
+};
+
+/* Texts [first, first + count), all different. */
+static const char *texts(const char *name, size_t first, size_t count) {
+    static const char *const words[] = {"good", "bad", "cat", "sea", "red", "one"};
+    char line[64], all[8192] = "sentence\tlabel\n";
+    for (size_t i = first; i < first + count; i++) {
+        snprintf(line, sizeof line, "%s %s %s\t1\n", words[i % 6], words[i / 6 % 6],
+                 words[i / 36 % 6]);
+        strcat(all, line);
+    }
+    const char *path = support_scratch_path(name);
+    support_write_text(path, all);
+    return path;
+}
+
+static struct bench bench_open(void) {
+    struct bench bench = {.book = book_open()};
+    struct nvdp_context *ctx = bench.book.ctx;
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* more do not outlive a fork */
+    snprintf(bench.run, sizeof bench.run, "%s", task_run(ctx, "run", &clipped_run, NULL));
+    cr_assert_eq(nvdp_export_config_create(ctx, &bench.config), NVDP_OK);
+    support_set(ctx, bench.config, "run", bench.run);
+    support_set(ctx, bench.config, "input", texts("forty.tsv", 0, 40));
+    support_set(ctx, bench.config, "measure-texts", "0");
+    support_set(ctx, bench.config, "ledger", bench.book.path);
+    support_set(ctx, bench.config, "ledger-key", bench.book.key);
+    return bench;
+}
+
+static void bench_close(struct bench *bench) {
+    nvdp_config_free(bench->config);
+    nvdp_context_free(bench->book.ctx);
+}
+
+static nvdp_status export_to(struct bench *bench, const char *name,
+                             struct nvdp_export_result *out) {
+    support_set(bench->book.ctx, bench->config, "out", support_scratch_path(name));
+    return nvdp_export(bench->book.ctx, bench->config, out);
+}
+
+static void verdicts(const struct bench *bench, const char *name, size_t checks,
+                     enum nvdp_verdict there, enum nvdp_verdict within) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    struct nvdp_context *ctx = bench->book.ctx;
+    const char *path = support_scratch_path(name);
+    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_OK);
+    cr_assert(found.holds);
+    const size_t before = found.checks;
+    cr_assert_eq(nvdp_verify_ledger(ctx, path, bench->book.path, bench->book.key, &found), NVDP_OK,
+                 "%s", nvdp_context_error(ctx));
+    cr_assert_eq(found.checks, before + checks);
+    cr_assert_eq(found.check[before].verdict, there, "%s", found.check[before].found);
+    if (checks > 1)
+        cr_assert_eq(found.check[before + 1].verdict, within, "%s", found.check[before + 1].found);
+    cr_assert_eq(found.holds, there == NVDP_VERDICT_YES && within == NVDP_VERDICT_YES);
+}
+
+Test(ledger, exports_are_counted_and_verified) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    support_set(ctx, bench.config, "samples", "2");
+    support_set(ctx, bench.config, "budget-samples", "3");
+    cr_assert_eq(export_to(&bench, "a.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.spent_samples, 2);
+    cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
+    verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
+    refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "b.h5", NULL), "at most 3 samples");
+    cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
+    support_set(ctx, bench.config, "input", texts("others.tsv", 40, 6));
+    cr_assert_eq(export_to(&bench, "b.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    support_set(ctx, bench.config, "input", texts("all.tsv", 0, 46));
+    support_set(ctx, bench.config, "samples", "1");
+    cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(result.spent_samples, 3);
+    cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5), 1e-9);
+    /* The budget of the last record: what was within it before is beyond it now. */
+    support_set(ctx, bench.config, "input", texts("new.tsv", 100, 3));
+    support_set(ctx, bench.config, "budget-samples", "1");
+    cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_NO);
+    verdicts(&bench, "d.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
+    cr_assert_eq(unlink(bench.book.path), 0); /* a new one, under the same key */
+    support_set(ctx, bench.config, "overwrite", "true");
+    cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    verdicts(&bench, "a.h5", 1, NVDP_VERDICT_NO, NVDP_VERDICT_NO);
+
+    support_set(ctx, bench.config, "ledger-key", NULL);
+    refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
+            "expected ledger and ledger-key together");
+    support_set(ctx, bench.config, "ledger", NULL);
+    refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
+            "expected a ledger that tells what is spent");
+    bench_close(&bench);
+}
+
+/* Bytes of the largest file in the scratch folder that begins with the name, whole or not. */
+static size_t largest(const char *name) {
+    char folder[512], path[1024];
+    struct stat info;
+    size_t most = 0;
+    snprintf(folder, sizeof folder, "%s", support_scratch());
+    DIR *directory = opendir(folder);
+    cr_assert_not_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (strncmp(entry->d_name, name, strlen(name)) != 0) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (stat(path, &info) == 0 && (size_t)info.st_size > most) most = (size_t)info.st_size;
+    }
+    closedir(directory);
+    return most;
+}
+
+static void rest(double seconds) {
+    nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * seconds)}, NULL);
+}
+
+static pid_t begin(struct bench *bench, const char *name) {
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) _exit(export_to(bench, name, NULL) == NVDP_OK ? 0 : 1);
+    return pid;
+}
+
+/* With a budget of one export, exporters are killed at moments between before and after they were done: where
+ * a file has values, whole or cut short, the ledger has the record, and nobody gets a second one. */
+Test(ledger, no_death_hides_a_sample) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    const char *wanted = getenv("NVDP_KILLS");
+    const int kills = wanted != NULL ? atoi(wanted) : 6;
+    unsigned seed = wanted != NULL ? (unsigned)time(NULL) : 1;
+    int counted = 0, with_values = 0, whole = 0;
+    support_set(ctx, bench.config, "samples", samples);
+    support_set(ctx, bench.config, "budget-samples", samples);
+    const double begun = nvdp__now();
+    cr_assert_eq(waitpid(begin(&bench, "calm"), NULL, 0) > 0, true);
+    const double takes = nvdp__now() - begun;
+    const size_t values = largest("calm") / 10; /* a file with none has far less */
+    for (int life = 0; life < kills; life++) {
+        char name[32], again[32];
+        snprintf(name, sizeof name, "killed%d.", life);
+        snprintf(again, sizeof again, "again%d.", life);
+        (void)!unlink(bench.book.path);
+        support_set(ctx, bench.config, "samples", samples);
+        pid_t pid = begin(&bench, name);
+        if (life % 2 == 0)
+            rest(life == 0 ? 0 : takes * rand_r(&seed) / RAND_MAX);
+        else /* in the midst of its values */
+            while (largest(name) < 2 * values && waitpid(pid, NULL, WNOHANG) == 0)
+                rest(1e-4);
+        (void)!kill(pid, SIGKILL);
+        (void)!waitpid(pid, NULL, 0);
+
+        struct nvdp__ledger *ledger = NULL;
+        size_t records = 0;
+        if (nvdp__ledger_open(ctx, bench.book.path, bench.book.key, NULL, &ledger) == NVDP_OK) {
+            records = nvdp__ledger_count(ledger);
+            nvdp__ledger_close(ledger);
+        }
+        const bool written = largest(name) > values;
+        if (nvdp__exists(support_scratch_path(name))) {
+            verdicts(&bench, name, 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
+            whole++;
+        }
+        cr_assert(!written || records == 1, "life %d: values, but no record", life);
+        support_set(ctx, bench.config, "samples", "1");
+        nvdp_status status = export_to(&bench, again, NULL);
+        cr_assert_eq(status, records == 1 ? NVDP_ERR_ARGUMENT : NVDP_OK, "life %d: %s", life,
+                     nvdp_context_error(ctx));
+        cr_assert_eq(nvdp__exists(support_scratch_path(again)), records == 0);
+        counted += records == 1;
+        with_values += written;
+    }
+    cr_expect(counted > 0 && counted < kills, "%d of %d counted, %d with values, %d whole", counted,
+              kills, with_values, whole);
+    cr_expect_gt(with_values, 0);
+    bench_close(&bench);
+}
