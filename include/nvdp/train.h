@@ -55,6 +55,7 @@ struct nvdp_train_result {
     double certified_delta;    /**< as of the option */
     size_t certified_releases; /**< likewise */
     double certified_right;    /**< nvdp_certificate.right; 1 where nothing is proven */
+    double score_seconds;      /**< beside `seconds`: of validation and of the final score */
 };
 
 /** Trains, scores and writes the run directory.  A run that was cancelled or killed continues with
@@ -98,6 +99,12 @@ struct nvdp_train_plan {
     size_t prefix_bytes;      /**< of the frozen layers' states of all texts that are looked at in
                                    every epoch, in the cache */
     size_t memory_bytes;      /**< parameters, optimiser and activations */
+    /** Of nvdp_train_plan_measured(), else NaN: a training step; all of them; validation after every
+     * epoch and the final score; the frozen layers' states, once. */
+    double step_seconds;
+    double train_seconds;  /**< likewise */
+    double score_seconds;  /**< likewise */
+    double prefix_seconds; /**< likewise; 0 where no layer is frozen */
 };
 
 /** Reads data and checkpoint and counts; trains and writes nothing.
@@ -109,6 +116,16 @@ struct nvdp_train_plan {
  * @return as nvdp_train(). */
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                             struct nvdp_config **resolved, struct nvdp_train_plan *out);
+
+/** The same, and what it takes in time: a few steps are trained and a few texts scored, some seconds
+ * long, and thrown away; where the machine has less memory than it takes they stay NaN.  Texts of the first steps stand for all: by tokens, so that lengths count.
+ * @param ctx records messages.
+ * @param config as of nvdp_train_plan().
+ * @param resolved likewise.
+ * @param out the plan with its times.
+ * @return as nvdp_train(). */
+nvdp_status nvdp_train_plan_measured(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                     struct nvdp_config **resolved, struct nvdp_train_plan *out);
 
 NVDP_END_DECLS
 #endif

@@ -15,7 +15,9 @@ struct values {
 };
 
 static const struct nvdp_option options[] = {
-    {"dry-run", NVDP_OPTION_FLAG, NULL, "print the configuration, sizes and memory; train nothing",
+    {"dry-run", NVDP_OPTION_FLAG, NULL,
+     "print the configuration, sizes, memory and time, by a few steps that are thrown away; train "
+     "nothing",
      NVDP_OPTION_AT(struct values, dry_run), .after = "overwrite"},
     {"no-cache", NVDP_OPTION_FLAG, NULL, "keep nothing between runs",
      NVDP_OPTION_AT(struct values, no_cache), .after = "cache", .traits = NVDP_TRAIT_NO_EFFECT},
@@ -41,13 +43,15 @@ static int resolve(struct cli *cli, struct values *values) {
 /* --- --dry-run --- */
 
 static json_t *plan_json(const struct nvdp_train_plan *plan) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "train_texts",
-                     (json_int_t)plan->train_texts, "validation_texts",
-                     (json_int_t)plan->validation_texts, "test_texts", (json_int_t)plan->test_texts,
-                     "parameters", (json_int_t)plan->parameters, "frozen_parameters",
-                     (json_int_t)plan->frozen_parameters, "prefix_cache_bytes",
-                     (json_int_t)plan->prefix_bytes, "steps", (json_int_t)plan->steps,
-                     "memory_bytes", (json_int_t)plan->memory_bytes);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "train_texts",
+        (json_int_t)plan->train_texts, "validation_texts", (json_int_t)plan->validation_texts,
+        "test_texts", (json_int_t)plan->test_texts, "parameters", (json_int_t)plan->parameters,
+        "frozen_parameters", (json_int_t)plan->frozen_parameters, "prefix_cache_bytes",
+        (json_int_t)plan->prefix_bytes, "steps", (json_int_t)plan->steps, "memory_bytes",
+        (json_int_t)plan->memory_bytes, "step_seconds", cli_number(plan->step_seconds),
+        "train_seconds", cli_number(plan->train_seconds), "score_seconds",
+        cli_number(plan->score_seconds), "prefix_seconds", cli_number(plan->prefix_seconds));
 }
 
 static void plan_print(const struct nvdp_train_plan *plan) {
@@ -61,6 +65,17 @@ static void plan_print(const struct nvdp_train_plan *plan) {
     }
     cli_row("steps", "%" PRIu64, plan->steps);
     cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
+    if (isnan(plan->train_seconds)) return;
+    char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
+        prefix[CLI_DURATION_ROOM];
+    cli_duration(plan->train_seconds + plan->score_seconds + plan->prefix_seconds, all);
+    cli_duration(plan->train_seconds, steps);
+    cli_duration(plan->score_seconds, scores);
+    cli_duration(plan->prefix_seconds, prefix);
+    cli_row("time", "about %s on this machine as it is: steps %s (%.3g s each), scores %s%s%s", all,
+            steps, plan->step_seconds, scores,
+            plan->prefix_seconds > 0 ? ", frozen states, unless they are kept already, " : "",
+            plan->prefix_seconds > 0 ? prefix : "");
 }
 
 /* The options whose values are the preset's,. */
@@ -97,7 +112,7 @@ static int dry_run(struct cli *cli) {
     struct nvdp_config *resolved = NULL;
     char *text = NULL;
     if (each_fold(cli)) (void)nvdp_config_set(cli->config, "fold", "1"); /* one of them */
-    nvdp_status status = nvdp_train_plan(cli->ctx, cli->config, &resolved, &plan);
+    nvdp_status status = nvdp_train_plan_measured(cli->ctx, cli->config, &resolved, &plan);
     if (status == NVDP_OK) status = nvdp_config_json(resolved, &text);
     nvdp_config_free(resolved);
     if (status != NVDP_OK) return cli_fail(cli, status);
@@ -117,7 +132,8 @@ static int dry_run(struct cli *cli) {
 
 static json_t *result_json(const char *out, const struct nvdp_train_result *result) {
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:{s:o, "
+        "{s:s, s:I, s:I, s:I, s:b, s:o, s:{s:o, s:I, s:I, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:{s:o, "
         "s:o,"
         " s:I, s:o}}",
         "out", out, "epochs_run", (json_int_t)result->epochs_run, "best_epoch",
@@ -126,11 +142,11 @@ static json_t *result_json(const char *out, const struct nvdp_train_result *resu
         cli_scores_json(&result->test), "n", (json_int_t)result->test.n, "draws",
         (json_int_t)result->test.draws, "majority", cli_number(result->test.majority), "loss_g",
         cli_number(result->loss_g), "loss_d", cli_number(result->loss_d), "seconds",
-        cli_number(result->seconds), "tokens_per_second", cli_number(result->tokens_per_second),
-        "bound", cli_number(result->bound), "certified", "epsilon",
-        cli_number(result->certified_epsilon), "delta", cli_number(result->certified_delta),
-        "releases", (json_int_t)result->certified_releases, "right",
-        cli_number(result->certified_right));
+        cli_number(result->seconds), "score_seconds", cli_number(result->score_seconds),
+        "tokens_per_second", cli_number(result->tokens_per_second), "bound",
+        cli_number(result->bound), "certified", "epsilon", cli_number(result->certified_epsilon),
+        "delta", cli_number(result->certified_delta), "releases",
+        (json_int_t)result->certified_releases, "right", cli_number(result->certified_right));
 }
 
 static void result_print(const char *out, const struct nvdp_train_result *result) {
@@ -154,7 +170,8 @@ static void result_print(const char *out, const struct nvdp_train_result *result
             samples, ceil(1000 * result->certified_right) / 10, result->certified_epsilon,
             result->certified_delta);
     }
-    cli_row("time", "%.1f s, %.0f tokens/s", result->seconds, result->tokens_per_second);
+    cli_row("time", "steps %.1f s (%.0f tokens/s), scores %.1f s", result->seconds,
+            result->tokens_per_second, result->score_seconds);
     cli_row("run", "%s", out);
 }
 

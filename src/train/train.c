@@ -180,13 +180,14 @@ static nvdp_status write_result(struct nvdp__trainer *t, const struct nvdp_train
                                      (json_int_t)r->certified_releases, "right", r->certified_right)
                          : json_null();
     json_t *root = json_pack(
-        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f,s:o}", "task", t->all->task.name,
-        "method", nvdp_method_name(t->config.method), "protocol",
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:b,s:o,s:f,s:f,s:f,s:f,s:f,s:o}", "task",
+        t->all->task.name, "method", nvdp_method_name(t->config.method), "protocol",
         nvdp__protocol_names[t->config.protocol], "metric", nvdp_metric_name(r->test.metric[0]),
         "epochs", (json_int_t)r->epochs_run, "best_epoch", (json_int_t)r->best_epoch, "steps",
         (json_int_t)r->steps, "validation", r->best_validation, "early_stopped", r->early_stopped,
         "test", nvdp__scores_json(&r->test), "loss_g", r->loss_g, "loss_d", r->loss_d, "seconds",
-        r->seconds, "tokens_per_second", r->tokens_per_second, "certified", proven);
+        r->seconds, "score_seconds", r->score_seconds, "tokens_per_second", r->tokens_per_second,
+        "certified", proven);
     if (root != NULL && t->sum != NULL)
         json_object_set_new(root, "sum", nvdp__grad_sum_json(t->sum));
     NVDP_RETURN_IF_FAILED(add_statement(t, t->state.step, t->config.out, root));
@@ -514,13 +515,64 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
     return append_spent(t, line);
 }
 
+/* --- a model that says nothing, a sample that holds nothing --- */
+
+/* Below these a first metric that is no accuracy, and the divergence of a text's sample from an empty
+ * text's, in nats, are as good as 0. */
+static const double NO_SCORE = .02, NO_NATS = .05;
+/* Of fewer validation texts chance decides. */
+enum { ENOUGH_TEXTS = 30 };
+
+/* Whether always saying the same would do as well. */
+static bool says_nothing(const struct nvdp_scores *scores) {
+    if (scores->n < ENOUGH_TEXTS) return false;
+    if (scores->metric[0] == NVDP_METRIC_ACCURACY) return scores->mean[0] <= scores->majority;
+    return fabs(scores->mean[0]) < NO_SCORE;
+}
+
+/* About what L_G + L_D of this epoch are in nats: the published ones are means over dimensions and components. */
+static double nats(const struct nvdp__trainer *t) {
+    const double steps = (double)t->state.epoch_step;
+    const double g = t->state.sum_g / steps, d = t->state.sum_d / steps;
+    if (t->config.nvib.regularizer != NVDP__REGULARIZER_PUBLISHED) return g + d;
+    const double components =
+        1 + (double)t->train->offset[t->train->count] / (double)t->train->count;
+    return components * (g * (double)t->config.nvib.latent_dim + d);
+}
+
+/* Said once, when half of the steps are done. */
+static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
+    const double weight = nvdp__kl_weight(&t->config, t->state.step, t->steps);
+    const bool pulled = t->model->bottleneck.mechanism->private_ && weight > 0 &&
+                        t->config.lambda_g + t->config.lambda_d > 0;
+    const bool empty = pulled && nats(t) < NO_NATS, mute = says_nothing(scores);
+    char same[96] = "";
+    if (t->told || 2 * t->state.step < t->steps || !(empty || mute)) return;
+    t->told = true;
+    if (!isnan(scores->majority))
+        snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
+    nvdp__log(t->ctx, NVDP_LOG_WARNING,
+              "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",
+              t->state.step, t->steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,
+              !mute                       ? ""
+              : t->state.step == t->steps ? ": nothing is learned"
+                                          : ": nothing is learned so far",
+              empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
+              empty           ? "a smaller --lambda, --kl-schedule warmup, "
+              : t->dp != NULL ? "a larger budget or --dp-batch, "
+                              : "a larger --lr-bottleneck and --lr-head, more --epochs, ",
+              t->config.from_base != NULL ? "or another --seed" : "or --from-base RUN");
+}
+
 /* Scores of the validation texts. */
 static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
+    const double start = nvdp__now();
     if (t->validation == t->test) t->model->prefix = t->test_prefix;
     nvdp_status status = nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
                                            t->config.seed ^ VALIDATION_SEED_MASK,
                                            (uint32_t)t->state.epoch, 1, scores);
     t->model->prefix = t->prefix;
+    t->state.score_seconds += nvdp__now() - start;
     return status;
 }
 
@@ -533,6 +585,7 @@ static nvdp_status end_epoch(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(keep_state(t, validate(t, &scores)));
     NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
     NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
+    warn_of_collapse(t, &scores);
     t->state.epoch_g = t->state.sum_g / (double)t->state.epoch_step;
     t->state.epoch_d = t->state.sum_d / (double)t->state.epoch_step;
     t->state.sum_task = 0;
@@ -563,8 +616,7 @@ static nvdp_status run_epochs(struct nvdp__trainer *t) {
 
 /* --- the whole --- */
 
-/* Pretrained weights in, the rest initialised. */
-static nvdp_status start_weights(struct nvdp__trainer *t) {
+nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
     nvdp__model_initialise_head(t->model, t->config.seed);
     NVDP_RETURN_IF_FAILED(
         nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
@@ -584,7 +636,7 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     bool found = false;
     nvdp_status status = NVDP_OK;
     if (t->config.resume != NULL) status = load_state(t, &found);
-    if (status == NVDP_OK && !found) status = start_weights(t);
+    if (status == NVDP_OK && !found) status = nvdp__trainer_start_weights(t);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP_RETURN_IF_FAILED(share_weights(t));
     if (!writes(t)) return NVDP_OK;
@@ -617,6 +669,7 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
 
 /* The best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
+    const double start = nvdp__now();
     char *path = nvdp__join(t->ctx, t->config.out, "model/model.safetensors");
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = NVDP__RANK_0_ONLY(
@@ -638,6 +691,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     result->best_validation = t->state.best_value;
     result->steps = t->state.step;
     result->seconds = t->state.seconds;
+    result->score_seconds = t->state.score_seconds + nvdp__now() - start;
     result->tokens_per_second = t->state.tokens / fmax(t->state.seconds, 1e-9);
     result->loss_g = t->state.epoch_g;
     result->loss_d = t->state.epoch_d;
@@ -646,10 +700,9 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     return certify(t, result);
 }
 
-/* On a resume the configuration is the run's own; what is given (`given`, NULL: only what the
- * plain struct says of the call) must not contradict it. */
-static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp__train_options *options,
-                               const struct nvdp_config *given) {
+nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
+                                      const struct nvdp__train_options *options,
+                                      const struct nvdp_config *given) {
     const char *run = options->resume;
     t->config = *options;
     if (run == NULL) return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
@@ -676,7 +729,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    NVDP_TRY(take_config(&t, options, given));
+    NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
     if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
     if (t.config.resume == NULL)
         NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite)));
@@ -708,73 +761,4 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *confi
     NVDP_RETURN_IF_FAILED(train(ctx, &options, config, &result));
     NVDP__GIVE(out, &result);
     return NVDP_OK;
-}
-
-static size_t frozen_parameters(const struct nvdp_model *model) {
-    size_t frozen = 0;
-    for (size_t i = 0; i < model->params.count; i++) {
-        const struct nvdp__param *entry = &model->params.entry[i];
-        if (entry->flags & NVDP__PARAM_FROZEN) frozen += entry->count;
-    }
-    return frozen;
-}
-
-static size_t prefix_bytes(const struct nvdp__trainer *t) {
-    const struct nvdp_bert_config *bert = &t->model->info.bert;
-    if (t->config.freeze_layers == 0) return 0;
-    return nvdp__prefix_bytes(bert, t->all) + nvdp__prefix_bytes(bert, t->test);
-}
-
-nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
-                             struct nvdp_train_plan *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__trainer t = {.ctx = ctx};
-    size_t floats = 0;
-    NVDP_TRY(take_config(&t, options, NULL));
-    if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
-    t.config.cache = NULL; /* a plan writes nothing */
-    t.plan = true;
-    NVDP_TRY(nvdp__trainer_open(&t));
-    NVDP_TRY(
-        nvdp__model_plan_size(t.model, t.config.batch, nvdp__trainer_longest(&t), true, &floats));
-    size_t vectors = 4; /* values, gradients, two moments */
-    /* bfloat16 copies of the weights in two layouts: together as large as the values */
-    if (t.model->dev.bf16 != NULL) vectors++;
-    if (t.config.decay_to == NVDP__DECAY_TO_PRETRAINED) vectors++;
-    options->nvib = t.config.nvib;
-    *out = (struct nvdp_train_plan){
-        .struct_size = sizeof *out,
-        .train_texts = t.train->count,
-        .validation_texts = t.validation->count,
-        .test_texts = t.test->count,
-        .parameters = t.model->info.parameters,
-        .frozen_parameters = frozen_parameters(t.model),
-        .prefix_bytes = prefix_bytes(&t),
-        .steps = t.steps,
-        .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
-    };
-cleanup:
-    nvdp__trainer_close(&t);
-    return status;
-}
-
-nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
-                            struct nvdp_config **resolved, struct nvdp_train_plan *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__train_options options;
-    struct nvdp_train_plan plan;
-    struct nvdp_config *copy = NULL;
-    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__train_plan(ctx, &options, &plan));
-    if (resolved != NULL) {
-        NVDP_TRY(nvdp_config_copy(config, &copy));
-        NVDP_TRY(nvdp__config_take(copy, &nvdp__train_schema, &options));
-        *resolved = copy;
-        copy = NULL;
-    }
-    NVDP__GIVE(out, &plan);
-cleanup:
-    nvdp_config_free(copy);
-    return status;
 }

@@ -22,6 +22,7 @@ struct nvdp__train_state {
     double sum_task, sum_g, sum_d; /* over this epoch's steps */
     double epoch_g, epoch_d;       /* means of the last whole epoch */
     double seconds, tokens;        /* training steps only */
+    double score_seconds;          /* of validation */
     uint64_t metrics_bytes;        /* length of metrics.jsonl that belongs to this state */
     bool finished, early_stopped;
 };
@@ -33,6 +34,7 @@ struct nvdp__trainer {
     char *base_model;                  /* backs config.model with --from-base */
     struct nvdp_tokenizer *tokenizer;
     bool plan; /* nothing is to be trained */
+    bool told; /* that nothing is learned */
     struct nvdp__token_noise *noise;
     struct nvdp__given *given; /* what noise reads; NULL: nothing */
     struct nvdp_dataset *all, *train, *validation,
@@ -84,7 +86,14 @@ nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *trainer);
 /* From now on the model is given texts of `test`. */
 nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *trainer);
 
-/* train.c.  Fills `batch` with this process's share of the running epoch's next texts of `order`. */
+/* train.c.  The options of a run; on a resume the configuration is the run's own, and what is given
+ * (`given`, NULL: only what the plain struct says of the call) must not contradict it. */
+nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *trainer,
+                                      const struct nvdp__train_options *options,
+                                      const struct nvdp_config *given);
+/* Pretrained weights in, the rest initialised. */
+nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *trainer);
+/* Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
 /* One optimiser step on the running epoch's next batch (of `order`); counters are the caller's. */
 nvdp_status nvdp__train_step(struct nvdp__trainer *trainer, struct nvdp__step_report *report);

@@ -51,6 +51,7 @@ Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     support_contains(outcome.out, "\"lambda_g\": 0.001");
     support_contains(outcome.out, "\nparameters ");
     support_contains(outcome.out, "\nmemory ");
+    support_contains(outcome.out, "on this machine as it is: steps 0:");
     cr_assert_not(exists(run));
     program_release(&outcome);
     outcome = program_expect(0, "train %s --out %s --dry-run --json", program_train_options(), run);
@@ -64,6 +65,10 @@ Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     cr_assert_eq(number(plan, "train_texts") + number(plan, "validation_texts"), 160);
     cr_assert_eq(number(plan, "test_texts"), 40);
     cr_assert_gt(number(plan, "memory_bytes"), 0);
+    cr_expect_gt(number(plan, "step_seconds"), 0);
+    cr_expect_gt(number(plan, "train_seconds"), number(plan, "step_seconds"));
+    cr_expect_gt(number(plan, "score_seconds"), 0);
+    cr_expect_eq(number(plan, "prefix_seconds"), 0);
     json_decref(object);
     program_release(&outcome);
 }

@@ -222,7 +222,57 @@ Test(train, plan_counts_without_writing) {
     cr_assert_gt(resolved.nvib.latent_dim, 0);
     cr_assert_gt(resolved.nvib.latent_heads, 0);
     cr_assert_neq(resolved.nvib.pool, NVDP_POOL_AUTO);
+    cr_assert(isnan(plan.step_seconds));
     cr_assert_neq(access(config.out, F_OK), 0);
+    nvdp_context_free(ctx);
+}
+
+struct warnings {
+    size_t count;
+    char text[512];
+};
+
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    struct warnings *heard = user;
+    if (level != NVDP_LOG_WARNING || strstr(message, "; try ") == NULL) return;
+    heard->count++;
+    snprintf(heard->text, sizeof heard->text, "%s", message);
+}
+
+/* Once, and never of a run that learns. */
+Test(train, collapse_is_said) {
+    struct warnings heard = {0};
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config =
+        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    nvdp_context_set_log(ctx, hear, &heard);
+    config.epochs = 2;
+    config.overwrite = true;
+    config.holdout = .3; /* 36 texts */
+    config.method = NVDP_METHOD_VIB_LEARNED;
+    config.nvib.regularizer = NVDP__REGULARIZER_KL;
+    config.nvib.mu_tau = 1e-3; /* N(0, 1) of every text */
+    config.nvib.stdev_tau = 1;
+    config.lambda_g = 10;
+    config.adamw.lr = 1e-4;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    cr_expect(result.loss_g + result.loss_d < .05, "%g, %g", result.loss_g, result.loss_d);
+    cr_expect_eq(heard.count, 1);
+    cr_expect(strstr(heard.text, "nothing is learned") != NULL, "%s", heard.text);
+    cr_expect(strstr(heard.text, "hold nothing of their texts") != NULL, "%s", heard.text);
+    cr_expect(strstr(heard.text, "try a smaller --lambda") != NULL);
+    cr_expect_gt(result.score_seconds, 0);
+    heard.count = 0;
+    config.method = NVDP_METHOD_BASE;
+    config.adamw.lr = 1e-2;
+    task_train(ctx, &config); /* still at .5 when half of the steps are done */
+    cr_expect_eq(heard.count, 1);
+    cr_expect(strstr(heard.text, "hold nothing") == NULL && strstr(heard.text, "--lr-head") != NULL,
+              "%s", heard.text);
+    config.epochs = 8;
+    task_train(ctx, &config);
+    cr_expect_eq(heard.count, 1, "%s", heard.text);
     nvdp_context_free(ctx);
 }
 

@@ -1,0 +1,191 @@
+/* What a run takes: counted, and measured. */
+#include "text/dataset.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static size_t frozen_parameters(const struct nvdp_model *model) {
+    size_t frozen = 0;
+    for (size_t i = 0; i < model->params.count; i++) {
+        const struct nvdp__param *entry = &model->params.entry[i];
+        if (entry->flags & NVDP__PARAM_FROZEN) frozen += entry->count;
+    }
+    return frozen;
+}
+
+static size_t prefix_bytes(const struct nvdp__trainer *t) {
+    const struct nvdp_bert_config *bert = &t->model->info.bert;
+    if (t->config.freeze_layers == 0) return 0;
+    return nvdp__prefix_bytes(bert, t->all) + nvdp__prefix_bytes(bert, t->test);
+}
+
+/* --- how long it takes --- */
+
+/* Steps are taken until so many seconds are over, and at most so many; of several the first, which has the
+ * machine to warm up, does not count. */
+static const double LONG_ENOUGH = 4;
+enum { MOST_STEPS = 8 };
+
+/* The first texts of a split, `texts` of them. */
+static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_dataset *from,
+                               size_t texts, struct nvdp_dataset **out) {
+    size_t *row = NULL, n = from->count < texts ? from->count : texts;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, row, n));
+    for (size_t i = 0; i < n; i++)
+        row[i] = i;
+    nvdp_status status = nvdp_dataset_select(t->ctx, from, n, row, out);
+    free(row);
+    return status;
+}
+
+/* Seconds that scoring a whole split takes, by those for a part of it; `known` of each token are others'. */
+static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_dataset *split,
+                               size_t draws, double known, double *seconds) {
+    struct nvdp_dataset *part = NULL;
+    struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
+    if (!nvdp__dataset_labelled(split)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(first_texts(t, split, 2 * t->config.eval_batch, &part));
+    const double start = nvdp__now();
+    nvdp_status status = nvdp__score_model(t->ctx, t->model, part, t->config.eval_batch,
+                                           t->config.seed, 0, draws, &scores);
+    const double tokens = (double)part->offset[part->count];
+    const double each = fmax((nvdp__now() - start) / fmax(tokens, 1) - known, 0);
+    *seconds += each * (double)split->offset[split->count];
+    nvdp_dataset_free(part);
+    return status;
+}
+
+/* One step after the other; *frozen: the frozen layers' seconds a token, which steps do not spend where
+ * their states are kept. */
+static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen, double *seconds,
+                              double *tokens, size_t *steps) {
+    const double begun = nvdp__now();
+    for (size_t k = 0; k < MOST_STEPS && t->state.epoch_step < t->epoch_steps; k++) {
+        struct nvdp__step_report report;
+        const double start = nvdp__now();
+        NVDP_RETURN_IF_FAILED(nvdp__train_step(t, &report));
+        double spent = nvdp__now() - start;
+        if (t->model->prefix != NULL) {
+            const double again = nvdp__now();
+            NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(t->model->prefix, t->batch));
+            *frozen = (nvdp__now() - again) / fmax((double)t->batch->tokens, 1);
+            if (kept) spent = fmax(spent - *frozen * (double)t->batch->tokens, 0);
+        }
+        if (k == 1) *seconds = *tokens = (double)(*steps = 0);
+        *seconds += spent;
+        *tokens += (double)report.tokens;
+        ++*steps;
+        t->state.epoch_step++;
+        t->state.step++;
+        if (nvdp__now() - begun > LONG_ENOUGH) break;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status measure(struct nvdp__trainer *t, bool kept, struct nvdp_train_plan *plan) {
+    double frozen = 0, seconds = 0, tokens = 0, validation = 0;
+    size_t steps = 0;
+    const double all = (double)t->train->offset[t->train->count];
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_allocate(t, true));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->dp));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_start_weights(t));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_open_prefix(t));
+    nvdp__epoch_order(t->config.seed, 0, t->train->count, t->order);
+    NVDP_RETURN_IF_FAILED(time_steps(t, kept, &frozen, &seconds, &tokens, &steps));
+    plan->step_seconds = seconds / (double)steps;
+    plan->train_seconds = t->dp != NULL ? plan->step_seconds * (double)t->steps
+                                        : seconds / tokens * all * (double)t->config.epochs;
+    plan->score_seconds = plan->prefix_seconds = 0;
+    const double known = kept ? frozen : 0;
+    NVDP_RETURN_IF_FAILED(time_scores(t, t->validation, 1, known, &validation));
+    NVDP_RETURN_IF_FAILED(
+        time_scores(t, t->test, t->config.eval_draws, known, &plan->score_seconds));
+    plan->score_seconds += validation * (double)t->config.epochs;
+    if (kept)
+        plan->prefix_seconds =
+            frozen * (double)(t->all->offset[t->all->count] + t->test->offset[t->test->count]);
+    return NVDP_OK;
+}
+
+/* --- the plan --- */
+
+static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
+                        bool measured, struct nvdp_train_plan *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__trainer t = {.ctx = ctx};
+    size_t floats = 0;
+    NVDP_TRY(nvdp__trainer_take_config(&t, options, NULL));
+    if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
+    const bool kept = t.config.cache != NULL && !t.config.no_prefix_cache;
+    t.config.cache = NULL; /* a plan writes nothing */
+    t.plan = true;
+    NVDP_TRY(nvdp__trainer_open(&t));
+    NVDP_TRY(
+        nvdp__model_plan_size(t.model, t.config.batch, nvdp__trainer_longest(&t), true, &floats));
+    size_t vectors = 4; /* values, gradients, two moments */
+    /* bfloat16 copies of the weights in two layouts: together as large as the values */
+    if (t.model->dev.bf16 != NULL) vectors++;
+    if (t.config.decay_to == NVDP__DECAY_TO_PRETRAINED) vectors++;
+    options->nvib = t.config.nvib;
+    struct nvdp_train_plan made = {
+        .struct_size = sizeof made,
+        .train_texts = t.train->count,
+        .validation_texts = t.validation->count,
+        .test_texts = t.test->count,
+        .parameters = t.model->info.parameters,
+        .frozen_parameters = frozen_parameters(t.model),
+        .prefix_bytes = prefix_bytes(&t),
+        .steps = t.steps,
+        .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
+        .step_seconds = NAN,
+        .train_seconds = NAN,
+        .score_seconds = NAN,
+        .prefix_seconds = NAN,
+    };
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (measured && (double)made.memory_bytes < memory)
+        NVDP_TRY(measure(&t, kept && t.config.freeze_layers > 0, &made));
+    *out = made;
+cleanup:
+    nvdp__trainer_close(&t);
+    return status;
+}
+
+nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
+                             struct nvdp_train_plan *out) {
+    return plan(ctx, options, false, out);
+}
+
+static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *config,
+                           bool measured, struct nvdp_config **resolved,
+                           struct nvdp_train_plan *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__train_options options;
+    struct nvdp_train_plan made;
+    struct nvdp_config *copy = NULL;
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(plan(ctx, &options, measured, &made));
+    if (resolved != NULL) {
+        NVDP_TRY(nvdp_config_copy(config, &copy));
+        NVDP_TRY(nvdp__config_take(copy, &nvdp__train_schema, &options));
+        *resolved = copy;
+        copy = NULL;
+    }
+    NVDP__GIVE(out, &made);
+cleanup:
+    nvdp_config_free(copy);
+    return status;
+}
+
+nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
+                            struct nvdp_config **resolved, struct nvdp_train_plan *out) {
+    return plan_of(ctx, config, false, resolved, out);
+}
+
+nvdp_status nvdp_train_plan_measured(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                     struct nvdp_config **resolved, struct nvdp_train_plan *out) {
+    return plan_of(ctx, config, true, resolved, out);
+}
