@@ -147,7 +147,7 @@ void nvdp_safetensors_read_i64(const struct nvdp_tensor_info *info, int64_t *out
 /** One tensor to be written. */
 struct nvdp_tensor_source {
     const char *name;                    /**< Its name, UTF-8, unlike the others'. */
-    enum nvdp_dtype dtype;               /**< In the file: F64, F32, F16, BF16, I64 or I32. */
+    enum nvdp_dtype dtype;               /**< In the file: F64, F32, F16, BF16, I64, I32 or I16. */
     int rank;                            /**< Dimensions, at most NVDP_SAFETENSORS_RANK. */
     size_t shape[NVDP_SAFETENSORS_RANK]; /**< [rank] elements along each dimension. */
     const void *data; /**< Row-major; float for F16 and BF16 too, else of the type itself. */

@@ -32,7 +32,7 @@ struct nvdp_export_result {
         spent_epsilon; /**< likewise what is proven of all its releases together, at delta 1e-5; +inf: nothing */
 };
 
-/** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid,
+/** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
  * with-labels, sign, ledger, ledger-key, budget-samples, budget-epsilon, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
@@ -40,7 +40,8 @@ struct nvdp_export_result {
 nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Draws the samples of every text and writes them, and nothing else derived from the texts, to a
- * file of kind embeddings/2 (of grid float16: embeddings/1).
+ * file of kind embeddings/2 (of grid float16: embeddings/1); under a name that ends with .safetensors or .parquet the
+ * same in that format.
  *
  * Per text the model's posterior is inferred; from it each sample is drawn with randomness of the
  * operating system (pi of a Dirichlet distribution, z = mu + sigma eps; Henderson & Fehr 2023), with

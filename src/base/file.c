@@ -98,20 +98,47 @@ void nvdp__sync_directory(const char *path) {
     free(copy);
 }
 
-nvdp_status nvdp__output_commit(struct nvdp__output *out) {
+/* Where the file system does not know how to: by a second name. */
+static int rename_to_new(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+/* An empty file is nobody's. */
+static nvdp_status rename_onto(struct nvdp_context *ctx, const char *from, const char *to,
+                               bool replace) {
+    struct stat info;
+    replace = replace || (stat(to, &info) == 0 && info.st_size == 0);
+    if ((replace ? rename(from, to) : rename_to_new(from, to)) != 0)
+        return errno == EEXIST && !replace
+                   ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", to)
+                   : nvdp__fail_errno(ctx, errno, "%s: cannot write", to);
+    nvdp__sync_directory(to);
+    return NVDP_OK;
+}
+
+static nvdp_status commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
     if (ferror(out->file)) NVDP_TRY(write_error(out, EIO));
     if (fflush(out->file) != 0 || fsync(fileno(out->file)) != 0) NVDP_TRY(write_error(out, errno));
     int closed = fclose(out->file);
     out->file = NULL;
     if (closed != 0) NVDP_TRY(write_error(out, errno));
-    if (rename(out->beside, out->path) != 0) NVDP_TRY(write_error(out, errno));
-    nvdp__sync_directory(out->path);
+    NVDP_TRY(rename_onto(out->ctx, out->beside, out->path, replace));
     free(out->beside);
     out->beside = NULL;
 cleanup:
     nvdp__output_abort(out);
     return status;
+}
+
+nvdp_status nvdp__output_commit(struct nvdp__output *out) {
+    return commit(out, true);
+}
+
+nvdp_status nvdp__output_commit_new(struct nvdp__output *out) {
+    return commit(out, false);
 }
 
 void nvdp__output_abort(struct nvdp__output *out) {
@@ -193,26 +220,12 @@ nvdp_status nvdp__beside(struct nvdp_context *ctx, const char *path, char **besi
     }
 }
 
-/* Where the file system does not know how to: by a second name. */
-static int rename_to_new(const char *from, const char *to) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return -1;
-    return link(from, to) == 0 ? unlink(from) : -1;
-}
-
 nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *beside, const char *path,
                           bool replace) {
     nvdp_status status = NVDP_OK;
-    struct stat info;
     int fd = open(beside, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    replace = replace || (stat(path, &info) == 0 && info.st_size == 0);
-    if ((replace ? rename(beside, path) : rename_to_new(beside, path)) != 0)
-        NVDP_TRY(
-            errno == EEXIST && !replace
-                ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path)
-                : nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    nvdp__sync_directory(path);
+    NVDP_TRY(rename_onto(ctx, beside, path, replace));
 cleanup:
     if (fd >= 0) close(fd);
     if (status != NVDP_OK) unlink(beside);

@@ -20,6 +20,8 @@ nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ..
     __attribute__((format(printf, 2, 3)));
 /* fflush, fsync, close, rename, fsync of the directory.  On failure nothing is left. */
 nvdp_status nvdp__output_commit(struct nvdp__output *out);
+/* The same, but NVDP_ERR_ARGUMENT where a file that is not empty has that name meanwhile. */
+nvdp_status nvdp__output_commit_new(struct nvdp__output *out);
 /* Closes and removes what was written; harmless after a commit or on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
 

@@ -384,14 +384,14 @@ struct writer {
     const struct nvdp_tensor_source *tensors;
     nvdp__tensor_fetch fetch;
     void *user;
-    struct nvdp__output output;
+    struct nvdp__output *output;
 };
 
 #define SOURCE_FAIL(writer, source, format, ...)                                                   \
     nvdp__fail((writer)->ctx, NVDP_ERR_ARGUMENT, "%s: tensor '%.200s': " format, (writer)->path,   \
                (source)->name, __VA_ARGS__)
 
-static bool is_16_bits(enum nvdp_dtype dtype) {
+static bool is_rounded(enum nvdp_dtype dtype) {
     return dtype == NVDP_DTYPE_F16 || dtype == NVDP_DTYPE_BF16;
 }
 
@@ -399,9 +399,9 @@ static nvdp_status check_source(const struct writer *writer,
                                 const struct nvdp_tensor_source *source, size_t *elements) {
     enum nvdp_dtype dtype = source->dtype;
     if (dtype != NVDP_DTYPE_F32 && dtype != NVDP_DTYPE_F64 && dtype != NVDP_DTYPE_I64 &&
-        dtype != NVDP_DTYPE_I32 && !is_16_bits(dtype))
+        dtype != NVDP_DTYPE_I32 && dtype != NVDP_DTYPE_I16 && !is_rounded(dtype))
         return SOURCE_FAIL(writer, source,
-                           "dtype: expected F64, F32, F16, BF16, I64 or I32, found %s",
+                           "dtype: expected F64, F32, F16, BF16, I64, I32 or I16, found %s",
                            dtype <= NVDP_DTYPE_BOOL ? nvdp_dtype_name(dtype) : "an unknown one");
     if (source->rank < 0 || source->rank > NVDP_SAFETENSORS_RANK)
         return SOURCE_FAIL(writer, source, "expected 0 to %d dimensions, found %d",
@@ -492,9 +492,9 @@ static nvdp_status write_header(struct writer *writer, const char *const *metada
     size_t length = strlen(text);
     int padding = (int)((ALIGNMENT - length % ALIGNMENT) % ALIGNMENT);
     uint64_t total = length + (size_t)padding;
-    NVDP_TRY(nvdp__output_write(&writer->output, &total, sizeof total));
-    NVDP_TRY(nvdp__output_write(&writer->output, text, length));
-    NVDP_TRY(nvdp__output_write(&writer->output, "       ", (size_t)padding));
+    NVDP_TRY(nvdp__output_write(writer->output, &total, sizeof total));
+    NVDP_TRY(nvdp__output_write(writer->output, text, length));
+    NVDP_TRY(nvdp__output_write(writer->output, "       ", (size_t)padding));
 cleanup:
     json_decref(header);
     free(text);
@@ -526,12 +526,27 @@ static nvdp_status write_tensor(struct writer *writer, size_t index) {
         size_t n = elements - first < PIECE ? elements - first : PIECE;
         writer->fetch(index, first, n, piece, writer->user);
         const void *bytes = piece;
-        if (is_16_bits(source->dtype)) {
+        if (is_rounded(source->dtype)) {
             NVDP_RETURN_IF_FAILED(
                 narrow(writer, source, n, (const float *)(void *)piece, narrowed));
             bytes = narrowed;
         }
-        NVDP_RETURN_IF_FAILED(nvdp__output_write(&writer->output, bytes, n * size));
+        NVDP_RETURN_IF_FAILED(nvdp__output_write(writer->output, bytes, n * size));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__safetensors_put(struct nvdp__output *to, size_t count,
+                                  const struct nvdp_tensor_source *tensors,
+                                  const char *const *metadata, nvdp__tensor_fetch fetch,
+                                  void *user) {
+    struct writer writer = {to->ctx, to->path, count, tensors, fetch, user, to};
+    NVDP_RETURN_IF_FAILED(write_header(&writer, metadata));
+    for (size_t size = 8; size > 1; size /= 2) {
+        for (size_t i = 0; i < count; i++) {
+            if (nvdp_dtype_size(tensors[i].dtype) == size)
+                NVDP_RETURN_IF_FAILED(write_tensor(&writer, i));
+        }
     }
     return NVDP_OK;
 }
@@ -541,23 +556,18 @@ nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, 
                                     const char *const *metadata, nvdp__tensor_fetch fetch,
                                     void *user) {
     nvdp_status status = NVDP_OK;
-    struct writer writer = {ctx, path, count, tensors, fetch, user, {0}};
-    NVDP_TRY(nvdp__output_open(ctx, path, &writer.output));
-    NVDP_TRY(write_header(&writer, metadata));
-    for (size_t size = 8; size > 1; size /= 2) {
-        for (size_t i = 0; i < count; i++) {
-            if (nvdp_dtype_size(tensors[i].dtype) == size) NVDP_TRY(write_tensor(&writer, i));
-        }
-    }
-    NVDP_TRY(nvdp__output_commit(&writer.output));
+    struct nvdp__output output = {0};
+    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    NVDP_TRY(nvdp__safetensors_put(&output, count, tensors, metadata, fetch, user));
+    NVDP_TRY(nvdp__output_commit(&output));
 cleanup:
-    nvdp__output_abort(&writer.output);
+    nvdp__output_abort(&output);
     return status;
 }
 
 static void fetch_from_memory(size_t index, size_t first, size_t n, void *out, void *user) {
     const struct nvdp_tensor_source *source = (const struct nvdp_tensor_source *)user + index;
-    size_t size = is_16_bits(source->dtype) ? sizeof(float) : nvdp_dtype_size(source->dtype);
+    size_t size = is_rounded(source->dtype) ? sizeof(float) : nvdp_dtype_size(source->dtype);
     memcpy(out, (const unsigned char *)source->data + first * size, n * size);
 }
 

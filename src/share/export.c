@@ -6,6 +6,7 @@
 #include "base/schema.h"
 #include "rdp/options.h"
 #include "share/embeddings_file.h"
+#include "share/formats.h"
 #include "share/ledger.h"
 #include "share/reader.h"
 #include "share/release.h"
@@ -33,6 +34,7 @@ struct options {
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the folder it was trained from */
     const char *out, *model_out;
+    const char *card; /* NULL: none */
     const char *sign; /* a file with a secret key; NULL: not signed */
     const char *ledger, *ledger_key;
     struct {
@@ -105,7 +107,8 @@ static const struct nvdp_option option_rows[] = {
     {"limit", NVDP_OPTION_INTEGER, "N", "at most N texts a split; 0: all", "0", AT(limit),
      .unit = "texts"},
 
-    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),
+    {"out", NVDP_OPTION_TEXT, "FILE.h5",
+     "file to write; FILE.safetensors or FILE.parquet: in that format", NULL, AT(out),
      .group = "Release:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"model-out", NVDP_OPTION_TEXT, "DIR",
      "also write the public part of the model, to start readers from", NULL, AT(model_out),
@@ -118,6 +121,9 @@ static const struct nvdp_option option_rows[] = {
      "fixed", AT(grid), .choices = grid_names},
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
      AT(with_labels)},
+    {"card", NVDP_OPTION_TEXT, "README.md",
+     "also write a dataset card: statement, how to load the file", NULL, AT(card),
+     .traits = NVDP_TRAIT_NO_EFFECT},
     {"sign", NVDP_OPTION_TEXT, "KEYFILE",
      "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
      AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
@@ -189,12 +195,23 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
     return nvdp__config_create(ctx, &schema, out);
 }
 
-static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
+static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
     struct stat info;
+    return path == NULL || stat(path, &info) != 0 || info.st_size == 0
+               ? NVDP_OK
+               : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite", path);
+}
+
+static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
+    if (options->sign != NULL && nvdp__format_of(options->out) != NVDP__FORMAT_HDF5)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "sign: expected an HDF5 file, whose signature nvdp verify can check, found "
+            "%s",
+            options->out);
     if (options->overwrite) return NVDP_OK;
-    if (stat(options->out, &info) == 0 && info.st_size > 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use --overwrite",
-                          options->out);
+    NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));
+    NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
     if (options->model_out != NULL && !nvdp__directory_empty(options->model_out))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: the output directory is not empty; use --overwrite",
@@ -713,6 +730,20 @@ cleanup:
     return status;
 }
 
+/* --- the file under its name, in its format --- */
+
+/* The HDF5 form beside it is what others are made from; where it is not wanted, it goes. */
+static nvdp_status write_forms(struct export *export) {
+    const struct options *options = export->options;
+    const struct nvdp__shared shared = {export->ctx, export->file, &export->shape, export->offset};
+    if (options->card != NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__card_write(&shared, options->out, options->card, options->overwrite));
+    if (nvdp__format_of(options->out) != NVDP__FORMAT_HDF5)
+        return nvdp__format_write(&shared, options->out, options->overwrite);
+    return options->overwrite ? nvdp__h5_commit(export->file) : nvdp__h5_commit_new(export->file);
+}
+
 /* --- all of it --- */
 
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -739,7 +770,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign(ctx, &export.sign, export.file));
-    NVDP_TRY(options.overwrite ? nvdp__h5_commit(export.file) : nvdp__h5_commit_new(export.file));
+    NVDP_TRY(write_forms(&export));
     if (out != NULL) {
         struct stat info = {0};
         struct nvdp_export_result result = {

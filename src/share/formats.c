@@ -1,0 +1,275 @@
+#include "share/formats.h"
+
+#include "bert/checkpoint.h"
+#include <stdlib.h>
+
+enum { BUFFER_VALUES = 1 << 16 };
+
+enum nvdp__format nvdp__format_of(const char *path) {
+    static const char *const endings[] = {
+        [NVDP__FORMAT_SAFETENSORS] = ".safetensors", [NVDP__FORMAT_PARQUET] = ".parquet"};
+    for (int format = NVDP__FORMAT_SAFETENSORS; format <= NVDP__FORMAT_PARQUET; format++) {
+        size_t length = strlen(path), of = strlen(endings[format]);
+        if (length > of && strcmp(path + length - of, endings[format]) == 0)
+            return (enum nvdp__format)format;
+    }
+    return NVDP__FORMAT_HDF5;
+}
+
+/* --- what the file holds --- */
+
+nvdp_status nvdp__column_open(const struct nvdp__shared *shared, const char *name,
+                              enum nvdp__h5_type type, size_t width, size_t count,
+                              struct nvdp__column *column) {
+    const size_t most = width < BUFFER_VALUES ? BUFFER_VALUES / width : 1;
+    *column = (struct nvdp__column){
+        .name = name, .type = type, .width = width, .count = count, .most = most};
+    column->buffer = nvdp__calloc(shared->ctx, most * width, sizeof(int64_t)); /* or less */
+    return column->buffer != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+}
+
+void nvdp__column_close(struct nvdp__column *column) {
+    free(column->buffer);
+    column->buffer = NULL;
+}
+
+static nvdp_status fill(const struct nvdp__shared *shared, struct nvdp__column *column,
+                        size_t row) {
+    const size_t rows = column->count / column->width;
+    column->first = row;
+    column->rows = rows - row < column->most ? rows - row : column->most;
+    return nvdp__h5_read_rows(shared->file, column->name, column->type, row, column->rows,
+                              column->buffer);
+}
+
+nvdp_status nvdp__column_read(const struct nvdp__shared *shared, struct nvdp__column *column,
+                              size_t first, size_t n, void *out) {
+    const bool narrow = column->type == NVDP__H5_I16;
+    const size_t size = column->type == NVDP__H5_I64 ? sizeof(int64_t) : sizeof(int32_t);
+    for (size_t done = 0; done < n;) {
+        const size_t row = (first + done) / column->width;
+        if (column->rows == 0 || row < column->first || row >= column->first + column->rows)
+            NVDP_RETURN_IF_FAILED(fill(shared, column, row));
+        const size_t at = first + done - column->first * column->width;
+        size_t here = column->rows * column->width - at;
+        if (here > n - done) here = n - done;
+        if (narrow) {
+            const int32_t *wide = (const int32_t *)column->buffer + at;
+            for (size_t i = 0; i < here; i++) {
+                ((int16_t *)out)[done + i] = (int16_t)wide[i];
+            }
+        } else {
+            memcpy((char *)out + done * size, (const char *)column->buffer + at * size,
+                   here * size);
+        }
+        done += here;
+    }
+    return NVDP_OK;
+}
+
+static void add_word(struct nvdp__sayings *words, const char *text) {
+    if (words->status != NVDP_OK) return;
+    words->status = nvdp__reserve(words->ctx, &words->text, &words->capacity, words->count + 2,
+                                  sizeof *words->text); /* a NULL at the end */
+    if (words->status != NVDP_OK) return;
+    words->text[words->count] = nvdp__strdup(words->ctx, text);
+    if (words->text[words->count] == NULL)
+        words->status = NVDP_ERR_MEMORY;
+    else
+        words->count++;
+}
+
+static void add_attribute(const char *name, const char *value, void *user) {
+    add_word(user, name);
+    add_word(user, value);
+}
+
+nvdp_status nvdp__sayings_read(const struct nvdp__shared *shared, struct nvdp__sayings *words) {
+    *words = (struct nvdp__sayings){.ctx = shared->ctx};
+    NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(shared->file, add_attribute, words));
+    return words->status;
+}
+
+void nvdp__sayings_release(struct nvdp__sayings *words) {
+    for (size_t i = 0; i < words->count; i++) {
+        free(words->text[i]);
+    }
+    free(words->text);
+    *words = (struct nvdp__sayings){0};
+}
+
+/* --- safetensors --- */
+
+enum { MOST_TENSORS = 6 };
+
+struct tensors {
+    const struct nvdp__shared *shared;
+    struct nvdp_tensor_source source[MOST_TENSORS];
+    struct nvdp__column column[MOST_TENSORS];
+    size_t count;
+    nvdp_status status;
+};
+
+static nvdp_status add_tensor(struct tensors *to, const char *name, enum nvdp__h5_type type,
+                              size_t width, size_t rows, size_t dim) {
+    static const enum nvdp_dtype dtypes[] = {
+        [NVDP__H5_F16] = NVDP_DTYPE_F16, [NVDP__H5_F32] = NVDP_DTYPE_F32,
+        [NVDP__H5_F64] = NVDP_DTYPE_F64, [NVDP__H5_I64] = NVDP_DTYPE_I64,
+        [NVDP__H5_I32] = NVDP_DTYPE_I32, [NVDP__H5_I16] = NVDP_DTYPE_I16};
+    if (width > 0 && !nvdp__h5_has(to->shared->file, name)) return NVDP_OK;
+    to->source[to->count] = (struct nvdp_tensor_source){
+        .name = name, .dtype = dtypes[type], .rank = dim > 0 ? 2 : 1, .shape = {rows, dim}};
+    if (width > 0)
+        NVDP_RETURN_IF_FAILED(nvdp__column_open(
+            to->shared, name, type, width, rows * (dim > 0 ? dim : 1), &to->column[to->count]));
+    to->count++;
+    return NVDP_OK;
+}
+
+static void fetch(size_t index, size_t first, size_t n, void *out, void *user) {
+    struct tensors *from = user;
+    if (from->column[index].buffer == NULL) /* known here */
+        memcpy(out, from->shared->offset + first, n * sizeof *from->shared->offset);
+    else if (from->status == NVDP_OK)
+        from->status = nvdp__column_read(from->shared, &from->column[index], first, n, out);
+}
+
+/* Rows end to end whether lengths are hidden or not: the first row of every sample is in `offset`. */
+static nvdp_status put_safetensors(const struct nvdp__shared *shared,
+                                   const struct nvdp__sayings *words, struct nvdp__output *to) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__embeddings_shape *shape = shared->shape;
+    const size_t samples = shape->texts * shape->samples;
+    const size_t vectors = shape->sample_rows > 0 ? shape->samples * shape->sample_rows : 1;
+    struct tensors tensors = {.shared = shared};
+    NVDP_TRY(add_tensor(&tensors, "z", shape->grid, vectors * shape->dim, shape->rows, shape->dim));
+    NVDP_TRY(add_tensor(&tensors, "log_pi",
+                        shape->grid == NVDP__H5_F16 ? NVDP__H5_F16 : NVDP__H5_I16, vectors,
+                        shape->rows, 0));
+    NVDP_TRY(add_tensor(&tensors, "offset", NVDP__H5_I64, 0, samples + 1, 0));
+    NVDP_TRY(add_tensor(&tensors, "id", NVDP__H5_I64, 1, shape->texts, 0));
+    NVDP_TRY(add_tensor(&tensors, "split", NVDP__H5_I32, 1, shape->texts, 0));
+    NVDP_TRY(add_tensor(&tensors, "label", NVDP__H5_F32, 1, shape->texts, 0));
+    NVDP_TRY(nvdp__safetensors_put(to, tensors.count, tensors.source,
+                                   (const char *const *)words->text, fetch, &tensors));
+    status = tensors.status;
+cleanup:
+    for (size_t i = 0; i < MOST_TENSORS; i++) {
+        nvdp__column_close(&tensors.column[i]);
+    }
+    return status;
+}
+
+nvdp_status nvdp__format_write(const struct nvdp__shared *shared, const char *path, bool replace) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    struct nvdp__sayings words = {0};
+    NVDP_TRY(nvdp__sayings_read(shared, &words));
+    NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
+    (void)nvdp__lock_whole(fileno(output.file)); /* nobody takes it for a leftover */
+    NVDP_TRY(nvdp__format_of(path) == NVDP__FORMAT_PARQUET
+                 ? nvdp__parquet_put(shared, &words, &output)
+                 : put_safetensors(shared, &words, &output));
+    NVDP_TRY(replace ? nvdp__output_commit(&output) : nvdp__output_commit_new(&output));
+cleanup:
+    nvdp__output_abort(&output);
+    nvdp__sayings_release(&words);
+    return status;
+}
+
+/* --- the dataset card --- */
+
+static const char *word(const struct nvdp__sayings *words, const char *name) {
+    for (size_t i = 0; i + 1 < words->count; i += 2) {
+        if (strcmp(words->text[i], name) == 0) return words->text[i + 1];
+    }
+    return "";
+}
+
+static const char *size_category(size_t texts) {
+    static const char *const names[] = {"n<1K",      "1K<n<10K", "10K<n<100K",
+                                        "100K<n<1M", "1M<n<10M", "10M<n<100M"};
+    size_t most = 1000, category = 0;
+    while (texts >= most && category + 1 < sizeof names / sizeof *names) {
+        most *= 10;
+        category++;
+    }
+    return names[category];
+}
+
+/* How its values are read in Python. */
+static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__shared *shared,
+                               const char *name) {
+    const bool whole = shared->shape->grid != NVDP__H5_F16;
+    const bool hidden = shared->shape->policy == NVDP_LENGTH_HIDDEN;
+    const enum nvdp__format format = nvdp__format_of(name);
+    if (format == NVDP__FORMAT_PARQUET)
+        return nvdp__output_printf(to,
+                                   "```python\nimport pandas as pd\ntable = "
+                                   "pd.read_parquet(\"%s\")  # a row a vector: text, "
+                                   "sample, row, z%s\n```\n",
+                                   name, shared->shape->weights ? ", pi" : "");
+    if (format == NVDP__FORMAT_SAFETENSORS)
+        return nvdp__output_printf(
+            to,
+            "```python\nfrom safetensors import safe_open\nwith safe_open(\"%s\", \"np\") as f:\n"
+            "    meta = f.metadata()\n    z = f.get_tensor(\"z\")%s  # vectors, [rows, p]\n"
+            "    offset = f.get_tensor(\"offset\")  # sample s of text i: rows offset[i * S + s] "
+            "to "
+            "offset[i * S + s + 1]\n```\n",
+            name, whole ? " * float(meta[\"z_step\"])" : "");
+    return nvdp__output_printf(
+        to,
+        "```python\nimport h5py\nwith h5py.File(\"%s\") as f:\n    z = f[\"z\"][...]%s  # "
+        "%s\n```\n",
+        name, whole ? " * f.attrs[\"z_step\"]" : "",
+        hidden ? "[texts, samples, vectors, p]"
+               : "[rows, p]; sample s of text i: rows offset[i * S + s] to offset[i * S + s + 1]");
+}
+
+static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *shared,
+                            const struct nvdp__sayings *words, const char *name) {
+    const struct nvdp__embeddings_shape *shape = shared->shape;
+    const bool hdf5 = nvdp__format_of(name) == NVDP__FORMAT_HDF5;
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+        to,
+        "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
+        "- differential-privacy\n- nvdp\nsize_categories:\n- %s\n",
+        shape->texts, size_category(shape->texts)));
+    if (nvdp__format_of(name) == NVDP__FORMAT_PARQUET)
+        NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+            to, "configs:\n- config_name: default\n  data_files: \"%s\"\n", name));
+    NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+        to,
+        "---\n\n# Noisy embeddings of %zu texts\n\n`%s` holds %zu random sample%s of each of %zu "
+        "texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts are not "
+        "in "
+        "it.\n\n## What it reveals\n\n%s\n\n## Loading\n\n",
+        shape->texts, name, shape->samples, shape->samples == 1 ? "" : "s", shape->texts,
+        word(words, "task"), shape->dim, word(words, "method"), word(words, "nvdp_format"),
+        word(words, "statement")));
+    NVDP_RETURN_IF_FAILED(say_loading(to, shared, name));
+    return hdf5 ? nvdp__output_printf(
+                      to,
+                      "\n## Checking\n\n`nvdp verify %s` computes again whatever the "
+                      "file says of itself; `nvdp reuse %s` trains a reader on "
+                      "it.\n",
+                      name, name)
+                : NVDP_OK;
+}
+
+nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
+                             bool replace) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output output = {0};
+    struct nvdp__sayings words = {0};
+    const char *last = strrchr(name, '/');
+    NVDP_TRY(nvdp__sayings_read(shared, &words));
+    NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
+    NVDP_TRY(say_card(&output, shared, &words, last != NULL ? last + 1 : name));
+    NVDP_TRY(replace ? nvdp__output_commit(&output) : nvdp__output_commit_new(&output));
+cleanup:
+    nvdp__output_abort(&output);
+    nvdp__sayings_release(&words);
+    return status;
+}

@@ -1,0 +1,61 @@
+/* A shared file in the layouts of other programs, and its dataset card: the values and words of its HDF5 form
+ * (docs/formats.md, "embeddings/2 as safetensors and Parquet"). */
+#ifndef NVDP_SRC_SHARE_FORMATS_H
+#define NVDP_SRC_SHARE_FORMATS_H
+
+#include "base/file.h"
+#include "share/embeddings_file.h"
+
+enum nvdp__format { NVDP__FORMAT_HDF5, NVDP__FORMAT_SAFETENSORS, NVDP__FORMAT_PARQUET };
+/* By the name's ending; HDF5 whatever else it is. */
+enum nvdp__format nvdp__format_of(const char *path);
+
+/* A whole file of embeddings, open, which may not be committed yet. */
+struct nvdp__shared {
+    struct nvdp_context *ctx;
+    struct nvdp__h5 *file;
+    const struct nvdp__embeddings_shape *shape;
+    const int64_t *offset; /* [N S + 1] rows of the samples, also where lengths are hidden */
+};
+
+/* Writes it under `path` in the format of its name, which is another than HDF5; not `replace`:
+ * NVDP_ERR_ARGUMENT where such a file is there. */
+nvdp_status nvdp__format_write(const struct nvdp__shared *shared, const char *path, bool replace);
+/* Writes a dataset card: what `name` is, for people who see the file in a collection of such. */
+nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
+                             bool replace);
+
+/* --- between them --- */
+
+/* One value of a dataset after the other, whatever its dimensions. */
+struct nvdp__column {
+    const char *name;
+    enum nvdp__h5_type type;
+    size_t width, count; /* values of a row of the file; of all */
+    /* read last: rows [first, first + rows) */
+    void *buffer; /* of the memory type */
+    size_t first, rows, most;
+};
+nvdp_status nvdp__column_open(const struct nvdp__shared *shared, const char *name,
+                              enum nvdp__h5_type type, size_t width, size_t count,
+                              struct nvdp__column *column);
+void nvdp__column_close(struct nvdp__column *column);
+/* Values [first, first + n), as they are stored. */
+nvdp_status nvdp__column_read(const struct nvdp__shared *shared, struct nvdp__column *column,
+                              size_t first, size_t n, void *out);
+
+/* Attributes as texts: name, value, ..., NULL; one list. */
+struct nvdp__sayings {
+    struct nvdp_context *ctx;
+    char **text;
+    size_t count, capacity;
+    nvdp_status status;
+};
+nvdp_status nvdp__sayings_read(const struct nvdp__shared *shared, struct nvdp__sayings *words);
+void nvdp__sayings_release(struct nvdp__sayings *words);
+
+/* Parquet (parquet.c). */
+nvdp_status nvdp__parquet_put(const struct nvdp__shared *shared, const struct nvdp__sayings *words,
+                              struct nvdp__output *to);
+
+#endif

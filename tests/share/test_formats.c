@@ -1,0 +1,224 @@
+/* Exports as safetensors and Parquet, and dataset cards: the values and words of the HDF5 form. */
+#include "base/file.h"
+#include "share/formats.h"
+#include "tiny_task.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { KINDS = 3 };
+static const struct run_choice choices[KINDS] = {
+    {.method = NVDP_METHOD_NVDP,
+     .policy = NVDP_LENGTH_HIDDEN,
+     .kappa = 2,
+     .latent_dim = 4,
+     .epochs = 1},
+    {.method = NVDP_METHOD_NVDP,
+     .policy = NVDP_LENGTH_PUBLIC,
+     .kappa = 1,
+     .latent_dim = 4,
+     .epochs = 1},
+    {.method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 1, .epochs = 1},
+};
+static const char *const names[KINDS] = {"hidden", "public", "clipped"};
+
+struct bench {
+    struct nvdp_context *ctx;
+    struct nvdp_config *config;
+};
+
+static void set(const struct bench *bench, const char *name, const char *value) {
+    support_set(bench->ctx, bench->config, name, value);
+}
+
+/* NAME.ENDING of the scratch folder's. */
+static const char *file_of(size_t kind, const char *ending) {
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", names[kind], ending);
+    return support_scratch_path(name);
+}
+
+static struct bench bench_open(size_t kind) {
+    struct bench bench = {.ctx = support_context()};
+    char run[512];
+    snprintf(run, sizeof run, "%s", task_run(bench.ctx, "run", &choices[kind], NULL));
+    cr_assert_eq(nvdp_export_config_create(bench.ctx, &bench.config), NVDP_OK);
+    set(&bench, "run", run);
+    set(&bench, "split", "dev,test");
+    set(&bench, "samples", kind == 1 ? "3" : "2");
+    set(&bench, "measure-texts", "0");
+    set(&bench, "insecure-seed", "7"); /* the same noise in all formats */
+    if (kind == 2) set(&bench, "with-labels", "true");
+    return bench;
+}
+
+static void bench_close(struct bench *bench) {
+    nvdp_config_free(bench->config);
+    nvdp_context_free(bench->ctx);
+}
+
+static void export_as(const struct bench *bench, size_t kind, const char *ending) {
+    set(bench, "out", file_of(kind, ending));
+    cr_assert_eq(nvdp_export(bench->ctx, bench->config, NULL), NVDP_OK, "%s",
+                 nvdp_context_error(bench->ctx));
+}
+
+/* Skips the test where its Python lacks the modules. */
+static void check(const char *what) {
+    const char *python = getenv("NVDP_PYTHON");
+    char command[4096];
+    if (python == NULL) python = "/usr/bin/python3";
+    snprintf(command, sizeof command,
+             "'%s' " NVDP_SOURCE_DIR "/tests/share/check_formats.py '%s' %s >&2", python,
+             support_scratch(), what);
+    int status = system(command); /* NOLINT(cert-env33-c): a test's own command */
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127))
+        cr_skip_test("needs NVDP_PYTHON=, a Python with h5py and %s",
+                     strcmp(what, "parquet") == 0 ? "pyarrow" : what);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %d", command, status);
+}
+
+static const struct nvdp_tensor_info *tensor(const struct nvdp_safetensors *file, const char *name,
+                                             enum nvdp_dtype dtype, size_t count) {
+    const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, name);
+    cr_assert_not_null(found, "%s", name);
+    cr_assert_eq(found->dtype, dtype, "%s", name);
+    cr_assert_eq(found->count, count, "%s", name);
+    return found;
+}
+
+static void same_values(struct nvdp_context *ctx, const char *h5, const char *path) {
+    struct nvdp__embeddings *held = NULL;
+    struct nvdp_safetensors *file = NULL;
+    cr_assert_eq(nvdp__embeddings_read(ctx, h5, &held), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const struct nvdp__embeddings_shape *shape = &held->shape;
+    const size_t values = shape->rows * shape->dim, samples = shape->texts * shape->samples;
+    const enum nvdp_dtype dtype = shape->grid == NVDP__H5_I16 ? NVDP_DTYPE_I16 : NVDP_DTYPE_I32;
+    const struct nvdp_tensor_info *z = tensor(file, "z", dtype, values);
+    cr_assert_eq(z->rank, 2);
+    cr_assert_eq(z->shape[1], shape->dim);
+    cr_assert_eq(memcmp(z->data, held->z, values * nvdp_dtype_size(dtype)), 0);
+    const struct nvdp_tensor_info *offset = tensor(file, "offset", NVDP_DTYPE_I64, samples + 1);
+    cr_assert_eq(memcmp(offset->data, held->offset, offset->count * sizeof(int64_t)), 0);
+    cr_assert_eq(nvdp_safetensors_find(file, "log_pi") != NULL, shape->weights);
+    if (shape->weights) {
+        const struct nvdp_tensor_info *log_pi = tensor(file, "log_pi", NVDP_DTYPE_I16, shape->rows);
+        float *steps = nvdp__calloc(NULL, shape->rows, sizeof *steps);
+        nvdp_safetensors_read_f32(log_pi, steps);
+        for (size_t r = 0; r < shape->rows; r++) {
+            cr_assert_eq(ldexpf(steps[r], shape->log_pi_exponent), held->log_pi[r]);
+        }
+        free(steps);
+    }
+    cr_assert_eq(memcmp(tensor(file, "id", NVDP_DTYPE_I64, shape->texts)->data, held->id,
+                        shape->texts * sizeof *held->id),
+                 0);
+    cr_assert_eq(nvdp_safetensors_find(file, "label") != NULL, held->label != NULL);
+    cr_assert_str_eq(nvdp_safetensors_metadata(file, "nvdp_format"), "embeddings/2");
+    support_contains(nvdp_safetensors_metadata(file, "statement"), "random samples of each of");
+    nvdp_safetensors_close(file);
+    nvdp__embeddings_free(held);
+}
+
+/* Of many row groups and levels Python tells; here: whole, and with the statement. */
+static void is_parquet(const char *h5, const char *path, struct nvdp_context *ctx) {
+    struct nvdp__h5 *file = NULL;
+    char *statement = NULL, *bytes = NULL;
+    size_t size = 0;
+    uint32_t footer;
+    cr_assert_eq(nvdp__h5_open(ctx, h5, "embeddings", 2, &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_get_string(file, "statement", &statement), NVDP_OK);
+    cr_assert_eq(nvdp__read_file(ctx, path, 1 << 24, &bytes, &size), NVDP_OK);
+    cr_assert_eq(memcmp(bytes, "PAR1", 4), 0);
+    cr_assert_eq(memcmp(bytes + size - 4, "PAR1", 4), 0);
+    memcpy(&footer, bytes + size - 8, sizeof footer);
+    cr_assert_lt(footer, size);
+    cr_assert_not_null(memmem(bytes + size - 8 - footer, footer, statement, strlen(statement)));
+    free(bytes);
+    free(statement);
+    nvdp__h5_free(file);
+}
+
+Test(formats, hold_the_same) {
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        struct bench bench = bench_open(kind);
+        char h5[512];
+        snprintf(h5, sizeof h5, "%s", file_of(kind, ".h5"));
+        export_as(&bench, kind, ".h5");
+        export_as(&bench, kind, ".safetensors");
+        same_values(bench.ctx, h5, file_of(kind, ".safetensors"));
+        export_as(&bench, kind, ".parquet");
+        is_parquet(h5, file_of(kind, ".parquet"), bench.ctx);
+        bench_close(&bench);
+    }
+    check("safetensors");
+    check("parquet");
+}
+
+static void refused(const struct bench *bench, const char *message) {
+    cr_assert_eq(nvdp_export(bench->ctx, bench->config, NULL), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(bench->ctx), message);
+}
+
+Test(formats, are_refused_where_they_cannot_hold_something) {
+    struct bench bench = bench_open(2);
+    char key[512];
+    snprintf(key, sizeof key, "%s", support_scratch_path("key"));
+    cr_assert_eq(nvdp_key_create(bench.ctx, key), NVDP_OK);
+    set(&bench, "out", support_scratch_path("signed.parquet"));
+    set(&bench, "sign", key);
+    refused(&bench, "sign: expected an HDF5 file");
+    set(&bench, "sign", NULL);
+    support_write_text(support_scratch_path("signed.parquet"), "precious");
+    refused(&bench, "the file exists");
+    set(&bench, "out", support_scratch_path("other.parquet"));
+    set(&bench, "card", support_scratch_path("signed.parquet"));
+    refused(&bench, "the file exists");
+    cr_assert_not(nvdp__exists(support_scratch_path("other.parquet")));
+    bench_close(&bench);
+}
+
+Test(formats, cards_say_what_a_file_is) {
+    static const struct {
+        const char *ending, *load;
+    } of[] = {{".h5", "h5py.File(\"clipped.h5\")"},
+              {".safetensors", "safe_open(\"clipped.safetensors\", \"np\")"},
+              {".parquet", "  data_files: \"clipped.parquet\"\n---"}};
+    struct bench bench = bench_open(2);
+    const char *path = support_scratch_path("README.md");
+    set(&bench, "card", path);
+    set(&bench, "overwrite", "true");
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        export_as(&bench, 2, of[i].ending);
+        char *text = support_read(path);
+        cr_assert_eq(strncmp(text, "---\npretty_name: Noisy embeddings of 46 texts\n", 46), 0);
+        support_contains(text, "- n<1K\n");
+        support_contains(text, "2 random samples of each of 46 texts, drawn by mechanism vtdp");
+        support_contains(text, of[i].load);
+        free(text);
+    }
+    bench_close(&bench);
+}
+
+Test(formats, survive_failing_allocations) {
+    struct bench bench = bench_open(0);
+    set(&bench, "split", "test");
+    static const char *const endings[] = {".safetensors", ".parquet"};
+    for (size_t i = 0; i < 2; i++) {
+        set(&bench, "out", file_of(0, endings[i]));
+        for (uint64_t k = 200;; k += 1 + k / 12) {
+            nvdp__fail_allocation(bench.ctx, k);
+            nvdp_status status = nvdp_export(bench.ctx, bench.config, NULL);
+            nvdp__fail_allocation(bench.ctx, 0);
+            if (status == NVDP_OK) break;
+            cr_assert_eq(status, NVDP_ERR_MEMORY, "%s", nvdp_context_error(bench.ctx));
+            cr_assert_not(nvdp__exists(file_of(0, endings[i])));
+        }
+    }
+    bench_close(&bench);
+}
