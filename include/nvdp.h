@@ -86,6 +86,7 @@
 #include <nvdp/dataset.h>
 #include <nvdp/dchi.h>
 #include <nvdp/evaluate.h>
+#include <nvdp/linkage.h>
 #include <nvdp/method.h>
 #include <nvdp/model.h>
 #include <nvdp/posteriors.h>

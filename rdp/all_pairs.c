@@ -26,8 +26,8 @@ struct tile {
 };
 
 /* What the matrix is to hold where nothing is to be computed; else *wanted and the start. */
-static double begin(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass, double kept,
-                    size_t i, size_t j, bool *wanted) {
+static double begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
+                    double kept, size_t i, size_t j, bool *wanted) {
     const struct nvdp_posteriors *set = pairs->set;
     *wanted = false;
     if (i == j) return 0;
@@ -42,7 +42,7 @@ static double begin(const struct nvdp__pairs *pairs, const struct nvdp__pass *pa
     return start;
 }
 
-static void tile_begin(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+static void tile_begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                        const double *matrix, struct tile *tile) {
     size_t texts = pairs->set->texts;
     for (size_t a = 0; a < tile->count_i; a++) {
@@ -89,7 +89,7 @@ static void tile_end(const struct nvdp__pairs *pairs, const struct nvdp__plan *p
     }
 }
 
-static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                      const struct nvdp__plan *plan, struct tile *tile, double *matrix) {
     const struct nvdp_posteriors *set = pairs->set;
     size_t longest = 0;
@@ -130,10 +130,10 @@ static struct tile tile_of(size_t texts, size_t across, size_t t) {
     return made;
 }
 
-nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                              double *matrix) {
     const struct nvdp_posteriors *set = pairs->set;
-    struct nvdp__pass normal = *pass;
+    struct nvdp__pairs_pass normal = *pass;
     normal.order = nvdp__order(pass->order);
     const struct nvdp__plan plan = nvdp__plan(pass->order, pass->arithmetic);
     nvdp__pairs_padding(pairs, &plan);
@@ -201,8 +201,8 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, c
 
 /* The pairs that may hold the largest finite value of a unit, evaluated once more in exact
  * arithmetic. */
-static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pass *pass, double *matrix,
-                   double *values) {
+static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
+                   double *matrix, double *values) {
     const struct nvdp_posteriors *set = pairs->set;
     const struct nvdp__plan plan = nvdp__plan(pass->order, NVDP_PAIRS_EXACT);
     const int threads = nvdp_context_threads(pairs->ctx);
@@ -235,7 +235,7 @@ size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, const double *m
     return n;
 }
 
-nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                                   double *matrix, struct nvdp_pairs_summary *out) {
     const struct nvdp_posteriors *set = pairs->set;
     struct nvdp_pairs_summary made = {.struct_size = sizeof made,

@@ -39,9 +39,9 @@ nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_poster
                               const struct nvdp__privacy_options *options, double *matrix,
                               struct nvdp_pairs_summary *out) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp__pass pass = {.order = options->pairs.order,
-                                    .adjacency = options->pairs.adjacency,
-                                    .arithmetic = options->pairs.arithmetic};
+    const struct nvdp__pairs_pass pass = {.order = options->pairs.order,
+                                          .adjacency = options->pairs.adjacency,
+                                          .arithmetic = options->pairs.arithmetic};
     struct nvdp__pairs *pairs = NULL;
     double *own = NULL;
     bool sampled = false;
@@ -282,15 +282,15 @@ static nvdp_status explain(struct measure *work, const struct step *step,
 static nvdp_status run_step(struct measure *work, const struct step *step,
                             struct nvdp_privacy_report *report) {
     const struct nvdp__pairs_options *config = &work->options->pairs;
-    struct nvdp__pass pass = {.order = step->order,
-                              .adjacency = config->adjacency,
-                              .arithmetic =
-                                  work->source != NULL ? NVDP_PAIRS_EXACT : config->arithmetic,
-                              .keep_infinite = step > work->steps,
-                              .settled = step->summary || step->published ? NULL : work->settled,
-                              .epsilon = work->epsilon,
-                              .releases = work->options->bdp.releases,
-                              .more = INFINITY};
+    struct nvdp__pairs_pass pass = {
+        .order = step->order,
+        .adjacency = config->adjacency,
+        .arithmetic = work->source != NULL ? NVDP_PAIRS_EXACT : config->arithmetic,
+        .keep_infinite = step > work->steps,
+        .settled = step->summary || step->published ? NULL : work->settled,
+        .epsilon = work->epsilon,
+        .releases = work->options->bdp.releases,
+        .more = INFINITY};
     for (const struct step *later = step; later < work->steps + work->step_count; later++)
         pass.more = fmin(pass.more, nvdp__epsilon_more(later->order, work->options->bdp.delta));
     NVDP_RETURN_IF_FAILED(work->source != NULL

@@ -5,6 +5,7 @@
 #include "rdp/divergence.h"
 #include "rdp/kernels.h"
 #include "rdp/options.h"
+#include <nvdp/audit.h>
 
 /* --- gaussian.c: long flat arrays, both directions at once --- */
 
@@ -153,7 +154,7 @@ double nvdp__student_quantile(double tail, double freedom);
 
 /* --- all_pairs.c --- */
 
-struct nvdp__pass {
+struct nvdp__pairs_pass {
     double order; /* > 0 */
     enum nvdp_adjacency adjacency;
     enum nvdp_pairs_arithmetic arithmetic;
@@ -168,11 +169,11 @@ struct nvdp__pass {
 };
 /* Fills matrix[i * N + j] = D(i || j); 0 on the diagonal, NaN where two texts are not adjacent.
  * Every entry is computed by itself in a fixed order: the same bits on any number of threads. */
-nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                              double *matrix);
 /* After a pass: its largest entries of any unit in exact arithmetic, and the statistics.  At least
  * one adjacent pair, else NVDP_ERR_INPUT. */
-nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pass *pass,
+nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                                   double *matrix, struct nvdp_pairs_summary *out);
 
 /* --- largest.c: the largest divergence of a group of texts, without all pairs' sums --- */
@@ -269,6 +270,14 @@ nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_poster
                               const struct nvdp__privacy_options *options,
                               struct nvdp_exact_summary *out);
 
+/* --- samples.c --- */
+
+/* nvdp_audit_samples() of samples that are scored already: count[s] of P and of Q, in an order that is independent of
+ * them; the first halves choose direction and threshold, the others measure. */
+nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
+                               double *const score[2], double delta, double confidence,
+                               struct nvdp_sample_audit *out);
+
 /* --- posteriors.c --- */
 
 /* Streams of this module (NVDP__PURPOSE_MEASURE); export takes texts from 0. */
@@ -276,7 +285,8 @@ enum {
     NVDP__EPOCH_PAIRS = 1,
     NVDP__EPOCH_TEXTS = 2,
     NVDP__EPOCH_EXACT = 3,
-    NVDP__EPOCH_INFINITE = 4
+    NVDP__EPOCH_INFINITE = 4,
+    NVDP__EPOCH_ATTACK = 5
 };
 /* A uniformly drawn subset of `texts` texts, in their order; index[texts] their numbers. */
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,

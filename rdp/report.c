@@ -17,6 +17,15 @@ static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report
 
 #define number nvdp__json_number
 
+/* Takes the object over. */
+static nvdp_status dump(struct nvdp_context *ctx, json_t *object, const char *what, char **out) {
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", what);
+    *out = text;
+    return NVDP_OK;
+}
+
 /* {"0.5": value, ...} from pack(&from[level * size]). */
 static json_t *by_level(int levels, const double *level, const void *from, size_t size,
                         json_t *pack(const void *)) {
@@ -216,6 +225,50 @@ static json_t *pack_exact(const struct nvdp_exact_summary *from) {
         (json_int_t)from->drawn, "infinite", (json_int_t)from->infinite, "pairs", pairs);
 }
 
+/* --- whose sample is it? --- */
+
+/* Two digits, and never rounded to all. */
+static const char *percent(double share, char text[16]) {
+    const double per_cent = 100 * share;
+    snprintf(text, 16, per_cent < 9.95 ? "%.2g" : per_cent < 99.5 ? "%.0f" : "%.1f", per_cent);
+    if (share < 1 && per_cent > 99.9) snprintf(text, 16, "more than 99.9");
+    return text;
+}
+
+void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LINKAGE_SENTENCE]) {
+    char a[16], low[16], high[16], chance[16], drawn[64] = "", given[64] = "the samples";
+    if (linkage->of_texts > linkage->texts)
+        snprintf(drawn, sizeof drawn, ", drawn of %zu,", linkage->of_texts);
+    if (linkage->releases > 1)
+        snprintf(given, sizeof given, "them, given %d samples of it", linkage->releases);
+    snprintf(out, NVDP_LINKAGE_SENTENCE,
+             "Someone who has the model and these %zu texts%s names the right text for %s %% of %s "
+             "(%g %%: %s to %s %%; chance %s %%).",
+             linkage->texts, drawn, percent(linkage->first, a), given, 100 * linkage->confidence,
+             percent(linkage->first_interval.low, low), percent(linkage->first_interval.high, high),
+             percent(linkage->first_chance, chance));
+}
+
+static json_t *pack_linkage(const struct nvdp_linkage *from) {
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    if (from->struct_size == 0) return json_null();
+    nvdp_linkage_sentence(from, sentence);
+    return json_pack("{s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "sentence", sentence, "texts", (json_int_t)from->texts, "of_texts",
+                     (json_int_t)from->of_texts, "releases", from->releases, "trials",
+                     (json_int_t)from->trials, "confidence", number(from->confidence), "first",
+                     number(from->first), "first_interval", pack_interval(&from->first_interval),
+                     "first_chance", number(from->first_chance), "ten", number(from->ten),
+                     "ten_interval", pack_interval(&from->ten_interval), "ten_chance",
+                     number(from->ten_chance), "information", number(from->information),
+                     "information_interval", pack_interval(&from->information_interval));
+}
+
+nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkage *linkage,
+                              char **out) {
+    return dump(ctx, pack_linkage(linkage), "linkage", out);
+}
+
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
@@ -250,11 +303,7 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
             ctx, NVDP_ERR_NUMERIC,
             "privacy report: expected fields that JSON can hold (the method's name in "
             "UTF-8), found others, or no memory");
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "privacy report: out of memory");
-    *out = text;
-    return NVDP_OK;
+    return dump(ctx, object, "privacy report", out);
 }
 
 /* --- For people --- */

@@ -313,6 +313,28 @@ static void release(struct work *work) {
     free(work->row);
 }
 
+nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
+                               double *const score[2], double delta, double confidence,
+                               struct nvdp_sample_audit *out) {
+    nvdp_status status = NVDP_OK;
+    struct work work = {.ctx = ctx};
+    struct nvdp_sample_audit made = {
+        .struct_size = sizeof made, .delta = delta, .confidence = confidence};
+    double most = -INFINITY;
+    for (int s = 0; s < 2; s++) {
+        work.side[s] = (struct side){.count = count[s], .held = count[s] / 2, .score = score[s]};
+        NVDP_TRY(NVDP__NEW(ctx, work.sorted[s], count[0] + count[1]));
+    }
+    for (int way = 0; way < 2; way++)
+        choose(&work, NVDP_AUDIT_LINEAR, way == 1, &made, &most);
+    measure(&work, &made);
+    *out = made;
+cleanup:
+    free(work.sorted[0]);
+    free(work.sorted[1]);
+    return status;
+}
+
 nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_samples *p,
                                const struct nvdp_samples *q, double delta, double confidence,
                                uint64_t seed, struct nvdp_sample_audit *out) {

@@ -1,9 +1,10 @@
 /** @file attack.h
- * What can be found out from what is given away, by trying: attackers (docs/dp-bert.md, Memorisation). */
+ * What can be found out from what is given away, by trying: attackers (docs/attacks.md; docs/dp-bert.md, Memorisation). */
 #ifndef NVDP_ATTACK_H
 #define NVDP_ATTACK_H
 
 #include <nvdp/audit.h>
+#include <nvdp/linkage.h>
 #include <nvdp/rdp.h>
 
 NVDP_BEGIN_DECLS
@@ -78,6 +79,80 @@ nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *co
 /** Frees the arrays and zeroes the struct.
  * @param exposures what nvdp_exposure() filled, or zeros */
 void nvdp_exposures_release(struct nvdp_exposures *exposures);
+
+/** Two texts, told apart by the likelihood ratio of their samples. */
+struct nvdp_pair_attack {
+    size_t p; /**< the text of P, from 0 */
+    size_t q; /**< the text of Q */
+    double
+        shown; /**< epsilon at the delta is at least this: one test's error rates on held-out samples; 0: nothing */
+    double ceiling; /**< what a perfect test would have shown with so many samples */
+    double exact;   /**< epsilon, exact (nvdp_exact_epsilon()): the larger of both directions */
+    size_t held[2]; /**< samples of P and of Q that the test was measured on */
+    size_t hits[2]; /**< of them, those that it says to be of P (of Q, where it looks for Q) */
+    bool favours_q; /**< it looks for Q */
+    double
+        right; /**< share of all samples whose own text is the likelier of the two; ties count half */
+    double most; /**< what no test exceeds on average: (1 + delta(0))/2, exact */
+    bool holds;  /**< shown <= exact <= certified */
+};
+
+/** What nvdp_attack_pairs() found. */
+struct nvdp_pair_attacks {
+    size_t struct_size;            /**< NVDP_RESULT() sets it */
+    double delta;                  /**< at which epsilons are */
+    double confidence;             /**< of all `shown` together */
+    int releases;                  /**< K */
+    size_t samples;                /**< of K releases, of each text */
+    double certified;              /**< epsilon that is proven over all texts; +inf: none */
+    bool holds;                    /**< of all pairs */
+    size_t pairs;                  /**< how many */
+    struct nvdp_pair_attack *pair; /**< [pairs] */
+};
+
+/** The options of nvdp_attack_pairs(): releases, seed, pair, pairs, samples, delta, confidence; and `texts`, for
+ * nvdp_linkage_measure().
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Tells two texts apart by their samples, pair by pair: samples of both are drawn as nvdp_export() draws them (from the
+ * seed, without the grid), the log ratio of their densities is the score of which no test is better (Neyman & Pearson
+ * 1933), half of them choose a threshold and a direction, the others measure its error rates, and
+ *
+ *     epsilon  >=  log((TPR - delta) / FPR)                         (Kairouz, Oh & Viswanath 2015)
+ *
+ * by Clopper & Pearson's limits.  That must not be above the exact epsilon of the pair, nor that above what is proven
+ * over all texts: where it is, sampler, densities, integral or proof are wrong, but for a chance of 1 - confidence.
+ *
+ * O(pairs x samples x tokens x p), a second for 10,000 samples of 30 tokens in 384 dimensions.
+ * @param ctx        records messages, is asked to cancel
+ * @param posteriors 2 or more texts; checked
+ * @param certified  epsilon that is proven at the delta, of `releases` samples; INFINITY: none
+ * @param config     of nvdp_attack_config_create(); NULL: the defaults
+ * @param out        what was found, also where it does not hold; nvdp_pair_attacks_release(); untouched on error
+ * @return NVDP_ERR_ARGUMENT for options out of range, two texts of different public lengths; NVDP_ERR_INPUT for posteriors that do
+ *         not pass nvdp_posteriors_check(), or have no two texts of one length; NVDP_ERR_NUMERIC;
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                              double certified, const struct nvdp_config *config,
+                              struct nvdp_pair_attacks *out);
+
+/** nvdp_linkage_measure() of the samples in a shared file, in place of drawn ones: texts are guessed by what was
+ * really given away, rounding included.
+ * @param ctx        as there
+ * @param posteriors of the file's texts, in its order
+ * @param path       a file of kind embeddings/1 or /2 (nvdp_export())
+ * @param releases   K, at most as many as the file has of each text; of S there are S/K trials a text
+ * @param[out] out   what was found; untouched on error
+ * @return NVDP_ERR_INPUT for a file that is none, or not of these texts; else as nvdp_linkage_measure() */
+nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                               const char *path, int releases, struct nvdp_linkage *out);
+
+/** Frees the array and zeroes the struct.
+ * @param attacks what nvdp_attack_pairs() filled, or zeros */
+void nvdp_pair_attacks_release(struct nvdp_pair_attacks *attacks);
 
 NVDP_END_DECLS
 #endif

@@ -8,7 +8,7 @@
 #define NVDP_PRIVACY_H
 
 #include <nvdp/export.h>
-#include <nvdp/rdp.h>
+#include <nvdp/linkage.h>
 #include <stdio.h>
 
 NVDP_BEGIN_DECLS

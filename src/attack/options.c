@@ -51,3 +51,37 @@ const struct nvdp__schema nvdp__exposure_schema = {.kind = "exposure",
 nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
     return nvdp__config_create(ctx, &nvdp__exposure_schema, out);
 }
+
+/* ---- on what a run shares ---- */
+
+#undef AT
+#define AT(member) NVDP_OPTION_AT(struct nvdp__attack_options, member)
+
+static const struct nvdp_option shared_options[] = {
+    {"releases", NVDP_OPTION_INTEGER, "N", "samples of one text that are known to be of one", "1",
+     AT(releases), .unit = "samples", .min = 1, .max = 1 << 20, .group = "Kinds pair, reidentify:"},
+    {"seed", NVDP_OPTION_SEED, "N", "of samples, and of what is drawn", "1", AT(seed)},
+    {"pair", NVDP_OPTION_TEXT, "I,J", "two texts, by their numbers from 0; none: some are drawn",
+     NULL, AT(pair), .group = "Kind pair:"},
+    {"pairs", NVDP_OPTION_INTEGER, "N", "how many", "10", AT(pairs), .unit = "pairs", .min = 1,
+     .max = 1 << 20},
+    {"samples", NVDP_OPTION_INTEGER, "N",
+     "of each of the two texts; half of them choose the test, half measure it", "10000",
+     AT(samples), .unit = "samples", .min = 100, .max = 1e9},
+    {"delta", NVDP_OPTION_REAL, "D", "at which epsilon is told; 0: .01, which samples can show",
+     "0", AT(delta), .max = 0.999},
+    {"confidence", NVDP_OPTION_REAL, "X", "of all bounds from below together", "0.95",
+     AT(confidence), .min = 0.5, .max = 0.999999},
+    {"texts", NVDP_OPTION_INTEGER, "N", "guess among at most so many texts, drawn; 0: all", "1000",
+     AT(texts), .unit = "texts", .max = 1e9, .group = "Kind reidentify:"},
+    {0},
+};
+static const struct nvdp__section shared_section = {shared_options, 0, NULL};
+const struct nvdp__schema nvdp__attack_schema = {.kind = "attack",
+                                                 .size = sizeof(struct nvdp__attack_options),
+                                                 .section = &shared_section,
+                                                 .sections = 1};
+
+nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__attack_schema, out);
+}

@@ -1,4 +1,4 @@
-/* The options of attacks: one plain struct a kind. */
+/* The options of attacks: one plain struct for each of what is attacked. */
 #ifndef NVDP_SRC_ATTACK_OPTIONS_H
 #define NVDP_SRC_ATTACK_OPTIONS_H
 
@@ -14,5 +14,16 @@ struct nvdp__exposure_options {
     double delta, confidence;   /* delta 0: of the model's account, or 1e-5 */
 };
 extern const struct nvdp__schema nvdp__exposure_schema;
+
+/* Of attacks on what a run shares. */
+struct nvdp__attack_options {
+    int releases;
+    uint64_t seed;
+    const char *pair; /* "I,J"; NULL: drawn */
+    size_t pairs, samples;
+    double delta, confidence; /* delta 0: .01 */
+    size_t texts;             /* 0: all */
+};
+extern const struct nvdp__schema nvdp__attack_schema;
 
 #endif

@@ -5,21 +5,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_EXPOSURE };
-static const char *const kind_names[] = {[KIND_EXPOSURE] = "exposure", NULL};
+enum kind { KIND_EXPOSURE, KIND_PAIR, KIND_REIDENTIFY };
+static const char *const kind_names[] = {
+    [KIND_EXPOSURE] = "exposure", [KIND_PAIR] = "pair", [KIND_REIDENTIFY] = "reidentify", NULL};
 
 struct values {
     int kind;
+    const char *posteriors, *shared;
+    double claimed;
 };
 
 static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K",
-     "exposure: secrets that nvdp pretrain --plant put into the training text, ranked by the "
-     "model; with canaries also a lower bound on epsilon",
+     "of a model, exposure: secrets that nvdp pretrain --plant put into the training text, ranked "
+     "by the model; with canaries also a lower bound on epsilon.  Of what a run shares, pair: two "
+     "texts told apart, a lower bound on epsilon; reidentify: the text of a sample named",
      "exposure", NVDP_OPTION_AT(struct values, kind), .choices = kind_names,
      .group = "Attack:", .after = "model"},
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
+     NVDP_OPTION_AT(struct values, posteriors), .group = "Kinds pair, reidentify:", .after = "run"},
+    {"claimed", NVDP_OPTION_REAL, "E",
+     "epsilon that is promised at --delta, where it is not the run's certificate that does",
+     NVDP_OPTION_AT(struct values, claimed), .group = "Kind pair:", .after = "confidence",
+     .max = 1e9, .unit = "nats"},
+    {"shared", NVDP_OPTION_TEXT, "FILE.h5",
+     "guess whose samples those of a shared file are, of all texts of the split",
+     NVDP_OPTION_AT(struct values, shared), .group = "Kind reidentify:", .after = "texts"},
     {0},
 };
+
+/* The options of all kinds; those of one are refused by the others. */
+static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    struct nvdp_config *made = NULL, *more = NULL;
+    nvdp_status status = nvdp_exposure_config_create(ctx, &made);
+    if (status == NVDP_OK) status = nvdp_run_config_create(ctx, &more);
+    if (status == NVDP_OK) status = nvdp_config_join(made, more);
+    if (status == NVDP_OK) status = nvdp_attack_config_create(ctx, &more);
+    if (status == NVDP_OK) status = nvdp_config_join(made, more);
+    if (status == NVDP_OK) *out = made;
+    if (status != NVDP_OK) nvdp_config_free(made);
+    return status;
+}
+#define OF_EXPOSURE "secrets", "candidates", "reference", "guess-in", "guess-out"
+#define OF_RUNS "run", "posteriors", "split", "data", "limit", "batch", "releases"
 
 /* --- exposure --- */
 
@@ -120,8 +148,10 @@ static int judge(struct cli *cli, const struct nvdp_exposures *found) {
                      cli->arg[0], a->epsilon, a->delta, 100 * a->confidence, found->upper);
 }
 
-static int exposure(struct cli *cli) {
+static int exposure(struct cli *cli, const struct values *values) {
     struct nvdp_exposures found = NVDP_RESULT(struct nvdp_exposures);
+    (void)values;
+    if (cli->args == 0) return cli_usage(cli, "expected MODEL");
     CLI_DO(cli, nvdp_exposure(cli->ctx, cli->config, &found));
     int code = CLI_SUCCESS;
     if (cli->json)
@@ -133,31 +163,208 @@ static int exposure(struct cli *cli) {
     return code;
 }
 
+/* --- what a run shares --- */
+
+static int open_posteriors(struct cli *cli, const struct values *values,
+                           struct nvdp_posteriors **posteriors) {
+    static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
+    if ((cli->args == 1) == (values->posteriors != NULL))
+        return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
+    if (values->posteriors != NULL) {
+        const char *one = cli_given_one(cli, of_runs, true);
+        if (one != NULL)
+            return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors",
+                             one);
+        CLI_DO(cli, nvdp_posteriors_read(cli->ctx, values->posteriors, posteriors));
+        return CLI_SUCCESS;
+    }
+    CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
+    CLI_DO(cli, nvdp_run_posteriors(cli->ctx, cli->config, posteriors));
+    return CLI_SUCCESS;
+}
+
+/* Epsilon that is proven of the run's mechanism at the audit's delta, or what is claimed. */
+static int certified(struct cli *cli, const struct values *values, double *epsilon) {
+    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
+    const char *delta = nvdp_config_get(cli->config, "delta");
+    struct nvdp_config *config = NULL;
+    struct nvdp_model *model = NULL;
+    char *directory = NULL;
+    *epsilon = cli_given(cli, "claimed") ? values->claimed : INFINITY;
+    if (cli->args == 0 || cli_given(cli, "claimed")) return CLI_SUCCESS;
+    if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
+        return cli_error(cli, CLI_FAILURE, "out of memory");
+    nvdp_status status = nvdp_privacy_config_create(cli->ctx, &config);
+    if (status == NVDP_OK)
+        status = nvdp_config_set(config, "delta", strcmp(delta, "0") == 0 ? ".01" : delta);
+    if (status == NVDP_OK)
+        status = nvdp_config_set(config, "releases", nvdp_config_get(cli->config, "releases"));
+    if (status == NVDP_OK) status = nvdp_model_load(cli->ctx, directory, &model);
+    if (status == NVDP_OK) status = nvdp_model_certificate(cli->ctx, model, config, &certificate);
+    if (status == NVDP_OK) *epsilon = certificate.epsilon;
+    nvdp_model_free(model);
+    nvdp_config_free(config);
+    free(directory);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+}
+
+static json_t *pairs_json(const struct nvdp_pair_attacks *found) {
+    json_t *pairs = json_array();
+    for (size_t i = 0; i < found->pairs; i++) {
+        const struct nvdp_pair_attack *p = &found->pair[i];
+        json_array_append_new(
+            pairs, json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:f, s:[I,I], s:[I,I], s:b, s:b}", "p",
+                             (json_int_t)p->p, "q", (json_int_t)p->q, "shown", cli_number(p->shown),
+                             "ceiling", cli_number(p->ceiling), "exact", cli_number(p->exact),
+                             "right", p->right, "most", p->most, "held", (json_int_t)p->held[0],
+                             (json_int_t)p->held[1], "hits", (json_int_t)p->hits[0],
+                             (json_int_t)p->hits[1], "favours_q", p->favours_q, "holds", p->holds));
+    }
+    return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:b, s:o}", "attack", kind_names[KIND_PAIR],
+                     "delta", found->delta, "confidence", found->confidence, "releases",
+                     found->releases, "samples", (json_int_t)found->samples, "certified",
+                     cli_number(found->certified), "holds", found->holds, "pairs", pairs);
+}
+
+static void print_pairs(const struct nvdp_pair_attacks *found) {
+    cli_row("samples", "%zu of each text%s; half choose the test, half measure it", found->samples,
+            found->releases > 1 ? ", of several releases each" : "");
+    cli_row("epsilon", "at delta %g; shown at least: %g %% confidence of all %zu together",
+            found->delta, 100 * found->confidence, found->pairs);
+    if (isfinite(found->certified)) cli_row("certified", "%.4f over all texts", found->certified);
+    printf("\n%8s %8s %12s %12s %12s %12s %12s\n", "text P", "text Q", "shown >=", "ceiling",
+           "exact", "right %", "at most %");
+    for (size_t i = 0; i < found->pairs; i++) {
+        const struct nvdp_pair_attack *p = &found->pair[i];
+        printf("%8zu %8zu %12.4f %12.4f %12.4f %12.2f %12.2f%s\n", p->p, p->q, p->shown, p->ceiling,
+               p->exact, 100 * p->right, 100 * p->most, p->holds ? "" : "  VIOLATION");
+    }
+}
+
+/* Sampler, densities, integral or proof are wrong where an attack shows more than is possible. */
+static int judge_pairs(struct cli *cli, const struct nvdp_pair_attacks *found) {
+    for (size_t i = 0; i < found->pairs; i++) {
+        const struct nvdp_pair_attack *p = &found->pair[i];
+        if (!p->holds)
+            return cli_error(
+                cli, CLI_FAILURE,
+                "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
+                "<= certified, found %.6g, %.6g, %.6g",
+                cli->args > 0 ? cli->arg[0] : "posteriors", p->p, p->q, found->delta, p->shown,
+                p->exact, found->certified);
+    }
+    return CLI_SUCCESS;
+}
+
+static int pair(struct cli *cli, const struct values *values) {
+    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
+    struct nvdp_posteriors *posteriors = NULL;
+    double epsilon = INFINITY;
+    CLI_TRY(certified(cli, values, &epsilon));
+    CLI_TRY(open_posteriors(cli, values, &posteriors));
+    nvdp_status status = nvdp_attack_pairs(cli->ctx, posteriors, epsilon, cli->config, &found);
+    nvdp_posteriors_free(posteriors);
+    CLI_DO(cli, status);
+    int code = CLI_SUCCESS;
+    if (cli->json)
+        code = cli_print_json(cli, pairs_json(&found));
+    else
+        print_pairs(&found);
+    if (code == CLI_SUCCESS) code = judge_pairs(cli, &found);
+    nvdp_pair_attacks_release(&found);
+    return code;
+}
+
+static void print_share(const char *name, double share, const struct nvdp_interval *interval,
+                        double chance) {
+    cli_row(name, "%.2f %% (%.2f to %.2f), chance %.2f %%", 100 * share, 100 * interval->low,
+            100 * interval->high, 100 * chance);
+}
+
+static int reidentify(struct cli *cli, const struct values *values) {
+    struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
+    struct nvdp_posteriors *posteriors = NULL;
+    char sentence[NVDP_LINKAGE_SENTENCE], *text = NULL;
+    const int releases = atoi(nvdp_config_get(cli->config, "releases"));
+    if (values->shared != NULL && cli_given(cli, "texts"))
+        return cli_usage(cli, "expected either --texts or --shared");
+    CLI_TRY(open_posteriors(cli, values, &posteriors));
+    nvdp_status status =
+        values->shared != NULL
+            ? nvdp_attack_shared(cli->ctx, posteriors, values->shared, releases, &found)
+            : nvdp_linkage_measure(cli->ctx, posteriors, releases,
+                                   strtoull(nvdp_config_get(cli->config, "texts"), NULL, 10),
+                                   strtoull(nvdp_config_get(cli->config, "seed"), NULL, 10),
+                                   &found);
+    nvdp_posteriors_free(posteriors);
+    if (status == NVDP_OK) status = nvdp_linkage_json(cli->ctx, &found, &text);
+    CLI_DO(cli, status);
+    if (cli->json) {
+        json_t *object = json_loads(text, 0, NULL);
+        free(text);
+        json_object_set_new(object, "attack", json_string(kind_names[KIND_REIDENTIFY]));
+        return cli_print_json(cli, object);
+    }
+    free(text);
+    nvdp_linkage_sentence(&found, sentence);
+    cli_print_wrapped(stdout, sentence);
+    putchar('\n');
+    cli_row("guesses", "%zu, of %d sample%s each, among %zu texts", found.trials, found.releases,
+            found.releases == 1 ? "" : "s", found.texts);
+    print_share("the right text", found.first, &found.first_interval, found.first_chance);
+    print_share("among ten", found.ten, &found.ten_interval, found.ten_chance);
+    cli_row("information", "%.3f nats (%.3f to %.3f) of log %zu = %.3f", found.information,
+            found.information_interval.low, found.information_interval.high, found.texts,
+            log((double)found.texts));
+    return CLI_SUCCESS;
+}
+
 /* --- the kinds --- */
 
-static int (*const attacks[])(struct cli *cli) = {[KIND_EXPOSURE] = exposure};
+static const struct {
+    int (*run)(struct cli *cli, const struct values *values);
+    const char *refused[20]; /* options of others */
+} attacks[] = {
+    [KIND_EXPOSURE] = {exposure,
+                       {OF_RUNS, "shared", "texts", "pair", "pairs", "samples", "claimed", NULL}},
+    [KIND_PAIR] = {pair, {OF_EXPOSURE, "shared", "texts", NULL}},
+    [KIND_REIDENTIFY] = {reidentify,
+                         {OF_EXPOSURE, "pair", "pairs", "samples", "delta", "confidence", "claimed",
+                          NULL}},
+};
 
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
-    return attacks[values.kind](cli);
+    const char *other = cli_given_one(cli, attacks[values.kind].refused, true);
+    if (other != NULL)
+        return cli_usage(cli, "option --%s does not apply to kind %s", other,
+                         kind_names[values.kind]);
+    return attacks[values.kind].run(cli, &values);
 }
 
 const struct cli_command cli_command_attack = {
     .name = "attack",
-    .summary = "what an attacker finds out from a model",
-    .args = "MODEL",
+    .summary = "what an attacker finds out from a model, or from what is shared",
+    .args = "[MODEL|RUN]",
     .description =
         "Attacks what is given away. Kind exposure: how far secrets that were planted into the "
         "training text can be read off a masked language model, by how often they were planted; "
         "and, of canaries that a coin decided about, a lower bound on epsilon beside what the "
-        "accountant promises. Exit status 1 where the bound is above the promise: "
-        "docs/dp-bert.md, Memorisation.",
+        "accountant promises: docs/dp-bert.md, Memorisation. Kind pair: two texts of a run told "
+        "apart by the likelihood ratio of their samples, which shows at most the exact epsilon, "
+        "and "
+        "that is at most what is certified. Kind reidentify: the text of a sample named among all, "
+        "by "
+        "likelihood: docs/attacks.md. Exit status 1 where an attack shows more than is promised.",
     .examples = "Examples:\n"
                 "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"
                 "  nvdp attack model --kind exposure\n"
-                "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n",
-    .create = nvdp_exposure_config_create,
+                "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n"
+                "  nvdp attack run --kind pair --pairs 20 --delta 1e-3\n"
+                "  nvdp attack run --kind reidentify --releases 4\n"
+                "  nvdp attack run --kind reidentify --shared shared.h5\n",
+    .create = create,
     .heading = "Options:",
     .options = options,
     .takes_precision = true,

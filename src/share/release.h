@@ -30,6 +30,9 @@ size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);
  * weights).  Nothing is rounded yet. */
 void nvdp__release_draw(const struct nvdp__release *release, size_t i, uint64_t key, double *z,
                         double *log_pi);
+/* The same of the first `vectors` rows of z, and all of log_pi. */
+void nvdp__release_draw_first(const struct nvdp__release *release, size_t i, uint64_t key,
+                              size_t vectors, double *z, double *log_pi);
 /* Onto the grid: to the nearest f16, vectors kept within +-65504, log weights within [-65504, 0].
  * What comes out is exact in float. */
 void nvdp__grid_vectors(size_t n, const double *z, float *out);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/rdp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,6 +277,36 @@ Test(pipeline, certify_a_run) {
     outcome = program_expect(0, "privacy %s --certify --releases 4", run);
     support_contains(outcome.out, "mu-GDP with mu = 3.33206");
     support_contains(outcome.out, "By (a), 4 samples of a text");
+    program_release(&outcome);
+
+    /* What attackers show is at most exact, and that at most certified; a smaller promise fails. */
+    outcome = program_expect(0, "attack %s --kind pair --pairs 3 --samples 1000 --json", run);
+    object = program_object(&outcome);
+    const json_t *pair = json_array_get(json_object_get(object, "pairs"), 0);
+    cr_expect(json_is_true(json_object_get(object, "holds")));
+    cr_expect_float_eq(number(object, "certified"), nvdp_gdp_epsilon(nvdp_gdp_mu(8, 1e-5), .01),
+                       1e-9);
+    cr_expect_leq(number(pair, "shown"), number(pair, "exact"));
+    json_decref(object);
+    program_release(&outcome);
+    outcome = program_expect(
+        1, "attack %s --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4", run);
+    support_contains(outcome.err, "VIOLATION: texts ");
+    support_contains(outcome.out, "VIOLATION");
+    program_release(&outcome);
+    const char *shared = support_scratch_path("attacked.h5");
+    outcome = program_expect(0, "export %s --split dev --samples 4 --out %s", run, shared);
+    program_release(&outcome);
+    outcome =
+        program_expect(0, "attack %s --kind reidentify --shared %s --releases 4", run, shared);
+    support_contains(outcome.out, "Someone who has the model and these 40 texts");
+    support_contains(outcome.out, "40, of 4 samples each, among 40 texts");
+    program_release(&outcome);
+    outcome = program_expect(2, "attack %s --kind reidentify --pairs 3", run);
+    support_contains(outcome.err, "option --pairs does not apply to kind reidentify");
+    program_release(&outcome);
+    outcome = program_expect(2, "attack --kind pair");
+    support_contains(outcome.err, "expected either RUN or --posteriors");
     program_release(&outcome);
 }
 

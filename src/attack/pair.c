@@ -1,0 +1,185 @@
+/* Two texts told apart by the likelihood ratio of their samples: what that shows of epsilon, beside what it is. */
+#include "attack/options.h"
+#include "base/random.h"
+#include "rdp/pairs.h"
+#include "share/linkage.h"
+
+#include <stdlib.h>
+
+enum { BLOCK = 64 };
+static const double USUAL_DELTA = 0.01;
+/* How far rounding may lift an epsilon: of the exact one its bisection, of means within a clip float32. */
+static const double SLACK = 1e-6;
+
+struct attack {
+    struct nvdp_context *ctx;
+    const struct nvdp_posteriors *set;
+    const struct nvdp__attack_options *options;
+    struct nvdp__likelihood likelihood;
+    struct nvdp__evidence evidence[BLOCK];
+    double *loss[2]; /* [samples] log P/Q of samples of P, of Q */
+    double confidence;
+};
+
+/* --- which pairs --- */
+
+static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
+    char more;
+    const size_t texts = a->set->texts;
+    const bool two = sscanf(a->options->pair, "%zu,%zu%c", &pair->p, &pair->q, &more) == 2;
+    if (!two || pair->p >= texts || pair->q >= texts || pair->p == pair->q)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "pair: expected two numbers below %zu as I,J, found '%s'", texts,
+                          a->options->pair);
+    if (a->set->policy == NVDP_LENGTH_HIDDEN ||
+        nvdp__rows(a->set, pair->p) == nvdp__rows(a->set, pair->q))
+        return NVDP_OK;
+    return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                      "pair %s: lengths are public, and those of the two texts, %zu and %zu, tell "
+                      "them apart",
+                      a->options->pair, nvdp__rows(a->set, pair->p), nvdp__rows(a->set, pair->q));
+}
+
+/* Uniformly of those that lengths do not tell apart; after many tries in vain there are none. */
+static nvdp_status draw_pair(struct attack *a, size_t number, struct nvdp_pair_attack *pair) {
+    enum { TRIES = 100000 };
+    const struct nvdp__noise noise = {.seed = a->options->seed};
+    struct nvdp__stream stream =
+        nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_ATTACK, number);
+    for (int i = 0; i < TRIES; i++) {
+        pair->p = nvdp__stream_below(&stream, a->set->texts);
+        pair->q = nvdp__stream_below(&stream, a->set->texts);
+        if (pair->p != pair->q && (a->set->policy == NVDP_LENGTH_HIDDEN ||
+                                   nvdp__rows(a->set, pair->p) == nvdp__rows(a->set, pair->q)))
+            return NVDP_OK;
+    }
+    return nvdp__fail(a->ctx, NVDP_ERR_INPUT, "pairs: no two of %zu texts have the same length",
+                      a->set->texts);
+}
+
+/* --- one pair --- */
+
+static nvdp_status draw_losses(struct attack *a, const struct nvdp_pair_attack *pair, int side) {
+    const struct nvdp__release release = {.posteriors = a->set, .noise.seed = a->options->seed};
+    const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
+    const size_t text[2] = {pair->p, pair->q}, n = a->options->samples;
+    const size_t each = (size_t)a->options->releases;
+    struct nvdp__trial trial[BLOCK];
+    double density[BLOCK][2];
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t some = nvdp__least(BLOCK, n - first);
+        if (nvdp_context_cancelled(a->ctx))
+            return nvdp__fail(a->ctx, NVDP_ERR_CANCELLED, "pairs: cancelled");
+        for (size_t i = 0; i < some; i++)
+            trial[i] = (struct nvdp__trial){text[side], (first + i) * each};
+        NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(a->ctx, a->set, &source, some, trial,
+                                                    a->options->releases, a->evidence));
+        nvdp__likelihoods(&a->likelihood, nvdp_context_threads(a->ctx), some, a->evidence, 2, text,
+                          density[0]);
+        for (size_t i = 0; i < some; i++)
+            a->loss[side][first + i] = density[i][0] - density[i][1];
+    }
+    return NVDP_OK;
+}
+
+/* The larger of both directions, and what no test exceeds. */
+static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_exact *exact = NULL;
+    struct nvdp_exact_point even;
+    double epsilon = 0;
+    for (int way = 0; way < 2; way++) {
+        nvdp_exact_free(exact);
+        exact = NULL;
+        NVDP_TRY(nvdp_exact_texts(a->ctx, a->set, way == 0 ? pair->p : pair->q,
+                                  way == 0 ? pair->q : pair->p, a->options->releases, &exact));
+        NVDP_TRY(nvdp_exact_epsilon(a->ctx, exact, a->options->delta, &epsilon));
+        pair->exact = fmax(pair->exact, epsilon);
+    }
+    NVDP_TRY(nvdp_exact_delta(a->ctx, exact, 0, &even));
+    pair->most = (1 + even.delta) / 2;
+cleanup:
+    nvdp_exact_free(exact);
+    return status;
+}
+
+static nvdp_status tell_apart(struct attack *a, struct nvdp_pair_attack *pair) {
+    struct nvdp_sample_audit audit;
+    const size_t text[2] = {pair->p, pair->q}, n = a->options->samples, count[2] = {n, n};
+    const size_t rows = nvdp__linkage_rows(a->set, 2, text);
+    for (size_t i = 0; i < BLOCK; i++) {
+        nvdp__evidence_release(&a->evidence[i]);
+        NVDP_RETURN_IF_FAILED(nvdp__evidence_create(a->ctx, a->set, rows, &a->evidence[i]));
+    }
+    for (int side = 0; side < 2; side++)
+        NVDP_RETURN_IF_FAILED(draw_losses(a, pair, side));
+    for (size_t i = 0; i < n; i++)
+        pair->right += (a->loss[0][i] > 0) + (a->loss[1][i] < 0) +
+                       ((a->loss[0][i] == 0) + (a->loss[1][i] == 0)) / 2.;
+    pair->right /= 2 * (double)n;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__audit_scores(a->ctx, count, a->loss, a->options->delta, a->confidence, &audit));
+    pair->shown = audit.epsilon;
+    pair->ceiling = audit.ceiling;
+    pair->favours_q = audit.favours_q;
+    memcpy(pair->held, audit.held, sizeof pair->held);
+    memcpy(pair->hits, audit.hits, sizeof pair->hits);
+    return integrate(a, pair);
+}
+
+/* --- all of them --- */
+
+void nvdp_pair_attacks_release(struct nvdp_pair_attacks *attacks) {
+    free(attacks->pair);
+    *attacks = (struct nvdp_pair_attacks){0};
+}
+
+nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                              double certified, const struct nvdp_config *config,
+                              struct nvdp_pair_attacks *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__attack_options options;
+    struct attack a = {.ctx = ctx, .set = posteriors, .options = &options};
+    struct nvdp_pair_attacks made = {.struct_size = sizeof made, .certified = certified};
+    struct nvdp__meter meter;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    nvdp__schema_default(&nvdp__attack_schema, &options);
+    if (config != NULL) NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
+    if (options.delta == 0) options.delta = USUAL_DELTA;
+    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
+    if (posteriors->texts < 2)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
+                            posteriors->texts));
+    made.delta = options.delta;
+    made.confidence = options.confidence;
+    made.releases = options.releases;
+    made.samples = options.samples;
+    made.pairs = options.pair != NULL ? 1 : options.pairs;
+    made.holds = true;
+    a.confidence = 1 - (1 - options.confidence) / (double)made.pairs; /* Bonferroni */
+    NVDP_TRY(NVDP__NEW(ctx, made.pair, made.pairs));
+    for (int side = 0; side < 2; side++)
+        NVDP_TRY(NVDP__NEW(ctx, a.loss[side], options.samples));
+    NVDP_TRY(nvdp__likelihood_create(ctx, posteriors, &a.likelihood));
+    nvdp__meter_begin(&meter, ctx, "pairs", "pair", 0, made.pairs);
+    for (size_t i = 0; i < made.pairs; i++) {
+        struct nvdp_pair_attack *pair = &made.pair[i];
+        NVDP_TRY(options.pair != NULL ? read_pair(&a, pair) : draw_pair(&a, i, pair));
+        NVDP_TRY(tell_apart(&a, pair));
+        pair->holds = pair->shown <= pair->exact * (1 + SLACK) &&
+                      pair->exact <= certified * (1 + SLACK) + SLACK;
+        made.holds = made.holds && pair->holds;
+        nvdp__meter_update(&meter, i + 1, (double)((i + 1) * options.samples), "sample", NAN);
+    }
+    nvdp__meter_end(&meter);
+    NVDP__GIVE(out, &made);
+    made.pair = NULL;
+cleanup:
+    for (size_t i = 0; i < BLOCK; i++)
+        nvdp__evidence_release(&a.evidence[i]);
+    nvdp__likelihood_release(&a.likelihood);
+    nvdp_pair_attacks_release(&made);
+    free(a.loss[0]);
+    free(a.loss[1]);
+    return status;
+}

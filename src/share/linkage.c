@@ -1,0 +1,184 @@
+/* Whose samples are these?  Every text's likelihood for every trial's samples, and the ranks of the right ones. */
+#include "share/linkage.h"
+#include "rdp/pairs.h"
+
+#include <stdlib.h>
+
+enum { TRIALS = 1000, TEN = 10, MOST_EVIDENCE = 64, LEAST_EVIDENCE = 16 };
+static const size_t MOST_BYTES = (size_t)1 << 28; /* of evidence at once */
+static const double CONFIDENCE = 0.95;
+
+/* --- samples --- */
+
+void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vectors, double *z,
+                        double *log_pi) {
+    struct nvdp__release one = *(const struct nvdp__release *)release;
+    one.sample = (uint32_t)sample;
+    nvdp__release_draw_first(&one, i, i, vectors, z, log_pi);
+}
+
+size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text) {
+    size_t longest = 0;
+    for (size_t i = 0; i < (text != NULL ? n : set->texts); i++)
+        longest = nvdp__most(longest, nvdp__rows(set, text != NULL ? text[i] : i));
+    return longest;
+}
+
+nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                  const struct nvdp__sample_source *source, size_t n,
+                                  const struct nvdp__trial *trial, int releases,
+                                  struct nvdp__evidence *evidence) {
+    const int threads = nvdp_context_threads(ctx);
+    const size_t kappa = (size_t)set->kappa;
+    size_t room = 0, rows = 0; /* vectors, weights */
+    nvdp_status failed = NVDP_OK;
+    for (size_t i = 0; i < n; i++) {
+        room = nvdp__most(room, (evidence[i].room + 1) * kappa);
+        rows = nvdp__most(rows, nvdp__release_rows(set, trial[i].text));
+    }
+#pragma omp parallel num_threads(threads)
+    {
+        double *z = nvdp__calloc(ctx, room * set->dim + rows, sizeof *z);
+        if (z == NULL) {
+#pragma omp atomic write
+            failed = NVDP_ERR_MEMORY;
+        }
+#pragma omp for schedule(dynamic, 4)
+        for (size_t i = 0; i < n; i++) {
+            if (z == NULL) continue;
+            nvdp__evidence_begin(&evidence[i], set, trial[i].text);
+            const size_t vectors = (evidence[i].rows + (set->alpha != NULL)) * kappa;
+            for (size_t k = 0; k < (size_t)releases; k++) {
+                source->take(source->of, trial[i].text, trial[i].first + k, vectors, z,
+                             z + room * set->dim);
+                nvdp__evidence_add(&evidence[i], set, z, z + room * set->dim, source->end);
+            }
+            nvdp__evidence_finish(&evidence[i], set);
+        }
+        free(z);
+    }
+    return failed;
+}
+
+/* --- guesses --- */
+
+struct tally {
+    double first, ten, sum, square; /* of hits, and of information and its squares */
+};
+
+/* Texts as likely as the right one share its places. */
+static void judge(size_t texts, const double *log_density, size_t right, struct tally *tally) {
+    const double own = log_density[right];
+    double above = 0, equal = 0, total = 0, top = own;
+    for (size_t t = 0; t < texts; t++)
+        top = fmax(top, log_density[t]);
+    for (size_t t = 0; t < texts; t++) {
+        above += log_density[t] > own;
+        equal += log_density[t] == own;
+        total += exp(log_density[t] - top);
+    }
+    const double information = log((double)texts) + own - top - log(total);
+    tally->first += fmin(1, fmax(0, 1 - above) / equal);
+    tally->ten += fmin(1, fmax(0, TEN - above) / equal);
+    tally->sum += information;
+    tally->square += information * information;
+}
+
+static void summarise(const struct tally *tally, struct nvdp_linkage *out) {
+    const double n = (double)out->trials, mean = tally->sum / n;
+    const double sd = sqrt(fmax(0, tally->square / n - mean * mean) * n / fmax(1, n - 1));
+    const double hits[] = {tally->first, tally->ten};
+    struct nvdp_interval *const interval[] = {&out->first_interval, &out->ten_interval};
+    out->first = tally->first / n;
+    out->ten = tally->ten / n;
+    for (size_t i = 0; i < 2; i++) { /* shared guesses are no whole ones */
+        interval[i]->low =
+            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)floor(hits[i])).low;
+        interval[i]->high =
+            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)fmin(n, ceil(hits[i]))).high;
+    }
+    out->information = mean;
+    out->information_interval = nvdp__interval_student(CONFIDENCE, out->trials, mean, sd);
+}
+
+nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                          const struct nvdp__sample_source *source, int releases, size_t draws,
+                          struct nvdp_linkage *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__likelihood likelihood = {0};
+    struct nvdp__evidence evidence[MOST_EVIDENCE] = {0};
+    struct nvdp__trial trial[MOST_EVIDENCE];
+    struct tally tally = {0};
+    struct nvdp__meter meter;
+    double *log_density = NULL;
+    const size_t n = set->texts, rows = nvdp__linkage_rows(set, n, NULL);
+    const size_t fit = MOST_BYTES / (2 * sizeof(double) * (rows * set->dim + 1));
+    const size_t block = nvdp__least(MOST_EVIDENCE, nvdp__most(LEAST_EVIDENCE, fit));
+    const double nn = (double)n;
+    struct nvdp_linkage made = {.struct_size = sizeof made,
+                                .texts = n,
+                                .of_texts = n,
+                                .releases = releases,
+                                .trials = n * draws,
+                                .confidence = CONFIDENCE,
+                                .first_chance = 1 / nn,
+                                .ten_chance = fmin(1, TEN / nn)};
+    NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
+    NVDP_TRY(NVDP__NEW(ctx, log_density, block * n));
+    for (size_t i = 0; i < block; i++)
+        NVDP_TRY(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
+    nvdp__meter_begin(&meter, ctx, "linkage", "sample", 0, made.trials);
+    for (size_t first = 0; first < made.trials; first += block) {
+        const size_t some = nvdp__least(block, made.trials - first);
+        if (nvdp_context_cancelled(ctx))
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "linkage: cancelled"));
+        for (size_t i = 0; i < some; i++)
+            trial[i] = (struct nvdp__trial){(first + i) % n, (first + i) / n * (size_t)releases};
+        NVDP_TRY(nvdp__linkage_collect(ctx, set, source, some, trial, releases, evidence));
+        nvdp__likelihoods(&likelihood, nvdp_context_threads(ctx), some, evidence, n, NULL,
+                          log_density);
+        for (size_t i = 0; i < some; i++)
+            judge(n, log_density + i * n, trial[i].text, &tally);
+        nvdp__meter_update(&meter, first + some, (double)((first + some) * n), "guess", NAN);
+    }
+    nvdp__meter_end(&meter);
+    summarise(&tally, &made);
+    *out = made;
+cleanup:
+    for (size_t i = 0; i < block; i++)
+        nvdp__evidence_release(&evidence[i]);
+    nvdp__likelihood_release(&likelihood);
+    free(log_density);
+    return status;
+}
+
+nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                                 int releases, size_t texts, uint64_t seed,
+                                 struct nvdp_linkage *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *part = NULL;
+    struct nvdp_linkage made;
+    size_t *index = NULL;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
+    if (posteriors->texts < 2 || texts == 1 || releases < 1)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "linkage: expected 2 texts and 1 sample of a text, or more, found %zu "
+                            "of %zu texts and %d samples",
+                            texts, posteriors->texts, releases));
+    if (texts > 0 && texts < posteriors->texts) {
+        NVDP_TRY(NVDP__NEW(ctx, index, texts));
+        NVDP_TRY(nvdp__posteriors_draw(ctx, posteriors, texts, seed, index, &part));
+    }
+    const struct nvdp_posteriors *set = part != NULL ? part : posteriors;
+    const struct nvdp__release release = {.posteriors = set, .noise = {.seed = seed}};
+    const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
+    NVDP_TRY(
+        nvdp__linkage(ctx, set, &source, releases, (TRIALS + set->texts - 1) / set->texts, &made));
+    made.of_texts = posteriors->texts;
+    NVDP__GIVE(out, &made);
+cleanup:
+    nvdp_posteriors_free(part);
+    free(index);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* Whose samples are these?  The guesses behind nvdp_linkage_measure(), from samples of any source. */
+#ifndef NVDP_SRC_SHARE_LINKAGE_H
+#define NVDP_SRC_SHARE_LINKAGE_H
+
+#include "rdp/likelihood.h"
+#include "share/release.h"
+#include <nvdp/linkage.h>
+
+/* Samples that are made when they are wanted: of text i of the set, number `sample`.  `z` and `log_pi` as
+ * nvdp__evidence_add reads them, of `vectors` rows; called by several threads. */
+struct nvdp__sample_source {
+    void (*take)(const void *of, size_t i, size_t sample, size_t vectors, double *z,
+                 double *log_pi);
+    const void *of;
+    double end; /* of the grid of log weights; -INFINITY: none */
+};
+/* nvdp__release_draw_first() of a struct nvdp__release, whose `sample` is passed over; the text is its own key. */
+void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vectors, double *z,
+                        double *log_pi);
+/* Samples [first, first + releases) of a text. */
+struct nvdp__trial {
+    size_t text, first;
+};
+/* The evidence [n] of n trials. */
+nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                  const struct nvdp__sample_source *source, size_t n,
+                                  const struct nvdp__trial *trial, int releases,
+                                  struct nvdp__evidence *evidence);
+/* Tokens of the longest of n texts (NULL: of the whole set). */
+size_t nvdp__linkage_rows(const struct nvdp_posteriors *set, size_t n, const size_t *text);
+/* `draws` trials of each text of the set, which passes nvdp_posteriors_check(); of_texts is the set's. */
+nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                          const struct nvdp__sample_source *source, int releases, size_t draws,
+                          struct nvdp_linkage *out);
+
+#endif

@@ -1,0 +1,342 @@
+/* Whose sample is it: densities against their formulas, guesses against closed forms, the chain shown <= exact <=
+ * certified, samples of a shared file.  Seeds are fixed; false-alarm rates are said. */
+#include "made_posteriors.h"
+#include "rdp/likelihood.h"
+#include "tiny_task.h"
+
+#include <math.h>
+#include <nvdp/attack.h>
+#include <nvdp/share.h>
+
+/* log density of one sample, term by term. */
+static double plain(const struct nvdp_posteriors *set, size_t t, const double *z,
+                    const double *log_pi, size_t tokens) {
+    const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL;
+    double sum = 0, all = 0;
+    for (size_t c = 0; c < prior + tokens; c++) {
+        const bool own = c >= prior && c - prior < set->offset[t + 1] - set->offset[t];
+        const size_t row = own ? set->offset[t] + c - prior : 0;
+        const double alpha = set->alpha == NULL ? 0
+                             : own              ? set->alpha[row]
+                             : c < prior        ? set->prior_alpha
+                                                : set->pad_alpha;
+        for (size_t r = c * kappa; r < (c + 1) * kappa; r++) {
+            for (size_t d = 0; d < p; d++) {
+                const double mu = own ? set->mu[row * p + d] : 0;
+                const double logvar = own ? set->logvar[row * p + d] : 0;
+                sum -= ((z[r * p + d] - mu) * (z[r * p + d] - mu) / exp(logvar) + logvar) / 2;
+            }
+            if (set->alpha == NULL) continue;
+            sum += (alpha / set->kappa - 1) * log_pi[r] - lgamma(alpha / set->kappa);
+            all += alpha / set->kappa;
+        }
+    }
+    return sum + (set->alpha != NULL ? lgamma(all) : 0);
+}
+
+/* Differences between texts; 1e-10 is a thousand roundings of sums of that size. */
+Test(likelihood, is_the_densities_log) {
+    struct nvdp_context *ctx = support_context();
+    enum { TEXTS = 21, SAMPLES = 3, ROOM = 64 * 5 };
+    for (int kind = 0; kind < 8; kind++) {
+        const struct made_texts made = {
+            .texts = TEXTS,
+            .longest = 6,
+            .dim = 5,
+            .spread = .7,
+            .with_alpha = kind & 1,
+            .policy = kind & 2 ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN,
+            .kappa = kind & 4 && kind & 1 ? 2 : 1,
+            .seed = 3,
+        };
+        struct nvdp_posteriors *set = made_posteriors(ctx, &made);
+        struct nvdp__likelihood likelihood;
+        struct nvdp__evidence evidence;
+        double z[ROOM], log_pi[64], want[TEXTS] = {0}, got[TEXTS];
+        unsigned seed = 11;
+        const size_t own = 4, tokens = made.policy == NVDP_LENGTH_HIDDEN
+                                           ? set->length
+                                           : set->offset[own + 1] - set->offset[own];
+        cr_assert_eq(nvdp__likelihood_create(ctx, set, &likelihood), NVDP_OK);
+        cr_assert_eq(nvdp__evidence_create(ctx, set, 6, &evidence), NVDP_OK);
+        nvdp__evidence_begin(&evidence, set, own);
+        for (int s = 0; s < SAMPLES; s++) {
+            for (size_t k = 0; k < ROOM; k++)
+                z[k] = made_normal(&seed);
+            for (size_t k = 0; k < 64; k++)
+                log_pi[k] = log(made_uniform(&seed)); /* of any sum */
+            nvdp__evidence_add(&evidence, set, z, log_pi, -INFINITY);
+            for (size_t t = 0; t < TEXTS; t++)
+                want[t] += plain(set, t, z, log_pi, tokens);
+        }
+        nvdp__evidence_finish(&evidence, set);
+        nvdp__likelihoods(&likelihood, 2, 1, &evidence, TEXTS, NULL, got);
+        for (size_t t = 0; t < TEXTS; t++) {
+            const bool apart =
+                made.policy == NVDP_LENGTH_PUBLIC && set->offset[t + 1] - set->offset[t] != tokens;
+            if (apart)
+                cr_expect_eq(got[t], -INFINITY);
+            else
+                cr_expect_float_eq(got[t] - got[own], want[t] - want[own], 1e-10, "%d %zu: %g %g",
+                                   kind, t, got[t] - got[own], want[t] - want[own]);
+        }
+        nvdp__evidence_release(&evidence);
+        nvdp__likelihood_release(&likelihood);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* A weight at the grid's end stands for all that are below: as int_-inf^e exp(a x) dx = exp(a e)/a, texts differ by the
+ * logarithm of their pseudo-counts from what the density at e says. */
+Test(likelihood, of_weights_at_the_grid_s_end) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    struct nvdp__likelihood likelihood;
+    struct nvdp__evidence evidence;
+    const double z[3] = {0}, log_pi[3] = {-.1, -3, -128};
+    double at[2], below[2];
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 4, 1, true, &set), NVDP_OK);
+    set->offset[1] = 2;
+    set->offset[2] = 4;
+    set->alpha[0] = set->alpha[2] = .5;
+    set->alpha[1] = .02;
+    set->alpha[3] = .3;
+    cr_assert_eq(nvdp__likelihood_create(ctx, set, &likelihood), NVDP_OK);
+    cr_assert_eq(nvdp__evidence_create(ctx, set, 2, &evidence), NVDP_OK);
+    for (int end = 0; end < 2; end++) {
+        nvdp__evidence_begin(&evidence, set, 0);
+        nvdp__evidence_add(&evidence, set, z, log_pi, end ? -128 : -INFINITY);
+        nvdp__evidence_finish(&evidence, set);
+        nvdp__likelihoods(&likelihood, 1, 1, &evidence, 2, NULL, end ? below : at);
+    }
+    cr_expect_float_eq(at[0] - at[1],
+                       (.02 - .3) * -128 + lgamma(1.52) - lgamma(.02) - lgamma(1.8) + lgamma(.3),
+                       1e-10);
+    cr_expect_float_eq(below[0] - below[1], at[0] - at[1] - log(.02 / .3), 1e-10);
+    nvdp__evidence_release(&evidence);
+    nvdp__likelihood_release(&likelihood);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Texts of one vector each, `apart` from one another in every pair, variance 1: on axes of their own. */
+static struct nvdp_posteriors *simplex(struct nvdp_context *ctx, size_t texts, double apart) {
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, texts, texts, texts, false, &set), NVDP_OK);
+    for (size_t i = 0; i < texts; i++) {
+        set->offset[i + 1] = i + 1;
+        set->mu[i * texts + i] = apart / M_SQRT2;
+    }
+    return set;
+}
+
+static double phi(double x) {
+    return erfc(-x * M_SQRT1_2) / 2;
+}
+
+/* int phi(x - a) Phi(x)^(n-1) dx: the largest of n projections is the right text's. */
+static double named(size_t n, double apart) {
+    double sum = 0;
+    const double a = apart / M_SQRT2;
+    for (double x = -9; x < 9 + a; x += .005)
+        sum += .005 * exp(-(x - a) * (x - a) / 2) / sqrt(2 * M_PI) * pow(phi(x), (double)n - 1);
+    return sum;
+}
+
+/* Two texts d apart: right with Phi(d/2); N: the integral.  Of K samples d is sqrt(K) larger.  Within 4.4 standard
+ * deviations: a false alarm in 10^5. */
+Test(linkage, of_gaussians_has_a_closed_form) {
+    struct nvdp_context *ctx = support_context();
+    static const struct {
+        size_t texts;
+        double apart;
+        int releases;
+    } cases[] = {{2, 1, 1}, {2, .5, 4}, {2, 0.02, 1}, {30, 2, 1}, {30, 3, 2}, {1100, 4, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct nvdp_posteriors *set = simplex(ctx, cases[c].texts, cases[c].apart);
+        const double d = cases[c].apart * sqrt(cases[c].releases);
+        const double want = cases[c].texts == 2 ? phi(d / 2) : named(cases[c].texts, d);
+        struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
+        cr_assert_eq(nvdp_linkage_measure(ctx, set, cases[c].releases, 0, 5, &found), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        const double sd = sqrt(want * (1 - want) / (double)found.trials);
+        cr_expect_geq(found.trials, 1000);
+        cr_expect_float_eq(found.first, want, 4.4 * sd, "%zu: %g, expected %g +- %g", c,
+                           found.first, want, sd);
+        cr_expect(found.first_interval.low < found.first &&
+                  found.first < found.first_interval.high);
+        cr_expect_float_eq(found.first_chance, 1 / (double)cases[c].texts, 1e-15);
+        cr_expect_geq(found.ten, found.first);
+        /* what is told is at most log N, and at most the mean divergence (convexity of KL) */
+        cr_expect_lt(found.information_interval.low, log((double)cases[c].texts));
+        cr_expect_lt(found.information_interval.low, d * d / 2);
+        cr_expect_gt(found.information_interval.high, 0);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Equal texts share a guess: chance, exactly, and no information.  A part of the texts is said to be one. */
+Test(linkage, of_equal_texts_is_chance) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = simplex(ctx, 40, 0);
+    struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    cr_assert_eq(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found), NVDP_OK);
+    cr_expect_float_eq(found.first, 1. / 40, 1e-12);
+    cr_expect_float_eq(found.ten, .25, 1e-12);
+    cr_expect_float_eq(found.information, 0, 1e-12);
+    nvdp_linkage_sentence(&found, sentence);
+    support_contains(sentence, "Someone who has the model and these 40 texts names the right text "
+                               "for 2.5 % of the samples (95 %: ");
+    support_contains(sentence, "; chance 2.5 %).");
+    cr_assert_eq(nvdp_linkage_measure(ctx, set, 3, 20, 5, &found), NVDP_OK);
+    nvdp_linkage_sentence(&found, sentence);
+    support_contains(sentence, "these 20 texts, drawn of 40, names the right text for 5 % of them, "
+                               "given 3 samples of it (");
+    cr_expect_eq(nvdp_linkage_measure(ctx, set, 0, 0, 5, &found), NVDP_ERR_ARGUMENT);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+static struct nvdp_pair_attacks attack(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                       double certified, const char *const (*options)[2],
+                                       size_t n) {
+    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_attack_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < n; i++)
+        support_set(ctx, config, options[i][0], options[i][1]);
+    cr_assert_eq(nvdp_attack_pairs(ctx, set, certified, config, &found), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return found;
+}
+
+/* A Gaussian mechanism d apart: right with Phi(d/2), exact epsilon by its closed form, of which three quarters are
+ * shown; a promise of less than is exact does not hold. */
+Test(pair, of_gaussians_has_a_closed_form) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const options[][2] = {
+        {"pair", "1,0"}, {"samples", "40000"}, {"delta", ".01"}, {"releases", "4"}};
+    struct nvdp_posteriors *set = simplex(ctx, 2, .75);
+    const double truth = nvdp_gdp_epsilon(1.5, .01);
+    for (int lie = 0; lie < 2; lie++) {
+        struct nvdp_pair_attacks found = attack(ctx, set, lie ? truth * .999 : truth, options, 4);
+        const struct nvdp_pair_attack *p = &found.pair[0];
+        const double sd = sqrt(phi(.75) * (1 - phi(.75)) / 80000);
+        cr_assert_eq(found.pairs, 1);
+        cr_expect_float_eq(p->right, phi(.75), 4.4 * sd, "%g, expected %g", p->right, phi(.75));
+        cr_expect_float_eq(p->most, phi(.75), 1e-9);
+        cr_expect_float_eq(p->exact, truth, 1e-9);
+        cr_expect(p->shown <= truth && p->shown > .75 * truth, "%g of %g", p->shown, truth);
+        cr_expect_eq(p->holds, !lie);
+        cr_expect_eq(found.holds, !lie);
+        nvdp_pair_attacks_release(&found);
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Weights and vectors of unequal variances: no pair shows more than is exact, and the likelier text is right as often as
+ * the best test (4.4 standard deviations, 10 pairs: a false alarm in 10^4). */
+Test(pair, shows_no_more_than_is_exact) {
+    struct nvdp_context *ctx = support_context();
+    static const char *const options[][2] = {{"pairs", "5"}, {"samples", "3000"}, {"seed", "2"}};
+    for (int public_ = 0; public_ < 2; public_++) {
+        const struct made_texts made = {.texts = 30,
+                                        .longest = 3,
+                                        .dim = 2,
+                                        .spread = .3,
+                                        .with_alpha = true,
+                                        .kappa = 2,
+                                        .policy = public_ ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN,
+                                        .seed = 9};
+        struct nvdp_posteriors *set = made_posteriors(ctx, &made);
+        struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 3);
+        double share = 0;
+        cr_assert_eq(found.pairs, 5);
+        cr_expect(found.holds);
+        for (size_t i = 0; i < 5; i++) {
+            const struct nvdp_pair_attack *p = &found.pair[i];
+            const double sd = sqrt(p->most * (1 - p->most) / 6000);
+            cr_expect_float_eq(p->right, p->most, 4.4 * sd, "%zu: %g, expected %g", i, p->right,
+                               p->most);
+            cr_expect(p->shown <= p->exact && p->shown <= p->ceiling);
+            share += p->shown / p->exact / 5;
+        }
+        cr_expect_gt(share, .3, "%g", share);
+        nvdp_pair_attacks_release(&found);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(pair, texts_that_lengths_tell_apart_are_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
+    struct nvdp_config *config = NULL;
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 3, 1, false, &set), NVDP_OK);
+    set->offset[1] = 1;
+    set->offset[2] = 3;
+    cr_assert_eq(nvdp_attack_config_create(ctx, &config), NVDP_OK);
+    cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "no two of 2 texts have the same length");
+    support_set(ctx, config, "pair", "0,1");
+    cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "lengths are public, and those of the two texts, 1 "
+                                              "and 2");
+    support_set(ctx, config, "pair", "0,2");
+    cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
+    nvdp_config_free(config);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Samples of a file tell what drawn ones do: intervals of both meet (each misses in one of a hundred thousand where they
+ * are taken twice as wide).  A file of other texts is refused. */
+Test(linkage, of_a_shared_file) {
+    static const struct run_choice choices[] = {
+        {.method = NVDP_METHOD_NVDP, .kappa = 2, .epochs = 1},
+        {.method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .epochs = 1}};
+    for (size_t c = 0; c < 2; c++) {
+        const bool float16 = c == 1;
+        struct nvdp_context *ctx = support_context();
+        const char *run = task_run(ctx, "run", &choices[c], NULL);
+        const char *file = support_scratch_path("shared.h5");
+        struct nvdp_config *config = NULL;
+        struct nvdp_posteriors *set = NULL;
+        struct nvdp_linkage drawn = NVDP_RESULT(struct nvdp_linkage), shared = drawn;
+        cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+        support_set(ctx, config, "run", run);
+        cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK);
+        nvdp_config_free(config);
+        cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+        const char *const options[][2] = {
+            {"run", run},           {"out", file},          {"split", "dev"},
+            {"samples", "10"},      {"measure-texts", "2"}, {"grid", float16 ? "float16" : "fixed"},
+            {"insecure-seed", "7"}, {"overwrite", "true"}};
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+            support_set(ctx, config, options[i][0], options[i][1]);
+        cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp_config_free(config);
+        cr_assert_eq(nvdp_linkage_measure(ctx, set, 2, 0, 1, &drawn), NVDP_OK);
+        cr_assert_eq(nvdp_attack_shared(ctx, set, file, 2, &shared), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_eq(shared.trials, 5 * TASK_DEV);
+        const struct nvdp_interval *a = &drawn.information_interval,
+                                   *b = &shared.information_interval;
+        cr_expect_lt(fabs(drawn.information - shared.information),
+                     a->high - a->low + b->high - b->low, "%g %g", drawn.information,
+                     shared.information);
+        cr_expect_gt(shared.first, 2 * shared.first_chance, "%g", shared.first);
+        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 11, &shared), NVDP_ERR_ARGUMENT);
+        set->texts--;
+        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
+        set->texts++;
+        nvdp_posteriors_free(set);
+        nvdp_context_free(ctx);
+    }
+}
