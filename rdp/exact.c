@@ -362,14 +362,26 @@ static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilo
                                      .fpr = 0};
 }
 
+/* Of two equal distributions, whose loss is 0: the integral has nothing to fall by. */
+static struct nvdp_exact_point equal(double epsilon) {
+    const double one = epsilon < 0 ? 1 : 0, delta = fmax(-expm1(epsilon), 0);
+    return (struct nvdp_exact_point){.epsilon = epsilon,
+                                     .delta = delta,
+                                     .log_delta = log(delta),
+                                     .rest = 1 - delta,
+                                     .tpr = one,
+                                     .fpr = one};
+}
+
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                              struct nvdp_exact_point *out) {
     struct derivatives k = {0, 0, 0};
     if (!isfinite(epsilon))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
                           epsilon);
-    const double c = e->apart ? INFINITY : saddle(e, epsilon, &k);
-    *out = certain(e, epsilon);
+    const bool same = !e->apart && derive(e, 0).second == 0;
+    const double c = e->apart || same ? INFINITY : saddle(e, epsilon, &k);
+    *out = same ? equal(epsilon) : certain(e, epsilon);
     if (isinf(c)) return NVDP_OK;
     const double below = 1 / c, beside = 1 / (1 + c);
     const double second = k.second + below * below + beside * beside;

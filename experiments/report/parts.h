@@ -9,7 +9,7 @@
 
 /* --- what a report knows: runs, and groups of runs that differ in their seed only --- */
 
-enum { NVDP__REPORT_METRICS = 2 };
+enum { NVDP__REPORT_METRICS = 2, NVDP__TRADE_OFFS = 2 };
 
 /* Numbers that a run has one of, and a group a mean over its seeds.  NaN: there is none. */
 enum nvdp__quantity {
@@ -72,6 +72,8 @@ struct nvdp__report_run {
     struct nvdp__measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens by log10 alpha; all 0: unknown */
     double alpha_first, alpha_width;
+    /* [worst, typical pair]: true positives of the best test between its texts, at nvdp_exact_fpr[]; NaN */
+    double tpr[NVDP__TRADE_OFFS][NVDP_EXACT_FPRS];
     struct nvdp__report_epoch *epoch;
     size_t epochs, epoch_capacity;
     char *command;

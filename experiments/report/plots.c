@@ -420,6 +420,60 @@ static void draw_training(const struct panel *panel) {
     draw_curves(panel, first, 3, "task loss");
 }
 
+/* --- trade-off curves of the selected settings: what tells two texts apart at best --- */
+
+static bool has_trade_off(const struct plot *plot, const struct nvdp__group *group) {
+    (void)plot;
+    bool found = false;
+    for (size_t k = 0; k < group->runs; k++)
+        found |= group->selected && !isnan(group->run[k]->tpr[0][0]);
+    return found;
+}
+
+/* Of the worst pair, of a typical one: a line a seed, and the line of who sees nothing. */
+static void draw_trade_off(const struct panel *panel) {
+    static const char *const pair[NVDP__TRADE_OFFS] = {"worst pair", "typical pair"};
+    struct nvdp__drawing *drawing = panel->drawing;
+    const char *task = panel->report->task[panel->task].label;
+    const size_t first = drawing->next;
+    for (NVDP__EACH_GROUP(panel->report, group)) {
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            nvdp__drawing_block(drawing,
+                                "index %zu: %s\n# false positives\ttrue positives, worst "
+                                "pair\ttypical pair",
+                                drawing->next, group->run[k]->name);
+            for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+                nvdp__drawing_row(drawing,
+                                  (double[]){nvdp_exact_fpr[i], group->run[k]->tpr[0][i],
+                                             group->run[k]->tpr[1][i]},
+                                  3, NULL);
+        }
+    }
+    for (size_t which = 0; which < NVDP__TRADE_OFFS; which++) {
+        char *title = nvdp__format(drawing->ctx, "%s: %s", task, pair[which]);
+        nvdp__drawing_panel(drawing, panel->place + which, title != NULL ? title : "",
+                            "false positives", "true positives, at most");
+        free(title);
+        fprintf(drawing->script,
+                "set logscale x\nset format x '10^{%%L}'\nset xrange [%g:%g]\n"
+                "set yrange [0:1.02]\nset offsets 0, 0, 0, 0\n",
+                nvdp_exact_fpr[0], nvdp_exact_fpr[NVDP_EXACT_FPRS - 1]);
+        nvdp__drawing_plot(drawing, SIZE_MAX);
+        fputs("x with lines lw 1 dt 3 lc rgb '#666666'", drawing->script);
+        size_t block = first;
+        for (NVDP__EACH_GROUP(panel->report, group)) {
+            struct nvdp__look look = nvdp__look_of(&panel->report->family[group->family]);
+            for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+                nvdp__drawing_plot(drawing, block++);
+                fprintf(drawing->script,
+                        "using 1:%zu with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'",
+                        which + 2, look.dash, look.filled, look.colour);
+            }
+        }
+        fputc('\n', drawing->script);
+    }
+}
+
 /* --- all --- */
 
 #define SCATTER NVDP__LEGEND_ALL, false, 1, has_value, draw_scatter
@@ -460,6 +514,12 @@ static const struct plot plots[] = {
      "exact epsilon, worst [nats]", NVDP__EXACT_MAX, SCATTER},
     {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
      "The same, mean over drawn pairs.", "exact epsilon, mean [nats]", NVDP__EXACT_MEAN, SCATTER},
+    {"trade_off", "Trade-off curves, exact",
+     "Of all tests that tell which of two texts a sample is of, how many true positives the best "
+     "has with so many false ones: the worst of all pairs, and one whose epsilon is nearest to the "
+     "mean; each method at its selected setting, a line a seed. Dotted: a test that sees nothing.",
+     NULL, NVDP__EXACT_MAX, NVDP__LEGEND_ALL, false, NVDP__TRADE_OFFS, has_trade_off,
+     draw_trade_off},
     {"certified_epsilon", "Score against the certified epsilon",
      "Score against the epsilon at delta 1e-5 that is proven of one sample of any two texts, "
      "measured or not.",

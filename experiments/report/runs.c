@@ -231,6 +231,8 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
     }
     run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = run->clip_sequence = NAN;
     run->validation = run->seconds = run->majority = run->eta = NAN;
+    for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+        run->tpr[0][i] = run->tpr[1][i] = NAN;
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
     if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
@@ -318,6 +320,39 @@ static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const
     return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
 
+/* The trade-off curves of nvdp privacy --exact. */
+static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, const json_t *exact,
+                                  struct nvdp__report_run *run) {
+    static const char *const which[NVDP__TRADE_OFFS] = {"worst", "typical"};
+    size_t k;
+    const json_t *pair;
+    json_array_foreach(json_object_get(exact, "pairs"), k, pair) {
+        if (k >= NVDP__TRADE_OFFS) break; /* one that was asked for */
+        const char *found = json_string_value(json_object_get(pair, "which"));
+        const json_t *points = json_object_get(pair, "trade_off");
+        if (found == NULL || strcmp(found, which[k]) != 0 ||
+            json_array_size(points) != NVDP_EXACT_FPRS)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: exact.pairs[%zu]: expected the %s pair with %d points of its "
+                              "'trade_off', found '%s' with %zu",
+                              path, k, which[k], NVDP_EXACT_FPRS, found != NULL ? found : "",
+                              json_array_size(points));
+        for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
+            const json_t *point = json_array_get(points, i);
+            double fpr = NAN;
+            NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, point, "fpr", NAN, 0, 1, &fpr));
+            NVDP_RETURN_IF_FAILED(
+                nvdp__json_real(ctx, path, point, "tpr", NAN, 0, 1, &run->tpr[k][i]));
+            if (fpr != nvdp_exact_fpr[i])
+                return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                  "%s: exact.pairs[%zu].trade_off[%zu]: expected 'fpr' %g, found "
+                                  "%g",
+                                  path, k, i, nvdp_exact_fpr[i], fpr);
+        }
+    }
+    return NVDP_OK;
+}
+
 static const double ROUNDING = 1e-4; /* of a bound: what float32 means may be beyond C */
 
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, const json_t *root,
@@ -330,6 +365,7 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     if (sanitizer != NULL && json_is_object(equal)) from = equal;
     NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
     NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
+    NVDP_RETURN_IF_FAILED(read_trade_off(ctx, path, json_object_get(root, "exact"), run));
     run->how.given_length = from == equal;
     NVDP_RETURN_IF_FAILED(read_causes(ctx, path, root, &run->infinite));
     NVDP_RETURN_IF_FAILED(read_causes(ctx, path,

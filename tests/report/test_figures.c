@@ -165,6 +165,50 @@ Test(figures, infinite_explained) {
     free(text);
 }
 
+/* Of what was measured with --exact, each method at its setting, a line a seed beside that of chance; a
+ * curve at other places is refused. */
+Test(figures, trade_off) {
+    static const struct made_run measured[] = {
+        {.name = "a",
+         .lambda = .1,
+         .validation = .8,
+         .score = .8,
+         .rd_max = 3,
+         .rd_mean = 1,
+         .exact = 2},
+        {.name = "b",
+         .lambda = 1,
+         .validation = .7,
+         .score = .7,
+         .rd_max = 2,
+         .rd_mean = 1,
+         .exact = 1},
+        {.name = "c", .method = "vib-fixed", .score = .7, .rd_max = 2, .rd_mean = 1}};
+    for (size_t i = 0; i < 3; i++)
+        made_run("trade", &measured[i]);
+    char *text = report_written("trade", "figures/trade_off.dat");
+    support_contains(text, "# index 0: a\n");
+    support_contains(text, "0.01\t0.866018\t0.635799\n"); /* 1 - .99 e^-2, 1 - .99 e^-1 */
+    support_lacks(text, ": b");                           /* another lambda */
+    support_lacks(text, ": c");                           /* not measured so */
+    free(text);
+    text = read_in("trade", "figures/trade_off.gp");
+    support_contains(text, "worst pair");
+    support_contains(text, "plot x with lines");
+    support_contains(text, "index 0 using 1:2 with linespoints");
+    support_contains(text, "index 0 using 1:3 with linespoints");
+    free(text);
+    made_run_file(
+        "trade", "a", "privacy.json",
+        "{\"rd\": {\"sum\": {\"max\": 3, \"mean\": 1}, \"per_component_dim\": {\"max\": 1, "
+        "\"mean\": 1}}, \"infinite_share\": 0, \"bdp\": {\"best\": {\"epsilon\": 1}, "
+        "\"published\": {\"epsilon\": 11}}, \"exact\": {\"pairs\": [{\"which\": \"worst\", "
+        "\"trade_off\": [{\"fpr\": 0.1, \"tpr\": 0.2}]}]}}");
+    text = report_written("trade", "index.html");
+    support_contains(text, "exact.pairs[0]: expected the worst pair with 8 points of its");
+    free(text);
+}
+
 /* Nothing private: no figure of privacy, and still a report. */
 Test(figures, none_without_numbers) {
     static const struct made_run run = {.name = "base", .method = "base", .score = .5};

@@ -82,12 +82,28 @@ static void append_posterior(char *text, size_t size, const struct made_run *run
     snprintf(text + used, size - used, "]}}");
 }
 
+/* Both pairs of --exact: tpr = 1 - (1 - fpr) e^-epsilon, larger for the worst, which is no real pair's. */
+static void write_exact(char *text, size_t size, const struct made_run *run) {
+    size_t used = (size_t)snprintf(text, size, "{\"worst\": %g, \"mean\": %g, \"pairs\": [",
+                                   run->exact, run->exact / 2);
+    for (int k = 0; k < 2; k++) {
+        used += (size_t)snprintf(text + used, size - used, "%s{\"which\": \"%s\", \"trade_off\": [",
+                                 k > 0 ? ", " : "", k > 0 ? "typical" : "worst");
+        for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
+            used += (size_t)snprintf(text + used, size - used, "%s{\"fpr\": %g, \"tpr\": %.6f}",
+                                     i > 0 ? ", " : "", nvdp_exact_fpr[i],
+                                     1 - (1 - nvdp_exact_fpr[i]) *
+                                             exp(k > 0 ? -run->exact / 2 : -run->exact));
+        used += (size_t)snprintf(text + used, size - used, "]}");
+    }
+    snprintf(text + used, size - used, "]}");
+}
+
 /* Per component and dimension: a hundredth of the sum. */
 static void write_privacy(const char *folder, const struct made_run *run) {
-    char text[4096], bound[64] = "null", exact[96] = "null", a[32], b[32], c[32], d[32], e[32],
+    char text[4096], bound[64] = "null", exact[1024] = "null", a[32], b[32], c[32], d[32], e[32],
                      f[32];
-    if (run->exact > 0)
-        snprintf(exact, sizeof exact, "{\"worst\": %g, \"mean\": %g}", run->exact, run->exact / 2);
+    if (run->exact > 0) write_exact(exact, sizeof exact, run);
     if (run->bound > 0) snprintf(bound, sizeof bound, "{\"sum\": %s}", number(a, run->bound));
     snprintf(text, sizeof text,
              "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": %.17g, "
