@@ -1,0 +1,182 @@
+/* nvdp train, sweep and export killed (SIGKILL) at random moments, again and again: what they had done counts, nothing
+ * half-written has a final name, and in the end everything is as if nobody had killed them.  NVDP_KILLS: how many
+ * times each; make long: 40. */
+#include "base/random.h"
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int kills(void) {
+    const char *asked = getenv("NVDP_KILLS");
+    return asked != NULL ? atoi(asked) : 2;
+}
+
+static bool exists(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Seconds that `nvdp ARGS`, undisturbed, takes. */
+static double whole(const char *args) {
+    const double begin = now();
+    struct outcome o = program_expect(0, "%s --quiet", args);
+    program_release(&o);
+    return now() - begin;
+}
+
+/* Starts `nvdp ARGS` and kills it, and whom it started, at a moment drawn from [0, most) seconds.  True: it was
+ * killed; false: it had ended by then, as it should. */
+static bool killed(struct nvdp__stream *stream, double most, const char *args) {
+    char *line = NULL;
+    cr_assert_gt(asprintf(&line, "XDG_CACHE_HOME=%s exec %s/nvdp %s --quiet >%s 2>&1",
+                          support_scratch_path("cache"), NVDP_BINARY_DIR, args,
+                          support_scratch_path("said")),
+                 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        setpgid(0, 0);
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    setpgid(child, child); /* whoever is first */
+    free(line);
+    usleep((useconds_t)(1e6 * most * nvdp__stream_uniform(stream)));
+    kill(-child, SIGKILL);
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) return true;
+    char *said = support_read(support_scratch_path("said"));
+    cr_assert_eq(WEXITSTATUS(status), 0, "%s: exit code %d: %s", args, WEXITSTATUS(status), said);
+    free(said);
+    return false;
+}
+
+static struct nvdp__stream moments(void) {
+    static const struct nvdp__noise noise = {.seed = 5};
+    return nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+}
+
+static void same_file(const char *a, const char *b) {
+    struct stat info[2];
+    cr_assert(stat(a, &info[0]) == 0 && stat(b, &info[1]) == 0, "%s, %s", a, b);
+    cr_assert_eq(info[0].st_size, info[1].st_size);
+    char *bytes[2] = {support_read(a), support_read(b)};
+    cr_assert_eq(memcmp(bytes[0], bytes[1], (size_t)info[0].st_size), 0, "%s, %s", a, b);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* Resumed from what it had saved, or begun again where that was nothing: the same weights. */
+Test(killed, train) {
+    struct nvdp__stream stream = moments();
+    char *args = NULL, *begin = NULL, *resume = NULL;
+    const char *out = support_scratch_path("parts");
+    cr_assert_gt(asprintf(&args, "train %s --epochs 6 --out %s", program_train_options(),
+                          support_scratch_path("whole")),
+                 0);
+    cr_assert_gt(
+        asprintf(&begin, "train %s --epochs 6 --overwrite --out %s", program_train_options(), out),
+        0);
+    cr_assert_gt(asprintf(&resume, "train --resume %s --threads 1", out), 0);
+    const double seconds = whole(args);
+    for (int done = 0; done < kills();) {
+        const bool again = exists(support_scratch_path("parts/run.json"));
+        if (killed(&stream, seconds / 2, again ? resume : begin)) {
+            done++;
+        } else {
+            same_file(support_scratch_path("whole/model/model.safetensors"),
+                      support_scratch_path("parts/model/model.safetensors"));
+            cr_assert_eq(unlink(support_scratch_path("parts/run.json")), 0); /* another one */
+        }
+    }
+    whole(exists(support_scratch_path("parts/run.json")) ? resume : begin);
+    same_file(support_scratch_path("whole/model/model.safetensors"),
+              support_scratch_path("parts/model/model.safetensors"));
+    free(args);
+    free(begin);
+    free(resume);
+}
+
+/* Every run of the grid is done in the end, with the scores that it has undisturbed. */
+Test(killed, sweep) {
+    struct nvdp__stream stream = moments();
+    char *args[2] = {NULL, NULL};
+    char pattern[4096], path[8192];
+    glob_t found;
+    const char *grid = support_scratch_path("grid.json");
+    FILE *file = fopen(grid, "w");
+    cr_assert_not_null(file);
+    fprintf(file,
+            "{\"tasks\": [\"sst2\"], \"data\": {\"sst2\": \"%s\"}, \"model\": \"%s\", \"methods\": "
+            "[\"vib-fixed\", \"nvdp\"], \"lambdas\": [0.001], \"seeds\": [1, 2], \"epochs\": 2, "
+            "\"max-length\": 12, \"batch\": 16, \"lr\": 3e-3}",
+            program_task(), program_model());
+    cr_assert_eq(fclose(file), 0);
+    const char *const name[] = {"whole", "parts"};
+    for (int k = 0; k < 2; k++)
+        cr_assert_gt(asprintf(&args[k], "sweep %s --out %s --jobs 2 --threads 1", grid,
+                              support_scratch_path(name[k])),
+                     0);
+    const double seconds = whole(args[0]);
+    for (int done = 0; done < kills(); done++)
+        killed(&stream, seconds, args[1]);
+    whole(args[1]);
+    snprintf(pattern, sizeof pattern, "%s/runs/*/result.json", support_scratch_path("whole"));
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0);
+    cr_assert_eq(found.gl_pathc, 4);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *run = strstr(found.gl_pathv[i], "/whole/runs/") + strlen("/whole/");
+        snprintf(path, sizeof path, "%s/%s", support_scratch_path("parts"), run);
+        json_t *one = json_load_file(found.gl_pathv[i], 0, NULL),
+               *two = json_load_file(path, 0, NULL);
+        cr_assert(one != NULL && two != NULL, "%s", path);
+        cr_expect(json_equal(json_object_get(one, "test"), json_object_get(two, "test")), "%s",
+                  path);
+        json_decref(one);
+        json_decref(two);
+    }
+    globfree(&found);
+    free(args[0]);
+    free(args[1]);
+}
+
+/* The file is whole or not there; what was written of one that was not finished is gone after the next export. */
+Test(killed, export) {
+    struct nvdp__stream stream = moments();
+    char *args = NULL, *train = NULL;
+    const char *file = support_scratch_path("folder/shared.h5");
+    cr_assert_eq(mkdir(support_scratch_path("folder"), 0777), 0);
+    cr_assert_gt(asprintf(&train, "train %s --epochs 1 --out %s", program_train_options(),
+                          support_scratch_path("run")),
+                 0);
+    whole(train);
+    cr_assert_gt(asprintf(&args, "export %s --split train,dev --samples 20 --out %s",
+                          support_scratch_path("run"), file),
+                 0);
+    const double seconds = whole(args);
+    for (int done = 0; done < kills();) {
+        cr_assert_eq(unlink(file), 0);
+        done += killed(&stream, seconds, args);
+        if (!exists(file)) whole(args);
+        struct outcome o = program_expect(0, "verify %s", file);
+        program_release(&o);
+    }
+    glob_t found;
+    cr_expect_eq(glob(support_scratch_path("folder/*partial*"), 0, NULL, &found), GLOB_NOMATCH);
+    free(args);
+    free(train);
+}
