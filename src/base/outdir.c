@@ -45,3 +45,8 @@ nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
     }
     return NVDP_OK;
 }
+
+nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory) {
+    static const char *const left[] = {"*.partial-*-*", "model/*.partial-*-*"};
+    return nvdp__outdir_remove(ctx, directory, left, 2);
+}

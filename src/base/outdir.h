@@ -9,5 +9,8 @@ nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, 
 /* Removes those of the named files and folders that are there; a name with a * is a pattern. */
 nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
                                 const char *const *name, size_t count);
+/* Removes what processes that were killed while they wrote a file have left there, and in its folder `model`: files
+ * NAME.partial-PID-N, which nobody else counts or removes. */
+nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory);
 
 #endif

@@ -728,6 +728,7 @@ static nvdp_status allocate(struct pretrainer *t) {
 /* Nothing is written, and no earlier run removed, before vocabulary and weights are known good. */
 static nvdp_status prepare(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     NVDP_RETURN_IF_FAILED(
         nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
     NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, t->config.out));
@@ -758,6 +759,7 @@ static nvdp_status begin(struct pretrainer *t) {
 static nvdp_status go_on(struct pretrainer *t) {
     NVDP_RETURN_IF_FAILED(state_load(t));
     if (!writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     return nvdp__metrics_file_open(t->ctx, t->config.out, t->state.metrics_bytes, &t->metrics);
 }
 

@@ -640,6 +640,7 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP_RETURN_IF_FAILED(share_weights(t));
     if (!writes(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_tidy(t->ctx, t->config.out));
     /* Nothing is written, and no earlier run removed, before data and weights are known good. */
     if (t->config.resume == NULL) {
         NVDP_RETURN_IF_FAILED(prepare_directory(t));

@@ -80,11 +80,17 @@ static void same_file(const char *a, const char *b) {
     free(bytes[1]);
 }
 
+static void no_leftovers(const char *pattern) {
+    glob_t found;
+    cr_expect_eq(glob(support_scratch_path(pattern), 0, NULL, &found), GLOB_NOMATCH);
+}
+
 /* Resumed from what it had saved, or begun again where that was nothing: the same weights. */
 Test(killed, train) {
     struct nvdp__stream stream = moments();
     char *args = NULL, *begin = NULL, *resume = NULL;
-    const char *out = support_scratch_path("parts");
+    char out[4096];
+    snprintf(out, sizeof out, "%s", support_scratch_path("parts"));
     cr_assert_gt(asprintf(&args, "train %s --epochs 6 --out %s", program_train_options(),
                           support_scratch_path("whole")),
                  0);
@@ -106,6 +112,8 @@ Test(killed, train) {
     whole(exists(support_scratch_path("parts/run.json")) ? resume : begin);
     same_file(support_scratch_path("whole/model/model.safetensors"),
               support_scratch_path("parts/model/model.safetensors"));
+    no_leftovers("parts/*partial*");
+    no_leftovers("parts/model/*partial*");
     free(args);
     free(begin);
     free(resume);
@@ -117,7 +125,8 @@ Test(killed, sweep) {
     char *args[2] = {NULL, NULL};
     char pattern[4096], path[8192];
     glob_t found;
-    const char *grid = support_scratch_path("grid.json");
+    char grid[4096];
+    snprintf(grid, sizeof grid, "%s", support_scratch_path("grid.json"));
     FILE *file = fopen(grid, "w");
     cr_assert_not_null(file);
     fprintf(file,
@@ -158,7 +167,8 @@ Test(killed, sweep) {
 Test(killed, export) {
     struct nvdp__stream stream = moments();
     char *args = NULL, *train = NULL;
-    const char *file = support_scratch_path("folder/shared.h5");
+    char file[4096];
+    snprintf(file, sizeof file, "%s", support_scratch_path("folder/shared.h5"));
     cr_assert_eq(mkdir(support_scratch_path("folder"), 0777), 0);
     cr_assert_gt(asprintf(&train, "train %s --epochs 1 --out %s", program_train_options(),
                           support_scratch_path("run")),
@@ -175,8 +185,7 @@ Test(killed, export) {
         struct outcome o = program_expect(0, "verify %s", file);
         program_release(&o);
     }
-    glob_t found;
-    cr_expect_eq(glob(support_scratch_path("folder/*partial*"), 0, NULL, &found), GLOB_NOMATCH);
+    no_leftovers("folder/*partial*");
     free(args);
     free(train);
 }
