@@ -85,6 +85,7 @@
 #include <nvdp/context.h>
 #include <nvdp/dataset.h>
 #include <nvdp/dchi.h>
+#include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/linkage.h>
 #include <nvdp/method.h>

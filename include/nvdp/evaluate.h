@@ -5,6 +5,7 @@
 
 #include <nvdp/export.h>
 #include <nvdp/train.h>
+#include <stdio.h>
 
 NVDP_BEGIN_DECLS
 
@@ -14,7 +15,8 @@ NVDP_BEGIN_DECLS
  * @return NVDP_ERR_MEMORY. */
 nvdp_status nvdp_evaluate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** The options of nvdp_predict(): run, split (default test), data, limit, batch, seed, out.
+/** The options of nvdp_predict(): run, split (default test), data, limit, batch, seed, out; of
+ * nvdp_predict_texts(): run, input, samples, probabilities, batch, seed, out.
  * @param ctx outlives the configuration.
  * @param out nvdp_config_free().
  * @return NVDP_ERR_MEMORY. */
@@ -55,6 +57,22 @@ nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *co
  * @return as nvdp_evaluate(). */
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *config,
                          char **written);
+
+/** Predicts new texts, and writes a JSON object a line of each: `index` (number of the line, or of the table's
+ * row, from 0; `id` where a table has one), and `label` and its `probability`, with "probabilities" those of
+ * all classes by name, or of a regression `score`.
+ *
+ * "input" is a text with a text a line, of tasks with pairs two apart by a tab, or FILE.tsv with the task's
+ * columns.  Predictions are means over "samples" draws of the noise, of probabilities or of scores;
+ * methods without noise take one.
+ * @param ctx   progress and the wish to stop pass through its callbacks.
+ * @param config of nvdp_predict_config_create().
+ * @param to    where lines go without "out"; NULL: standard output.
+ * @param texts how many; NULL: not wanted.
+ * @return as nvdp_evaluate(); NVDP_ERR_INPUT, naming file and line, for a line without its tab, or with
+ *     one too many; NVDP_ERR_UNSUPPORTED for runs that read tagged words or token representations. */
+nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
+                               size_t *texts);
 
 /** The posteriors of a split's texts.
  * @param ctx progress and the wish to stop pass through its callbacks.

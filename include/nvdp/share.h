@@ -144,6 +144,58 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
  * @return NVDP_ERR_ARGUMENT for a place in the folder of a run; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path);
 
+/** A file of kind embeddings/2 or /1, read whole; opaque. */
+struct nvdp_shared;
+
+/** What such a file holds.  Arrays are the file's own, until it is released; sample s of text i is number
+ * k = i samples + s, and has the rows offset[k] to offset[k+1]. */
+struct nvdp_shared_info {
+    size_t struct_size;             /**< NVDP_RESULT() sets it */
+    size_t texts;                   /**< N */
+    size_t samples;                 /**< S of each text */
+    size_t dim;                     /**< p, the width of a vector */
+    size_t rows;                    /**< R, of all samples */
+    size_t sample_rows;             /**< M, of every sample; 0: lengths are public, and differ */
+    int kappa;                      /**< neighbouring rows of a component */
+    enum nvdp_length_policy policy; /**< whether lengths are hidden */
+    double z_step;                  /**< every value is a multiple of it; 0 of embeddings/1 */
+    char method[32];                /**< "nvdp", "vtdp", ... */
+    char task[16];                  /**< "" where the file does not say */
+    const int64_t *offset;          /**< [N S + 1] */
+    const float *log_pi;            /**< [R] log weights; NULL: a method without */
+    const float
+        *label; /**< [N] class number or score, NaN where there is none; NULL: none at all */
+    const int32_t *split; /**< [N] enum nvdp_split; NULL: none */
+    const int64_t *id;    /**< [N] the row's number in its file; NULL: none */
+};
+
+/** Reads a file, everything checked.
+ * @param ctx  records messages
+ * @param path the file
+ * @param[out] out the file; nvdp_shared_free(); untouched on error
+ * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, shapes that do not agree, a value out
+ *         of its range; NVDP_ERR_MEMORY.  O(R p) */
+nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out);
+/** Releases it.
+ * @param shared NULL is allowed */
+void nvdp_shared_free(struct nvdp_shared *shared);
+/** What it holds.
+ * @param ctx    records messages
+ * @param shared file
+ * @param[in,out] out filled as far as its struct_size reaches
+ * @return NVDP_ERR_ARGUMENT for a struct without its size */
+nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                                 struct nvdp_shared_info *out);
+/** The vectors of rows, as numbers.
+ * @param ctx    records messages
+ * @param shared file
+ * @param first  row from which on
+ * @param rows   how many
+ * @param z      [rows, p]
+ * @return NVDP_ERR_ARGUMENT for rows that the file does not have */
+nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                                size_t first, size_t rows, float *z);
+
 /** What a reader learned. */
 struct nvdp_reuse_result {
     size_t struct_size;        /**< NVDP_RESULT() sets it */

@@ -7,12 +7,14 @@ are not copied.  Messages go to the logger "nvdp".
 """
 
 from ._lib import NvdpError, NvdpValueError, Record, lib as _library, text as _text
+from .encoder import Encoder
 from .measures import (Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu,
                        renyi_dirichlet, renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace,
                        renyi_sequence_bound, renyi_subsampled)  # fmt: skip
 from .posteriors import Posteriors
 from .sanitizer import Mechanism, Sanitizer
+from .shared import Shared, open
 from .tokenizer import Tokenizer
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("measures", "shared", "tokenizer", "encoder", "posteriors", "sanitizer")]

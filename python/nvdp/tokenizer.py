@@ -21,8 +21,8 @@ class Tokenizer:
         self._take(context, context.make("struct nvdp_tokenizer", lib.nvdp_tokenizer_free, lib.nvdp_tokenizer_load,
                                          fspath(folder).encode()))  # fmt: skip
 
-    def _take(self, context: Context, tokenizer: Any) -> Tokenizer:
-        self._context, self._pointer = context, tokenizer
+    def _take(self, context: Context, tokenizer: Any, *keep: Any) -> Tokenizer:
+        self._context, self._pointer, self._keep = context, tokenizer, keep
         return self
 
     def __len__(self) -> int:

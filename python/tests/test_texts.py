@@ -98,3 +98,23 @@ def test_interrupt(rng):
     with pytest.raises(KeyboardInterrupt):
         mechanism.worst()  # a minute, otherwise
     timer.join()
+
+
+def test_encoder(compact):
+    encoder = nvdp.Encoder(compact, pool="mean", normalize="yes", threads=1)
+    texts = ["A film.", "The end of it all, and more."]
+    vectors, states = encoder.encode(texts), encoder.states(texts)
+    assert vectors.shape == (2, encoder.dim) and vectors.dtype == np.float32
+    for vector, text, rows in zip(vectors, texts, states):
+        assert rows.shape == (len(encoder.tokenizer.encode(text)), encoder.dim)
+        mean = rows.mean(axis=0)
+        np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
+        np.testing.assert_allclose(encoder.encode(text), vector, atol=1e-6)
+    assert encoder.encode([]).shape == (0, encoder.dim)
+    tokenizer = encoder.tokenizer
+    del encoder
+    assert tokenizer.encode("a").size == 3
+    with pytest.raises(nvdp.NvdpError, match="pool"):
+        nvdp.Encoder(compact, pool="none").encode(texts)
+    with pytest.raises(ValueError, match="threads"):
+        nvdp.Encoder(compact, threads=0)

@@ -1,10 +1,31 @@
-/* nvdp predict: the leaderboard's file of a split. */
+/* nvdp predict: the leaderboard's file of a split; new texts. */
 #include "common.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+static int predict_texts(struct cli *cli, const char *input) {
+    static const char *const others[] = {"split", "data", "limit", NULL};
+    const char *other = cli_given_one(cli, others, true),
+               *out = nvdp_config_get(cli->config, "out");
+    size_t texts = 0;
+    if (other != NULL) return cli_usage(cli, "expected either --input or --%s", other);
+    if (strcmp(input, "-") == 0) CLI_DO(cli, nvdp_config_set(cli->config, "input", "/dev/stdin"));
+    CLI_DO(cli, nvdp_predict_texts(cli->ctx, cli->config, stdout, &texts));
+    if (out == NULL) return CLI_SUCCESS; /* the lines are all there is to say */
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:s, s:I}", "out", out, "texts", (json_int_t)texts));
+    cli_row("predictions", "%s, of %zu text%s", out, texts, texts == 1 ? "" : "s");
+    return CLI_SUCCESS;
+}
 
 static int run(struct cli *cli) {
+    static const char *const of_texts[] = {"samples", "probabilities", NULL};
     CLI_TRY(cli_begin(cli, NULL));
+    const char *input = nvdp_config_get(cli->config, "input");
+    const char *other = cli_given_one(cli, of_texts, true);
+    if (input != NULL) return predict_texts(cli, input);
+    if (other != NULL) return cli_usage(cli, "option --%s needs --input", other);
     char *written = NULL;
     CLI_DO(cli, nvdp_predict(cli->ctx, cli->config, &written));
     int code = CLI_SUCCESS;
@@ -21,14 +42,17 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_predict = {
     .name = "predict",
-    .summary = "write a run's predictions in the leaderboard's format",
+    .summary = "a run's predictions of a split, or of new texts",
     .args = "RUN",
     .description = "Writes a run's predictions for a split: index and prediction, separated by a "
                    "tab, as GLUE's leaderboard takes them; of task ner the words with their "
-                   "tags and the predicted ones, a word a line.",
+                   "tags and the predicted ones, a word a line. With --input, predicts new texts: "
+                   "a JSON object a line with label and probability, or score, through the "
+                   "bottleneck's noise as eval does, averaged over --samples draws of it.",
     .examples = "Examples:\n"
                 "  nvdp predict run\n"
-                "  nvdp predict run --split test-mismatched --out MNLI-mm.tsv\n",
+                "  nvdp predict run --split test-mismatched --out MNLI-mm.tsv\n"
+                "  echo 'A lovely film.' | nvdp predict run --input - --probabilities\n",
     .create = nvdp_predict_config_create,
     .heading = "Options:",
     .takes_precision = true,

@@ -1,10 +1,12 @@
 #include "share/embeddings_file.h"
 
 #include "base/f16.h"
+#include "base/schema.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include <inttypes.h>
 #include <math.h>
+#include <nvdp/share.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,4 +452,61 @@ void nvdp__embeddings_free(struct nvdp__embeddings *embeddings) {
     free(embeddings->split);
     free(embeddings->id);
     free(embeddings);
+}
+
+/* --- for everybody --- */
+
+struct nvdp_shared {
+    struct nvdp__embeddings *of;
+};
+
+nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out) {
+    struct nvdp_shared *shared = nvdp__calloc(ctx, 1, sizeof *shared);
+    if (shared == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__embeddings_read(ctx, path, &shared->of);
+    if (status == NVDP_OK)
+        *out = shared;
+    else
+        free(shared);
+    return status;
+}
+
+void nvdp_shared_free(struct nvdp_shared *shared) {
+    if (shared == NULL) return;
+    nvdp__embeddings_free(shared->of);
+    free(shared);
+}
+
+nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                                 struct nvdp_shared_info *out) {
+    const struct nvdp__embeddings *of = shared->of;
+    const struct nvdp__embeddings_shape *shape = &of->shape;
+    struct nvdp_shared_info info = {.texts = shape->texts,
+                                    .samples = shape->samples,
+                                    .dim = shape->dim,
+                                    .rows = shape->rows,
+                                    .sample_rows = shape->sample_rows,
+                                    .kappa = shape->kappa,
+                                    .policy = shape->policy,
+                                    .z_step = of->z_step,
+                                    .offset = of->offset,
+                                    .log_pi = of->log_pi,
+                                    .label = of->label,
+                                    .split = of->split,
+                                    .id = of->id};
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    memcpy(info.method, of->method, sizeof info.method);
+    memcpy(info.task, of->task, sizeof info.task);
+    NVDP__GIVE(out, &info);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                                size_t first, size_t rows, float *z) {
+    const struct nvdp__embeddings_shape *shape = &shared->of->shape;
+    if (first > shape->rows || rows > shape->rows - first)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rows %zu to %zu: expected at most %zu", first,
+                          first + rows, shape->rows);
+    nvdp__embeddings_values(shared->of, first * shape->dim, rows * shape->dim, z);
+    return NVDP_OK;
 }

@@ -12,6 +12,7 @@
 #include "text/sentence.h"
 #include <errno.h>
 #include <math.h>
+#include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/method.h>
 #include <nvdp/safetensors.h>
@@ -37,22 +38,25 @@ static const char *const normalize_names[] = {
 
 struct options {
     const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
-    const char *input; /* JSON lines */
-    const char *out;
-    bool all_layers;
     size_t
         max_length; /* of texts that do not say; 0: what the model's folder says, else its most */
     size_t batch;
     enum nvdp__pooling pooling;
     enum normalize normalize;
+    const char *input; /* JSON lines */
+    const char *out;
+    bool all_layers;
 };
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
-static const struct nvdp_option option_rows[] = {
+static const struct nvdp_option model_rows[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
      "directory in Hugging Face layout, or RUN/model of a base run", NULL, AT(model),
      .traits = NVDP_TRAIT_REQUIRED},
+    {0},
+};
+static const struct nvdp_option file_rows[] = {
     {"jsonl", NVDP_OPTION_TEXT, "F.jsonl",
      "JSON lines with text, pair, max_length, or with input_ids, token_type_ids", NULL, AT(input),
      .traits = NVDP_TRAIT_REQUIRED},
@@ -62,6 +66,9 @@ static const struct nvdp_option option_rows[] = {
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
      AT(all_layers)},
+    {0},
+};
+static const struct nvdp_option encoder_rows[] = {
     {"max-length", NVDP_OPTION_INTEGER, "N",
      "tokens a text is cut to where its line does not say; 0: as the model's folder says "
      "(max_seq_length, model_max_length), else as many as it takes",
@@ -78,12 +85,20 @@ static const struct nvdp_option option_rows[] = {
      .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
     {0},
 };
-static const struct nvdp__section section = {.row = option_rows};
-static const struct nvdp__schema schema = {
-    .kind = "encoding", .size = sizeof(struct options), .section = &section, .sections = 1};
+static const struct nvdp__section encode_sections[] = {
+    {.row = model_rows}, {.row = file_rows}, {.row = encoder_rows}};
+static const struct nvdp__section encoder_sections[] = {{.row = model_rows}, {.row = encoder_rows}};
+static const struct nvdp__schema encode_schema = {
+    .kind = "encoding", .size = sizeof(struct options), .section = encode_sections, .sections = 3};
+static const struct nvdp__schema encoder_schema = {
+    .kind = "encoder", .size = sizeof(struct options), .section = encoder_sections, .sections = 2};
 
 nvdp_status nvdp_encode_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &schema, out);
+    return nvdp__config_create(ctx, &encode_schema, out);
+}
+
+nvdp_status nvdp_encoder_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &encoder_schema, out);
 }
 
 /* --- the texts: JSON lines --- */
@@ -296,9 +311,11 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
 }
 
 /* The encoder, what its checkpoint has above it, and one batch's memory. */
-struct encode {
+struct nvdp_encoder {
     struct nvdp_context *ctx;
-    const struct options *options;
+    struct options options;
+    size_t max_length;
+    struct nvdp_tokenizer *tokenizer; /* NULL in nvdp_encode(), whose reader has one */
     struct nvdp__device dev;
     struct nvdp_bert_config config;
     char fingerprint[65];
@@ -312,17 +329,19 @@ struct encode {
     float *logits; /* [texts, outputs] */
     struct nvdp__sentence sentence;
     float *vector; /* [texts, d], where there is pooling */
-    struct nvdp__encode_input input;
+    /* of one call */
+    const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
     float *host; /* [tokens, d] */
     struct nvdp__h5 *file;
+    float *states, *vectors; /* the caller's, where there is no file; NULL: not wanted */
 };
 
 /* --- the model --- */
 
 /* A bottleneck's classifier does not read BERT's pooled vector, so its logits cannot be had here.
  */
-static nvdp_status refuse_private(struct encode *encode, const char *path) {
+static nvdp_status refuse_private(struct nvdp_encoder *encode, const char *path) {
     nvdp_status status = NVDP_OK;
     json_t *config = NULL;
     const char *method = NULL;
@@ -348,7 +367,7 @@ static bool has_tensor(const struct nvdp_safetensors *weights, const char *name)
            nvdp_safetensors_find(weights, prefixed) != NULL;
 }
 
-static nvdp_status look_for_heads(struct encode *encode, const char *path) {
+static nvdp_status look_for_heads(struct nvdp_encoder *encode, const char *path) {
     nvdp_status status = NVDP_OK;
     struct nvdp_safetensors *weights = NULL;
     NVDP_TRY(nvdp_safetensors_open(encode->ctx, path, &weights));
@@ -368,14 +387,14 @@ cleanup:
     return status;
 }
 
-static nvdp_status load_model(struct encode *encode) {
+static nvdp_status load_model(struct nvdp_encoder *encode) {
     nvdp_status status = NVDP_OK;
-    const char *directory = encode->options->model;
+    const char *directory = encode->options.model;
     char *config = nvdp__model_path(encode->ctx, directory, "config.json");
     char *weights = nvdp__model_path(encode->ctx, directory, "model.safetensors");
     if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
-    if (encode->config.model_type == NVDP_MODEL_BILSTM && encode->options->all_layers)
+    if (encode->config.model_type == NVDP_MODEL_BILSTM && encode->options.all_layers)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_UNSUPPORTED,
                             "%s: option --all-layers: a BiLSTM gives its last states alone",
                             config));
@@ -397,8 +416,8 @@ cleanup:
 }
 
 /* Options that are given, else what the folder says. */
-static nvdp_status choose(struct encode *encode, size_t *max_length) {
-    const struct options *options = encode->options;
+static nvdp_status choose(struct nvdp_encoder *encode) {
+    const struct options *options = &encode->options;
     struct nvdp__sentence *sentence = &encode->sentence;
     bool pool = options->pooling == NVDP__POOLING_AUTO;
     bool norm = options->pooling != NVDP__POOLING_NONE && options->normalize == NORMALIZE_AUTO;
@@ -410,19 +429,21 @@ static nvdp_status choose(struct encode *encode, size_t *max_length) {
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
                           "normalize: expected a pooling (pool mean, cls or max), found none");
     size_t most = encode->config.max_position_embeddings;
-    *max_length = options->max_length;
-    if (*max_length == 0) *max_length = sentence->max_length;
-    if (*max_length == 0 || (options->max_length == 0 && *max_length > most)) *max_length = most;
-    if (*max_length < SHORTEST || *max_length > most)
+    encode->max_length = options->max_length;
+    if (encode->max_length == 0) encode->max_length = sentence->max_length;
+    if (encode->max_length == 0 || (options->max_length == 0 && encode->max_length > most))
+        encode->max_length = most;
+    if (encode->max_length < SHORTEST || encode->max_length > most)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                          "max_length: expected %d to %zu, found %zu", SHORTEST, most, *max_length);
+                          "max_length: expected %d to %zu, found %zu", SHORTEST, most,
+                          encode->max_length);
     return NVDP_OK;
 }
 
 /* --- memory --- */
 
-static void plan(struct encode *encode, size_t tokens, size_t texts) {
-    nvdp__bert_plan(&encode->bert, &encode->dev, tokens, texts, encode->input.data.longest,
+static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
+    nvdp__bert_plan(&encode->bert, &encode->dev, tokens, texts, encode->data->longest,
                     &encode->arena, &encode->cache);
     if (encode->has_classifier)
         encode->logits = nvdp__arena_take(&encode->arena, texts * encode->outputs);
@@ -430,9 +451,9 @@ static void plan(struct encode *encode, size_t tokens, size_t texts) {
         encode->vector = nvdp__arena_take(&encode->arena, texts * encode->config.hidden_size);
 }
 
-static nvdp_status allocate(struct encode *encode) {
-    const struct nvdp_dataset *data = &encode->input.data;
-    size_t batch = encode->options->batch;
+static nvdp_status allocate(struct nvdp_encoder *encode) {
+    const struct nvdp_dataset *data = encode->data;
+    size_t batch = encode->options.batch;
     size_t texts = batch < data->count ? batch : data->count;
     size_t tokens = 0; /* of one batch, at most */
     for (size_t first = 0; first < data->count; first += batch) {
@@ -444,7 +465,7 @@ static nvdp_status allocate(struct encode *encode) {
     size_t floats = tokens * wide;
     if (texts * encode->outputs > floats) floats = texts * encode->outputs;
     NVDP_RETURN_IF_FAILED(nvdp__bert_cache_create(encode->ctx, &encode->bert, false,
-                                                  encode->options->all_layers, &encode->cache));
+                                                  encode->options.all_layers, &encode->cache));
     plan(encode, tokens, texts);
     NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(encode->ctx, &encode->arena));
     plan(encode, tokens, texts);
@@ -456,24 +477,25 @@ static nvdp_status allocate(struct encode *encode) {
 
 /* --- the file --- */
 
-static size_t first_layer(const struct encode *encode) {
-    return encode->options->all_layers ? 0 : encode->config.num_hidden_layers;
+static size_t first_layer(const struct nvdp_encoder *encode) {
+    return encode->options.all_layers ? 0 : encode->config.num_hidden_layers;
 }
 
 /* "hidden" is the last layer's, where not all are asked for. */
-static const char *layer_name(const struct encode *encode, size_t layer, char name[NAME_SIZE]) {
-    snprintf(name, NAME_SIZE, encode->options->all_layers ? "hidden_%zu" : "hidden", layer);
+static const char *layer_name(const struct nvdp_encoder *encode, size_t layer,
+                              char name[NAME_SIZE]) {
+    snprintf(name, NAME_SIZE, encode->options.all_layers ? "hidden_%zu" : "hidden", layer);
     return name;
 }
 
-static nvdp_status create_file(struct encode *encode) {
-    const struct nvdp_dataset *data = &encode->input.data;
+static nvdp_status create_file(struct nvdp_encoder *encode) {
+    const struct nvdp_dataset *data = encode->data;
     const struct nvdp_bert_config *config = &encode->config;
     size_t hidden[] = {data->offset[data->count], config->hidden_size};
     size_t pooled[] = {data->count, config->hidden_size};
     size_t logits[] = {data->count, encode->outputs};
     NVDP_RETURN_IF_FAILED(
-        nvdp__h5_create(encode->ctx, encode->options->out, "encoding/1", &encode->file));
+        nvdp__h5_create(encode->ctx, encode->options.out, "encoding/1", &encode->file));
     struct nvdp__h5 *file = encode->file;
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "nvdp_version", nvdp_version()));
     NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "model_fingerprint", encode->fingerprint));
@@ -498,16 +520,28 @@ static nvdp_status create_file(struct encode *encode) {
     return nvdp__h5_dataset(file, "sentence_embedding", NVDP__H5_F32, 2, pooled);
 }
 
-static nvdp_status write_rows(struct encode *encode, const char *name, size_t first, size_t rows,
-                              size_t width, const float *tensor) {
+static nvdp_status write_rows(struct nvdp_encoder *encode, const char *name, size_t first,
+                              size_t rows, size_t width, const float *tensor) {
     nvdp__download(&encode->dev, rows * width, tensor, encode->host);
     return nvdp__h5_write_rows(encode->file, name, NVDP__H5_F32, first, rows, encode->host);
 }
 
-static nvdp_status write_batch(struct encode *encode, size_t first) {
+static void give_batch(struct nvdp_encoder *encode, size_t first) {
+    const size_t wide = encode->config.hidden_size;
+    const struct nvdp__batch *batch = encode->batch;
+    if (encode->states != NULL)
+        nvdp__download(&encode->dev, batch->tokens * wide,
+                       encode->cache.hidden[encode->config.num_hidden_layers],
+                       encode->states + encode->data->offset[first] * wide);
+    if (encode->vectors != NULL)
+        nvdp__download(&encode->dev, batch->texts * wide, encode->vector,
+                       encode->vectors + first * wide);
+}
+
+static nvdp_status write_batch(struct nvdp_encoder *encode, size_t first) {
     size_t wide = encode->config.hidden_size;
     const struct nvdp__batch *batch = encode->batch;
-    size_t row = encode->input.data.offset[first];
+    size_t row = encode->data->offset[first];
     for (size_t l = first_layer(encode); l <= encode->config.num_hidden_layers; l++) {
         char name[NAME_SIZE];
         NVDP_RETURN_IF_FAILED(write_rows(encode, layer_name(encode, l, name), row, batch->tokens,
@@ -527,7 +561,7 @@ static nvdp_status write_batch(struct encode *encode, size_t first) {
 
 /* --- the pass --- */
 
-static void pool(struct encode *encode) {
+static void pool(struct nvdp_encoder *encode) {
     const struct nvdp__device *dev = &encode->dev;
     const struct nvdp__batch *batch = encode->batch;
     size_t wide = encode->config.hidden_size;
@@ -541,7 +575,7 @@ static void pool(struct encode *encode) {
     if (encode->sentence.normalize) nvdp__rows_normalize(dev, batch->texts, wide, encode->vector);
 }
 
-static nvdp_status forward(struct encode *encode) {
+static nvdp_status forward(struct nvdp_encoder *encode) {
     const struct nvdp__pass pass = {.training = false};
     nvdp__bert_forward(&encode->bert, &encode->dev, &encode->params, encode->batch, &pass,
                        &encode->cache);
@@ -562,18 +596,21 @@ static nvdp_status forward(struct encode *encode) {
     return nvdp__device_status(&encode->dev);
 }
 
-static nvdp_status encode_all(struct encode *encode) {
-    const struct nvdp_dataset *data = &encode->input.data;
+static nvdp_status encode_all(struct nvdp_encoder *encode) {
+    const struct nvdp_dataset *data = encode->data;
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, encode->ctx, "encode", "text", 0, data->count);
-    for (size_t first = 0; first < data->count; first += encode->options->batch) {
+    for (size_t first = 0; first < data->count; first += encode->options.batch) {
         size_t left = data->count - first;
-        size_t n = left < encode->options->batch ? left : encode->options->batch;
+        size_t n = left < encode->options.batch ? left : encode->options.batch;
         if (nvdp_context_cancelled(encode->ctx))
             return nvdp__fail(encode->ctx, NVDP_ERR_CANCELLED, "encode: cancelled");
         nvdp__batch_fill(encode->batch, data, NULL, first, n);
         NVDP_RETURN_IF_FAILED(forward(encode));
-        NVDP_RETURN_IF_FAILED(write_batch(encode, first));
+        if (encode->file == NULL)
+            give_batch(encode, first);
+        else
+            NVDP_RETURN_IF_FAILED(write_batch(encode, first));
         nvdp__meter_update(&meter, first + n, (double)data->offset[first + n], "token", NAN);
     }
     nvdp__meter_end(&meter);
@@ -582,39 +619,140 @@ static nvdp_status encode_all(struct encode *encode) {
 
 /* --- all of it --- */
 
+/* What one call has; the weights stay. */
+static void forget(struct nvdp_encoder *encode) {
+    nvdp__h5_free(encode->file);
+    free(encode->host);
+    nvdp__batch_free(encode->batch);
+    nvdp__bert_cache_release(&encode->cache);
+    nvdp__arena_release(&encode->arena);
+    encode->file = NULL;
+    encode->host = encode->states = encode->vectors = NULL;
+    encode->batch = NULL;
+    encode->data = NULL;
+}
+
+static void release(struct nvdp_encoder *encode) {
+    forget(encode);
+    nvdp_tokenizer_free(encode->tokenizer);
+    nvdp__bert_release(&encode->bert);
+    nvdp__device_release(&encode->dev);
+    nvdp__params_release(&encode->params);
+}
+
+static nvdp_status open_model(struct nvdp_context *ctx, struct nvdp_encoder *encode) {
+    encode->ctx = ctx;
+    nvdp__params_init(&encode->params, ctx);
+    NVDP_RETURN_IF_FAILED(load_model(encode));
+    return choose(encode);
+}
+
 nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_encoding *out) {
     nvdp_status status = NVDP_OK;
-    struct options options;
+    struct nvdp_encoder encode = {0};
+    struct nvdp__encode_input input = {0};
+    const struct options *options = &encode.options;
     if (out != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &schema, &options));
-    struct encode encode = {.ctx = ctx, .options = &options};
-    struct nvdp__encode_limits limits = {&encode.config, 0, options.model};
-    nvdp__params_init(&encode.params, ctx);
-    NVDP_TRY(load_model(&encode));
-    NVDP_TRY(choose(&encode, &limits.max_length));
-    NVDP_TRY(nvdp__encode_input_read(ctx, options.input, &limits, &encode.input));
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &encode_schema, &encode.options));
+    NVDP_TRY(open_model(ctx, &encode));
+    const struct nvdp__encode_limits limits = {&encode.config, encode.max_length, options->model};
+    NVDP_TRY(nvdp__encode_input_read(ctx, options->input, &limits, &input));
+    encode.data = &input.data;
     NVDP_TRY(allocate(&encode));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));
     NVDP_TRY(nvdp__h5_commit(encode.file));
     if (out != NULL) {
-        struct nvdp_encoding result = {.texts = encode.input.data.count,
-                                       .max_length = limits.max_length,
+        struct nvdp_encoding result = {.texts = input.data.count,
+                                       .max_length = encode.max_length,
                                        .normalized = encode.sentence.normalize};
         snprintf(result.pooling, sizeof result.pooling, "%s",
                  nvdp__pooling_names[encode.sentence.pooling]);
         NVDP__GIVE(out, &result);
     }
 cleanup:
-    nvdp__h5_free(encode.file);
-    free(encode.host);
-    nvdp__batch_free(encode.batch);
-    nvdp__encode_input_release(&encode.input);
-    nvdp__bert_cache_release(&encode.cache);
-    nvdp__arena_release(&encode.arena);
-    nvdp__bert_release(&encode.bert);
-    nvdp__device_release(&encode.dev);
-    nvdp__params_release(&encode.params);
+    release(&encode);
+    nvdp__encode_input_release(&input);
+    return status;
+}
+
+/* --- in memory --- */
+
+nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,
+                              struct nvdp_encoder **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_encoder *encoder = nvdp__calloc(ctx, 1, sizeof *encoder);
+    if (encoder == NULL) return NVDP_ERR_MEMORY;
+    struct options *options = &encoder->options;
+    NVDP_TRY(nvdp__config_open(ctx, config, &encoder_schema, options));
+    NVDP_TRY(open_model(ctx, encoder));
+    NVDP_TRY(nvdp_tokenizer_load(ctx, options->model, &encoder->tokenizer));
+    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, options->model, &encoder->config,
+                                        nvdp_tokenizer_size(encoder->tokenizer)));
+    options->model = NULL; /* the configuration's */
+    NVDP__HAND_OVER(out, encoder);
+cleanup:
+    nvdp_encoder_free(encoder);
+    return status;
+}
+
+void nvdp_encoder_free(struct nvdp_encoder *encoder) {
+    if (encoder == NULL) return;
+    release(encoder);
+    free(encoder);
+}
+
+nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
+                                  struct nvdp_encoder_info *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(encoder->ctx, out));
+    struct nvdp_encoder_info info = {.hidden_size = encoder->config.hidden_size,
+                                     .max_length = encoder->max_length,
+                                     .normalized = encoder->sentence.normalize};
+    snprintf(info.pooling, sizeof info.pooling, "%s",
+             nvdp__pooling_names[encoder->sentence.pooling]);
+    snprintf(info.fingerprint, sizeof info.fingerprint, "%s", encoder->fingerprint);
+    NVDP__GIVE(out, &info);
+    return NVDP_OK;
+}
+
+const struct nvdp_tokenizer *nvdp_encoder_tokenizer(const struct nvdp_encoder *encoder) {
+    return encoder->tokenizer;
+}
+
+static nvdp_status check_texts(const struct nvdp_encoder *encoder,
+                               const struct nvdp_dataset *data) {
+    const struct nvdp_bert_config *config = &encoder->config;
+    if (data->longest > config->max_position_embeddings)
+        return nvdp__fail(encoder->ctx, NVDP_ERR_ARGUMENT,
+                          "texts: expected at most %zu tokens, found %zu",
+                          config->max_position_embeddings, data->longest);
+    for (size_t k = 0; k < data->offset[data->count]; k++)
+        if ((size_t)data->ids[k] >= config->vocab_size ||
+            (size_t)data->types[k] >= config->type_vocab_size)
+            return nvdp__fail(encoder->ctx, NVDP_ERR_ARGUMENT,
+                              "token %zu: expected an id and a type below %zu and %zu, found %d "
+                              "and %d",
+                              k, config->vocab_size, config->type_vocab_size, data->ids[k],
+                              data->types[k]);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
+                             const struct nvdp_dataset *dataset, float *states, float *vectors) {
+    nvdp_status status = NVDP_OK;
+    if (vectors != NULL && encoder->sentence.pooling == NVDP__POOLING_NONE)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "vectors: expected an encoder with a pooling (mean, cls or max), found "
+                          "none");
+    NVDP_RETURN_IF_FAILED(check_texts(encoder, dataset));
+    if (dataset->count == 0) return NVDP_OK;
+    encoder->data = dataset;
+    encoder->states = states;
+    encoder->vectors = vectors;
+    NVDP_TRY(allocate(encoder));
+    NVDP_TRY(encode_all(encoder));
+cleanup:
+    forget(encoder);
     return status;
 }

@@ -401,8 +401,18 @@ static const struct nvdp_option draws_options[] = {
     {0},
 };
 static const struct nvdp_option prediction_options[] = {
-    {"out", NVDP_OPTION_TEXT, "FILE", "file to write (default RUN/predictions_SPLIT.tsv)", NULL,
-     RUN(out), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"input", NVDP_OPTION_TEXT, "F",
+     "in place of a split: new texts, a text a line (of pairs two, apart by a tab), - for standard "
+     "input; or a table F.tsv with the task's columns.  A JSON object a text comes out",
+     NULL, RUN(input), .group = "New texts:"},
+    {"samples", NVDP_OPTION_INTEGER, "S",
+     "noisy samples of a text whose predictions are averaged: probabilities, or scores", "5",
+     RUN(draws), .unit = "samples", .min = 1, .max = 10000},
+    {"probabilities", NVDP_OPTION_FLAG, NULL, "tell those of all classes", NULL,
+     RUN(probabilities)},
+    {"out", NVDP_OPTION_TEXT, "FILE",
+     "file to write (default RUN/predictions_SPLIT.tsv; with --input standard output)", NULL,
+     RUN(out), .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
     {0},
 };
 

@@ -112,9 +112,10 @@ struct nvdp__train_options nvdp__train_defaults(void);
 
 /* A split of a finished run. */
 struct nvdp__run_options {
-    const char *run, *split, *data, *out;
+    const char *run, *split, *data, *out, *input;
     size_t limit, batch, draws;
     uint64_t seed;
+    bool probabilities;
 };
 extern const struct nvdp__schema nvdp__run_schema, nvdp__evaluate_schema, nvdp__predict_schema;
 

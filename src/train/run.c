@@ -1,12 +1,11 @@
-/* A finished run opened again: its configuration, its best model, one split of its data; scores,
- * predictions and posteriors of it. */
+/* A finished run opened again: its configuration, its best model, one split of its data; scores and
+ * posteriors of it. */
 #include "train/run.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "dchi/privacy.h"
 #include "dchi/sanitizer.h"
-#include "text/conll.h"
 #include "text/dataset.h"
 #include "train/metrics.h"
 #include "train/representations.h"
@@ -139,8 +138,7 @@ cleanup:
     return status;
 }
 
-/* Texts as the run's users send them: over the word embeddings that the run began with. */
-static nvdp_status privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
+nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
     const struct nvdp__train_options *config = &run->config;
     run->model->noise = run->noise; /* of a file, or none */
     if (config->noise.mechanism == NVDP__NOISE_NONE || run->dataset == NULL) return NVDP_OK;
@@ -176,7 +174,7 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
     if (config->split != NULL) {
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));
-        NVDP_TRY(privatize(ctx, &opened));
+        NVDP_TRY(nvdp__run_privatize(ctx, &opened));
     }
     *run = opened;
     opened = (struct nvdp__run){0};
@@ -340,103 +338,5 @@ cleanup:
     nvdp__run_close(&run);
     free(states);
     free(made);
-    return status;
-}
-
-/* --- predictions: leaderboard files, "index<TAB>prediction" --- */
-
-static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
-                              const struct nvdp__model_info *info,
-                              const struct nvdp_dataset *dataset, const float *outputs) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output file = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__output_open(ctx, path, &file));
-    NVDP_TRY(nvdp__output_printf(&file, "index\tprediction\n"));
-    for (size_t i = 0; i < dataset->count; i++) {
-        const float *row = outputs + i * info->outputs;
-        if (dataset->id != NULL && dataset->id[i] != NULL)
-            NVDP_TRY(nvdp__output_printf(&file, "%s\t", dataset->id[i]));
-        else
-            NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
-        if (info->task.regression) {
-            double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
-            NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));
-        } else {
-            NVDP_TRY(nvdp__output_printf(&file, "%s\n",
-                                         info->task.labels[nvdp__argmax(info->outputs, row)]));
-        }
-    }
-    NVDP_TRY(nvdp__output_commit(&file));
-cleanup:
-    if (status != NVDP_OK) nvdp__output_abort(&file);
-    return status;
-}
-
-/* Of a task with tags: the file's words, their tags where it has them, what the model says; an empty
- * line between sentences. */
-static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
-                              const struct nvdp__run *run, const char *data, const float *outputs) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp_dataset *dataset = run->dataset;
-    const struct nvdp__model_info *info = &run->model->info;
-    const bool *goes_on = nvdp__dataset_storage(dataset)->goes_on;
-    struct nvdp__output file = {0};
-    struct nvdp__conll conll = {0};
-    char *source = NULL;
-    NVDP_TRY(
-        nvdp__conll_file(ctx, data != NULL ? data : run->config.data, dataset->split, &source));
-    NVDP_TRY(nvdp__conll_open(ctx, source, &conll));
-    NVDP_TRY(nvdp__output_open(ctx, path, &file));
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct nvdp__conll_word *word = &conll.word[dataset->index[i]];
-        if (i > 0 && !goes_on[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
-        for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
-            if (dataset->tag[k] == NVDP_TAG_NONE) continue;
-            NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));
-            if (conll.tagged)
-                NVDP_TRY(nvdp__output_printf(&file, "\t%.*s", (int)word->tag.size, word->tag.text));
-            NVDP_TRY(nvdp__output_printf(&file, "\t%s\n",
-                                         info->task.labels[nvdp__argmax(info->outputs, outputs)]));
-            outputs += info->outputs;
-            word++;
-        }
-    }
-    NVDP_TRY(nvdp__output_commit(&file));
-cleanup:
-    if (status != NVDP_OK) nvdp__output_abort(&file);
-    nvdp__conll_release(&conll);
-    free(source);
-    return status;
-}
-
-nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
-                         char **written) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run run = {0};
-    float *outputs = NULL;
-    char *path = NULL;
-    struct nvdp__run_options options, *config = &options;
-    NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
-    NVDP_TRY(nvdp__run_open(ctx, config, &run));
-    path = config->out != NULL
-               ? nvdp__strdup(ctx, config->out)
-               : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
-    outputs = nvdp__calloc(ctx, nvdp__dataset_outputs(run.dataset) * run.model->info.outputs,
-                           sizeof *outputs);
-    if (path == NULL || outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(
-        nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
-    if (run.model->info.task.tags)
-        NVDP_TRY(write_tags(ctx, path, &run, config->data, outputs));
-    else
-        NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
-    if (written != NULL) {
-        *written = path;
-        path = NULL;
-    }
-cleanup:
-    free(path);
-    free(outputs);
-    nvdp__run_close(&run);
     return status;
 }

@@ -21,6 +21,9 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
 /* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
+/* Makes run->dataset, set by the caller, texts as the run's users send them: over the word embeddings that
+ * the run began with. */
+nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
 /* How the run's texts are read; `data` NULL: from the folder it was trained from.  No limit is set.
  */

@@ -79,6 +79,9 @@ Test(ner, trains_scores_and_predicts) {
     program_release(&trained);
     program_release(&scored);
     program_release(&predicted);
+    predicted = program_expect(1, "predict %s --input %s/devel.tsv", run, data);
+    support_contains(predicted.err, "found one that reads words in columns");
+    program_release(&predicted);
 }
 
 /* Every text is scored once, by a run that has not seen it. */

@@ -3,7 +3,9 @@
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/share.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 Test(embeddings_file, reads_what_was_written) {
@@ -24,6 +26,46 @@ Test(embeddings_file, reads_what_was_written) {
     cr_assert_null(read->id);
     cr_assert_lt(fabs(read->log_pi[5] + log(4)), 1e-3);
     nvdp__embeddings_free(read);
+    nvdp_context_free(ctx);
+}
+
+Test(embeddings_file, is_read_through_the_public_face) {
+    struct nvdp_context *ctx = support_context();
+    struct made_embeddings file = made_embeddings_default();
+    file.texts = 3;
+    file.samples = 2;
+    file.splits = true;
+    const char *path = made_embeddings(ctx, "public.h5", &file);
+    struct nvdp_shared *shared = NULL;
+    struct nvdp__embeddings *read = NULL;
+    struct nvdp_shared_info info = NVDP_RESULT(struct nvdp_shared_info);
+    cr_assert_eq(nvdp_shared_read(ctx, path, &shared), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_OK);
+    cr_assert_eq(nvdp_shared_describe(ctx, shared, &info), NVDP_OK);
+    cr_assert_eq(info.texts, 3);
+    cr_assert_eq(info.samples, 2);
+    cr_assert_eq(info.rows, 24);
+    cr_assert_eq(info.sample_rows, 4);
+    cr_assert_eq(info.offset[6], 24);
+    cr_assert_eq(info.label[1], 1);
+    cr_assert_str_eq(info.method, read->method);
+    const size_t values = info.rows * info.dim;
+    float *z = calloc(2 * values, sizeof *z);
+    cr_assert_eq(nvdp_shared_vectors(ctx, shared, 0, info.rows, z), NVDP_OK);
+    nvdp__embeddings_values(read, 0, values, z + values);
+    cr_assert_arr_eq(z, z + values, values * sizeof *z);
+    cr_assert_eq(nvdp_shared_vectors(ctx, shared, 20, 4, z), NVDP_OK);
+    cr_assert_arr_eq(z, z + values + 20 * info.dim, 4 * info.dim * sizeof *z);
+    cr_assert_eq(nvdp_shared_vectors(ctx, shared, 20, 5, z), NVDP_ERR_ARGUMENT);
+    info.struct_size = 0;
+    cr_assert_eq(nvdp_shared_describe(ctx, shared, &info), NVDP_ERR_ARGUMENT);
+    struct nvdp_shared *none = NULL;
+    cr_assert_eq(nvdp_shared_read(ctx, support_scratch_path("none.h5"), &none), NVDP_ERR_IO);
+    cr_assert_null(none);
+    free(z);
+    nvdp__embeddings_free(read);
+    nvdp_shared_free(shared);
+    nvdp_shared_free(NULL);
     nvdp_context_free(ctx);
 }
 

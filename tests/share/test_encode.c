@@ -5,6 +5,7 @@
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/safetensors.h>
 #include <stdio.h>
@@ -451,6 +452,91 @@ Test(encode, survives_failing_allocations) {
     }
     nvdp__fail_allocation(ctx, 0);
     nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+static struct nvdp_encoder *load_encoder(struct nvdp_context *ctx, const char *pool) {
+    struct nvdp_config *config = NULL;
+    struct nvdp_encoder *encoder = NULL;
+    cr_assert_eq(nvdp_encoder_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", NVDP_SOURCE_DIR "/models/compact");
+    support_set(ctx, config, "pool", pool);
+    support_set(ctx, config, "batch", "2");
+    cr_assert_eq(nvdp_encoder_load(ctx, config, &encoder), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config); /* it is not needed any more */
+    return encoder;
+}
+
+/* In memory the same numbers as in the file, also in a second call with longer texts. */
+Test(encoder, gives_what_the_file_has) {
+    static const char *const text[] = {"a film", "the end of it all", "no"};
+    enum { COUNT = 3, LENGTH = 40 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encoder *encoder = load_encoder(ctx, "mean");
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_encoder_describe(encoder, &info), NVDP_OK);
+    cr_assert_str_eq(info.pooling, "mean");
+    const char *input = support_scratch_path("memory.jsonl"), *out = support_scratch_path("m.h5");
+    support_write_text(input, "{\"text\": \"a film\"}\n{\"text\": \"the end of it all\"}\n"
+                              "{\"text\": \"no\"}\n");
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", NVDP_SOURCE_DIR "/models/compact");
+    support_set(ctx, config, "jsonl", input);
+    support_set(ctx, config, "out", out);
+    support_set(ctx, config, "pool", "mean");
+    support_set(ctx, config, "batch", "2");
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp__h5_open(ctx, out, "encoding", 1, &file), NVDP_OK);
+    for (size_t n = 1; n <= COUNT; n += COUNT - 1) {
+        struct nvdp_dataset *data = NULL;
+        cr_assert_eq(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(encoder), LENGTH, n, text,
+                                             NULL, &data),
+                     NVDP_OK);
+        const size_t rows = data->offset[n], wide = info.hidden_size;
+        float *states = calloc(2 * (rows + n) * wide, sizeof *states);
+        float *vectors = states + rows * wide, *want = vectors + n * wide;
+        cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, states, vectors), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_assert_eq(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, rows, want), NVDP_OK);
+        cr_assert_eq(
+            nvdp__h5_read_rows(file, "sentence_embedding", NVDP__H5_F32, 0, n, want + rows * wide),
+            NVDP_OK);
+        /* the one text alone is another batch: sums in another order */
+        for (size_t k = 0; k < (rows + n) * wide; k++)
+            cr_assert_float_eq(states[k], want[k], 1e-5);
+        cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, NULL, NULL), NVDP_OK);
+        free(states);
+        nvdp_dataset_free(data);
+    }
+    nvdp__h5_free(file);
+    nvdp_config_free(config);
+    nvdp_encoder_free(encoder);
+    nvdp_context_free(ctx);
+}
+
+Test(encoder, refuses_what_it_cannot_read) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encoder *encoder = load_encoder(ctx, "none");
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_dataset *data = NULL;
+    float vector[1] = {0};
+    const char *const text[] = {"a film"};
+    cr_assert_eq(nvdp_encoder_describe(encoder, &info), NVDP_OK);
+    cr_assert_eq(
+        nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(encoder), 8, 1, text, NULL, &data),
+        NVDP_OK);
+    cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, NULL, vector), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "pooling"));
+    data->ids[1] = 1 << 30;
+    cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, NULL, NULL), NVDP_ERR_ARGUMENT);
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "1073741824"));
+    data->longest = 1 << 20;
+    cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, NULL, NULL), NVDP_ERR_ARGUMENT);
+    nvdp_dataset_free(data);
+    nvdp_encoder_free(encoder);
+    nvdp_encoder_free(NULL);
     nvdp_context_free(ctx);
 }
 

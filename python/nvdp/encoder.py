@@ -1,0 +1,54 @@
+"""An encoder in memory: hidden states and sentence vectors, without noise.  They are not private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+
+import numpy as np
+
+from ._lib import Context, Record, ffi, lib, pointer, record, result_of
+from .tokenizer import Tokenizer
+
+
+class Encoder:
+    """An encoder of a folder in Hugging Face or sentence-transformers layout, or RUN/model of a run of method base or reg.
+
+    options: max_length, pool ("mean", "cls", "max", "none"), normalize ("yes", "no"), batch; where they are not given, as the
+    folder says.  threads: None: all processors.
+    """
+
+    def __init__(self, model: str | PathLike[str], *, threads: int | None = None, **options: object):
+        self._context = Context()
+        self._context.set_threads(threads)
+        config = self._context.config(lib.nvdp_encoder_config_create, {"model": fspath(model), **options})
+        self._pointer = self._context.make("struct nvdp_encoder", lib.nvdp_encoder_free, lib.nvdp_encoder_load, config)
+        out = result_of("struct nvdp_encoder_info")
+        lib.nvdp_encoder_describe(self._pointer, out)
+        self.info: Record = record(out[0])
+        """hidden_size d, max_length, pooling, normalized, fingerprint."""
+        self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer), self)
+
+    @property
+    def dim(self) -> int:
+        """d, the width of a state and of a vector."""
+        return self.info.hidden_size
+
+    def _run(self, texts: Sequence[str], pairs: Sequence[str] | None, pooled: bool) -> tuple[np.ndarray, np.ndarray]:
+        data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
+        offset = np.array(ffi.unpack(data.offset, data.count + 1), np.intp) if data.count else np.zeros(1, np.intp)
+        out = np.empty((data.count if pooled else int(offset[-1]), self.dim), np.float32)
+        given = pointer(out, "float", writable=True)
+        self._context.call(lib.nvdp_encoder_run, self._pointer, data, *((ffi.NULL, given) if pooled else (given, ffi.NULL)))
+        return out, offset
+
+    def encode(self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None) -> np.ndarray:
+        """[N, d] float32, a vector a text (of one str: [d]): the tokens' states pooled as the folder or `pool` says."""
+        if isinstance(texts, str):
+            return self._run([texts], None if pairs is None else [str(pairs)], True)[0][0]
+        return self._run(texts, pairs, True)[0]
+
+    def states(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[np.ndarray]:
+        """Last hidden states, [n, d] float32 of each text's n tokens, special ones included."""
+        states, offset = self._run(texts, pairs, False)
+        return np.split(states, offset[1:-1]) if len(offset) > 1 else []

@@ -1,0 +1,309 @@
+/* Predictions of a run: the leaderboard's file of a split; new texts, each as a JSON object. */
+#include "base/file.h"
+#include "base/json.h"
+#include "text/conll.h"
+#include "text/dataset.h"
+#include "train/metrics.h"
+#include "train/run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- predictions: leaderboard files, "index<TAB>prediction" --- */
+
+static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
+                              const struct nvdp__model_info *info,
+                              const struct nvdp_dataset *dataset, const float *outputs) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output file = {0};
+    NVDP_RETURN_IF_FAILED(nvdp__output_open(ctx, path, &file));
+    NVDP_TRY(nvdp__output_printf(&file, "index\tprediction\n"));
+    for (size_t i = 0; i < dataset->count; i++) {
+        const float *row = outputs + i * info->outputs;
+        if (dataset->id != NULL && dataset->id[i] != NULL)
+            NVDP_TRY(nvdp__output_printf(&file, "%s\t", dataset->id[i]));
+        else
+            NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
+        if (info->task.regression) {
+            double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
+            NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));
+        } else {
+            NVDP_TRY(nvdp__output_printf(&file, "%s\n",
+                                         info->task.labels[nvdp__argmax(info->outputs, row)]));
+        }
+    }
+    NVDP_TRY(nvdp__output_commit(&file));
+cleanup:
+    if (status != NVDP_OK) nvdp__output_abort(&file);
+    return status;
+}
+
+/* Of a task with tags: the file's words, their tags where it has them, what the model says; an empty
+ * line between sentences. */
+static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
+                              const struct nvdp__run *run, const char *data, const float *outputs) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_dataset *dataset = run->dataset;
+    const struct nvdp__model_info *info = &run->model->info;
+    const bool *goes_on = nvdp__dataset_storage(dataset)->goes_on;
+    struct nvdp__output file = {0};
+    struct nvdp__conll conll = {0};
+    char *source = NULL;
+    NVDP_TRY(
+        nvdp__conll_file(ctx, data != NULL ? data : run->config.data, dataset->split, &source));
+    NVDP_TRY(nvdp__conll_open(ctx, source, &conll));
+    NVDP_TRY(nvdp__output_open(ctx, path, &file));
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct nvdp__conll_word *word = &conll.word[dataset->index[i]];
+        if (i > 0 && !goes_on[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
+        for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
+            if (dataset->tag[k] == NVDP_TAG_NONE) continue;
+            NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));
+            if (conll.tagged)
+                NVDP_TRY(nvdp__output_printf(&file, "\t%.*s", (int)word->tag.size, word->tag.text));
+            NVDP_TRY(nvdp__output_printf(&file, "\t%s\n",
+                                         info->task.labels[nvdp__argmax(info->outputs, outputs)]));
+            outputs += info->outputs;
+            word++;
+        }
+    }
+    NVDP_TRY(nvdp__output_commit(&file));
+cleanup:
+    if (status != NVDP_OK) nvdp__output_abort(&file);
+    nvdp__conll_release(&conll);
+    free(source);
+    return status;
+}
+
+nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
+                         char **written) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    float *outputs = NULL;
+    char *path = NULL;
+    struct nvdp__run_options options, *config = &options;
+    NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
+    if (config->input != NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "option --input: expected a split of the task, found texts of %s",
+                            config->input));
+    NVDP_TRY(nvdp__run_open(ctx, config, &run));
+    path = config->out != NULL
+               ? nvdp__strdup(ctx, config->out)
+               : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
+    outputs = nvdp__calloc(ctx, nvdp__dataset_outputs(run.dataset) * run.model->info.outputs,
+                           sizeof *outputs);
+    if (path == NULL || outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(
+        nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
+    if (run.model->info.task.tags)
+        NVDP_TRY(write_tags(ctx, path, &run, config->data, outputs));
+    else
+        NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
+    if (written != NULL) {
+        *written = path;
+        path = NULL;
+    }
+cleanup:
+    free(path);
+    free(outputs);
+    nvdp__run_close(&run);
+    return status;
+}
+
+/* --- new texts --- */
+
+/* Lines as texts, of a task with pairs apart by a tab. */
+struct texts {
+    size_t count, text_capacity, pair_capacity;
+    char **text, **pair;
+};
+
+static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *lines,
+                            const struct nvdp__line *line, bool pair, struct texts *texts) {
+    const char *tab = memchr(line->text, '\t', line->size);
+    const char *end = line->text + line->size;
+    const char *second = tab != NULL ? memchr(tab + 1, '\t', (size_t)(end - tab - 1)) : NULL;
+    if (memchr(line->text, '\0', line->size) != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a text, found a NUL byte",
+                          lines->path, lines->line);
+    if (pair ? tab == NULL || second != NULL : tab != NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT, "%s:%zu: expected %s, found %s (a table's name ends with .tsv)",
+            lines->path, lines->line, pair ? "two texts apart by a tab" : "a text without a tab",
+            tab == NULL      ? "no tab"
+            : second != NULL ? "several"
+                             : "one");
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
+                                        sizeof *texts->text));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,
+                                        sizeof *texts->pair));
+    char *text = nvdp__format(ctx, "%.*s", (int)line->size, line->text);
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    if (pair) text[tab - line->text] = '\0';
+    texts->text[texts->count] = text;
+    texts->pair[texts->count++] = pair ? text + (tab - line->text) + 1 : NULL;
+    return NVDP_OK;
+}
+
+static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *run,
+                              const char *path, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    struct texts texts = {0};
+    const struct nvdp__model_info *info = &run->model->info;
+    bool found = false;
+    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
+    for (;;) {
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        if (!found) break;
+        NVDP_TRY(add_line(ctx, &lines, &line, info->task.pair, &texts));
+    }
+    if (texts.count == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a text a line, found none", path));
+    NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
+                                     texts.count, (const char *const *)texts.text,
+                                     info->task.pair ? (const char *const *)texts.pair : NULL,
+                                     out));
+cleanup:
+    for (size_t i = 0; i < texts.count; i++)
+        free(texts.text[i]);
+    free(texts.text);
+    free(texts.pair);
+    nvdp__lines_close(&lines);
+    return status;
+}
+
+static bool is_table(const char *path) {
+    static const char end[] = ".tsv";
+    const size_t size = strlen(path);
+    return size >= sizeof end - 1 && strcmp(path + size - (sizeof end - 1), end) == 0;
+}
+
+static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,
+                              struct nvdp__run *run) {
+    const struct nvdp__run_options bare = {.run = options->run};
+    NVDP_RETURN_IF_FAILED(nvdp__run_open(ctx, &bare, run));
+    if (run->model->info.task.tags || run->config.representations != NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_UNSUPPORTED,
+            "option --input: expected a run that reads texts, found one that reads %s",
+            run->config.representations != NULL ? "token representations"
+                                                : "words in columns (--data)");
+    const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
+    NVDP_RETURN_IF_FAILED(is_table(options->input)
+                              ? nvdp_dataset_load_file(ctx, nvdp_model_tokenizer(run->model),
+                                                       &config, options->input, &run->dataset)
+                              : read_lines(ctx, run, options->input, &run->dataset));
+    run->dataset->split = NVDP_SPLIT_TEST; /* no draw of token noise that a training text has */
+    return nvdp__run_privatize(ctx, run);
+}
+
+/* Adds the classes' probabilities by one draw's outputs. */
+static void add_softmax(size_t classes, const float *outputs, double *probability) {
+    const double most = outputs[nvdp__argmax(classes, outputs)];
+    double sum = 0;
+    for (size_t c = 0; c < classes; c++)
+        sum += exp(outputs[c] - most);
+    for (size_t c = 0; c < classes; c++)
+        probability[c] += exp(outputs[c] - most) / sum;
+}
+
+/* Of text i by outputs [draws, count, classes]; NULL: no memory. */
+static json_t *prediction(const struct nvdp__run *run, const struct nvdp__run_options *options,
+                          size_t i, const float *outputs, double *probability) {
+    const struct nvdp_task *task = &run->model->info.task;
+    const size_t classes = run->model->info.outputs, count = run->dataset->count;
+    const size_t draws = options->draws;
+    const char *id = run->dataset->id != NULL ? run->dataset->id[i] : NULL;
+    json_t *object = id != NULL ? json_pack("{s:s}", "id", id)
+                                : json_pack("{s:I}", "index", (json_int_t)run->dataset->index[i]);
+    int failed = object == NULL;
+    memset(probability, 0, classes * sizeof *probability);
+    for (size_t d = 0; d < draws; d++) {
+        const float *row = outputs + (d * count + i) * classes;
+        if (task->regression)
+            probability[0] += fmin(fmax(row[0], task->label_min), task->label_max);
+        else
+            add_softmax(classes, row, probability);
+    }
+    size_t best = 0;
+    for (size_t c = 0; c < classes; c++) {
+        probability[c] /= (double)draws;
+        if (probability[c] > probability[best]) best = c;
+    }
+    if (task->regression) {
+        failed |= json_object_set_new(object, "score", json_real(probability[0]));
+    } else {
+        failed |= json_object_set_new(object, "label", json_string(task->labels[best]));
+        failed |= json_object_set_new(object, "probability", json_real(probability[best]));
+    }
+    if (options->probabilities && !task->regression) {
+        json_t *all = json_object();
+        for (size_t c = 0; c < classes; c++)
+            failed |= json_object_set_new(all, task->labels[c], json_real(probability[c]));
+        failed |= json_object_set_new(object, "probabilities", all);
+    }
+    if (failed == 0) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static nvdp_status write_predictions(struct nvdp_context *ctx, const struct nvdp__run *run,
+                                     const struct nvdp__run_options *options, const float *outputs,
+                                     const char *path, FILE *to) {
+    double *probability = nvdp__calloc(ctx, run->model->info.outputs, sizeof *probability);
+    nvdp_status status = NVDP__MADE(probability);
+    for (size_t i = 0; i < run->dataset->count && status == NVDP_OK; i++) {
+        json_t *object = prediction(run, options, i, outputs, probability);
+        errno = 0;
+        if (object == NULL)
+            status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+        else if (json_dumpf(object, to, JSON_REAL_PRECISION(9)) != 0 || fputc('\n', to) == EOF)
+            status = nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
+        json_decref(object);
+    }
+    if (status == NVDP_OK && fflush(to) != 0)
+        status = nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
+    free(probability);
+    return status;
+}
+
+nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config, FILE *to,
+                               size_t *texts) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run run = {0};
+    struct nvdp__run_options options;
+    struct nvdp__output file = {0};
+    float *outputs = NULL;
+    size_t values = 0;
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
+    if (options.input == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option --input: expected a file, found none"));
+    NVDP_TRY(open_texts(ctx, &options, &run));
+    if (!nvdp_method_is_private(run.model->info.method)) options.draws = 1;
+    if (!nvdp__mul(run.dataset->count * run.model->info.outputs, options.draws, &values))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: %zu of %zu texts are too many",
+                            options.draws, run.dataset->count));
+    NVDP_TRY(NVDP__NEW(ctx, outputs, values));
+    NVDP_TRY(nvdp__model_predict(run.model, run.dataset, options.batch, options.seed, 0,
+                                 options.draws, outputs));
+    if (options.out != NULL) {
+        NVDP_TRY(nvdp__output_open(ctx, options.out, &file));
+        NVDP_TRY(write_predictions(ctx, &run, &options, outputs, options.out, file.file));
+        NVDP_TRY(nvdp__output_commit(&file));
+    } else {
+        NVDP_TRY(write_predictions(ctx, &run, &options, outputs, "standard output",
+                                   to != NULL ? to : stdout));
+    }
+    if (texts != NULL) *texts = run.dataset->count;
+cleanup:
+    nvdp__output_abort(&file);
+    free(outputs);
+    nvdp__run_close(&run);
+    return status;
+}

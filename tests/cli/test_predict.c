@@ -1,0 +1,142 @@
+/* nvdp predict --input: new texts, through the program. */
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines of JSON objects as an array; json_decref(). */
+static json_t *lines_of(const char *text) {
+    json_t *lines = json_array();
+    while (*text != '\0') {
+        const size_t size = strcspn(text, "\n");
+        json_t *object = json_loadb(text, size, 0, NULL);
+        cr_assert(json_is_object(object), "found %.*s", (int)size, text);
+        json_array_append_new(lines, object);
+        text += size + (text[size] == '\n');
+    }
+    return lines;
+}
+
+static const char *label_of(const json_t *lines, size_t i) {
+    return json_string_value(json_object_get(json_array_get(lines, i), "label"));
+}
+
+static void refused(int code, const char *run, const char *options, const char *message) {
+    struct outcome outcome = program_expect(code, "predict %s %s", run, options);
+    support_contains(outcome.err, message);
+    cr_assert_str_empty(outcome.out);
+    program_release(&outcome);
+}
+
+Test(predict, new_texts_through_the_noise) {
+    const char *run = support_scratch_path("run"), *texts = support_scratch_path("texts.txt");
+    struct outcome outcome =
+        program_expect(0, "train %s --method nvdp --out %s --quiet", program_train_options(), run);
+    program_release(&outcome);
+
+    /* One sample of the test split's texts: the predictions of that split, whose noise has the same numbers. */
+    outcome = program_shell("tail -n +2 %s/test.tsv | cut -f 2 | tee %s", program_task(), texts);
+    program_release(&outcome);
+    const char *split = support_scratch_path("split.tsv");
+    outcome = program_expect(0, "predict %s --quiet --out %s", run, split);
+    program_release(&outcome);
+    outcome = program_expect(0, "predict %s --quiet --input %s --samples 1", run, texts);
+    json_t *lines = lines_of(outcome.out);
+    char *leader = support_read(split);
+    const size_t count = json_array_size(lines);
+    const char *at = strchr(leader, '\n') + 1;
+    cr_assert_gt(count, 10);
+    for (size_t i = 0; i < count; i++, at = strchr(at, '\n') + 1) {
+        const char *label = label_of(lines, i);
+        const json_t *index = json_object_get(json_array_get(lines, i), "index");
+        cr_assert_eq(json_integer_value(index), (json_int_t)i);
+        cr_assert_eq(strncmp(strchr(at, '\t') + 1, label, strlen(label)), 0, "text %zu", i);
+    }
+    cr_assert_str_empty(at);
+    free(leader);
+    json_decref(lines);
+    program_release(&outcome);
+
+    /* Many samples: what the texts say; probabilities that sum to 1, and one that is a mean of some. */
+    outcome = program_shell("printf 'good good good\\nbad bad bad\\n\\ngood bad' | " NVDP_BINARY_DIR
+                            "/nvdp predict %s --quiet --input - --samples 50 --probabilities",
+                            run);
+    lines = lines_of(outcome.out);
+    cr_assert_eq(json_array_size(lines), 4, "an empty line is an empty text: %s", outcome.out);
+    cr_assert_str_eq(label_of(lines, 0), "1");
+    cr_assert_str_eq(label_of(lines, 1), "0");
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *line = json_array_get(lines, i),
+                     *all = json_object_get(line, "probabilities");
+        const double p0 = json_number_value(json_object_get(all, "0"));
+        const double p1 = json_number_value(json_object_get(all, "1"));
+        cr_assert_float_eq(p0 + p1, 1, 1e-6);
+        cr_assert_float_eq(json_number_value(json_object_get(line, "probability")), fmax(p0, p1),
+                           1e-9);
+    }
+    json_decref(lines);
+    program_release(&outcome);
+
+    /* A table with the task's columns; a file in place of standard output. */
+    const char *out = support_scratch_path("out.jsonl");
+    outcome = program_expect(0, "predict %s --input %s/dev.tsv --json --out %s", run,
+                             program_task(), out);
+    json_t *object = program_object(&outcome);
+    cr_assert_eq(json_integer_value(json_object_get(object, "texts")), 40);
+    json_decref(object);
+    program_release(&outcome);
+    char *file = support_read(out);
+    lines = lines_of(file);
+    cr_assert_eq(json_array_size(lines), 40);
+    cr_assert_null(json_object_get(json_array_get(lines, 0), "probabilities"));
+    json_decref(lines);
+    free(file);
+
+    char options[8192];
+    support_write_text(texts, "good\ngood\tbad\n");
+    snprintf(options, sizeof options, "--input %s", texts);
+    refused(3, run, options, "texts.txt:2: expected a text without a tab, found one");
+    support_write_text(texts, "");
+    refused(3, run, options, "texts.txt: expected a text a line, found none");
+    support_write(texts, "good\na\0b\n", 9);
+    refused(3, run, options, "texts.txt:2: expected a text, found a NUL byte");
+    refused(1, run, "--input /no/such/file", "/no/such/file");
+    refused(2, run, "--input - --split dev", "expected either --input or --split");
+    refused(2, run, "--samples 3", "option --samples needs --input");
+    refused(2, run, "--input - --samples 0", "samples");
+}
+
+Test(predict, scores_of_pairs) {
+    const char *data = support_scratch_path("pairs"), *run = support_scratch_path("run");
+    struct outcome outcome =
+        program_shell("mkdir -p %s && for s in train dev; do (printf 'a\\tb\\tscore\\n'; for i in "
+                      "1 2 3 4 5 6 7 8; do "
+                      "printf 'good\\tcat\\t1.5\\nbad\\tdog\\t-1.5\\n'; done) >%s/$s.tsv; done",
+                      data, data);
+    cr_assert_eq(outcome.code, 0);
+    program_release(&outcome);
+    outcome = program_expect(
+        0,
+        "train --task tsv --data %s --text-column a --text-pair-column b --label-column score "
+        "--regression --model %s --method vib-fixed --max-length 12 --epochs 1 --batch 4 --threads "
+        "1 --quiet --out %s",
+        data, program_model(), run);
+    program_release(&outcome);
+    const char *texts = support_scratch_path("texts.txt");
+    support_write_text(texts, "good\tcat\nbad\tdog\n");
+    outcome = program_expect(0, "predict %s --quiet --probabilities --input %s", run, texts);
+    json_t *lines = lines_of(outcome.out);
+    cr_assert_eq(json_array_size(lines), 2);
+    cr_assert(json_is_real(json_object_get(json_array_get(lines, 0), "score")));
+    cr_assert_null(json_object_get(json_array_get(lines, 0), "label"));
+    json_decref(lines);
+    program_release(&outcome);
+    char options[4200];
+    snprintf(options, sizeof options, "--input %s", texts);
+    support_write_text(texts, "good\tcat\nbad\n");
+    refused(3, run, options, "texts.txt:2: expected two texts apart by a tab, found no tab");
+    support_write_text(texts, "good\tcat\tdog\n");
+    refused(3, run, options, "texts.txt:1: expected two texts apart by a tab, found several");
+}
