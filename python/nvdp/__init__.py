@@ -12,9 +12,14 @@ from .measures import (Accountant, ExactLoss, account, audit, bdp, bdp_subsample
                        renyi_dirichlet, renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace,
                        renyi_sequence_bound, renyi_subsampled)  # fmt: skip
 from .posteriors import Posteriors
+from .runs import Run, resume, train
 from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared, open
 from .tokenizer import Tokenizer
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = [name for name in dir() if not name.startswith("_") and name not in ("measures", "shared", "tokenizer", "encoder", "posteriors", "sanitizer")]
+__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
+           "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
+           "gdp_mu", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
+           "renyi_sequence_bound", "renyi_subsampled", "resume", "train"]  # fmt: skip
+"""nvdp.open is not among them: it would hide Python's own."""

@@ -1,0 +1,162 @@
+"""A trained run's bottleneck as a torch module: the same posterior, and samples of it.
+
+    encoder = transformers.AutoModel.from_pretrained("runs/nvdp/model")
+    bottleneck = nvdp.nvib.Bottleneck("runs/nvdp")
+    posterior = bottleneck(encoder(**batch).last_hidden_state, batch["attention_mask"])
+    z, log_pi, rows = posterior.sample()
+
+What is given away should be drawn by Run.export: torch's noise is neither secret nor exact.  Needs torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from ._lib import Context, NvdpError, ffi, from_json, lib, pointer, text
+
+
+def _tensors(path: Path, prefix: str) -> dict[str, Tensor]:
+    """The tensors of a safetensors file whose names begin so, in float32."""
+    context, found = Context(), {}
+    file = context.make("struct nvdp_safetensors", lib.nvdp_safetensors_close, lib.nvdp_safetensors_open, str(path).encode())
+    for i in range(lib.nvdp_safetensors_count(file)):
+        info = lib.nvdp_safetensors_at(file, i)
+        name = text(info.name)
+        if name.startswith(prefix):
+            values = np.empty([info.shape[k] for k in range(info.rank)], np.float32)
+            lib.nvdp_safetensors_read_f32(info, pointer(values, "float", writable=True))
+            found[name[len(prefix) :]] = torch.from_numpy(values)
+    return found
+
+
+@dataclass
+class Posterior:
+    """The distributions of B texts' samples.
+
+    mu, logvar: [B, T, p] means and log variances of the texts' own components, tokens, or T = 1 of one vector a text.
+    alpha: [B, T] pseudo-counts; None: a method without weights.
+    mask: [B, T] bool, which components there are.
+    """
+
+    mu: Tensor
+    logvar: Tensor
+    alpha: Tensor | None
+    mask: Tensor
+    bottleneck: Bottleneck
+
+    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor | None, Tensor]:
+        """One sample of every text: z [B, M, p] vectors, log_pi [B, M] log weights (None: a method without), and rows [B, M] bool, which
+        of them there are.  Rows: the prior's (with weights), the tokens', under hidden lengths padding; kappa each.  Gradients pass."""
+        of = self.bottleneck
+        mu, logvar, rows = self.mu * self.mask[..., None], self.logvar * self.mask[..., None], self.mask
+        batch, width, dim = mu.shape
+        if of.length is not None:
+            rows = torch.ones(batch, of.length, dtype=torch.bool, device=mu.device)
+            more = mu.new_zeros(batch, of.length - width, dim)
+            mu, logvar = torch.cat([mu, more], 1), torch.cat([logvar, more], 1)
+        log_pi = None
+        if self.alpha is not None:
+            filler = 1.0 if of.length is None else of.pad_alpha
+            alpha = torch.where(self.mask, self.alpha, self.alpha.new_tensor(filler))
+            alpha = torch.cat([alpha, alpha.new_full((batch, mu.shape[1] - width), filler)], 1)
+            prior = mu.new_zeros(batch, 1, dim)
+            mu, logvar = torch.cat([prior, mu], 1), torch.cat([prior, logvar], 1)
+            alpha = torch.cat([alpha.new_full((batch, 1), of.prior_alpha), alpha], 1)
+            rows = torch.cat([rows.new_ones(batch, 1), rows], 1)
+        mu, logvar = mu.repeat_interleave(of.kappa, 1), logvar.repeat_interleave(of.kappa, 1)
+        rows = rows.repeat_interleave(of.kappa, 1)
+        if self.alpha is not None:
+            # log Gamma(a) = log Gamma(a + 1) + log(U) / a: pseudo-counts may be so small that a draw is below the least number.
+            a = alpha.repeat_interleave(of.kappa, 1).double() / of.kappa
+            uniform = torch.rand(a.shape, generator=generator, dtype=a.dtype, device=a.device).clamp_min(2.0**-60)
+            log_gamma = torch._standard_gamma(a + 1, generator).log() + uniform.log() / a
+            log_pi = log_gamma.masked_fill(~rows, -math.inf).log_softmax(1).to(mu.dtype)
+        noise = torch.randn(mu.shape, generator=generator, dtype=mu.dtype, device=mu.device)
+        return (mu + (logvar / 2).exp() * noise) * rows[..., None], log_pi, rows
+
+
+class Bottleneck(nn.Module):
+    """The bottleneck of a run of method nvdp, vib-fixed or vib-learned (vtdp has an encoder layer of its own).
+
+    path: a run's folder, or its model's.  Its parameters can be trained further.
+    """
+
+    def __init__(self, path: str | PathLike[str]):
+        super().__init__()
+        folder = Path(path)
+        folder = folder / "model" if (folder / "run.json").is_file() else folder
+        model = from_json((folder / "config.json").read_text()).get("nvdp", {})
+        self.method = model.get("method", "base")
+        if self.method not in ("nvdp", "vib-fixed", "vib-learned"):
+            raise NvdpError(f"{folder}: expected method nvdp, vib-fixed or vib-learned, found {self.method}", "ERR_UNSUPPORTED")
+        self.config = config = model.nvib
+        self.weighted = self.method == "nvdp" and config.get("weights") != "constant"
+        self.single = self.method != "nvdp"
+        self.kappa = 1 if self.single else config.kappa
+        self.prior_alpha = config.prior_alpha
+        self.length: int | None = 1 if self.single else config.length if config.length_policy == "hidden" else None
+        """Components to which every sample is padded, the prior's aside; None: lengths are public."""
+        self.pad_alpha = math.nan if self.length is None else (config.prior_alpha + config.delta * self.length) / (self.length + 1)
+        tensors = _tensors(folder / "model.safetensors", "vib." if self.single else "nvib.")
+        for name, value in tensors.items():
+            if not name.startswith("block."):
+                self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
+        self.dim = self.mu_weight.shape[0]
+        """p, the width of a vector."""
+
+    def _clip(self, name: str) -> float:
+        return float(self.config.get(f"clip_{name}", math.inf))
+
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Posterior:
+        """The posterior of the encoder's last hidden states [B, T, d]; mask [B, T]: not 0 for a text's own tokens, special ones
+        included, which come before the padding; None: all."""
+        mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device) if mask is None else mask.bool()
+        if self.single:
+            share = mask.to(hidden.dtype)[..., None]
+            first = self.config.pool == "first"
+            hidden = hidden[:, :1] if first else ((hidden * share).sum(1) / share.sum(1))[:, None]
+            mask = mask[:, :1]
+        if self.length is not None and hidden.shape[1] > self.length:
+            if mask[:, self.length :].any():
+                raise ValueError(f"hidden: expected at most {self.length} tokens a text, found {int(mask.sum(1).max())}")
+            hidden, mask = hidden[:, : self.length], mask[:, : self.length]
+        mu = nn.functional.linear(hidden, self.mu_weight, self.mu_bias)
+        if hasattr(self, "mu_gain"):
+            mu = mu * self.mu_gain.flatten()[: mu.shape[1], None]
+        sequence = self._clip("sequence")
+        bounded = 0 < sequence < math.inf
+        if bounded:
+            logvar = torch.zeros_like(mu)
+        elif self.method == "nvdp":
+            logvar = nn.functional.linear(hidden, self.logvar_weight, self.logvar_bias)
+        elif self.method == "vib-learned":
+            logvar = (2 * softplus(self.rho.flatten().double(), threshold=700).log()).to(mu.dtype).expand_as(mu)
+        else:
+            logvar = torch.full_like(mu, 2 * math.log(self.config.vib_sigma))
+        radius = self._clip("mu")
+        if radius < math.inf:
+            mu = mu * (radius / mu.norm(dim=-1, keepdim=True)).clamp(max=1)
+        logvar = logvar.clamp(self._clip_low("logvar_min"), self._clip("logvar_max"))
+        if bounded:
+            norm = (mu * mask[..., None]).flatten(1).norm(dim=1)
+            mu = mu * (sequence / norm).clamp(max=1)[:, None, None]
+        alpha = None
+        if self.weighted:
+            x = hidden.double()
+            log_alpha = (x * x) @ self.alpha_quadratic.double().flatten() + x @ self.alpha_weight.double().flatten()
+            log_alpha = log_alpha + self.alpha_bias.double()
+            low, high = self._clip_low("alpha_min"), self._clip("alpha_max")
+            alpha = log_alpha.clamp(math.log(low) if low > 0 else -math.inf, math.log(high)).exp()
+        return Posterior(mu, logvar, alpha, mask, self)
+
+    def _clip_low(self, name: str) -> float:
+        return float(self.config.get(f"clip_{name}", -math.inf))

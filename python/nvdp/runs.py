@@ -1,0 +1,348 @@
+"""Training, and what is done with a trained run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+
+from ._lib import Context, NvdpError, NvdpValueError, Record, ffi, from_json, lib, owned_text, record, result_of, text
+from .posteriors import Posteriors
+from .shared import Shared
+from .tokenizer import Tokenizer
+
+Progress = Union[bool, Callable[[Record], object], None]
+
+
+# --- texts as a task's files ---
+
+
+def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[list[Any], Any, Any]:
+    """texts, labels and pairs as lists: of lists, of a pandas DataFrame, a datasets.Dataset or a mapping of columns."""
+    columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if columns is None and isinstance(data, Mapping):
+        columns = list(data)
+    if columns is None:
+        found = data, labels, pairs
+    else:
+        needed = [name for name in names.values() if name not in list(columns)]
+        if needed:
+            raise NvdpValueError(f"columns: expected {', '.join(needed)} among {', '.join(map(str, columns))}")
+        found = tuple(data[names[part]] if part in names else None for part in ("text", "label", "pair"))
+        classes = getattr(getattr(data, "features", {}).get(names.get("label", ""), None), "names", None)
+        if classes:  # datasets' ClassLabel
+            found = found[0], [classes[label] for label in found[1]], found[2]
+    lists = [None if part is None else list(part) for part in found]
+    for name, part in zip(("labels", "pairs"), lists[1:]):
+        if part is not None and len(part) != len(lists[0]):
+            raise NvdpValueError(f"{name}: expected {len(lists[0])} as texts, found {len(part)}")
+    return lists[0], lists[1], lists[2]
+
+
+_BLANKS = str.maketrans({"\t": " ", "\n": " ", "\r": " ", "\0": "\ufffd"})
+
+
+def _field(value: Any, name: str, row: int) -> str:
+    """A text within a tab-separated file: its tabs and line ends become blanks, as they do in the tokenizer."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}[{row}]: expected str, found {type(value).__name__}")
+    return value.translate(_BLANKS)
+
+
+def _label(value: Any, regression: bool, row: int) -> str:
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and regression and np.isfinite(value):
+        return repr(value)
+    if isinstance(value, float):
+        raise NvdpValueError(f"labels[{row}]: expected {'a finite number' if regression else 'a class (or regression=True)'}, found {value}")
+    if value is None or (regression and not isinstance(value, int)):
+        raise NvdpValueError(f"labels[{row}]: expected a {'number' if regression else 'class'}, found {value!r}")
+    return _field(str(value), "labels", row)
+
+
+def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None, pairs: Sequence[str] | None,
+                 regression: bool = False, names: Sequence[str | None] = ("text", "pair", "label")) -> None:  # fmt: skip
+    """A TSV file that only its owner reads."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8",
+                   errors="surrogatepass", newline="\n") as file:  # fmt: skip
+        parts = [("texts", texts, names[0]), ("pairs", pairs, names[1]), ("labels", labels, names[2])]
+        present = [part for part in parts if part[1] is not None]
+        file.write("\t".join(str(part[2]) for part in present) + "\n")
+        for i in range(len(texts)):
+            row = [_label(values[i], regression, i) if kind == "labels" else _field(values[i], kind, i)
+                   for kind, values, _ in present]  # fmt: skip
+            file.write("\t".join(row) + "\n")
+
+
+def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, share: float) -> tuple[Any, Any]:
+    """Divides rows in two, by a hash of each text: the same way always."""
+    if not 0 < share < 1:
+        raise NvdpValueError(f"dev: expected texts, or a share between 0 and 1, found {share}")
+    rank = sorted(range(len(texts)), key=lambda i: (hashlib.sha256(str(texts[i]).encode("utf-8", "surrogatepass")).digest(), i))
+    held = set(rank[: max(1, round(share * len(texts)))])
+
+    def part(inside: bool) -> Any:
+        rows = [i for i in range(len(texts)) if (i in held) == inside]
+        return tuple(None if column is None else [column[i] for i in rows] for column in (texts, labels, pairs))
+
+    return part(False), part(True)
+
+
+# --- training ---
+
+
+def _show(progress: Record) -> None:
+    """A line on standard error that is written over."""
+    left = "" if np.isnan(progress.eta_seconds) else f", {progress.eta_seconds:.0f} s left"
+    loss = "" if np.isnan(progress.loss) else f", loss {progress.loss:.4f}"
+    line = f"{progress.phase}: {progress.done}/{progress.total} {progress.unit}s{loss}{left}"
+    sys.stderr.write(f"\r{line:<70}" + ("\n" if progress.finished else ""))
+    sys.stderr.flush()
+
+
+def _context(progress: Progress, threads: int | None) -> Context:
+    context = Context(_show if progress is True else progress or None)
+    context.set_threads(threads)
+    return context
+
+
+def _cache() -> str | None:
+    """The folder that the program uses."""
+    home = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache"))
+    return os.path.join(home, "nvdp") if home else None
+
+
+def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
+    context = _context(progress, threads)
+    options.setdefault("cache", _cache())
+    config = context.config(lib.nvdp_train_config_create, options)
+    run = fspath(options.get("resume") or options.get("out") or "")
+    try:
+        context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"stopped; nvdp.resume({run!r}) goes on ({stop})") from None
+    return Run(run, threads=threads)
+
+
+def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: str | PathLike[str] | None = None,
+          out: str | PathLike[str] | None = None, preset: str | None = "private", dev: Any = 0.1, regression: bool = False,
+          text_column: str = "text", label_column: str = "label", pair_column: str | None = None,
+          progress: Progress = None, threads: int | None = None, **options: Any) -> Run:  # fmt: skip
+    """Trains an encoder with a bottleneck, and returns the finished run.
+
+    texts: a list of str with `labels` (str, int; numbers with regression=True) and maybe `pairs`, second texts; or a
+        pandas DataFrame, a datasets.Dataset or a dict, with the columns `text_column`, `label_column`, `pair_column`.
+        None: options name a task, task="sst2", data="glue/SST-2".
+    model: an encoder's folder in Hugging Face layout.
+    out: the run directory, new; None: nvdp-run, nvdp-run-2 ... here.
+    preset: "private", "certified" ...: values for options that are not given; None: the defaults.
+    dev: what the run is scored on: texts and labels as above, (texts, labels[, pairs]) or a table; or a share that is held out.
+    progress: a function that takes {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
+    options: those of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
+
+    Texts in memory are written to OUT.data, tab-separated, readable by their owner alone: a run that was stopped goes on from there, and
+    is scored from there.  Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) goes on to the same result.
+    """
+    if model is None and "from_base" not in options:
+        raise TypeError("train() needs model, an encoder's folder")
+    given: dict[str, Any] = {"preset": preset, "model": model and fspath(model)}
+    if texts is None:
+        given["out"] = fspath(out) if out is not None else _free_name()
+        return _train({**given, **options}, progress, threads)
+    names = {"text": text_column, "label": label_column, **({"pair": pair_column} if pair_column else {})}
+    rows = _columns(texts, labels, pairs, names)
+    if rows[1] is None:
+        raise NvdpValueError("labels: needed")
+    if isinstance(dev, (int, float)):
+        rows, held = _hold_out(*rows, float(dev))
+    else:
+        held = _columns(*((dev + (None,))[:3] if isinstance(dev, tuple) else (dev, None, None)), names)
+        if held[1] is None:
+            raise NvdpValueError("dev: expected texts with labels")
+    given["out"] = fspath(out) if out is not None else _free_name()
+    folder = Path(given["out"] + ".data")
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        if not options.get("overwrite"):
+            raise NvdpValueError(f"{folder}: the folder is there, with the texts of another run (overwrite=True)") from None
+    columns = "text", "pair", "label"
+    _write_table(folder / "train.tsv", rows[0], rows[1], rows[2], regression, columns)
+    _write_table(folder / "dev.tsv", held[0], held[1], held[2], regression, columns)
+    given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
+                 text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
+    return _train({**given, **options}, progress, threads)
+
+
+def _free_name() -> str:
+    name, i = "nvdp-run", 1
+    while os.path.exists(name) or os.path.exists(name + ".data"):
+        i += 1
+        name = f"nvdp-run-{i}"
+    return name
+
+
+def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int | None = None) -> Run:
+    """Goes on with a run that was stopped or killed, to the result that it would have had."""
+    return _train({"resume": fspath(run)}, progress, threads)
+
+
+# --- a run ---
+
+
+class Run:
+    """A run directory: its model, its scores, its privacy.
+
+    options: threads; precision of matrix products is f32.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, threads: int | None = None):
+        self.path = Path(path)
+        if not (self.path / "run.json").is_file():
+            raise NvdpError(f"{self.path}: no such run directory", "ERR_IO")
+        self._context = _context(None, threads)
+        self._loaded: Any = None
+
+    def __repr__(self) -> str:
+        return f"nvdp.Run({str(self.path)!r})"
+
+    @property
+    def config(self) -> Record:
+        """Every option, as run.json has them."""
+        return from_json((self.path / "run.json").read_text()).config
+
+    @property
+    def result(self) -> Record:
+        """What training told at its end, as result.json has it; `test`: scores on the dev file."""
+        try:
+            return from_json((self.path / "result.json").read_text())
+        except FileNotFoundError:
+            raise NvdpError(f"{self.path}: not finished; nvdp.resume() goes on", "ERR_STATE") from None
+
+    @property
+    def _model(self) -> Any:
+        if self._loaded is None:
+            config = self.config
+            noise = config.get("token_noise", "none")
+            if noise != "none" or config.get("representations"):
+                raise NvdpError(f"{self.path}: reads privatized texts ({noise}): use predict, evaluate and the program", "ERR_UNSUPPORTED")
+            self._loaded = self._context.make("struct nvdp_model", lib.nvdp_model_free, lib.nvdp_model_load,
+                                              str(self.path / "model").encode())  # fmt: skip
+        return self._loaded
+
+    @property
+    def info(self) -> Record:
+        """What the model is: method, task, outputs, max_length, hidden_size, latent_dim, kappa, length, parameters ..., labels."""
+        out = result_of("struct nvdp_model_info")
+        self._context.call(lib.nvdp_model_info, self._model, out)
+        found = record(out[0])
+        found["labels"] = None if out.labels == ffi.NULL else [text(out.labels[c]) for c in range(out.outputs)]
+        return found
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(self._model), self)
+
+    def evaluate(self, split: str = "dev", **options: Any) -> Record:
+        """Scores with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
+
+        split: "dev", "train", "validation", "test" ...; options: data, limit, batch, seed, draws.
+        """
+        config = self._context.config(lib.nvdp_evaluate_config_create, {"run": str(self.path), "split": split, **options})
+        out = result_of("struct nvdp_evaluation")
+        self._context.call(lib.nvdp_evaluate, config, out)
+        found, scores = record(out[0]), ffi.new("char **")
+        self._context.call(lib.nvdp_scores_json, ffi.addressof(out, "scores"), scores)
+        found["scores"] = from_json(owned_text(scores[0]))
+        return found
+
+    def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
+                batch: int = 32) -> list[Record]:  # fmt: skip
+        """{label, probability, probabilities} of each text, or {score}, through the bottleneck's noise, averaged over `samples`
+        draws."""
+        parts = [list(part) for part in (texts, pairs) if part is not None]
+        if len(parts) == 2 and len(parts[0]) != len(parts[1]):
+            raise NvdpValueError(f"pairs: expected {len(parts[0])} as texts, found {len(parts[1])}")
+        if not parts[0]:
+            return []
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder, "texts"), Path(folder, "predictions")
+            lines = ["\t".join(_field(one, "texts", i) for one in row) for i, row in enumerate(zip(*parts))]
+            source.write_bytes("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))
+            config = self._context.config(lib.nvdp_predict_config_create,
+                                          {"run": str(self.path), "input": source, "out": target, "samples": samples,
+                                           "probabilities": True, "seed": seed, "batch": batch})  # fmt: skip
+            self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL)
+            found = [from_json(line) for line in target.read_text().splitlines()]
+        for one in found:
+            del one["index"]
+        return found
+
+    def posteriors(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
+                   batch: int = 32, **options: Any) -> Posteriors:  # fmt: skip
+        """What samples are drawn from: of texts, or of a split of the run's data (options: data, limit, seed)."""
+        if texts is None:
+            config = self._context.config(lib.nvdp_run_config_create,
+                                          {"run": str(self.path), "split": split, "batch": batch, **options})  # fmt: skip
+            made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
+        else:
+            data = self.tokenizer._dataset(list(texts), None if pairs is None else list(pairs), self.info.max_length)
+            made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_model_posteriors,
+                                      self._model, data, batch)  # fmt: skip
+        return Posteriors._of(self._context, made)
+
+    def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
+                limit: int = 0, **options: Any) -> Record:  # fmt: skip
+        """The privacy report, in nats, of a split of the run's data or of texts: as `nvdp privacy RUN --json`.
+
+        options: order, delta, releases, exact=True, max_pairs ... (Posteriors.privacy).
+        """
+        return self.posteriors(texts, pairs, **({} if texts is not None else {"split": split, "limit": limit})).privacy(**options)
+
+    def _write(self, path: Path, texts: list[str], labels: Sequence[Any] | None, pairs: list[str] | None) -> None:
+        """A table with the columns that the run's task has."""
+        config = self.config
+        if config.task != "tsv":
+            raise NvdpError(f"{self.path}: texts in memory need a run on texts in memory, or of task tsv, found {config.task}",
+                            "ERR_UNSUPPORTED")  # fmt: skip
+        columns = config["columns"]
+        if (columns.get("pair") is None) != (pairs is None):
+            raise NvdpValueError(f"pairs: expected {'none' if columns.get('pair') is None else 'second texts'}")
+        if pairs is not None and len(pairs) != len(texts):
+            raise NvdpValueError(f"pairs: expected {len(texts)} as texts, found {len(pairs)}")
+        _write_table(path, texts, labels, pairs, bool(columns.get("regression")),
+                     (columns["text"], columns.get("pair"), columns["label"]))  # fmt: skip
+
+    def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
+               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> Record:  # fmt: skip
+        """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them, and
+        nothing else of the texts, to a file to give away; nvdp.open(out) reads it.
+
+        labels: written into the file, where they are given; options: samples, overwrite, with_labels, sign, model_out, measure_texts ...
+        Returns `statement`, what the file says of itself, and `privacy`, the report for the owner (None of fewer than 2 texts).
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            if texts is not None:
+                source = Path(folder, "texts.tsv")
+                kept = None if labels is None else list(labels)
+                self._write(source, list(texts), kept, None if pairs is None else list(pairs))
+                options.update(input=source)
+                if kept is not None:
+                    options.setdefault("with_labels", True)
+            config = self._context.config(lib.nvdp_export_config_create, {"run": str(self.path), "out": fspath(out), **options})
+            result, report = result_of("struct nvdp_export_result"), ffi.new("char **")
+            self._context.call(lib.nvdp_export, config, result)
+        found = record(result[0])
+        found["privacy"] = None
+        if result.measured:
+            self._context.call(lib.nvdp_privacy_report_json, ffi.addressof(result, "privacy"), report)
+            found["privacy"] = from_json(owned_text(report[0]))
+        return found

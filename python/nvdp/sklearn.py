@@ -1,0 +1,75 @@
+"""A scikit-learn transformer: texts in, random samples of them out.  Needs scikit-learn."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .runs import Progress, Run, train
+from .shared import open as open_shared
+
+
+class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Trains an encoder with a bottleneck on texts and labels; transforms texts into samples, with randomness of the operating
+    system, as `nvdp export` does.  Another call draws other samples, and is another release of the texts.
+
+    model: an encoder's folder; preset, out, progress, threads: as of nvdp.train; options: a dict of further ones.
+    run: a finished run, in place of training: fit then only opens it.
+
+    After fit: run_, classes_.  After transform: statement_, what may be said of what came out.
+    """
+
+    def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "private",
+                 out: str | PathLike[str] | None = None, options: dict[str, Any] | None = None,
+                 run: str | PathLike[str] | None = None, progress: Progress = None, threads: int | None = None):  # fmt: skip
+        self.model = model
+        self.preset = preset
+        self.out = out
+        self.options = options
+        self.run = run
+        self.progress = progress
+        self.threads = threads
+
+    def fit(self, X: Sequence[str], y: Any = None) -> NvdpTransformer:
+        """X: [N] texts; y: [N] classes."""
+        if self.run is not None:
+            self.run_ = Run(self.run, threads=self.threads)
+        elif y is None:
+            raise ValueError("y: expected a class for each text, found None")
+        else:
+            self.run_ = train(list(X), list(y), model=self.model, preset=self.preset, out=self.out, progress=self.progress,
+                              threads=self.threads, **(self.options or {}))  # fmt: skip
+        self.classes_ = np.array(self.run_.info.labels or [])
+        return self
+
+    def transform(self, X: Sequence[str]) -> np.ndarray:
+        """[N, F] float32: of each text one sample, its vectors end to end, row after row; with weights, each row's log weight behind it.
+        Lengths must be hidden."""
+        check_is_fitted(self, "run_")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "shared.h5")
+            self.statement_: str = self.run_.export(X, path, measure_texts=2).statement
+            shared = open_shared(path)
+        rows = shared.z[:, 0]
+        if shared.log_pi is not None:
+            rows = np.concatenate([rows, shared.log_pi.reshape(*rows.shape[:2], 1)], axis=2)
+        return rows.reshape(len(shared), -1)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "run_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.non_deterministic = True
+        tags.requires_fit = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,235 @@
+"""Training on texts in memory, and what is done with the run; one small run for all of it."""
+
+import os
+import signal
+import stat
+import threading
+
+import numpy as np
+import pytest
+
+import nvdp
+
+WORDS = ["film", "story", "plot", "end", "day", "way", "man", "time"]
+
+
+def texts_of(rng, n):
+    """Texts that say their label."""
+    labels = rng.integers(0, 2, n)
+    texts = [" ".join(["good" if label else "bad", *rng.choice(WORDS, 4)]) for label in labels]
+    return texts, ["pos" if label else "neg" for label in labels]
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, compact):
+    """A run of some seconds, and the progress that was told."""
+    rng = np.random.default_rng(2)
+    texts, labels = texts_of(rng, 160)
+    texts[0] = "good\tfilm\nof the day\r"  # blanks in a file
+    told = []
+    run = nvdp.train(texts, labels, model=compact, out=tmp_path_factory.mktemp("runs") / "run", dev=texts_of(rng, 40), epochs=2, batch=16,
+                     max_length=10, latent_dim=8, freeze_layers=2, lr=1e-3, cache=None, progress=told.append, threads=2)  # fmt: skip
+    return run, told
+
+
+@pytest.fixture(scope="session")
+def run(trained):
+    return trained[0]
+
+
+def test_train(trained):
+    run, told = trained
+    assert run.result.task == "tsv" and run.result.method == "nvdp" and run.config.preset == "private"
+    assert told and {"train"} <= {one.phase for one in told} and told[-1].finished
+    assert run.info.labels == ["neg", "pos"] and run.info.latent_dim == 8 and run.info.max_length == 10
+    data = run.path.with_name("run.data")
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    lines = (data / "train.tsv").read_text().splitlines()
+    assert len(lines) == 161 and lines[0] == "text\tlabel" and lines[1].startswith("good film of the day \t")
+    found = run.evaluate(draws=2)
+    assert found.scores.n == 40 and found.scores.draws == 2 and found.method == "nvdp"
+    assert 0 <= found.scores.metrics.accuracy.mean <= 1
+    with pytest.raises(ValueError, match="run.data"):
+        nvdp.train(["a"] * 20, ["x", "y"] * 10, model="none", out=run.path)
+
+
+def test_predict(run):
+    found = run.predict(["good film", "bad film\n"], samples=20)
+    assert [set(one) for one in found] == [{"label", "probability", "probabilities"}] * 2
+    assert sum(found[0].probabilities.values()) == pytest.approx(1, abs=1e-6)
+    assert found[0].probabilities.pos > found[1].probabilities.pos
+    assert run.predict([]) == []
+    with pytest.raises(TypeError, match=r"texts\[0\]"):
+        run.predict([1])
+    with pytest.raises(ValueError, match="tab"):
+        run.predict(["a"], ["b"])
+
+
+def test_posteriors_and_privacy(run):
+    of_split = run.posteriors(limit=5)
+    of_texts = run.posteriors(["good film", "bad film"])
+    assert len(of_split) == 5 and len(of_texts) == 2 and of_texts.dim == 8 and of_texts.length == 10
+    assert of_texts.offset.tolist() == [0, 4, 8] and of_texts.alpha is None
+    assert of_texts.renyi(0, 1) > 0
+    report = run.privacy(order=1.5, limit=6)
+    assert report.n == 6 and report.order == 1.5
+    assert run.privacy(["good", "bad", "film"]).n == 3
+
+
+def test_export(run, tmp_path):
+    path = tmp_path / "shared.h5"
+    found = run.export(["good film", "bad story", "the end"], path, labels=["pos", "neg", "pos"], samples=2)
+    assert found.texts == 3 and found.samples == 2 and "text" in found.statement and found.privacy.n == 3
+    shared = nvdp.open(path)
+    assert len(shared) == 3 and shared.z.shape == (3, 2, 10, 8) and shared.method == "nvdp"
+    assert shared.label.tolist() == [1, 0, 1] and shared.log_pi is None and shared.id.tolist() == [0, 1, 2]
+    z, log_pi = shared.sample(1, 1)
+    assert np.shares_memory(z, shared.z) and log_pi is None
+    np.testing.assert_array_equal(z, shared.z[1, 1])
+    assert shared.verify().holds
+    with pytest.raises(IndexError):
+        shared.sample(3)
+    with pytest.raises(ValueError, match="overwrite"):
+        run.export(["good"], path)
+    splits = run.export(out=tmp_path / "splits.h5", split="dev", limit=4, with_labels=True)
+    assert splits.texts == 4 and nvdp.open(tmp_path / "splits.h5").of_split("dev").size == 4
+    torch = pytest.importorskip("torch")
+    items = shared.torch()
+    assert len(items) == 6 and set(items[3]) == {"z", "text", "label"}
+    assert torch.equal(items[3]["z"], torch.from_numpy(shared.z[1, 1])) and items[-1]["text"] == 2
+    batch = next(iter(torch.utils.data.DataLoader(items, batch_size=6)))
+    assert batch["z"].shape == (6, 10, 8)
+
+
+def test_interrupted_run_goes_on(compact, tmp_path):
+    rng, seen = np.random.default_rng(3), []
+    texts, labels = texts_of(rng, 64)
+    same = dict(model=compact, preset=None, method="vib-fixed", epochs=2, batch=8, max_length=8, threads=1, cache=None,
+                freeze_layers=2)  # fmt: skip
+    whole = nvdp.train(texts, labels, out=tmp_path / "whole", **same)
+
+    def stop(progress):
+        seen.append(progress)
+        if len(seen) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="nvdp.resume"):
+        nvdp.train(texts, labels, out=tmp_path / "stopped", progress=stop, log_every=1, **same)
+    with pytest.raises(nvdp.NvdpError, match="not finished"):
+        nvdp.Run(tmp_path / "stopped").result
+    again = nvdp.resume(tmp_path / "stopped", threads=1)
+    assert again.result.test == whole.result.test
+
+
+def test_a_failing_callback_stops(compact, tmp_path):
+    def fail(_progress):
+        raise RuntimeError("enough")
+
+    texts, labels = texts_of(np.random.default_rng(4), 64)
+    with pytest.raises(RuntimeError, match="enough"):
+        nvdp.train(texts, labels, model=compact, out=tmp_path / "run", progress=fail, epochs=50, max_length=8, cache=None)
+
+
+def test_what_train_refuses(compact, tmp_path):
+    out = tmp_path / "run"
+    for bad, match in [
+        (dict(texts=["a", "b"], labels=["x"]), "labels: expected 2"),
+        (dict(texts=["a", "b"]), "labels: needed"),
+        (dict(texts=["a", "b"], labels=[0.5, 1.5]), "regression=True"),
+        (dict(texts=["a", "b"], labels=[1, float("nan")], regression=True), "finite"),
+        (dict(texts=["a", "b"], labels=["x", None], dev=(["a"], ["x"])), "expected a class"),
+        (dict(texts=["a", "b"], labels=["x", "y"], dev=1.0), "share"),
+        (dict(texts={"text": ["a"]}), "columns: expected label"),
+        (dict(texts=["a"] * 9, labels=["x", "y", "x"] * 3, epochs=-1), "epochs"),
+        (dict(texts=["a"] * 9, labels=["x", "y", "x"] * 3, no_such_option=1), "no_such_option"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            nvdp.train(model=compact, out=out, **bad)
+        out = tmp_path / f"{match[:4]}"
+    with pytest.raises(TypeError, match="model"):
+        nvdp.train(["a"], ["x"])
+    with pytest.raises(nvdp.NvdpError) as caught:
+        nvdp.Run(tmp_path / "none")
+    assert caught.value.status == "ERR_IO"
+
+
+def test_tables(compact, tmp_path):
+    """Columns of a table and scores, of pairs, through a plan: nothing is trained."""
+    from nvdp.runs import _columns, _hold_out
+
+    table = {"text": ["a", "b", "c"], "score": [1, 2.5, 3], "other": ["d", "e", "f"]}
+    names = {"text": "text", "label": "score", "pair": "other"}
+    assert _columns(table, None, None, names) == (["a", "b", "c"], [1, 2.5, 3], ["d", "e", "f"])
+    rest, held = _hold_out(list(range(100)), [0] * 100, None, 0.1)
+    assert len(held[0]) == 10 and sorted(rest[0] + held[0]) == list(range(100)) and rest[2] is None
+    pandas = pytest.importorskip("pandas")
+    assert _columns(pandas.DataFrame(table), None, None, names)[2] == ["d", "e", "f"]
+    assert _columns(pandas.Series(["a"]), pandas.Series([1]), None, {})[:2] == (["a"], [1])
+
+
+def test_sklearn(run, compact, tmp_path):
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.estimator_checks import check_estimator
+
+    from nvdp.sklearn import NvdpTransformer
+
+    transformer = NvdpTransformer(run=run.path, threads=1)
+    with pytest.raises(NotFittedError):
+        transformer.transform(["a"])
+    assert clone(transformer).get_params()["run"] == run.path
+    texts = ["good film", "bad story", "good day"]
+    first = transformer.fit(texts, [1, 0, 1]).transform(texts)
+    assert first.shape == (3, 80) and first.dtype == np.float32 and transformer.classes_.tolist() == ["neg", "pos"]
+    assert not np.array_equal(first, transformer.transform(texts))  # another release
+    assert transformer.statement_
+    check_estimator(NvdpTransformer())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(), dict(preset=None, method="nvdp", kappa=2, length_policy="public"), dict(preset=None, method="vib-learned"),
+     dict(preset=None, method="vib-fixed", clip_sequence=1.5), dict(preset=None, method="nvdp", clip_sequence=1.5)],
+)  # fmt: skip
+def test_bottleneck_in_torch(options, run, compact, tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    import nvdp.nvib
+
+    texts = ["good film", "a bad story of the end", "day"]
+    if options:
+        rows = texts_of(np.random.default_rng(5), 32)
+        run = nvdp.train(*rows, model=compact, out=tmp_path / "run", epochs=1, batch=8, max_length=10, cache=None, threads=1,
+                         lr=1e-3, **options)  # fmt: skip
+    encoder = transformers.AutoModel.from_pretrained(run.path / "model").eval()
+    coded = run.tokenizer(texts, max_length=10)
+    n = np.diff(coded.offset.astype(int))
+    ids, mask = np.zeros((3, n.max()), np.int64), np.arange(n.max()) < n[:, None]
+    ids[mask] = coded.ids
+    mask = torch.from_numpy(mask)
+    bottleneck = nvdp.nvib.Bottleneck(run.path)
+    with torch.no_grad():
+        hidden = encoder(torch.from_numpy(ids), attention_mask=mask).last_hidden_state
+        found = bottleneck(hidden, mask)
+    want, rows = run.posteriors(texts), found.mask
+    # float32 states of two programs
+    np.testing.assert_allclose(found.mu[rows].numpy(), want.mu, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.logvar[rows].numpy(), want.logvar, rtol=1e-5, atol=1e-5)
+    assert (found.alpha is None) == (want.alpha is None)
+    if want.alpha is not None:
+        np.testing.assert_allclose(found.alpha[rows].numpy(), want.alpha, rtol=1e-4)
+    sample = bottleneck(hidden, mask)
+    z, log_pi, there = sample.sample(torch.Generator().manual_seed(1))
+    assert z.shape[:2] == there.shape and z.shape[2] == bottleneck.dim
+    if log_pi is not None:
+        assert torch.allclose(log_pi.exp().sum(1), torch.ones(3), atol=1e-5)
+    z.square().sum().backward()
+    assert bottleneck.mu_weight.grad.abs().sum() > 0
+    draws = torch.stack([found.sample()[0] for _ in range(2000)])
+    own = draws[:, 0][:, there[0]]
+    prior = 0 if want.alpha is None else bottleneck.kappa
+    first = own[:, prior]
+    deviation = torch.exp(found.logvar[0, 0] / 2)
+    assert ((first.mean(0) - found.mu[0, 0]).abs() < 5 * deviation / 2000**0.5).all()  # false alarms: 5e-6
+    assert ((first.std(0) / deviation - 1).abs() < 0.1).all()
