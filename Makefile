@@ -22,7 +22,7 @@ notebooks: install-deps ## install what is missing, build; write what the notebo
 
 test: install-deps ## install what is missing, build, run all tests
 	@scripts/build.sh release -j$(JOBS)
-	@scripts/test.sh release
+	@scripts/test.sh release -j$(JOBS)
 
 check: ## everything a change must pass beyond `make test`: sanitizers, both compilers, layout, clang-tidy, documentation
 	@scripts/install-deps.sh --check

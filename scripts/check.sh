@@ -36,7 +36,7 @@ sanitized() {
     # strict_string_checks finds reads past the end of unterminated text.
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
         UBSAN_OPTIONS=print_stacktrace=1 \
-        scripts/test.sh debug-asan || return 1
+        scripts/test.sh debug-asan -j"$jobs" || return 1
     # Criterion calls a test passed that leaks: the report alone tells.
     if grep -B2 -A12 'LeakSanitizer: detected' build/debug-asan/Testing/Temporary/LastTest.log; then
         echo "memory leaks: see above" >&2
