@@ -41,3 +41,20 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
     double value = s == 0 ? sum : (near ? log1p(sum) : log(sum) + top) / s;
     return value > 0 ? value : 0;
 }
+
+/* In logits t, p = 1/(1 + e^-t), which keep p near 1: the divergence of two outcomes rises with p from q on. */
+double nvdp_renyi_most(double order, double divergence, double chance) {
+    enum { HALVINGS = 200 };
+    const double log_q[] = {log(chance), log1p(-chance)};
+    double low = log_q[0] - log_q[1], high = 745;
+    if (!(order > 0) || !(divergence >= 0) || !(chance > 0 && chance < 1)) return NAN;
+    for (int i = 0; i < HALVINGS; i++) {
+        const double t = (low + high) / 2, log_1_p = -fmax(t, 0) - log1p(exp(-fabs(t)));
+        const double log_p[] = {log_1_p + t, log_1_p};
+        if (nvdp_renyi_discrete(order, 2, log_p, log_q) <= divergence)
+            low = t;
+        else
+            high = t;
+    }
+    return low > 744 ? 1 : 1 / (1 + exp(-low));
+}

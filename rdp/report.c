@@ -275,7 +275,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o}",
+        " s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -291,7 +291,8 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
         "epsilon", pack_epsilon(&report->epsilon), "exact", pack_exact(&report->exact), "bdp",
-        pack_bayesian(report), "posterior", pack_posterior(&report->posterior));
+        pack_bayesian(report), "posterior", pack_posterior(&report->posterior), "linkage",
+        pack_linkage(&report->linkage));
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
@@ -650,14 +651,19 @@ static void print_exact(const struct nvdp_exact_summary *from, FILE *to) {
 }
 
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report, FILE *to) {
-    print_divergences(report, to);
     print_exact(&report->exact, to);
+    print_divergences(report, to);
     print_epsilon(&report->epsilon, to);
     print_bayesian(report, to);
 }
 
 void nvdp_privacy_report_print(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    if (from.linkage.struct_size > 0) {
+        nvdp_linkage_sentence(&from.linkage, sentence);
+        fprintf(to, "%s\n\n", sentence);
+    }
     print_head(&from, to);
     nvdp__privacy_report_tables(&from, to);
     if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);

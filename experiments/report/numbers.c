@@ -19,6 +19,7 @@ static const char *const names[NVDP__QUANTITIES] = {
     [NVDP__EPSILON_MEAN] = "epsilon_mean",
     [NVDP__EXACT_MAX] = "exact_epsilon_max",
     [NVDP__EXACT_MEAN] = "exact_epsilon_mean",
+    [NVDP__LINKED] = "linked",
     [NVDP__CERTIFIED] = "certified_epsilon",
     [NVDP__VECTORS] = "effective_vectors",
     [NVDP__VECTORS_LOW] = "effective_vectors_q05",

@@ -25,6 +25,7 @@ enum nvdp__quantity {
     NVDP__EPSILON_MEAN,
     NVDP__EXACT_MAX, /* the same, exact: nvdp privacy --exact */
     NVDP__EXACT_MEAN,
+    NVDP__LINKED,       /* share of samples whose text is named among the measured ones */
     NVDP__CERTIFIED,    /* proven over all texts, at delta 1e-5, of one sample of a text */
     NVDP__VECTORS,      /* effective number of vectors of a text: mean over texts */
     NVDP__VECTORS_LOW,  /* 5 % quantile */

@@ -47,6 +47,7 @@ static const struct place in_privacy[] = {
     {QUANTITY(NVDP__EXACT_MAX), {"exact", "worst"}, 0, INFINITY, false},
     {QUANTITY(NVDP__EXACT_MAX), {"largest_epsilon", "high"}, 0, INFINITY, false}, /* of texts */
     {QUANTITY(NVDP__EXACT_MEAN), {"exact", "mean"}, 0, INFINITY, false},
+    {QUANTITY(NVDP__LINKED), {"linkage", "first"}, 0, 1, false},
 };
 static const struct place in_how[] = {
     {FIELD(how.order), {"order"}, 0, INFINITY, false},

@@ -37,10 +37,11 @@ static const struct column all_columns[] = {
     {"score", "", SCORE, 0, 1, FIRST | SECOND},
     {"best of", "seeds", BEST, 0, 1, FIRST | SECOND},
     {"score", "best of seeds", BEST, 0, 1, PUBLISHED},
-    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1, FIRST | SECOND},
-    {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
+    {"named", "share", NUMBER, NVDP__LINKED, -1, FIRST | SECOND},
     {"exact eps", "worst", NUMBER, NVDP__EXACT_MAX, -1, FIRST | SECOND},
     {"exact eps", "mean", NUMBER, NVDP__EXACT_MEAN, -1, FIRST | SECOND},
+    {"RD max", "[nats]", DIVERGENCE, NVDP__SUM_MAX, -1, FIRST | SECOND},
+    {"bound", "[nats]", NUMBER, NVDP__BOUND, -1, FIRST | SECOND},
     {"certified", "eps", NUMBER, NVDP__CERTIFIED, -1, FIRST | SECOND},
     {"RD mean", "[nats]", DIVERGENCE, NVDP__SUM_MEAN, -1, FIRST | SECOND},
     {"BDP", "best k", NUMBER, NVDP__BDP_BEST, -1, FIRST | SECOND},
@@ -254,6 +255,10 @@ static void note_bound(struct nvdp__table *table, const struct nvdp_report *repo
 }
 
 static void note_privacy(struct nvdp__table *table, const struct nvdp_report *report) {
+    if (any(report, NVDP__LINKED))
+        nvdp__table_note(table, "named: share of samples whose text somebody names who has the "
+                                "model and the measured texts, at most 1000 of them (chance: one "
+                                "in as many).");
     nvdp__table_note(
         table,
         "RD: Renyi divergence in nats, summed over everything that one release of a text "

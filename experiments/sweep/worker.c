@@ -114,6 +114,9 @@ static nvdp_status measure(const struct stage *at) {
     } else {
         NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
         NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, config, NULL, &report));
+        report.linkage = (struct nvdp_linkage)NVDP_RESULT(struct nvdp_linkage);
+        NVDP_TRY(nvdp_linkage_measure(at->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
+                                      1, &report.linkage));
         NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
     }
     if (text != NULL) NVDP_TRY(write_privacy(at, text));

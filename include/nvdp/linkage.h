@@ -30,6 +30,9 @@ struct nvdp_linkage {
     double reserved[4]; /**< 0: the struct stands inside others and keeps its size */
 };
 
+/** How many texts nvdp privacy and sweeps guess among at most. */
+#define NVDP_LINKAGE_TEXTS 1000
+
 /** Draws samples of each text, as nvdp_export() does but with a seed and without the grid, and guesses whose they are,
  * K at a time, by the exact log density of their weights and vectors under each text's posterior.  Equally likely
  * texts share a guess.  Each text has as many trials, 1000 or more in all.

@@ -242,6 +242,7 @@ struct nvdp_privacy_report {
     struct nvdp_infinite_summary
         infinite_published; /**< the same at the order of the published moment */
     struct nvdp_infinite_summary infinite_best; /**< at that of the least moment of the grid */
+    struct nvdp_linkage linkage; /**< whose sample is it: the caller's, of nvdp_linkage_measure() */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

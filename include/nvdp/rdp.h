@@ -57,6 +57,21 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
  * @return nats, >= 0 or +inf; NaN for an order <= 0 or a NaN */
 double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const double *log_q);
 
+/** What is at most as likely under P as it can be, where it has the probability `chance` under Q and D_l(P || Q) is at most
+ * `divergence`: the largest p with d_l(p || chance) <= divergence, d_l of two outcomes, as no processing raises a
+ * divergence (van Erven & Harremoes 2014, Theorem 9).  Bounds
+ *
+ *     the true positives of a test with so many false ones: chance = FPR, of two texts D_l apart;
+ *     how often one of N equally likely texts is named, each at most D_l from one of them: chance = 1/N, or 10/N among
+ *     ten; at order 1 of the mutual information, which is Fano's inequality (Polyanskiy & Verdu 2010).
+ *
+ * 1 where divergence >= log(1/chance) and l >= 1.
+ * @param order      l > 0
+ * @param divergence >= 0, nats
+ * @param chance     in (0, 1)
+ * @return in [chance, 1]; NaN for another order, divergence or chance */
+double nvdp_renyi_most(double order, double divergence, double chance);
+
 /** D_l between two Laplace distributions in R^d, of densities ~ exp(-eta |y - x|) and
  * exp(-eta |y - x'|), which depends on eta |x - x'| alone; closed, by modified Bessel functions.  With
  * z = eta |x - x'| / 2, w = |2l-1| z, n = d/2 - 1,

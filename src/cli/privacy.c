@@ -91,6 +91,11 @@ static int measure(struct cli *cli, const struct values *values,
         status = nvdp_posteriors_write(cli->ctx, values->posteriors_out, posteriors);
     if (status == NVDP_OK)
         status = nvdp_privacy_measure(cli->ctx, posteriors, cli->config, matrix, &report);
+    report.linkage = (struct nvdp_linkage)NVDP_RESULT(struct nvdp_linkage);
+    if (status == NVDP_OK)
+        status = nvdp_linkage_measure(cli->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
+                                      strtoull(nvdp_config_get(cli->config, "seed"), NULL, 10),
+                                      &report.linkage);
     int code = status == NVDP_OK ? give(cli, values, &report, matrix) : cli_fail(cli, status);
     free(matrix);
     return code;

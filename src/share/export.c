@@ -484,6 +484,9 @@ static nvdp_status measure(struct export *export) {
     config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
     facts->privacy.struct_size = sizeof facts->privacy;
     NVDP_TRY(nvdp__privacy_measure(export->ctx, posteriors, &config, NULL, &facts->privacy));
+    facts->privacy.linkage.struct_size = sizeof facts->privacy.linkage;
+    NVDP_TRY(nvdp_linkage_measure(export->ctx, posteriors, config.bdp.releases, 0, options->seed,
+                                  &facts->privacy.linkage));
     facts->measured = true;
 cleanup:
     nvdp_posteriors_free(posteriors);

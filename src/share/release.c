@@ -295,12 +295,14 @@ static void say_measured(struct nvdp__writer *writer, const struct nvdp__release
                   "are computed from texts without noise help to tell which texts they are. ");
         return;
     }
-    nvdp__say(
-        writer,
-        "Measured, not proven: over all ordered pairs of %zu of the texts, the Renyi divergence of "
-        "order %g of one sample of a text, %s, is at most %s and on average %s nats",
-        pairs->texts, pairs->order, shared_parts(&facts->form), number(pairs->sum.max, a),
-        number(pairs->sum.mean, b));
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    nvdp_linkage_sentence(&report->linkage, sentence);
+    nvdp__say(writer,
+              "Measured, not proven: s%s Over all ordered pairs of %zu of the texts, the Renyi "
+              "divergence "
+              "of order %g of one sample of a text, %s, is at most %s and on average %s nats",
+              sentence + 1, pairs->texts, pairs->order, shared_parts(&facts->form),
+              number(pairs->sum.max, a), number(pairs->sum.mean, b));
     if (pairs->infinite > 0)
         nvdp__say(writer, " (%s%% of the pairs infinite)",
                   number(100 * (double)pairs->infinite / (double)pairs->pairs, a));

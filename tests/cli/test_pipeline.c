@@ -223,8 +223,14 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     exact = program_expect(0, "privacy %s --limit 10 --exact", run);
     support_contains(exact.out, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05");
     program_release(&exact);
-    struct outcome table = program_expect(0, "privacy %s --limit 10", run);
+    struct outcome table = program_expect(0, "privacy %s --limit 10 --releases 2", run);
+    const char *first = "Someone who has the model and these 10 texts names the right text for ";
+    cr_expect_eq(strncmp(table.out, first, strlen(first)), 0, "%s", table.out);
+    support_contains(table.out, "of them, given 2 samples of it (95 %: ");
     support_contains(table.out, "not a bound over all texts");
+    program_release(&table);
+    table = program_expect(0, "info %s", run);
+    support_contains(table.out, "privacy.linkage.sentence");
     program_release(&table);
 }
 

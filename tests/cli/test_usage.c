@@ -10,7 +10,7 @@
 static const char *const commands[] = {"pretrain", "train",    "eval",    "predict", "privacy",
                                        "sanitize", "export",   "reuse",   "sweep",   "report",
                                        "encode",   "tokenize", "account", "attack",  "audit",
-                                       "info",     "bench",    "verify"};
+                                       "explain",  "info",     "bench",   "verify"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 Test(usage, help_lists_every_subcommand_with_a_line) {

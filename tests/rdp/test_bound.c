@@ -122,3 +122,32 @@ Test(bound, numbers) {
     cr_expect(isnan(nvdp_renyi_sequence_bound(1.1, NAN)));
     cr_expect(isnan(nvdp_renyi_sequence_bound(1.1, INFINITY)));
 }
+
+/* The largest share that a divergence leaves: attained by two outcomes; for Gaussians mu apart, whose test has
+ * Phi(mu + Phi^-1(FPR)) true positives, never below; of order infinity e^D times the chance. */
+Test(bound, most_of_an_event) {
+    static const double chances[] = {1e-6, .01, .3, .9}, nats[] = {0, 1e-6, .1, 1, 5, 30};
+    for (size_t o = 0; o < ORDERS; o++)
+        for (size_t c = 0; c < 4; c++)
+            for (size_t d = 0; d < 6; d++) {
+                const double q = chances[c], p = nvdp_renyi_most(orders[o], nats[d], q);
+                cr_expect(p >= q * (1 - 1e-12) && p <= 1, "%g %g %g: %g", orders[o], q, nats[d], p);
+                if (orders[o] >= 1 && nats[d] >= -log(q)) cr_expect_eq(p, 1);
+                if (orders[o] == INFINITY)
+                    cr_expect_float_eq(p, fmin(1, q * exp(nats[d])), 1e-9 * p);
+                if (p > 1 - 1e-9 || nats[d] < .01 || orders[o] == INFINITY) continue;
+                const double got = nvdp_renyi_discrete(orders[o], 2, (double[]){log(p), log1p(-p)},
+                                                       (double[]){log(q), log1p(-q)});
+                cr_expect_float_eq(got, nats[d], 1e-6 * nats[d], "%g %g: %g of %g", orders[o], q,
+                                   got, nats[d]);
+            }
+    for (double mu = .1; mu < 8; mu *= 1.7)
+        for (double x = -4; x < 2; x += .5) {
+            const double fpr = erfc(-x * M_SQRT1_2) / 2, tpr = erfc(-(x + mu) * M_SQRT1_2) / 2;
+            for (size_t o = 0; o < ORDERS - 1; o++)
+                cr_expect_leq(tpr,
+                              nvdp_renyi_most(orders[o], orders[o] * mu * mu / 2, fpr) + 1e-12);
+        }
+    cr_expect(isnan(nvdp_renyi_most(0, 1, .5)) && isnan(nvdp_renyi_most(1, -1, .5)) &&
+              isnan(nvdp_renyi_most(1, 1, 1)));
+}

@@ -226,6 +226,8 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     support_contains(result.statement, "is told to their owner alone");
     support_lacks(result.statement, "nats and");
     support_lacks(result.statement, "epsilon at");
+    support_lacks(result.statement, "omeone who has the model");
+    cr_expect_gt(result.privacy.linkage.trials, 0);
     support_contains(result.statement, "The encoder was trained on other texts of task sst2");
     struct nvdp__h5 *file = NULL;
     char *id[2], *statement = NULL;

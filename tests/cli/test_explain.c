@@ -1,0 +1,45 @@
+/* nvdp explain: bounds above what Gaussian noise lets a reader do; wrong usage. */
+#include "program.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+
+static double number(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+Test(explain, bounds_stand_above_the_example) {
+    static const double nats[] = {0.01, 0.5, 3, 40};
+    for (size_t i = 0; i < sizeof nats / sizeof *nats; i++) {
+        struct outcome o = program_expect(0, "explain %g --texts 100 --json", nats[i]);
+        json_t *found = program_object(&o);
+        const json_t *two = json_object_get(found, "right_of_two"),
+                     *named = json_object_get(found, "named"), *one;
+        size_t k;
+        const double mu = sqrt(2 * nats[i] / 1.1);
+        cr_expect_float_eq(number(two, "gaussian"), erfc(-mu / 2 * M_SQRT1_2) / 2, 1e-12);
+        cr_expect(number(two, "gaussian") <= number(two, "bound") && number(two, "bound") <= 1);
+        cr_expect(number(named, "chance") < number(named, "gaussian"));
+        cr_expect(number(named, "gaussian") <= number(named, "bound"));
+        json_array_foreach(json_object_get(found, "true_positives"), k, one)
+            cr_expect(number(one, "fpr") < number(one, "gaussian") &&
+                      number(one, "gaussian") <= number(one, "bound"));
+        cr_expect_eq(k, 3);
+        json_decref(found);
+        program_release(&o);
+    }
+    struct outcome o = program_expect(0, "explain 23 nats");
+    support_contains(o.out, "of 872 texts, names the right one");
+    support_contains(o.out, "all from log 872 = 6.77");
+    program_release(&o);
+    o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
+    support_contains(o.out, "6 nats between the samples of any two texts, either way: a Renyi "
+                            "divergence of order 2");
+    program_release(&o);
+    static const char *const wrong[] = {"",       "-- -1",       "many",
+                                        "2 bits", "2 nats more", "2 --order .5"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o = program_expect(2, "explain %s", wrong[i]);
+        program_release(&o);
+    }
+}
