@@ -6,13 +6,16 @@ libnvdp: failures are NvdpError with the library's message, long work releases t
 are not copied.  Messages go to the logger "nvdp".
 """
 
-from ._lib import NvdpError, NvdpValueError, Record, lib as _library, text as _text
+from ._lib import NvdpError, NvdpValueError, Record
+from ._lib import lib as _library
+from ._lib import text as _text
 from .encoder import Encoder
-from .measures import (Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu,
-                       renyi_dirichlet, renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace,
-                       renyi_sequence_bound, renyi_subsampled)  # fmt: skip
+from .measures import (
+    Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu, renyi_dirichlet,
+    renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace, renyi_sequence_bound, renyi_subsampled,
+)  # fmt: skip
 from .posteriors import Posteriors
-from .runs import Run, resume, train
+from .runs import Run, options, presets, resume, train
 from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared, open
 from .tokenizer import Tokenizer
@@ -20,6 +23,6 @@ from .tokenizer import Tokenizer
 __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
            "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
-           "gdp_mu", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
+           "gdp_mu", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "renyi_sequence_bound", "renyi_subsampled", "resume", "train"]  # fmt: skip
 """nvdp.open is not among them: it would hide Python's own."""

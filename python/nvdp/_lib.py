@@ -15,9 +15,10 @@ import re
 import signal
 import threading
 import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable
 
 import numpy as np
 from cffi import FFI
@@ -323,7 +324,7 @@ def array(values: Any, kind: type = np.float64, dimensions: int | None = None, n
     speaks DLPack."""
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values.detach() if hasattr(values, "detach") else values)
-    out = np.ascontiguousarray(values, kind)
+    out: np.ndarray = np.ascontiguousarray(values, kind)
     if np.ndim(values) == 0:
         out = out.reshape(())
     if dimensions is not None and out.ndim != dimensions:
@@ -338,7 +339,7 @@ def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = Fa
     return ffi.from_buffer(f"{kind}[]", values, require_writable=writable)
 
 
-def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> np.ndarray | None:
+def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> Any:
     """Memory of the library's as an array that keeps its owner alive; None for NULL."""
     if pointer == ffi.NULL:
         return None

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, error, ffi, lib, pointer, record, result_of, shared, text
+from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, record, shared
 
 
 def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:

@@ -14,14 +14,13 @@ import math
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from ._lib import Context, NvdpError, ffi, from_json, lib, pointer, text
+from ._lib import Context, NvdpError, from_json, lib, pointer, text
 
 
 def _tensors(path: Path, prefix: str) -> dict[str, Tensor]:
@@ -89,6 +88,17 @@ class Bottleneck(nn.Module):
 
     path: a run's folder, or its model's.  Its parameters can be trained further.
     """
+
+    # those that the method has
+    mu_weight: nn.Parameter
+    mu_bias: nn.Parameter
+    mu_gain: nn.Parameter
+    logvar_weight: nn.Parameter
+    logvar_bias: nn.Parameter
+    alpha_quadratic: nn.Parameter
+    alpha_weight: nn.Parameter
+    alpha_bias: nn.Parameter
+    rho: nn.Parameter
 
     def __init__(self, path: str | PathLike[str]):
         super().__init__()

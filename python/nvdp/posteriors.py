@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 
-from ._lib import (Context, NvdpValueError, Record, array, ffi, from_json, lib, owned_text, pointer, record, result_of,
-                   text, view)  # fmt: skip
+from ._lib import Context, NvdpValueError, Record, array, ffi, from_json, lib, owned_text, pointer, result_of, text, view
 from .measures import ExactLoss, _checked
 
 

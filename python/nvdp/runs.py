@@ -13,9 +13,8 @@ from typing import Any, Union
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, ffi, from_json, lib, owned_text, record, result_of, text
+from ._lib import Context, NvdpError, NvdpValueError, Record, ffi, from_json, lib, owned_text, record, result_of, shared, text
 from .posteriors import Posteriors
-from .shared import Shared
 from .tokenizer import Tokenizer
 
 Progress = Union[bool, Callable[[Record], object], None]
@@ -24,13 +23,13 @@ Progress = Union[bool, Callable[[Record], object], None]
 # --- texts as a task's files ---
 
 
-def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[list[Any], Any, Any]:
+def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """texts, labels and pairs as lists: of lists, of a pandas DataFrame, a datasets.Dataset or a mapping of columns."""
     columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if columns is None and isinstance(data, Mapping):
         columns = list(data)
     if columns is None:
-        found = data, labels, pairs
+        found: tuple[Any, ...] = data, labels, pairs
     else:
         needed = [name for name in names.values() if name not in list(columns)]
         if needed:
@@ -39,7 +38,7 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
         classes = getattr(getattr(data, "features", {}).get(names.get("label", ""), None), "names", None)
         if classes:  # datasets' ClassLabel
             found = found[0], [classes[label] for label in found[1]], found[2]
-    lists = [None if part is None else list(part) for part in found]
+    lists: list[Any] = [None if part is None else list(part) for part in found]
     for name, part in zip(("labels", "pairs"), lists[1:]):
         if part is not None and len(part) != len(lists[0]):
             raise NvdpValueError(f"{name}: expected {len(lists[0])} as texts, found {len(part)}")
@@ -62,7 +61,8 @@ def _label(value: Any, regression: bool, row: int) -> str:
     if isinstance(value, float) and regression and np.isfinite(value):
         return repr(value)
     if isinstance(value, float):
-        raise NvdpValueError(f"labels[{row}]: expected {'a finite number' if regression else 'a class (or regression=True)'}, found {value}")
+        wanted = "a finite number" if regression else "a class (or regression=True)"
+        raise NvdpValueError(f"labels[{row}]: expected {wanted}, found {value}")
     if value is None or (regression and not isinstance(value, int)):
         raise NvdpValueError(f"labels[{row}]: expected a {'number' if regression else 'class'}, found {value!r}")
     return _field(str(value), "labels", row)
@@ -73,7 +73,7 @@ def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None,
     """A TSV file that only its owner reads."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8",
                    errors="surrogatepass", newline="\n") as file:  # fmt: skip
-        parts = [("texts", texts, names[0]), ("pairs", pairs, names[1]), ("labels", labels, names[2])]
+        parts: list[tuple[str, Any, Any]] = [("texts", texts, names[0]), ("pairs", pairs, names[1]), ("labels", labels, names[2])]
         present = [part for part in parts if part[1] is not None]
         file.write("\t".join(str(part[2]) for part in present) + "\n")
         for i in range(len(texts)):
@@ -164,7 +164,8 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     if isinstance(dev, (int, float)):
         rows, held = _hold_out(*rows, float(dev))
     else:
-        held = _columns(*((dev + (None,))[:3] if isinstance(dev, tuple) else (dev, None, None)), names)
+        first, second, third = (*dev, None)[:3] if isinstance(dev, tuple) else (dev, None, None)
+        held = _columns(first, second, third, names)
         if held[1] is None:
             raise NvdpValueError("dev: expected texts with labels")
     given["out"] = fspath(out) if out is not None else _free_name()
@@ -180,6 +181,26 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
                  text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
     return _train({**given, **options}, progress, threads)
+
+
+def presets() -> dict[str, Record]:
+    """The presets that come with the library: values of options, and a `description`."""
+    found: dict[str, Record] = {}
+    out = ffi.new("char **")
+    while (name := lib.nvdp_preset(len(found), out)) != ffi.NULL:
+        found[text(name)] = from_json(text(out[0]))
+    return found
+
+
+def options(kind: str = "train") -> list[Record]:
+    """The options of a kind of work, "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder": name, type, help,
+    default_value, unit, min, max, group."""
+    create = getattr(lib, f"nvdp_{kind}_config_create", None)
+    if create is None:
+        raise NvdpValueError(f"kind: expected train, privacy, export ..., found {kind}")
+    config = shared().config(create, {})
+    found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
+    return [Record((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
 
 
 def _free_name() -> str:
@@ -305,7 +326,17 @@ class Run:
 
         options: order, delta, releases, exact=True, max_pairs ... (Posteriors.privacy).
         """
-        return self.posteriors(texts, pairs, **({} if texts is not None else {"split": split, "limit": limit})).privacy(**options)
+        posteriors = self.posteriors(texts, pairs) if texts is not None else self.posteriors(split=split, limit=limit)
+        return posteriors.privacy(**options)
+
+    def certificate(self, **options: Any) -> Record:
+        """What is proven over all texts, seen or not, in nats: `holds`, `epsilon` at `delta`, `statement` ...; as `nvdp privacy RUN
+        --certify --json`.  options: delta, releases, at_epsilon."""
+        config = self._context.config(lib.nvdp_privacy_config_create, options)
+        found, out = result_of("struct nvdp_certificate"), ffi.new("char **")
+        self._context.call(lib.nvdp_model_certificate, self._model, config, found)
+        self._context.call(lib.nvdp_certificate_json, found, out)
+        return from_json(owned_text(out[0]))
 
     def _write(self, path: Path, texts: list[str], labels: Sequence[Any] | None, pairs: list[str] | None) -> None:
         """A table with the columns that the run's task has."""

@@ -85,7 +85,7 @@ class Shared:
         """Checks the file against itself: `holds`, the single checks, `statement`: what it says of itself."""
         key = ffi.NULL if public_key is None else ffi.new("char[]", fspath(public_key).encode())
         found = self._context.result("struct nvdp_verification", lib.nvdp_verify, self.path.encode(), key)
-        found.check = found.check[: found.checks]
+        found["check"] = found.check[: found.checks]
         return found
 
     def torch(self, split: str | None = None) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
 from collections.abc import Sequence
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, Record, ffi, lib, pointer, strings, text, view
+from ._lib import Context, Record, ffi, lib, strings, text, view
 
 _SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
 

@@ -3,7 +3,6 @@
 import os
 import signal
 import stat
-import threading
 
 import numpy as np
 import pytest
@@ -24,10 +23,10 @@ def texts_of(rng, n):
 def trained(tmp_path_factory, compact):
     """A run of some seconds, and the progress that was told."""
     rng = np.random.default_rng(2)
-    texts, labels = texts_of(rng, 160)
+    texts, labels = texts_of(rng, 96)
     texts[0] = "good\tfilm\nof the day\r"  # blanks in a file
     told = []
-    run = nvdp.train(texts, labels, model=compact, out=tmp_path_factory.mktemp("runs") / "run", dev=texts_of(rng, 40), epochs=2, batch=16,
+    run = nvdp.train(texts, labels, model=compact, out=tmp_path_factory.mktemp("runs") / "run", dev=texts_of(rng, 24), epochs=2, batch=16,
                      max_length=10, latent_dim=8, freeze_layers=2, lr=1e-3, cache=None, progress=told.append, threads=2)  # fmt: skip
     return run, told
 
@@ -45,9 +44,9 @@ def test_train(trained):
     data = run.path.with_name("run.data")
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     lines = (data / "train.tsv").read_text().splitlines()
-    assert len(lines) == 161 and lines[0] == "text\tlabel" and lines[1].startswith("good film of the day \t")
+    assert len(lines) == 97 and lines[0] == "text\tlabel" and lines[1].startswith("good film of the day \t")
     found = run.evaluate(draws=2)
-    assert found.scores.n == 40 and found.scores.draws == 2 and found.method == "nvdp"
+    assert found.scores.n == 24 and found.scores.draws == 2 and found.method == "nvdp"
     assert 0 <= found.scores.metrics.accuracy.mean <= 1
     with pytest.raises(ValueError, match="run.data"):
         nvdp.train(["a"] * 20, ["x", "y"] * 10, model="none", out=run.path)
@@ -233,3 +232,17 @@ def test_bottleneck_in_torch(options, run, compact, tmp_path):
     deviation = torch.exp(found.logvar[0, 0] / 2)
     assert ((first.mean(0) - found.mu[0, 0]).abs() < 5 * deviation / 2000**0.5).all()  # false alarms: 5e-6
     assert ((first.std(0) / deviation - 1).abs() < 0.1).all()
+
+
+def test_certificate(run):
+    found = run.certificate(delta=1e-5)
+    assert found.theorem == "c" and found.delta == 1e-5 and found.statement  # the preset clips every row
+    assert found.epsilon > run.posteriors(["good film", "bad end"]).exact(0, 1).epsilon(1e-5)
+
+
+def test_options_and_presets():
+    assert nvdp.presets()["private"].description and "certified" in nvdp.presets()
+    rows = {one.name: one for one in nvdp.options()}
+    assert rows["epochs"].default_value == "10" and rows["epochs"].type == "integer" and rows["epochs"].help
+    with pytest.raises(ValueError, match="kind"):
+        nvdp.options("nothing")
