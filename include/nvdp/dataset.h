@@ -140,8 +140,9 @@ struct nvdp_dataset_config {
 struct nvdp_dataset_config nvdp_dataset_config_default(void);
 
 /**
- * Reads and tokenizes a split on the context's threads.  A leading byte-order mark, quotes inside
- * fields (no CSV quoting), CRLF and a missing last newline are normal.  GLUE's test labels are
+ * Reads and tokenizes a split on the context's threads.  A leading byte-order mark, CRLF and a missing
+ * last newline are normal.  GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines
+ * (docs/formats.md).  Texts that are odd are counted in notices.  GLUE's test labels are
  * hidden: `label` is NULL.  O(bytes of the file).
  *
  * @param ctx where errors are recorded; NULL allowed, and then one thread.

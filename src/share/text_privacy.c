@@ -225,9 +225,7 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
         config.columns = options->columns;
         NVDP_TRY(find_split(ctx, options->split, &split));
         NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
-        NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
-        path = nvdp__join(ctx, options->data, name);
-        NVDP_TRY(NVDP__MADE(path));
+        NVDP_TRY(nvdp__task_path(ctx, &layout, options->data, split, &path));
     }
     NVDP_TRY(nvdp__read_file(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     NVDP_TRY(path != NULL

@@ -32,13 +32,14 @@ struct head {
  * that decides what it becomes. */
 static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                              const char *bytes, size_t count, char **path) {
+                              const char *path, const char *bytes, size_t count, char **kept) {
     char hex[NVDP__DIGEST_HEX];
     struct nvdp__digest digest;
     const struct nvdp_task *from = config->labels_from;
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_number(&digest, VERSION);
+    nvdp__digest_number(&digest, (uint64_t)nvdp__format_of(path));
     nvdp__digest_bytes(&digest, bytes, count);
     nvdp__digest_text(&digest, tokenizer->digest);
     nvdp__digest_number(&digest, config->max_length);
@@ -54,8 +55,8 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
         nvdp__digest_text(&digest, from->labels[i]);
     }
     nvdp__digest_end(&digest, hex);
-    *path = nvdp__cache_path(ctx, config->cache, kind, hex);
-    return *path == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    *kept = nvdp__cache_path(ctx, config->cache, kind, hex);
+    return *kept == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
 /* ---- reading ---- */
@@ -345,7 +346,42 @@ cleanup:
     return status;
 }
 
-/* Through the cache, where there is one.  A file with skipped rows is not kept: their notice is to
+/* ---- what is odd about the texts ---- */
+
+/* More unknown tokens than this share are told. */
+static const double MANY_UNKNOWN = .2;
+
+/* A line for each. */
+static void tell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, const char *path,
+                 size_t not_utf8, const struct nvdp_dataset *dataset) {
+    const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
+    const size_t n = dataset->count,
+                 specials = nvdp_tokenizer_specials(tokenizer, dataset->task.pair);
+    const size_t tokens = dataset->offset[n] > n * specials ? dataset->offset[n] - n * specials : 0;
+    size_t empty = 0, unknowns = 0;
+    for (size_t i = 0; i < n; i++)
+        empty += dataset->offset[i + 1] - dataset->offset[i] <= specials;
+    for (size_t k = 0; unknown >= 0 && k < dataset->offset[n]; k++)
+        unknowns += dataset->ids[k] == unknown;
+    if (not_utf8 > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: %zu of its rows are not UTF-8; their odd bytes are left out", path,
+                  not_utf8);
+    if (empty > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu of %zu texts are empty", path, empty, n);
+    if ((double)unknowns > MANY_UNKNOWN * (double)tokens)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%s: %.0f %% of the tokens are not in the vocabulary: is the model one for this "
+                  "language and script?",
+                  path, 100 * (double)unknowns / (double)tokens);
+    if (dataset->truncated > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens (--max-length)", path,
+                  dataset->truncated, n, 100 * (double)dataset->truncated / (double)n,
+                  dataset->longest);
+}
+
+/* Through the cache, where there is one.  A file with skipped or odd rows is not kept: their notice is to
  * come again. */
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp_dataset_config *config, enum nvdp__label_use use,
@@ -360,15 +396,17 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__read_file(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     if (config->cache != NULL) {
-        NVDP_TRY(cache_path(ctx, tokenizer, config, use, bytes, count, &kept));
+        NVDP_TRY(cache_path(ctx, tokenizer, config, use, path, bytes, count, &kept));
         NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));
     }
     if (dataset == NULL) {
         NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
         NVDP_TRY(sample_rows(ctx, config, &rows));
         NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, &dataset));
-        if (kept != NULL && dataset->bad_rows == 0) keep(ctx, config->cache, kept, dataset);
+        if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0)
+            keep(ctx, config->cache, kept, dataset);
     }
+    tell(ctx, tokenizer, path, rows.not_utf8, dataset);
     *out = dataset;
 cleanup:
     nvdp__rows_release(&rows);
@@ -403,18 +441,15 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
     nvdp_status status = NVDP_OK;
     struct nvdp__layout layout;
     struct nvdp_dataset_config used = *config;
-    const char *name = NULL;
     char *path = NULL;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
-    if (!layout.task.tags) NVDP_TRY(nvdp__task_file(ctx, &layout, split, &name));
     NVDP_TRY(check_labels_from(ctx, config, split));
     if (config->directory == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none"));
     if (layout.task.tags) {
         NVDP_TRY(nvdp__conll_file(ctx, config->directory, split, &path));
     } else {
-        path = nvdp__join(ctx, config->directory, name);
-        if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(nvdp__task_path(ctx, &layout, config->directory, split, &path));
     }
     if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
     NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, out));

@@ -1,6 +1,7 @@
 #include "text/task.h"
 
-#include <locale.h>
+#include "base/file.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,29 +58,14 @@ static const struct nvdp__layout layouts[] = {
 /* clang-format on */
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-/* Names after one another, "a, b, ...", cut where the list is full.  Zero it. */
-struct list {
-    char text[512];
-    size_t used;
-    bool full;
-};
-
-static void list_add(struct list *list, size_t most, const char *name) {
-    const char *comma = list->used > 0 ? ", " : "";
-    if (list->full) return;
-    list->full = list->used + strlen(name) + sizeof ", , ..." > most;
-    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
-                                   comma, list->full ? "..." : name);
-}
-
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out) {
-    struct list known = {0};
+    struct nvdp__name_list known = {0};
     for (size_t i = 0; i < LAYOUTS; i++) {
         if (strcmp(name, layouts[i].task.name) == 0) {
             *out = layouts[i].task.id;
             return NVDP_OK;
         }
-        list_add(&known, sizeof known.text, layouts[i].task.name);
+        nvdp__name_list_add(&known, sizeof known.text, layouts[i].task.name);
     }
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task '%s': expected one of %s", name, known.text);
 }
@@ -146,107 +132,36 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
     return NVDP_OK;
 }
 
-/* ---- tab-separated values ---- */
-
-enum { NUMBER_SIZE = 64 };
-
-void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
-                    struct nvdp__tsv *tsv) {
-    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
-    size_t skip = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
-    *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
-}
-
-bool nvdp__tsv_more(const struct nvdp__tsv *tsv) {
-    return tsv->at < tsv->end;
-}
-
-nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
-    const char *at = tsv->at;
-    size_t left = (size_t)(tsv->end - at);
-    const char *stop = memchr(at, '\n', left);
-    tsv->at = stop != NULL ? stop + 1 : tsv->end;
-    tsv->line++;
-    tsv->fields = 0;
-    if (stop == NULL) stop = tsv->end;
-    if (stop > at && stop[-1] == '\r') stop--;
-    if (stop - at > NVDP__LINE_LIMIT)
-        return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected a line of at most %d bytes, found %td", tsv->path,
-                          tsv->line, NVDP__LINE_LIMIT, stop - at);
-    for (;;) {
-        const char *tab = memchr(at, '\t', (size_t)(stop - at));
-        const char *end = tab != NULL ? tab : stop;
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(tsv->ctx, &tsv->field, &tsv->capacity, tsv->fields + 1,
-                                            sizeof *tsv->field));
-        tsv->field[tsv->fields++] = (struct nvdp__field){at, (size_t)(end - at)};
-        if (tab == NULL) return NVDP_OK;
-        at = tab + 1;
+nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                            const char *directory, enum nvdp_split split, char **out) {
+    static const char *const ends[] = {".tsv", ".csv", ".jsonl", ".ndjson"};
+    const char *name = NULL;
+    char *found = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
+    for (size_t i = 0; layout->task.id == NVDP_TASK_TSV && i < sizeof ends / sizeof *ends; i++) {
+        char *path =
+            nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name, ends[i]);
+        if (path == NULL) {
+            free(found);
+            return NVDP_ERR_MEMORY;
+        }
+        nvdp_status status = NVDP_OK;
+        const bool there = nvdp__exists(path);
+        if (there && found != NULL)
+            status = nvdp__fail(ctx, NVDP_ERR_INPUT, "expected one of %s and %s, found both", found,
+                                path);
+        if (there && found == NULL)
+            found = path;
+        else
+            free(path);
+        if (status != NVDP_OK) {
+            free(found);
+            return status;
+        }
     }
-}
-
-void nvdp__tsv_release(struct nvdp__tsv *tsv) {
-    free(tsv->field);
-    *tsv = (struct nvdp__tsv){0};
-}
-
-bool nvdp__field_is(struct nvdp__field field, const char *text) {
-    return field.size == strlen(text) && memcmp(field.text, text, field.size) == 0;
-}
-
-int nvdp__by_field(const void *left, const void *right) {
-    const struct nvdp__field *a = left;
-    const struct nvdp__field *b = right;
-    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
-    if (order != 0) return order;
-    return (a->size > b->size) - (a->size < b->size);
-}
-
-nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column) {
-    size_t found = tsv->fields;
-    for (size_t i = 0; i < tsv->fields; i++) {
-        if (!nvdp__field_is(tsv->field[i], name)) continue;
-        if (found < tsv->fields)
-            return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
-                              "%s:%zu: expected one column '%s', found it as %zu and %zu",
-                              tsv->path, tsv->line, name, found + 1, i + 1);
-        found = i;
-    }
-    *column = found;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name) {
-    struct list list = {0};
-    for (size_t i = 0; i < tsv->fields; i++)
-        list_add(&list, sizeof list.text, nvdp__quote_field(tsv->field[i]).text);
-    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: missing column '%s': found columns %s",
-                      tsv->path, tsv->line, name, list.text);
-}
-
-bool nvdp__tsv_bare_cola(const struct nvdp__tsv *tsv, const struct nvdp__layout *layout) {
-    if (layout->task.id != NVDP_TASK_COLA || tsv->fields != NVDP__COLA_COLUMNS) return false;
-    for (size_t i = 0; i < tsv->fields; i++) {
-        if (nvdp__field_is(tsv->field[i], layout->text)) return false;
-    }
-    return true;
-}
-
-bool nvdp__field_number(struct nvdp__field field, double *number) {
-    char text[NUMBER_SIZE];
-    if (field.size == 0 || field.size >= sizeof text) return false;
-    memcpy(text, field.text, field.size);
-    text[field.size] = '\0';
-    /* Decimal digits only: strtod would also take spaces, hexadecimal, "inf" and "nan". */
-    if (strspn(text, "0123456789+-.eE") != field.size) return false;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0) return false;
-    char *end = NULL;
-    double value = strtod_l(text, &end, plain);
-    freelocale(plain);
-    if (end != text + field.size || !isfinite(value)) return false;
-    *number = value;
-    return true;
+    if (found == NULL) found = nvdp__join(ctx, directory, name);
+    *out = found;
+    return found == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
 /* ---- names ---- */
@@ -360,7 +275,7 @@ static nvdp_status read_score(struct reader *reader, struct nvdp__field field, f
 
 static nvdp_status read_class(struct reader *reader, struct nvdp__field field, float *label) {
     const struct nvdp_task *task = &reader->rows->task;
-    struct list known = {0};
+    struct nvdp__name_list known = {0};
     for (int i = 0; i < task->classes; i++) {
         if (nvdp__field_is(field, task->labels[i])) {
             *label = (float)i;
@@ -368,7 +283,7 @@ static nvdp_status read_class(struct reader *reader, struct nvdp__field field, f
         }
     }
     for (int i = 0; i < task->classes; i++)
-        list_add(&known, KNOWN_LABELS, task->labels[i]);
+        nvdp__name_list_add(&known, KNOWN_LABELS, task->labels[i]);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected one of %s",
                       reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text,
                       known.text);
@@ -381,6 +296,22 @@ static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
         return NVDP_OK;
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
                       reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text);
+}
+
+/* More classes than this, all of them numbers, are rather scores. */
+enum { MANY_NUMBERS = 10 };
+
+static void suggest_regression(const struct reader *reader, size_t classes,
+                               const struct nvdp__field *name) {
+    double number;
+    if (classes <= MANY_NUMBERS) return;
+    for (size_t i = 0; i < classes; i++)
+        if (!nvdp__field_number(name[i], &number)) return;
+    nvdp__log(
+        reader->ctx, NVDP_LOG_WARNING,
+        "%s: column '%s' has %zu different labels, all of them numbers: each is a class of its "
+        "own; --regression takes them as scores",
+        reader->tsv.path, reader->layout.label, classes);
 }
 
 /* The different labels of all rows, in order, become the classes. */
@@ -402,6 +333,7 @@ static nvdp_status collect_classes(struct reader *reader) {
                             "%s: column '%s': expected at least 2 different labels, found only %s",
                             reader->tsv.path, reader->layout.label,
                             nvdp__quote_field(name[0]).text));
+    suggest_regression(reader, classes, name);
     NVDP_TRY(nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
     rows->task.labels = rows->labels;
     rows->task.classes = (int)classes;
@@ -459,8 +391,17 @@ static nvdp_status read_row(struct reader *reader) {
         rows->skipped++;
         return NVDP_OK;
     }
+    const size_t needed[] = {reader->text, reader->pair,
+                             rows->labelled ? reader->label : NO_COLUMN};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i] != NO_COLUMN && tsv->field[needed[i]].text == NULL)
+            return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: '%s': expected text or a number, found none", tsv->path,
+                              tsv->line, tsv->names[needed[i]]);
     struct nvdp__row row = {.text = tsv->field[reader->text], .index = index, .label = NAN};
     if (reader->pair != NO_COLUMN) row.pair = tsv->field[reader->pair];
+    rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
+                      (row.pair.size > 0 && !nvdp__is_utf8(row.pair.text, row.pair.size));
     if (reader->id != NO_COLUMN) row.id = tsv->field[reader->id];
     if (rows->labelled) NVDP_RETURN_IF_FAILED(read_label(reader, &row));
     NVDP_RETURN_IF_FAILED(
@@ -501,6 +442,20 @@ cleanup:
     return status;
 }
 
+/* GLUE's files are as they are; a user's own are what they are named, and tab-separated ones may have quotes. */
+static void open_table(struct reader *reader, const char *path, const char *bytes, size_t count) {
+    struct nvdp__tsv *tsv = &reader->tsv;
+    nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
+    if (reader->layout.task.id != NVDP_TASK_TSV) return;
+    tsv->format = nvdp__format_of(path);
+    if (tsv->format == NVDP__FORMAT_TSV && nvdp__tsv_is_quoted(bytes, count)) {
+        tsv->format = NVDP__FORMAT_QUOTED_TSV;
+        nvdp__log(reader->ctx, NVDP_LOG_NOTICE,
+                  "%s: fields are quoted as in CSV: quotes are taken off", path);
+    }
+    tsv->separator = tsv->format == NVDP__FORMAT_CSV ? ',' : '\t';
+}
+
 nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                              enum nvdp__label_use use, const char *path, const char *bytes,
                              size_t count, struct nvdp__rows *rows) {
@@ -513,12 +468,14 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
                             "label_column: expected a column's name, found none"));
     NVDP_TRY(nvdp__task_of_texts(ctx, &reader.layout));
     read.task = reader.layout.task;
-    nvdp__tsv_open(ctx, path, bytes, count, &reader.tsv);
+    open_table(&reader, path, bytes, count);
     NVDP_TRY(read_header(&reader));
     read.has_id = reader.id != NO_COLUMN;
     NVDP_TRY(prepare_labels(&reader));
     NVDP_TRY(read_rows(&reader));
     if (reader.collect) NVDP_TRY(collect_classes(&reader));
+    read.pool = reader.tsv.pool;
+    reader.tsv.pool = (struct nvdp__pool){0};
     NVDP__HAND_OVER(rows, read);
 cleanup:
     nvdp__tsv_release(&reader.tsv);
@@ -529,5 +486,6 @@ cleanup:
 void nvdp__rows_release(struct nvdp__rows *rows) {
     free(rows->labels);
     free(rows->row);
+    nvdp__pool_release(&rows->pool);
     *rows = (struct nvdp__rows){0};
 }

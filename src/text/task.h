@@ -27,35 +27,76 @@ nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__lay
 /* The split's file within the task's directory, of a task of whole texts. */
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             enum nvdp_split split, const char **name);
+/* DIRECTORY/FILE; a user's own may end with .csv or .jsonl in place of .tsv.  NVDP_ERR_INPUT where there are two. */
+nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                            const char *directory, enum nvdp_split split, char **out);
 
-/* ---- tab-separated values: no quoting, no escapes ---- */
+/* ---- rows of fields: tables in text files (table.c) ---- */
 
 enum { NVDP__LINE_LIMIT = 16 << 20 }; /* bytes */
+
+/* Names after one another, "a, b, ...", cut where the list is full.  Zero it. */
+struct nvdp__name_list {
+    char text[512];
+    size_t used;
+    bool full;
+};
+
+/* At most `most` bytes of it. */
+void nvdp__name_list_add(struct nvdp__name_list *list, size_t most, const char *name);
+
+enum nvdp__format {
+    NVDP__FORMAT_TSV,        /* no quoting, no escapes */
+    NVDP__FORMAT_QUOTED_TSV, /* RFC 4180 with tabs */
+    NVDP__FORMAT_CSV,        /* RFC 4180 */
+    NVDP__FORMAT_JSONL       /* an object a line; the first one's members are the columns */
+};
+/* By the name's end: .csv, .jsonl and .ndjson; else TSV. */
+enum nvdp__format nvdp__format_of(const char *path);
+
+/* Memory that goes all at once. */
+struct nvdp__pool {
+    char **block;
+    size_t blocks, capacity, used, size; /* of the last one */
+};
+void nvdp__pool_release(struct nvdp__pool *pool);
 
 /* A cursor over a file in memory, which must outlive it.  Zero it, open it, release it. */
 struct nvdp__tsv {
     struct nvdp_context *ctx;
     const char *path; /* for messages */
     const char *at, *end;
-    size_t line;               /* the present line, from 1; 0 before the first */
-    struct nvdp__field *field; /* [fields] of the present line */
+    enum nvdp__format format; /* set it, and the separator, after opening where it is not TSV */
+    char separator;
+    size_t line;               /* where the present row begins, from 1; 0 before the first */
+    size_t more_lines;         /* of the present row, and empty ones after it */
+    struct nvdp__field *field; /* [fields] of the present row; text NULL: no such value (JSON) */
     size_t fields, capacity;
+    const char **names; /* [name_count] of JSON's members */
+    size_t name_count;
+    bool again;             /* the line that told the names is the first row, too */
+    bool quoted;            /* some field so far was */
+    bool needs_quotes;      /* some quoted field so far would be another without its quotes */
+    struct nvdp__pool pool; /* what fields point to that are not as in the file */
 };
 
 /* Steps over a leading byte-order mark. */
 void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
                     struct nvdp__tsv *tsv);
 /* Whether another line is there. */
-bool nvdp__tsv_more(const struct nvdp__tsv *tsv);
-/* Splits the next line, without its LF or CRLF.  A line over the limit is passed over and is
- * NVDP_ERR_INPUT. */
+bool nvdp__tsv_more(struct nvdp__tsv *tsv);
+/* Splits the next row, without its LF or CRLF.  A line over the limit, or what is no row of the format, is
+ * passed over and is NVDP_ERR_INPUT. */
 nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv);
 void nvdp__tsv_release(struct nvdp__tsv *tsv);
+/* Whether a tab-separated file is one with quotes: every row is sound and as wide as the header when it is
+ * read so, and quotes are around its names or around what could not stand without them. */
+bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
 
 /* Finds a header's column by its exact name; *column is `fields` where it is missing.  A name that
  * is there twice: NVDP_ERR_INPUT. */
 nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column);
-/* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'". */
+/* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'", and what the file rather is. */
 nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name);
 
 /* CoLA's train and dev files have no header: source, label, the author's star, sentence.  Whether the
@@ -92,14 +133,16 @@ struct nvdp__row {
     float label;
 };
 
-/* Zero it, read it, release it.  Fields point into the file's bytes. */
+/* Zero it, read it, release it.  Fields point into the file's bytes, or the pool. */
 struct nvdp__rows {
     struct nvdp_task task;
     const char **labels; /* owned: task.labels where they are not static */
     bool labelled, has_id;
     struct nvdp__row *row;
     size_t count, capacity;
-    size_t skipped; /* bad ones on request, and MNLI's without a gold label */
+    size_t skipped;  /* bad ones on request, and MNLI's without a gold label */
+    size_t not_utf8; /* rows with such a text */
+    struct nvdp__pool pool;
 };
 
 /* Parses the file's bytes; `path` is for messages.  The labels of a user's file come from

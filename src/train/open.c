@@ -409,11 +409,14 @@ static nvdp_status check_readable(struct nvdp_context *ctx, const char *director
 
 static nvdp_status check_split(struct nvdp__trainer *t, const struct nvdp__layout *layout,
                                enum nvdp_split split) {
-    const char *name = NULL;
     char *path = NULL;
     if (!layout->task.tags) {
-        NVDP_RETURN_IF_FAILED(nvdp__task_file(t->ctx, layout, split, &name));
-        return check_readable(t->ctx, t->config.data, name);
+        NVDP_RETURN_IF_FAILED(nvdp__task_path(t->ctx, layout, t->config.data, split, &path));
+        nvdp_status status = NVDP_OK;
+        if (access(path, R_OK) != 0)
+            status = nvdp__fail_errno(t->ctx, errno, "%s: cannot read", path);
+        free(path);
+        return status;
     }
     NVDP_RETURN_IF_FAILED(nvdp__conll_file(t->ctx, t->config.data, split, &path));
     free(path);

@@ -31,10 +31,12 @@ static const char *const selections[] = {
 
 static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (a file of your own), or ner (words and "
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (files of your own: TSV, CSV or JSON "
+     "lines), or ner (words and "
      "BIO tags in columns)",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_REQUIRED},
-    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv", NULL, AT(data)},
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv; tsv: .csv or .jsonl too",
+     NULL, AT(data)},
     {"representations", NVDP_OPTION_TEXT, "F.h5",
      "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
      "laplace "

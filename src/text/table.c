@@ -1,0 +1,375 @@
+/* Rows of fields, whatever a file looks like: tab-separated values, the same with quotes, CSV (RFC 4180), JSON
+ * lines. */
+#include "text/task.h"
+
+#include <jansson.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER_SIZE = 64, POOL_BLOCK = 1 << 18 };
+
+/* ---- names in messages ---- */
+
+void nvdp__name_list_add(struct nvdp__name_list *list, size_t most, const char *name) {
+    const char *comma = list->used > 0 ? ", " : "";
+    if (list->full) return;
+    list->full = list->used + strlen(name) + sizeof ", , ..." > most;
+    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
+                                   comma, list->full ? "..." : name);
+}
+
+/* ---- what fields that are no bytes of the file point to ---- */
+
+static nvdp_status pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, size_t n,
+                             char **out) {
+    if (n > pool->size - pool->used || pool->blocks == 0) {
+        const size_t size = n > POOL_BLOCK ? n : POOL_BLOCK;
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &pool->block, &pool->capacity, pool->blocks + 1,
+                                            sizeof *pool->block));
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, pool->block[pool->blocks], size));
+        pool->blocks++;
+        pool->size = size;
+        pool->used = 0;
+    }
+    *out = pool->block[pool->blocks - 1] + pool->used;
+    pool->used += n;
+    return NVDP_OK;
+}
+
+void nvdp__pool_release(struct nvdp__pool *pool) {
+    for (size_t i = 0; i < pool->blocks; i++)
+        free(pool->block[i]);
+    free(pool->block);
+    *pool = (struct nvdp__pool){0};
+}
+
+/* ---- the cursor ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+enum nvdp__format nvdp__format_of(const char *path) {
+    if (ends_with(path, ".csv")) return NVDP__FORMAT_CSV;
+    if (ends_with(path, ".jsonl") || ends_with(path, ".ndjson")) return NVDP__FORMAT_JSONL;
+    return NVDP__FORMAT_TSV;
+}
+
+void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
+                    struct nvdp__tsv *tsv) {
+    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
+    size_t skip = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+    *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
+}
+
+/* Empty lines are rows of plain tab-separated values alone. */
+bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
+    while (tsv->format != NVDP__FORMAT_TSV && tsv->at < tsv->end) {
+        const bool pair = tsv->end - tsv->at > 1 && tsv->at[0] == '\r' && tsv->at[1] == '\n';
+        if (*tsv->at != '\n' && !pair) break;
+        tsv->at += pair ? 2 : 1;
+        tsv->more_lines++;
+    }
+    return tsv->at < tsv->end;
+}
+
+static nvdp_status add_field(struct nvdp__tsv *tsv, const char *text, size_t size) {
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(tsv->ctx, &tsv->field, &tsv->capacity, tsv->fields + 1, sizeof *tsv->field));
+    tsv->field[tsv->fields++] = (struct nvdp__field){text, size};
+    return NVDP_OK;
+}
+
+/* The present line, without its LF or CRLF; the cursor is behind it. */
+static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
+    const char *at = tsv->at;
+    const char *stop = memchr(at, '\n', (size_t)(tsv->end - at));
+    tsv->at = stop != NULL ? stop + 1 : tsv->end;
+    if (stop == NULL) stop = tsv->end;
+    if (stop > at && stop[-1] == '\r') stop--;
+    *line = (struct nvdp__field){at, (size_t)(stop - at)};
+    if (line->size <= NVDP__LINE_LIMIT) return NVDP_OK;
+    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                      "%s:%zu: expected a line of at most %d bytes, found %zu", tsv->path,
+                      tsv->line, NVDP__LINE_LIMIT, line->size);
+}
+
+static nvdp_status next_plain(struct nvdp__tsv *tsv) {
+    struct nvdp__field line;
+    NVDP_RETURN_IF_FAILED(next_line(tsv, &line));
+    const char *at = line.text, *stop = line.text + line.size;
+    for (;;) {
+        const char *tab = memchr(at, '\t', (size_t)(stop - at));
+        const char *end = tab != NULL ? tab : stop;
+        NVDP_RETURN_IF_FAILED(add_field(tsv, at, (size_t)(end - at)));
+        if (tab == NULL) return NVDP_OK;
+        at = tab + 1;
+    }
+}
+
+/* ---- quotes ---- */
+
+/* The bytes between quotes with each doubled quote made one. */
+static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t size,
+                                size_t doubled) {
+    char *to = NULL;
+    if (doubled == 0) return add_field(tsv, text, size);
+    NVDP_RETURN_IF_FAILED(pool_take(tsv->ctx, &tsv->pool, size - doubled, &to));
+    size_t n = 0;
+    for (size_t i = 0; i < size; i++) {
+        to[n++] = text[i];
+        i += text[i] == '"';
+    }
+    return add_field(tsv, to, n);
+}
+
+/* From behind an opening quote; *at is then behind the closing one.  False: there is none within the limit. */
+static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) {
+    const char *start = *at;
+    *doubled = 0;
+    for (const char *c = start; c < tsv->end && c - start <= NVDP__LINE_LIMIT; c++) {
+        tsv->more_lines += *c == '\n';
+        tsv->needs_quotes |= *c == '\n' || *c == tsv->separator;
+        if (*c != '"') continue;
+        if (c + 1 < tsv->end && c[1] == '"') {
+            ++*doubled;
+            tsv->needs_quotes = true;
+            c++;
+            continue;
+        }
+        *at = c + 1;
+        return true;
+    }
+    return false;
+}
+
+/* RFC 4180, with any separator; quotes within a field that does not begin with one are the field's own. */
+static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
+    const char *start = tsv->at, *at = start;
+    struct nvdp__field line;
+    for (;;) {
+        const bool quoted = at < tsv->end && *at == '"';
+        const char *stop = at;
+        size_t doubled = 0;
+        tsv->quoted |= quoted;
+        if (quoted) {
+            const char *first = ++at;
+            if (!find_close(tsv, &at, &doubled)) break;
+            NVDP_RETURN_IF_FAILED(add_unquoted(tsv, first, (size_t)(at - 1 - first), doubled));
+            stop = at;
+        } else {
+            while (stop < tsv->end && *stop != tsv->separator && *stop != '\n')
+                stop++;
+        }
+        const char *end = stop;
+        if (!quoted && stop > at && stop[-1] == '\r' && (stop == tsv->end || *stop == '\n')) end--;
+        if (quoted && stop + 1 < tsv->end && stop[0] == '\r' && stop[1] == '\n') stop++;
+        if (!quoted) NVDP_RETURN_IF_FAILED(add_field(tsv, at, (size_t)(end - at)));
+        if (stop - start > NVDP__LINE_LIMIT) {
+            tsv->at = stop;
+            (void)next_line(tsv, &line);
+            return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected a row of at most %d bytes, found more", tsv->path,
+                              tsv->line, NVDP__LINE_LIMIT);
+        }
+        if (stop < tsv->end && *stop == tsv->separator) {
+            at = stop + 1;
+            continue;
+        }
+        if (stop < tsv->end && *stop != '\n') {
+            tsv->at = stop;
+            (void)next_line(tsv, &line);
+            return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: column %zu: expected the end of the field after its closing "
+                              "quote, found %s (a quote within quotes is written twice)",
+                              tsv->path, tsv->line, tsv->fields,
+                              nvdp__quote_field((struct nvdp__field){stop, 1}).text);
+        }
+        tsv->at = stop < tsv->end ? stop + 1 : stop;
+        return NVDP_OK;
+    }
+    tsv->at = start; /* the next line may be sound */
+    tsv->more_lines = 0;
+    (void)next_line(tsv, &line);
+    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                      "%s:%zu: column %zu: expected a closing quote within %d bytes, found none",
+                      tsv->path, tsv->line, tsv->fields + 1, NVDP__LINE_LIMIT);
+}
+
+bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
+    struct nvdp__tsv tsv;
+    bool sound = true, told = false;
+    size_t columns = 0;
+    if (memchr(bytes, '"', count) == NULL) return false;
+    nvdp__tsv_open(NULL, "", bytes, count, &tsv);
+    tsv.format = NVDP__FORMAT_QUOTED_TSV;
+    tsv.separator = '\t';
+    for (size_t row = 0; sound && nvdp__tsv_more(&tsv); row++) {
+        sound = nvdp__tsv_next(&tsv) == NVDP_OK && (row == 0 || tsv.fields == columns);
+        columns = tsv.fields;
+        if (row == 0) told = tsv.quoted; /* its names are */
+    }
+    sound = sound && (told || tsv.needs_quotes);
+    nvdp__tsv_release(&tsv);
+    return sound;
+}
+
+/* ---- JSON lines ---- */
+
+static nvdp_status add_copy(struct nvdp__tsv *tsv, const char *text, size_t size) {
+    char *to = NULL;
+    NVDP_RETURN_IF_FAILED(pool_take(tsv->ctx, &tsv->pool, size + 1, &to));
+    memcpy(to, text, size);
+    to[size] = '\0';
+    return add_field(tsv, to, size);
+}
+
+/* A string as it is, a number or a truth as JSON writes it; what is no such value has no text. */
+static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
+    char number[NUMBER_SIZE];
+    if (json_is_string(value))
+        return add_copy(tsv, json_string_value(value), json_string_length(value));
+    if (json_is_boolean(value))
+        return add_field(tsv, json_is_true(value) ? "true" : "false", json_is_true(value) ? 4 : 5);
+    if (!json_is_number(value)) return add_field(tsv, NULL, 0);
+    const int n =
+        json_is_integer(value)
+            ? snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value))
+            : snprintf(number, sizeof number, "%.17g", json_real_value(value));
+    return add_copy(tsv, number, (size_t)n);
+}
+
+/* The first line is looked at twice: for the names of its members, which are the columns, and as a row. */
+static nvdp_status next_object(struct nvdp__tsv *tsv) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__field line;
+    const char *begin = tsv->at, *key;
+    json_error_t where;
+    json_t *member, *object = NULL;
+    NVDP_TRY(next_line(tsv, &line));
+    object = json_loadb(line.text, line.size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (!json_is_object(object))
+        NVDP_TRY(nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: expected a JSON object, found %s%s",
+                            tsv->path, tsv->line, object == NULL ? "none: " : "another value",
+                            object == NULL ? where.text : ""));
+    if (tsv->names == NULL) {
+        json_object_foreach(object, key, member) NVDP_TRY(add_copy(tsv, key, strlen(key)));
+        NVDP_TRY(NVDP__NEW(tsv->ctx, tsv->names, tsv->fields));
+        for (size_t i = 0; i < tsv->fields; i++)
+            tsv->names[i] = tsv->field[i].text;
+        tsv->name_count = tsv->fields;
+        tsv->at = begin;
+        tsv->again = true;
+    } else {
+        for (size_t i = 0; i < tsv->name_count; i++)
+            NVDP_TRY(add_value(tsv, json_object_get(object, tsv->names[i])));
+    }
+cleanup:
+    json_decref(object);
+    return status;
+}
+
+nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
+    tsv->line += tsv->more_lines + (tsv->again ? 0 : 1);
+    tsv->more_lines = 0;
+    tsv->again = false;
+    tsv->fields = 0;
+    switch (tsv->format) {
+    case NVDP__FORMAT_TSV:
+        break;
+    case NVDP__FORMAT_QUOTED_TSV:
+    case NVDP__FORMAT_CSV:
+        return next_quoted(tsv);
+    case NVDP__FORMAT_JSONL:
+        return next_object(tsv);
+    }
+    return next_plain(tsv);
+}
+
+void nvdp__tsv_release(struct nvdp__tsv *tsv) {
+    free(tsv->field);
+    free(tsv->names);
+    nvdp__pool_release(&tsv->pool);
+    *tsv = (struct nvdp__tsv){0};
+}
+
+/* ---- fields and columns ---- */
+
+bool nvdp__field_is(struct nvdp__field field, const char *text) {
+    return field.size == strlen(text) && memcmp(field.text, text, field.size) == 0;
+}
+
+int nvdp__by_field(const void *left, const void *right) {
+    const struct nvdp__field *a = left;
+    const struct nvdp__field *b = right;
+    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
+    if (order != 0) return order;
+    return (a->size > b->size) - (a->size < b->size);
+}
+
+nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column) {
+    size_t found = tsv->fields;
+    for (size_t i = 0; i < tsv->fields; i++) {
+        if (!nvdp__field_is(tsv->field[i], name)) continue;
+        if (found < tsv->fields)
+            return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected one column '%s', found it as %zu and %zu",
+                              tsv->path, tsv->line, name, found + 1, i + 1);
+        found = i;
+    }
+    *column = found;
+    return NVDP_OK;
+}
+
+/* What the header says of a file that is not what its name says. */
+static const char *hint(const struct nvdp__tsv *tsv) {
+    const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
+    if (tsv->fields != 1 || first.size == 0) return "";
+    const bool comma = memchr(first.text, ',', first.size) != NULL;
+    if (tsv->format == NVDP__FORMAT_TSV && first.text[0] == '{')
+        return "; it looks like JSON lines, whose files are named .jsonl";
+    if (tsv->format == NVDP__FORMAT_TSV && comma)
+        return "; expected tabs between columns, found commas: CSV files are named .csv";
+    if (tsv->format == NVDP__FORMAT_CSV && memchr(first.text, '\t', first.size) != NULL)
+        return "; expected commas between columns, found tabs: such files are named .tsv";
+    if (tsv->format == NVDP__FORMAT_CSV && memchr(first.text, ';', first.size) != NULL)
+        return "; expected commas between columns, found semicolons";
+    return "";
+}
+
+nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name) {
+    struct nvdp__name_list list = {0};
+    for (size_t i = 0; i < tsv->fields; i++)
+        nvdp__name_list_add(&list, sizeof list.text, nvdp__quote_field(tsv->field[i]).text);
+    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: missing column '%s': found columns %s%s",
+                      tsv->path, tsv->line, name, list.text, hint(tsv));
+}
+
+bool nvdp__tsv_bare_cola(const struct nvdp__tsv *tsv, const struct nvdp__layout *layout) {
+    if (layout->task.id != NVDP_TASK_COLA || tsv->fields != NVDP__COLA_COLUMNS) return false;
+    for (size_t i = 0; i < tsv->fields; i++) {
+        if (nvdp__field_is(tsv->field[i], layout->text)) return false;
+    }
+    return true;
+}
+
+bool nvdp__field_number(struct nvdp__field field, double *number) {
+    char text[NUMBER_SIZE];
+    if (field.size == 0 || field.size >= sizeof text) return false;
+    memcpy(text, field.text, field.size);
+    text[field.size] = '\0';
+    /* Decimal digits only: strtod would also take spaces, hexadecimal, "inf" and "nan". */
+    if (strspn(text, "0123456789+-.eE") != field.size) return false;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0) return false;
+    char *end = NULL;
+    double value = strtod_l(text, &end, plain);
+    freelocale(plain);
+    if (end != text + field.size || !isfinite(value)) return false;
+    *number = value;
+    return true;
+}

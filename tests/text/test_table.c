@@ -1,0 +1,197 @@
+/* CSV, quoted tabs and JSON lines: rows and fields, and what a user's own files become. */
+#include "support.h"
+#include "text/task.h"
+#include "text_support.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All rows of a table as one text: fields in <>, rows ended by a newline with the line they begin at. */
+static char *rows_of(struct nvdp_context *ctx, enum nvdp__format format, const char *text,
+                     nvdp_status want) {
+    struct nvdp__tsv tsv;
+    char *out = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&out, &size);
+    nvdp_status status = NVDP_OK;
+    nvdp__tsv_open(ctx, "f", text, strlen(text), &tsv);
+    tsv.format = format;
+    tsv.separator = format == NVDP__FORMAT_CSV ? ',' : '\t';
+    while (status == NVDP_OK && nvdp__tsv_more(&tsv)) {
+        status = nvdp__tsv_next(&tsv);
+        for (size_t i = 0; i < tsv.fields && status == NVDP_OK; i++) {
+            if (tsv.field[i].text == NULL)
+                fputs("<->", to);
+            else
+                fprintf(to, "<%.*s>", (int)tsv.field[i].size, tsv.field[i].text);
+        }
+        if (status == NVDP_OK) fprintf(to, "%zu\n", tsv.line);
+    }
+    cr_expect_eq(status, want, "%s", nvdp_context_error(ctx));
+    nvdp__tsv_release(&tsv);
+    fclose(to);
+    return out;
+}
+
+static void expect(enum nvdp__format format, const char *text, const char *want) {
+    struct nvdp_context *ctx = support_context();
+    char *got = rows_of(ctx, format, text, NVDP_OK);
+    cr_expect_str_eq(got, want);
+    free(got);
+    nvdp_context_free(ctx);
+}
+
+static void refuse(enum nvdp__format format, const char *text, const char *message) {
+    struct nvdp_context *ctx = support_context();
+    free(rows_of(ctx, format, text, NVDP_ERR_INPUT));
+    cr_expect(strstr(nvdp_context_error(ctx), message) != NULL, "%s", nvdp_context_error(ctx));
+    nvdp_context_free(ctx);
+}
+
+/* The grammar of RFC 4180, section 2, rule by rule. */
+Test(table, csv) {
+    expect(NVDP__FORMAT_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx\r\n",
+           "<aaa><bbb><ccc>1\n<zzz><yyy><xxx>2\n");
+    expect(NVDP__FORMAT_CSV, "aaa,bbb,ccc\r\nzzz,yyy,xxx", "<aaa><bbb><ccc>1\n<zzz><yyy><xxx>2\n");
+    expect(NVDP__FORMAT_CSV, "\"aaa\",\"b \r\nbb\",\"ccc\"\r\nzzz,yyy,xxx", /* a row of two lines */
+           "<aaa><b \r\nbb><ccc>1\n<zzz><yyy><xxx>3\n");
+    expect(NVDP__FORMAT_CSV, "\"aaa\",\"b\"\"bb\",\"c,c\"\n", "<aaa><b\"bb><c,c>1\n");
+    expect(NVDP__FORMAT_CSV, ",\"\",\"\"\"\"\n\n\r\nx, y ,\n", "<><><\">1\n<x>< y ><>4\n");
+    expect(NVDP__FORMAT_CSV, "5\" disk,it\"s\n", "<5\" disk><it\"s>1\n");
+    expect(NVDP__FORMAT_QUOTED_TSV, "a\t\"b\tc\"\n\"d\"\t\n", "<a><b\tc>1\n<d><>2\n");
+    refuse(NVDP__FORMAT_CSV, "a,\"b\"c\n", "f:1: column 2: expected the end of the field");
+    refuse(NVDP__FORMAT_CSV, "a,b\nc,\"d\n", "f:2: column 2: expected a closing quote");
+}
+
+Test(table, json_lines) {
+    expect(NVDP__FORMAT_JSONL,
+           "{\"t\": \"a\\n\\u00e9\", \"y\": 1}\r\n\n{\"y\": 2.5, \"z\": 3, \"t\": true}\n{\"y\": "
+           "null}\n",
+           "<t><y>1\n<a\n\xC3\xA9><1>1\n<true><2.5>3\n<-><->4\n");
+    refuse(NVDP__FORMAT_JSONL, "[1]\n", "f:1: expected a JSON object, found another value");
+    refuse(NVDP__FORMAT_JSONL, "{\"a\": 1}\n{\"a\"\n", "f:2: expected a JSON object, found none");
+    refuse(NVDP__FORMAT_JSONL, "{\"a\": 1, \"a\": 2}\n", "duplicate");
+}
+
+Test(table, quotes_are_recognised) {
+    static const struct {
+        const char *text;
+        bool quoted;
+    } cases[] = {
+        {"a\tb\n1\t2\n", false},
+        {"a\tb\n1\t\"x \"\"y\"\"\"\n", true},   /* pandas: where they are needed */
+        {"\"a\"\t\"b\"\n\"1\"\t\"2\"\n", true}, /* around everything */
+        {"a\tb\n1\t\"great\"\n", false},        /* a text that is a quotation */
+        {"a\tb\n1\t\"great\" film\n", false},
+        {"a\tb\n1\t5\" \"\"disk\"\"\n", false},
+        {"a\tb\n1\t\"two\nlines\"\n", true},
+        {"a\tb\n1\t\"open \"\"quote\n", false},
+        {"a\tb\n1\t\"x\"\"\"\n1\n", false}, /* no row of two fields */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(nvdp__tsv_is_quoted(cases[i].text, strlen(cases[i].text)), cases[i].quoted,
+                     "%s", cases[i].text);
+}
+
+struct heard {
+    char text[4096];
+};
+
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    struct heard *heard = user;
+    (void)level;
+    strncat(heard->text, message, sizeof heard->text - strlen(heard->text) - 2);
+    strcat(heard->text, "\n");
+}
+
+static struct nvdp_dataset *load(struct nvdp_context *ctx, const char *name, const char *text,
+                                 nvdp_status want) {
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    struct nvdp_tokenizer *tokenizer = text_tiny(ctx);
+    text_file(name, text);
+    config.max_length = 8;
+    config.columns = (struct nvdp_task_options){.text_column = "t", .label_column = "y"};
+    cr_assert_eq(nvdp_dataset_load(ctx, tokenizer, &config, NVDP_SPLIT_TRAIN, &dataset), want, "%s",
+                 nvdp_context_error(ctx));
+    nvdp_tokenizer_free(tokenizer);
+    remove(support_scratch_path(name));
+    return dataset;
+}
+
+/* The same texts in every format are the same data set. */
+Test(table, formats_agree) {
+    struct heard heard = {""};
+    struct nvdp_context *ctx = support_context();
+    nvdp_context_set_log(ctx, hear, &heard);
+    struct nvdp_dataset *plain =
+        load(ctx, "train.tsv", "y\tt\nno\tthe cat, sat.\nyes\tthe mat\nno\t\"run\" .\n", NVDP_OK);
+    cr_expect_str_eq(heard.text, "");
+    static const char *const others[][2] = {
+        {"train.csv", "t,y\r\n\"the cat, sat.\",no\r\nthe mat,yes\r\n\"\"\"run\"\" .\",no\r\n"},
+        {"train.tsv", "\"y\"\t\"t\"\nno\t\"the cat, sat.\"\nyes\tthe mat\nno\t\"\"\"run\"\" .\"\n"},
+        {"train.jsonl", "{\"t\": \"the cat, sat.\", \"y\": \"no\"}\n{\"y\": \"yes\", \"t\": \"the "
+                        "mat\"}\n{\"y\": \"no\", \"t\": \"\\\"run\\\" .\"}\n"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        heard.text[0] = '\0';
+        struct nvdp_dataset *other = load(ctx, others[i][0], others[i][1], NVDP_OK);
+        text_same(plain, other);
+        cr_expect_eq(strstr(heard.text, "fields are quoted as in CSV") != NULL, i == 1, "%s",
+                     heard.text);
+        nvdp_dataset_free(other);
+    }
+    nvdp_dataset_free(plain);
+    text_file("train.csv", "t,y\na,b\n");
+    (void)load(ctx, "train.tsv", "t\ty\na\tb\n", NVDP_ERR_INPUT);
+    cr_expect(strstr(nvdp_context_error(ctx), "train.csv, found both") != NULL, "%s",
+              nvdp_context_error(ctx));
+    remove(support_scratch_path("train.csv"));
+    nvdp_context_free(ctx);
+}
+
+Test(table, other_formats_are_told) {
+    static const char *const cases[][3] = {
+        {"train.tsv", "t,y\na,b\n", "found commas: CSV files are named .csv"},
+        {"train.csv", "t\ty\na\tb\n", "found tabs: such files are named .tsv"},
+        {"train.csv", "t;y\na;b\n", "found semicolons"},
+        {"train.tsv", "{\"t\": \"a\"}\n", "whose files are named .jsonl"},
+        {"train.jsonl", "{\"t\": \"a\", \"y\": \"no\"}\n{\"t\": \"b\"}\n",
+         "train.jsonl:2: 'y': expected text or a number, found none"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_context *ctx = support_context();
+        (void)load(ctx, cases[i][0], cases[i][1], NVDP_ERR_INPUT);
+        cr_expect(strstr(nvdp_context_error(ctx), cases[i][2]) != NULL, "%s",
+                  nvdp_context_error(ctx));
+        nvdp_context_free(ctx);
+    }
+}
+
+/* Each in a line, once. */
+Test(table, odd_texts_are_counted) {
+    struct heard heard = {""};
+    struct nvdp_context *ctx = support_context();
+    nvdp_context_set_log(ctx, hear, &heard);
+    nvdp_dataset_free(load(ctx, "train.tsv",
+                           "y\tt\nno\t\nyes\tthe \xFF cat\nno\tcat the cat the cat the cat\nyes\t"
+                           "the\n",
+                           NVDP_OK));
+    cr_expect(strstr(heard.text, "1 of its rows are not UTF-8") != NULL, "%s", heard.text);
+    cr_expect(strstr(heard.text, "1 of 4 texts are empty") != NULL, "%s", heard.text);
+    cr_expect(strstr(heard.text, "1 of 4 texts (25.0 %) are cut to 8 tokens") != NULL, "%s",
+              heard.text);
+    cr_expect(strstr(heard.text, "not in the vocabulary") == NULL, "%s", heard.text);
+    heard.text[0] = '\0';
+    nvdp_dataset_free(load(ctx, "train.tsv", "y\tt\nno\tzebra the cat\nyes\tlama cat\n", NVDP_OK));
+    cr_expect(strstr(heard.text, "40 % of the tokens are not in the vocabulary") != NULL, "%s",
+              heard.text);
+    heard.text[0] = '\0';
+    nvdp_dataset_free(load(ctx, "train.tsv",
+                           "y\tt\n1\ta\n2\ta\n3\ta\n4\ta\n5\ta\n6\ta\n7\ta\n8\ta\n9\ta\n1.5\ta\n"
+                           "2.5\ta\n",
+                           NVDP_OK));
+    cr_expect(strstr(heard.text, "has 11 different labels, all of them numbers") != NULL, "%s",
+              heard.text);
+    cr_expect(strstr(heard.text, "--regression") != NULL);
+    nvdp_context_free(ctx);
+}
