@@ -33,14 +33,15 @@ enum nvdp_metric {
     NVDP_METRIC_SPEARMAN,  /**< Spearman's correlation of ranks. */
     NVDP_METRIC_ENTITY_F1, /**< Of entities found whole and with their type, as conlleval counts. */
     NVDP_METRIC_PRECISION, /**< Share of the entities found that are right, likewise. */
-    NVDP_METRIC_RECALL     /**< Share of the right entities that are found, likewise. */
+    NVDP_METRIC_RECALL,    /**< Share of the right entities that are found, likewise. */
+    NVDP_METRIC_MACRO_F1   /**< Mean over classes, that occur or are said, of each one's F1. */
 };
 
 /**
  * A metric's name.
  *
  * @param metric the metric.
- * @return "accuracy", "f1", "matthews", "pearson", "spearman", "entity_f1", "precision" or "recall";
+ * @return "accuracy", "f1", "matthews", "pearson", "spearman", "entity_f1", "precision", "recall" or "macro_f1";
  * "unknown" for any other value.
  */
 const char *nvdp_metric_name(enum nvdp_metric metric);

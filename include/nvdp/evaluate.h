@@ -50,6 +50,27 @@ struct nvdp_evaluation {
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_evaluation *out);
 
+/** How well one class is told, means over draws of the noise. */
+struct nvdp_class_score {
+    char name[64];    /**< the label, cut where it is longer */
+    size_t n;         /**< texts of it */
+    double said;      /**< texts that are called it */
+    double precision; /**< share of those that are it; 0 where none is called it */
+    double recall;    /**< share of its texts that are called it; 0 where there is none */
+    double f1;        /**< their harmonic mean */
+};
+
+/** nvdp_evaluate(), and each class by itself.
+ * @param ctx as there.
+ * @param config as there.
+ * @param out as there.
+ * @param[out] count classes; 0 of tasks with scores or tags.
+ * @param[out] classes [count] in the order of their names; NULL where count is 0; free().
+ * @return as there. */
+nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_evaluation *out, size_t *count,
+                                  struct nvdp_class_score **classes);
+
 /** Writes the file that GLUE's leaderboard takes, lines "index<TAB>prediction", of a split.
  * @param ctx progress and the wish to stop pass through its callbacks.
  * @param config of nvdp_predict_config_create(); without "out", RUN/predictions_SPLIT.tsv.

@@ -27,11 +27,15 @@ struct nvdp_scores {
     enum nvdp_metric metric[NVDP_METRICS]; /**< which; the first one selects epochs */
     double mean[NVDP_METRICS];             /**< over draws, in [-1, 1]; Welford's running mean */
     double sd[NVDP_METRICS];               /**< standard deviation over draws; 0 for one */
-    double majority;    /**< accuracy of always saying the most frequent class; NaN for
+    double majority; /**< accuracy of always saying the most frequent class; NaN for
                                      regression */
-    size_t n;           /**< texts; words of a task with tags */
-    size_t draws;       /**< of the noise; 1 for methods without noise */
-    double reserved[2]; /**< 0: the struct stands inside others and keeps its size */
+    size_t n;        /**< texts; words of a task with tags */
+    size_t draws;    /**< of the noise; 1 for methods without noise */
+    /** 95 % interval over texts of each mean, by bootstrap: what another sample of texts from where
+     * these come from might give.  NaN of tasks with tags, and where nobody computed it (validation). */
+    double low[NVDP_METRICS];
+    double high[NVDP_METRICS]; /**< its upper end */
+    double reserved[2];        /**< 0: the struct stands inside others and keeps its size */
 };
 
 /** What nvdp_train() tells of a finished run; RUN/result.json has the same. */

@@ -36,8 +36,12 @@ json_t *cli_scores_json(const struct nvdp_scores *scores) {
     json_t *metrics = json_object();
     for (int i = 0; i < scores->metrics; i++) {
         json_object_set_new(metrics, nvdp_metric_name(scores->metric[i]),
-                            json_pack("{s:o, s:o}", "mean", cli_number(scores->mean[i]), "sd",
-                                      cli_number(scores->sd[i])));
+                            json_pack("{s:o, s:o, s:o*}", "mean", cli_number(scores->mean[i]), "sd",
+                                      cli_number(scores->sd[i]), "interval",
+                                      isnan(scores->low[i])
+                                          ? NULL
+                                          : json_pack("[o, o]", cli_number(scores->low[i]),
+                                                      cli_number(scores->high[i]))));
     }
     return metrics;
 }
@@ -66,11 +70,15 @@ void cli_scores_print(const struct nvdp_scores *scores) {
     const char *what = scores->metric[0] == NVDP_METRIC_ENTITY_F1 ? "words" : "texts";
     for (int i = 0; i < scores->metrics; i++) {
         const char *name = nvdp_metric_name(scores->metric[i]);
+        char interval[64] = "";
+        if (!isnan(scores->low[i]))
+            snprintf(interval, sizeof interval, "; 95 %% over texts: %.4f to %.4f", scores->low[i],
+                     scores->high[i]);
         if (scores->draws > 1) {
-            cli_row(name, "%.4f +- %.4f  (%zu %s, %zu draws)", scores->mean[i], scores->sd[i],
-                    scores->n, what, scores->draws);
+            cli_row(name, "%.4f +- %.4f  (%zu %s, %zu draws%s)", scores->mean[i], scores->sd[i],
+                    scores->n, what, scores->draws, interval);
         } else {
-            cli_row(name, "%.4f  (%zu %s)", scores->mean[i], scores->n, what);
+            cli_row(name, "%.4f  (%zu %s%s)", scores->mean[i], scores->n, what, interval);
         }
     }
     if (!isnan(scores->majority)) cli_row("majority class", "%.4f", scores->majority);

@@ -413,8 +413,9 @@ static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batc
                         double scale) {
     size_t outputs = model->info.outputs;
     if (divisor > 0) scale = (double)batch->tagged / divisor;
-    double loss = nvdp__cross_entropy(&model->dev, batch->tagged, outputs, model->logits,
-                                      batch->tag, scale, model->d_logits);
+    double loss =
+        nvdp__weighted_cross_entropy(&model->dev, batch->tagged, outputs, model->logits, batch->tag,
+                                     model->class_weight, scale, model->d_logits);
     for (size_t i = 0; divisor > 0 && i < batch->texts; i++) {
         size_t first = (size_t)batch->tag_offset[i];
         size_t words = (size_t)batch->tag_offset[i + 1] - first;
@@ -436,8 +437,9 @@ static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batc
         return nvdp__mean_squared(&model->dev, batch->texts, model->logits, batch->label, scale,
                                   model->d_logits);
     }
-    return nvdp__cross_entropy(&model->dev, batch->texts, model->info.outputs, model->logits,
-                               batch->label, scale, model->d_logits);
+    return nvdp__weighted_cross_entropy(&model->dev, batch->texts, model->info.outputs,
+                                        model->logits, batch->label, model->class_weight, scale,
+                                        model->d_logits);
 }
 
 /* From d_pooled to the encoder's output, d_hidden, with the regularisers. */

@@ -39,6 +39,7 @@ struct nvdp_model {
     bool per_example;     /* before the plan: gradients of each text alone (tensor/per_example.h) */
     size_t frozen_layers; /* the embeddings and so many layers are never trained; 0: all are */
     char frozen[NVDP__DIGEST_HEX]; /* digest of their weights, once asked for */
+    const double *class_weight;    /* borrowed: of each class in the loss; NULL: all 1 */
     struct nvdp__prefix *prefix; /* borrowed: gives the frozen layers' states; NULL: they are run */
     struct nvdp__token_noise *noise; /* borrowed: what texts become before they are read; NULL */
     struct nvdp__bert_cache cache;

@@ -8,6 +8,12 @@
  * logits. */
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
                            const float *logits, const float *label, double scale, float *dlogits) {
+    return nvdp__weighted_cross_entropy(dev, rows, classes, logits, label, NULL, scale, dlogits);
+}
+
+double nvdp__weighted_cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
+                                    const float *logits, const float *label, const double *weight,
+                                    double scale, float *dlogits) {
     (void)dev;
     double loss = 0;
     for (size_t r = 0; r < rows; r++) {
@@ -20,10 +26,11 @@ double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t c
             total += exp((double)row[c] - highest);
         bool known = label[r] >= 0 && label[r] < (float)classes;
         size_t target = known ? (size_t)label[r] : 0;
-        loss += known ? log(total) - ((double)row[target] - highest) : NAN;
+        const double w = weight != NULL ? weight[target] : 1;
+        loss += known ? w * (log(total) - ((double)row[target] - highest)) : NAN;
         for (size_t c = 0; dlogits != NULL && c < classes; c++)
             dlogits[r * classes + c] =
-                (float)(scale / (double)rows *
+                (float)(w * scale / (double)rows *
                         (exp((double)row[c] - highest) / total - (c == target ? 1.0 : 0.0)));
     }
     return rows > 0 ? loss / (double)rows : 0;

@@ -227,6 +227,10 @@ void nvdp__lstm_backward_weight(const struct nvdp__device *dev, const struct nvd
 double nvdp__cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
                            const float *logits, const float *label_host, double scale,
                            float *dlogits);
+/* The same with each row's part times weight[label], [classes]; the mean is still over rows.  NULL: 1. */
+double nvdp__weighted_cross_entropy(const struct nvdp__device *dev, size_t rows, size_t classes,
+                                    const float *logits, const float *label_host,
+                                    const double *weight, double scale, float *dlogits);
 /* Mean of (y - label)^2, y [rows]. */
 double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const float *y,
                           const float *label_host, double scale, float *dy);

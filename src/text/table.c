@@ -53,7 +53,7 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-enum nvdp__format nvdp__format_of(const char *path) {
+enum nvdp__format nvdp__table_format(const char *path) {
     if (ends_with(path, ".csv")) return NVDP__FORMAT_CSV;
     if (ends_with(path, ".jsonl") || ends_with(path, ".ndjson")) return NVDP__FORMAT_JSONL;
     return NVDP__FORMAT_TSV;

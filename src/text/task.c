@@ -10,8 +10,8 @@
 /* ---- tasks ---- */
 
 const char *nvdp_metric_name(enum nvdp_metric metric) {
-    static const char *const name[] = {"accuracy", "f1",        "matthews",  "pearson",
-                                       "spearman", "entity_f1", "precision", "recall"};
+    static const char *const name[] = {"accuracy",  "f1",        "matthews", "pearson", "spearman",
+                                       "entity_f1", "precision", "recall",   "macro_f1"};
     return (unsigned)metric < sizeof name / sizeof name[0] ? name[metric] : "unknown";
 }
 
@@ -22,6 +22,7 @@ static const char *const inference[] = {"entailment", "neutral", "contradiction"
 #define CLASSES(names) .classes = sizeof(names) / sizeof(names)[0], .labels = (names)
 #define ACCURACY .metrics = 1, .metric = {NVDP_METRIC_ACCURACY}
 #define ACCURACY_F1 .metrics = 2, .metric = {NVDP_METRIC_ACCURACY, NVDP_METRIC_F1}
+#define ACCURACY_MACRO_F1 .metrics = 2, .metric = {NVDP_METRIC_ACCURACY, NVDP_METRIC_MACRO_F1}
 #define MATTHEWS .metrics = 1, .metric = {NVDP_METRIC_MATTHEWS}
 #define CORRELATIONS .metrics = 2, .metric = {NVDP_METRIC_PEARSON, NVDP_METRIC_SPEARMAN}
 
@@ -52,7 +53,7 @@ static const struct nvdp__layout layouts[] = {
      COLUMNS("sentence", NULL, "label", "index"), FILES},
     {{NVDP_TASK_MNLI, "mnli", .pair = true, CLASSES(inference), ACCURACY},
      COLUMNS("sentence1", "sentence2", "gold_label", "index"), MATCHED},
-    {{NVDP_TASK_TSV, "tsv", ACCURACY}, .id = "id", FILES},
+    {{NVDP_TASK_TSV, "tsv", ACCURACY_MACRO_F1}, .id = "id", FILES},
     {{NVDP_TASK_NER, "ner", .tags = true, ENTITIES}, .text = NULL}, /* conll.c knows its columns and files */
 };
 /* clang-format on */
@@ -447,7 +448,7 @@ static void open_table(struct reader *reader, const char *path, const char *byte
     struct nvdp__tsv *tsv = &reader->tsv;
     nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
     if (reader->layout.task.id != NVDP_TASK_TSV) return;
-    tsv->format = nvdp__format_of(path);
+    tsv->format = nvdp__table_format(path);
     if (tsv->format == NVDP__FORMAT_TSV && nvdp__tsv_is_quoted(bytes, count)) {
         tsv->format = NVDP__FORMAT_QUOTED_TSV;
         nvdp__log(reader->ctx, NVDP_LOG_NOTICE,

@@ -52,7 +52,7 @@ enum nvdp__format {
     NVDP__FORMAT_JSONL       /* an object a line; the first one's members are the columns */
 };
 /* By the name's end: .csv, .jsonl and .ndjson; else TSV. */
-enum nvdp__format nvdp__format_of(const char *path);
+enum nvdp__format nvdp__table_format(const char *path);
 
 /* Memory that goes all at once. */
 struct nvdp__pool {

@@ -2,12 +2,14 @@
 #include "train/metrics.h"
 
 #include "base/json.h"
+#include "base/random.h"
 #include "text/dataset.h"
 #include "train/entities.h"
 #include "train/trainer.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,11 +71,46 @@ static double correlation(enum nvdp_metric metric, size_t n, const float *output
     return result;
 }
 
+/* Of class c: texts of it that are found, texts of it, texts called it. */
+struct class_counts {
+    double right, there, said;
+};
+
+static double class_f1(const struct class_counts *c) {
+    return c->right > 0 ? 2 * c->right / (c->there + c->said) : 0;
+}
+
+/* count [classes], zeroed. */
+static void count_classes(size_t n, size_t classes, const float *outputs, const float *label,
+                          struct class_counts *count) {
+    for (size_t i = 0; i < n; i++) {
+        const size_t said = nvdp__argmax(classes, outputs + i * classes), is = (size_t)label[i];
+        count[said].said++;
+        count[is].there++;
+        count[is].right += said == is;
+    }
+}
+
+/* As scikit-learn's f1_score(average="macro"). */
+static double macro_f1(size_t n, size_t classes, const float *outputs, const float *label) {
+    struct class_counts *count = calloc(classes, sizeof *count);
+    double sum = 0, seen = 0;
+    if (count == NULL) return NAN;
+    count_classes(n, classes, outputs, label, count);
+    for (size_t c = 0; c < classes; c++) {
+        sum += class_f1(&count[c]);
+        seen += count[c].there + count[c].said > 0;
+    }
+    free(count);
+    return sum / seen;
+}
+
 double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const float *outputs,
                     const float *label) {
     if (n == 0) return NAN;
     if (metric == NVDP_METRIC_PEARSON || metric == NVDP_METRIC_SPEARMAN)
         return correlation(metric, n, outputs, label);
+    if (metric == NVDP_METRIC_MACRO_F1) return macro_f1(n, classes, outputs, label);
     struct confusion c = count_pairs(n, classes, outputs, label);
     if (metric == NVDP_METRIC_F1) return f1(&c);
     if (metric == NVDP_METRIC_MATTHEWS) return matthews(&c);
@@ -109,12 +146,108 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
     *scores = (struct nvdp_scores){.metrics = task->metrics, .n = n, .draws = draws};
     size_t classes = task->regression ? 1 : (size_t)task->classes;
     scores->majority = nvdp__majority(n, classes, label);
+    for (int k = 0; k < NVDP_METRICS; k++)
+        scores->low[k] = scores->high[k] = NAN;
     for (int k = 0; k < task->metrics; k++) {
         scores->metric[k] = task->metric[k];
         for (size_t d = 0; d < draws; d++)
             add_draw(scores, k, d, nvdp__metric(task->metric[k], n, classes, outputs[d], label));
     }
     end_draws(scores);
+}
+
+/* --- intervals over texts ---
+ *
+ * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement, with all
+ * their draws of the noise, and the interval is what the middle 95 % of such samples score. */
+enum { RESAMPLES = 400, SMALL = 4096 /* floats a sample, too few for threads */ };
+
+struct resample {
+    const struct nvdp_task *task;
+    size_t n, classes, draws;
+    const float *label;
+    const float *const *outputs;
+};
+
+/* Sample number b's scores; scratch [n (classes + 1)]. */
+static void score_resample(const struct resample *of, uint64_t b, float *scratch,
+                           double value[NVDP_METRICS]) {
+    const size_t classes = of->classes;
+    float *label = scratch + of->n * classes;
+    for (size_t d = 0; d < of->draws; d++) {
+        const struct nvdp__noise noise = {.seed = 1};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, b);
+        for (size_t i = 0; i < of->n; i++) {
+            const size_t from = (size_t)nvdp__stream_below(&stream, of->n);
+            memcpy(scratch + i * classes, of->outputs[d] + from * classes,
+                   classes * sizeof *scratch);
+            label[i] = of->label[from];
+        }
+        for (int k = 0; k < of->task->metrics; k++)
+            value[k] += nvdp__metric(of->task->metric[k], of->n, classes, scratch, label) /
+                        (double)of->draws;
+    }
+}
+
+static nvdp_status add_intervals(struct nvdp_context *ctx, const struct resample *of,
+                                 struct nvdp_scores *scores) {
+    nvdp_status status = NVDP_OK;
+    const size_t room = of->n * (of->classes + 1);
+    const size_t threads = room * of->draws < SMALL ? 1 : (size_t)nvdp_context_threads(ctx);
+    double *values = NULL;
+    float *scratch = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, values, RESAMPLES * NVDP_METRICS));
+    NVDP_TRY(NVDP__NEW(ctx, scratch, threads * room));
+#pragma omp parallel for num_threads((int)threads) schedule(static)
+    for (int b = 0; b < RESAMPLES; b++) {
+        double value[NVDP_METRICS] = {0};
+        score_resample(of, (uint64_t)b, scratch + (size_t)omp_get_thread_num() * room, value);
+        for (int k = 0; k < NVDP_METRICS; k++)
+            values[k * RESAMPLES + b] = value[k];
+    }
+    for (int k = 0; k < of->task->metrics; k++) {
+        double *of_metric = values + (size_t)k * RESAMPLES;
+        qsort(of_metric, RESAMPLES, sizeof *of_metric, nvdp__by_double);
+        scores->low[k] = of_metric[RESAMPLES / 40];
+        scores->high[k] = of_metric[RESAMPLES - 1 - RESAMPLES / 40];
+    }
+cleanup:
+    free(values);
+    free(scratch);
+    return status;
+}
+
+/* --- by class --- */
+
+/* Means over draws. */
+static nvdp_status score_classes(struct nvdp_context *ctx, const struct resample *of,
+                                 struct nvdp_class_score **out) {
+    nvdp_status status = NVDP_OK;
+    struct class_counts *count = NULL;
+    struct nvdp_class_score *made = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, made, of->classes));
+    NVDP_TRY(NVDP__NEW(ctx, count, of->classes));
+    for (size_t d = 0; d < of->draws; d++) {
+        memset(count, 0, of->classes * sizeof *count);
+        count_classes(of->n, of->classes, of->outputs[d], of->label, count);
+        for (size_t c = 0; c < of->classes; c++) {
+            const double share = 1 / (double)of->draws;
+            const struct class_counts *at = &count[c];
+            made[c].n = (size_t)at->there;
+            made[c].said += share * at->said;
+            made[c].precision += at->said > 0 ? share * at->right / at->said : 0;
+            made[c].recall += at->there > 0 ? share * at->right / at->there : 0;
+            made[c].f1 += share * class_f1(at);
+        }
+    }
+    for (size_t c = 0; c < of->classes; c++)
+        snprintf(made[c].name, sizeof made[c].name, "%s", of->task->labels[c]);
+    *out = made;
+    made = NULL;
+cleanup:
+    free(made);
+    free(count);
+    return status;
 }
 
 static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_dataset *dataset,
@@ -130,6 +263,8 @@ static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_datase
                                    .n = words,
                                    .draws = draws};
     memcpy(scores->metric, task->metric, sizeof scores->metric);
+    for (int k = 0; k < NVDP_METRICS; k++)
+        scores->low[k] = scores->high[k] = NAN;
     for (size_t d = 0; d < draws; d++) {
         struct nvdp__entities found = {0};
         for (size_t i = 0; i < words; i++)
@@ -151,6 +286,11 @@ json_t *nvdp__scores_json(const struct nvdp_scores *scores) {
         json_object_set_new(metrics, nvdp_metric_name(scores->metric[k]),
                             json_pack("{s:o,s:o}", "mean", nvdp__json_number(scores->mean[k]), "sd",
                                       nvdp__json_number(scores->sd[k])));
+        if (!isnan(scores->low[k]))
+            json_object_set_new(json_object_get(metrics, nvdp_metric_name(scores->metric[k])),
+                                "interval",
+                                json_pack("[o,o]", nvdp__json_number(scores->low[k]),
+                                          nvdp__json_number(scores->high[k])));
     }
     json_t *object = json_pack("{s:I,s:I,s:o}", "n", (json_int_t)scores->n, "draws",
                                (json_int_t)scores->draws, "metrics", metrics);
@@ -169,9 +309,10 @@ nvdp_status nvdp_scores_json(struct nvdp_context *ctx, const struct nvdp_scores 
     return NVDP_OK;
 }
 
-nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
-                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                              uint32_t first_draw, size_t draws, struct nvdp_scores *scores) {
+static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *model,
+                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                               uint32_t first_draw, size_t draws, bool intervals,
+                               struct nvdp_scores *scores, struct nvdp_class_score **classes) {
     nvdp_status status = NVDP_OK;
     if (!nvdp__dataset_labelled(dataset)) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -191,12 +332,30 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
                             dataset->task.tags ? "word" : "text", i % size / model->info.outputs,
                             (double)outputs[i]));
     }
-    if (dataset->task.tags)
+    if (dataset->task.tags) {
         NVDP_TRY(score_tags(ctx, dataset, rows, draws, row, scores));
-    else
-        nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
+        goto cleanup;
+    }
+    const struct resample of = {&dataset->task, dataset->count, model->info.outputs,
+                                draws,          dataset->label, row};
+    nvdp__score(&dataset->task, dataset->count, dataset->label, draws, row, scores);
+    if (intervals) NVDP_TRY(add_intervals(ctx, &of, scores));
+    if (classes != NULL && !dataset->task.regression) NVDP_TRY(score_classes(ctx, &of, classes));
 cleanup:
     free(outputs);
     free(row);
     return status;
+}
+
+nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
+                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                              uint32_t first_draw, size_t draws, struct nvdp_scores *scores) {
+    return score_model(ctx, model, dataset, batch, seed, first_draw, draws, false, scores, NULL);
+}
+
+nvdp_status nvdp__score_whole(struct nvdp_context *ctx, struct nvdp_model *model,
+                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                              size_t draws, struct nvdp_scores *scores,
+                              struct nvdp_class_score **classes) {
+    return score_model(ctx, model, dataset, batch, seed, 0, draws, true, scores, classes);
 }

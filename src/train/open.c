@@ -101,8 +101,9 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     struct nvdp_dataset_config config = nvdp_dataset_config_default();
     if (t->given != NULL)
         return nvdp__given_texts(t->ctx, t->given, t->tokenizer, t->config.max_length, split,
-                                 split == NVDP_SPLIT_TRAIN ? t->config.limit_train : 0,
-                                 t->config.seed, out);
+                                 split == NVDP_SPLIT_TRAIN ? t->config.limit_train
+                                                           : t->config.limit_dev,
+                                 split == NVDP_SPLIT_TRAIN ? t->config.seed : 0, out);
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
     config.directory = t->config.data;
     config.columns = t->config.columns;
@@ -112,6 +113,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     const bool held = split != NVDP_SPLIT_TRAIN;
     if (held && t->config.folds == 0) {
         config.labels_from = &t->all->task;
+        config.limit = t->config.limit_dev;
         return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
     }
     config.limit = t->config.limit_train;
@@ -253,6 +255,61 @@ nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
+/* Texts, or words, of each class among those that are trained on. */
+static void count_classes(const struct nvdp_dataset *train, double *count) {
+    if (train->tag == NULL) {
+        for (size_t i = 0; i < train->count; i++)
+            count[(size_t)train->label[i]]++;
+        return;
+    }
+    for (size_t k = 0; k < train->offset[train->count]; k++)
+        if (train->tag[k] >= 0) count[train->tag[k]]++;
+}
+
+/* Numbers, one a class. */
+static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
+    const char *at = t->config.class_weights;
+    for (size_t c = 0; c < classes; c++) {
+        char *end;
+        t->class_weight[c] = strtod(at, &end);
+        const bool last = c + 1 == classes;
+        if (end == at || *end != (last ? '\0' : ',') || !(t->class_weight[c] >= 0) ||
+            t->class_weight[c] > 1e6)
+            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                              "class_weights: expected none, balanced or %zu numbers from 0 to 1e6 "
+                              "with commas between them (of %s to %s), found %s",
+                              classes, t->all->task.labels[0], t->all->task.labels[classes - 1],
+                              t->config.class_weights);
+        at = end + 1;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status weigh_classes(struct nvdp__trainer *t) {
+    const char *how = t->config.class_weights;
+    const struct nvdp_task *task = &t->all->task;
+    const size_t classes = (size_t)task->classes;
+    double all = 0;
+    if (strcmp(how, "none") == 0) return NVDP_OK;
+    if (task->regression)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "class_weights: expected none with scores as labels, found %s", how);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
+    t->model->class_weight = t->class_weight;
+    if (strcmp(how, "balanced") != 0) return read_weights(t, classes);
+    if (nvdp__dp_wanted(&t->config.dp))
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "class_weights: expected none or numbers with private training, which "
+                          "balanced would count the texts for, found balanced");
+    count_classes(t->train, t->class_weight);
+    for (size_t c = 0; c < classes; c++)
+        all += t->class_weight[c];
+    for (size_t c = 0; c < classes; c++)
+        t->class_weight[c] =
+            t->class_weight[c] > 0 ? all / ((double)classes * t->class_weight[c]) : 0;
+    return NVDP_OK;
+}
+
 /* The model's configuration, or that of what stands in its encoder's place. */
 static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
     const struct nvdp__train_options *options = &t->config;
@@ -285,6 +342,7 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &bert,
                                                      nvdp_tokenizer_size(t->tokenizer)));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
+    NVDP_RETURN_IF_FAILED(weigh_classes(t));
     return nvdp__trainer_count_steps(t);
 }
 
@@ -352,6 +410,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     nvdp__dp_free(t->dp);
     nvdp__optimizer_release(&t->optimizer);
     nvdp_model_free(t->model);
+    free(t->class_weight);
     nvdp__token_noise_free(t->noise);
     nvdp__given_close(t->given);
     if (t->train != t->all) nvdp_dataset_free(t->train);

@@ -54,6 +54,13 @@ static const struct nvdp_option task_options[] = {
      .unit = "tokens", .min = 3, .max = 4096},
     {"limit-train", NVDP_OPTION_INTEGER, "N", "train on a seeded sample of N rows; 0: all", "0",
      AT(limit_train), .unit = "texts"},
+    {"limit-dev", NVDP_OPTION_INTEGER, "N",
+     "score on a sample of N rows of the dev file, the same for every seed; 0: all", "0",
+     AT(limit_dev), .unit = "texts"},
+    {"class-weights", NVDP_OPTION_TEXT, "W",
+     "of the classes in the loss: none, balanced (the rarer the more: texts / (classes x texts of "
+     "the class)), or a number for each, in the order of their names",
+     "none", AT(class_weights)},
     {"skip-bad-rows", NVDP_OPTION_FLAG, NULL,
      "count malformed rows instead of stopping at the first", NULL, AT(skip_bad_rows)},
     {"protocol", NVDP_OPTION_CHOICE, "P",

@@ -98,7 +98,8 @@ struct nvdp__train_options {
     size_t patience;
     enum nvdp_protocol protocol;
     double holdout;
-    size_t eval_batch, eval_draws, limit_train, folds, fold;
+    size_t eval_batch, eval_draws, limit_train, limit_dev, folds, fold;
+    const char *class_weights; /* "none", "balanced", "1,2.5" */
     bool skip_bad_rows;
     enum nvdp_precision precision; /* where bf16 is not to be had: f32, with a notice */
     uint64_t seed;

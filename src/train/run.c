@@ -196,15 +196,26 @@ void nvdp__run_close(struct nvdp__run *run) {
 
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_evaluation *out) {
+    size_t count;
+    struct nvdp_class_score *classes = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_evaluate_classes(ctx, config, out, &count, &classes));
+    free(classes);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  struct nvdp_evaluation *out, size_t *count,
+                                  struct nvdp_class_score **classes) {
     nvdp_status status = NVDP_OK;
+    struct nvdp_class_score *found = NULL;
     struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp_evaluation result = NVDP_RESULT(struct nvdp_evaluation);
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__evaluate_schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__run_open(ctx, &options, &run));
-    NVDP_TRY(nvdp__score_model(ctx, run.model, run.dataset, options.batch, options.seed, 0,
-                               options.draws, &result.scores));
+    NVDP_TRY(nvdp__score_whole(ctx, run.model, run.dataset, options.batch, options.seed,
+                               options.draws, &result.scores, &found));
     const struct nvdp__model_info *info = &run.model->info;
     snprintf(result.task, sizeof result.task, "%s", info->task.name);
     snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
@@ -212,6 +223,8 @@ nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *co
     snprintf(result.protocol, sizeof result.protocol, "%s",
              nvdp__protocol_names[run.config.protocol]);
     NVDP__GIVE(out, &result);
+    *count = found != NULL ? run.model->info.outputs : 0;
+    *classes = found;
 cleanup:
     nvdp__run_close(&run);
     return status;

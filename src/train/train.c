@@ -679,8 +679,8 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     NVDP_RETURN_IF_FAILED(status);
     NVDP_RETURN_IF_FAILED(share_weights(t));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
-    status = nvdp__score_model(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed, 0,
-                               t->config.eval_draws, &result->test);
+    status = nvdp__score_whole(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed,
+                               t->config.eval_draws, &result->test, NULL);
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(t->ctx, status,
                           "interrupted while the trained model was scored; continue with: nvdp "

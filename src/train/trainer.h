@@ -8,6 +8,7 @@
 #include "train/grad_sum.h"
 #include "train/optimizer.h"
 #include "train/options.h"
+#include <nvdp/evaluate.h>
 #include <stdio.h>
 
 /* Everything that changes from step to step beyond parameters and moments; saved with them. */
@@ -38,7 +39,8 @@ struct nvdp__trainer {
     struct nvdp__token_noise *noise;
     struct nvdp__given *given; /* what noise reads; NULL: nothing */
     struct nvdp_dataset *all, *train, *validation,
-        *test; /* `train` may be `all`, `validation` `test` */
+        *test;            /* `train` may be `all`, `validation` `test` */
+    double *class_weight; /* NULL: none */
     struct nvdp_model *model;
     /* Of `all` and `test`; NULL: nothing frozen, or not needed yet. */
     struct nvdp__prefix *prefix, *test_prefix;
@@ -104,6 +106,12 @@ double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, 
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                               uint32_t first_draw, size_t draws, struct nvdp_scores *scores);
+/* From draw 0 on, with intervals over texts, and of a classification each class's (NULL: not wanted; free(); of
+ * other tasks it stays as it is). */
+nvdp_status nvdp__score_whole(struct nvdp_context *ctx, struct nvdp_model *model,
+                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                              size_t draws, struct nvdp_scores *scores,
+                              struct nvdp_class_score **classes);
 json_t *nvdp__scores_json(const struct nvdp_scores *scores);
 
 #endif

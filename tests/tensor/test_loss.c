@@ -44,6 +44,29 @@ Test(loss, cross_entropy_matches_double) {
         }
 }
 
+/* Each row's part times its label's weight. */
+Test(loss, weighted_cross_entropy) {
+    enum { ROWS = 7, CLASSES = 3 };
+    const struct nvdp__device *dev = &test_devices[0];
+    const double weight[CLASSES] = {.25, 3, 0};
+    float *logits = test_floats(ROWS * CLASSES, 4), label[ROWS], all[ROWS * CLASSES], one[CLASSES];
+    double sum = 0;
+    for (size_t r = 0; r < ROWS; r++)
+        label[r] = (float)(r % CLASSES);
+    const double loss =
+        nvdp__weighted_cross_entropy(dev, ROWS, CLASSES, logits, label, weight, 2, all);
+    for (size_t r = 0; r < ROWS; r++) {
+        const double w = weight[r % CLASSES];
+        sum += w * nvdp__cross_entropy(dev, 1, CLASSES, logits + r * CLASSES, label + r, 2, one);
+        for (size_t c = 0; c < CLASSES; c++) /* rounded once more */
+            cr_expect_float_eq(all[r * CLASSES + c], w * (double)one[c] / ROWS, 1e-6);
+    }
+    cr_expect_float_eq(loss, sum / ROWS, 1e-12);
+    cr_expect_eq(nvdp__weighted_cross_entropy(dev, ROWS, CLASSES, logits, label, NULL, 2, NULL),
+                 nvdp__cross_entropy(dev, ROWS, CLASSES, logits, label, 2, NULL));
+    test_free();
+}
+
 Test(loss, cross_entropy_at_the_edges) {
     const struct nvdp__device *dev = &test_devices[0];
     const float huge[] = {1e30f, -1e30f};

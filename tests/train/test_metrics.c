@@ -15,6 +15,23 @@ Test(metrics, accuracy_f1_and_matthews_by_hand) {
     cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MATTHEWS, 5, 2, two_class, label), matthews, 1e-15);
 }
 
+/* F1 of class 1 is 4/6, of class 0 1/2; a third class that nobody has or says is left out. */
+Test(metrics, macro_f1_by_hand) {
+    float three_class[15];
+    for (int i = 0; i < 5; i++) {
+        three_class[3 * i] = two_class[2 * i];
+        three_class[3 * i + 1] = two_class[2 * i + 1];
+        three_class[3 * i + 2] = -1;
+    }
+    const double want = (4.0 / 6 + .5) / 2;
+    cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MACRO_F1, 5, 2, two_class, label), want, 1e-15);
+    cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MACRO_F1, 5, 3, three_class, label), want, 1e-15);
+    three_class[2] = 9; /* said once, never so: F1 0 */
+    cr_assert_float_eq(nvdp__metric(NVDP_METRIC_MACRO_F1, 5, 3, three_class, label),
+                       (2.0 / 5 + .5 + 0) / 3, 1e-15);
+    cr_assert_str_eq(nvdp_metric_name(NVDP_METRIC_MACRO_F1), "macro_f1");
+}
+
 Test(metrics, degenerate_predictions_score_zero) {
     const float always_zero[] = {1, 0, 1, 0, 1, 0, 1, 0, 1, 0};
     cr_assert_eq(nvdp__metric(NVDP_METRIC_MATTHEWS, 5, 2, always_zero, label), 0);

@@ -227,6 +227,49 @@ Test(train, plan_counts_without_writing) {
     nvdp_context_free(ctx);
 }
 
+/* What another sample of texts might score; a class that weighs nothing is never said. */
+Test(train, classes_weights_and_intervals) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options options =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
+    struct nvdp_class_score *classes = NULL;
+    struct nvdp_config *config = NULL;
+    size_t count = 0;
+    options.epochs = 2;
+    options.overwrite = true;
+    options.class_weights = "0,1";
+    options.limit_dev = 30;
+    struct nvdp_train_result result = task_train(ctx, &options);
+    cr_expect_eq(result.test.n, 30);
+    const double p = result.test.mean[0], half = 1.96 * sqrt(p * (1 - p) / 30);
+    /* the normal one; a bootstrap's ends lie on 30ths, and 400 samples place them within a third */
+    cr_expect_float_eq(result.test.low[0], p - half, 1. / 30 + half / 3);
+    cr_expect_float_eq(result.test.high[0], p + half, 1. / 30 + half / 3);
+    cr_expect(isnan(result.test.low[1]));
+    cr_assert_eq(nvdp_evaluate_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "run", options.out), NVDP_OK);
+    cr_assert_eq(nvdp_evaluate_classes(ctx, config, &evaluation, &count, &classes), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_assert_eq(count, 2);
+    cr_expect_str_eq(classes[1].name, "1");
+    cr_expect(classes[0].recall == 0 && classes[0].said == 0 && classes[0].precision == 0);
+    cr_expect(classes[1].recall == 1 && classes[1].said == TASK_DEV);
+    cr_expect_float_eq(classes[1].precision, evaluation.scores.mean[0], 1e-12);
+    cr_expect_eq(classes[0].n + classes[1].n, TASK_DEV);
+    free(classes);
+    nvdp_config_free(config);
+    options.class_weights = "1,2,3";
+    refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected none, balanced or 2 numbers from 0 to 1e6");
+    options.class_weights = "balanced";
+    options.limit_dev = 0;
+    const double balanced = task_train(ctx, &options).test.mean[0];
+    options.class_weights = "none"; /* as many texts of either class */
+    cr_expect_eq(task_train(ctx, &options).test.mean[0], balanced);
+    nvdp_context_free(ctx);
+}
+
 struct warnings {
     size_t count;
     char text[512];
