@@ -83,7 +83,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * row, from 0; `id` where a table has one), and `label` and its `probability`, with "probabilities" those of
  * all classes by name, or of a regression `score`.
  *
- * "input" is a text with a text a line, of tasks with pairs two apart by a tab, or FILE.tsv with the task's
+ * "input" is a text with a text a line, of tasks with pairs two apart by a tab, or a table, FILE.tsv, .csv or .jsonl, with the task's
  * columns.  Predictions are means over "samples" draws of the noise, of probabilities or of scores;
  * methods without noise take one.
  * @param ctx   progress and the wish to stop pass through its callbacks.

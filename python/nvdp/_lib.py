@@ -223,6 +223,7 @@ class Context:
 
 
 def _after_fork() -> None:
+    _Life.lock = threading.RLock()
     for context in _contexts:
         context._renew()
 

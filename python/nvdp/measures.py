@@ -81,6 +81,12 @@ def renyi_epsilon(order: float, divergence: float, delta: float) -> float:
     return _checked(lib.nvdp_renyi_epsilon(order, divergence, delta), "renyi_epsilon")
 
 
+def renyi_most(order: float, divergence: float, chance: float) -> float:
+    """How likely what has the probability `chance` under Q can be under P, at most, D_order(P || Q) being `divergence` nats: the true
+    positives of a test with so many false ones; how often one of N texts is named, with chance 1/N."""
+    return _checked(lib.nvdp_renyi_most(order, divergence, chance), "renyi_most")
+
+
 def gdp_delta(mu: float, epsilon: float) -> float:
     """delta(epsilon) of N(mu, 1) against N(0, 1) (Balle & Wang 2018)."""
     return _checked(lib.nvdp_gdp_delta(mu, epsilon), "gdp_delta")

@@ -143,14 +143,28 @@ class Posteriors:
         return matrix, found
 
     def privacy(self, **options: Any) -> Record:
-        """The full report: divergences of all pairs, Bayesian DP, epsilon at a delta; as `nvdp privacy --json` prints it.
+        """The full report: how often a sample's text is named, divergences of all pairs, Bayesian DP, epsilon at a delta; as
+        `nvdp privacy --json` prints it, in nats.
 
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help`).
         """
         config = self._context.config(lib.nvdp_privacy_config_create, options)
         report, out = result_of("struct nvdp_privacy_report"), ffi.new("char **")
         self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
+        report.linkage = self._linkage(report.bdp_releases, 1000, int(options.get("seed", 1)))[0]
         self._context.call(lib.nvdp_privacy_report_json, report, out)
+        return from_json(owned_text(out[0]))
+
+    def _linkage(self, releases: int, texts: int, seed: int) -> Any:
+        found = result_of("struct nvdp_linkage")
+        self._context.call(lib.nvdp_linkage_measure, self._pointer, releases, texts, seed, found)
+        return found
+
+    def linkage(self, *, releases: int = 1, texts: int = 0, seed: int = 1) -> Record:
+        """Whose sample is it?  How often who has the model and the texts names the text of `releases` samples, by likelihood, the best
+        guess there is: `sentence`, and the numbers with their intervals.  texts: among so many, drawn; 0: all."""
+        out = ffi.new("char **")
+        self._context.call(lib.nvdp_linkage_json, self._linkage(releases, texts, seed), out)
         return from_json(owned_text(out[0]))
 
     def summary(self) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -45,41 +46,35 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
     return lists[0], lists[1], lists[2]
 
 
-_BLANKS = str.maketrans({"\t": " ", "\n": " ", "\r": " ", "\0": "\ufffd"})
-
-
-def _field(value: Any, name: str, row: int) -> str:
-    """A text within a tab-separated file: its tabs and line ends become blanks, as they do in the tokenizer."""
+def _text(value: Any, name: str, row: int) -> str:
+    """A text that is UTF-8."""
     if not isinstance(value, str):
         raise TypeError(f"{name}[{row}]: expected str, found {type(value).__name__}")
-    return value.translate(_BLANKS)
+    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _label(value: Any, regression: bool, row: int) -> str:
+def _label(value: Any, regression: bool, row: int) -> str | float:
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, float) and regression and np.isfinite(value):
-        return repr(value)
-    if isinstance(value, float):
+    if regression and isinstance(value, (int, float)) and np.isfinite(value):
+        return value
+    if isinstance(value, float) or value is None or regression:
         wanted = "a finite number" if regression else "a class (or regression=True)"
-        raise NvdpValueError(f"labels[{row}]: expected {wanted}, found {value}")
-    if value is None or (regression and not isinstance(value, int)):
-        raise NvdpValueError(f"labels[{row}]: expected a {'number' if regression else 'class'}, found {value!r}")
-    return _field(str(value), "labels", row)
+        raise NvdpValueError(f"labels[{row}]: expected {wanted}, found {value!r}")
+    return _text(str(value), "labels", row)
 
 
-def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None, pairs: Sequence[str] | None,
-                 regression: bool = False, names: Sequence[str | None] = ("text", "pair", "label")) -> None:  # fmt: skip
-    """A TSV file that only its owner reads."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8",
-                   errors="surrogatepass", newline="\n") as file:  # fmt: skip
-        parts: list[tuple[str, Any, Any]] = [("texts", texts, names[0]), ("pairs", pairs, names[1]), ("labels", labels, names[2])]
-        present = [part for part in parts if part[1] is not None]
-        file.write("\t".join(str(part[2]) for part in present) + "\n")
-        for i in range(len(texts)):
-            row = [_label(values[i], regression, i) if kind == "labels" else _field(values[i], kind, i)
-                   for kind, values, _ in present]  # fmt: skip
-            file.write("\t".join(row) + "\n")
+def _write_table(path: Path, texts: Sequence[Any], labels: Sequence[Any] | None, pairs: Sequence[Any] | None,
+                 regression: bool = False, names: Sequence[Any] = ("text", "pair", "label")) -> None:  # fmt: skip
+    """A file of JSON lines that only its owner reads."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        for i, one in enumerate(texts):
+            row: dict[str, str | float] = {names[0]: _text(one, "texts", i)}
+            if pairs is not None:
+                row[names[1]] = _text(pairs[i], "pairs", i)
+            if labels is not None:
+                row[names[2]] = _label(labels[i], regression, i)
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, share: float) -> tuple[Any, Any]:
@@ -148,7 +143,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     progress: a function that takes {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
     options: those of `nvdp train --help`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
 
-    Texts in memory are written to OUT.data, tab-separated, readable by their owner alone: a run that was stopped goes on from there, and
+    Texts in memory are written to OUT.data, as JSON lines, readable by their owner alone: a run that was stopped goes on from there, and
     is scored from there.  Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) goes on to the same result.
     """
     if model is None and "from_base" not in options:
@@ -176,8 +171,8 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         if not options.get("overwrite"):
             raise NvdpValueError(f"{folder}: the folder is there, with the texts of another run (overwrite=True)") from None
     columns = "text", "pair", "label"
-    _write_table(folder / "train.tsv", rows[0], rows[1], rows[2], regression, columns)
-    _write_table(folder / "dev.tsv", held[0], held[1], held[2], regression, columns)
+    _write_table(folder / "train.jsonl", rows[0], rows[1], rows[2], regression, columns)
+    _write_table(folder / "dev.jsonl", held[0], held[1], held[2], regression, columns)
     given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
                  text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
     return _train({**given, **options}, progress, threads)
@@ -295,9 +290,11 @@ class Run:
         if not parts[0]:
             return []
         with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "texts"), Path(folder, "predictions")
-            lines = ["\t".join(_field(one, "texts", i) for one in row) for i, row in enumerate(zip(*parts))]
-            source.write_bytes("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))
+            source, target, lines = Path(folder, "texts"), Path(folder, "predictions"), []
+            blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as the tokenizer takes them
+            for i, row in enumerate(zip(*parts)):
+                lines.append("\t".join(_text(one, "texts", i).translate(blanks) for one in row) + "\n")
+            source.write_text("".join(lines), encoding="utf-8")
             config = self._context.config(lib.nvdp_predict_config_create,
                                           {"run": str(self.path), "input": source, "out": target, "samples": samples,
                                            "probabilities": True, "seed": seed, "batch": batch})  # fmt: skip
@@ -357,12 +354,13 @@ class Run:
         """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them, and
         nothing else of the texts, to a file to give away; nvdp.open(out) reads it.
 
+        Texts are written to a temporary folder of their owner's alone meanwhile.
         labels: written into the file, where they are given; options: samples, overwrite, with_labels, sign, model_out, measure_texts ...
         Returns `statement`, what the file says of itself, and `privacy`, the report for the owner (None of fewer than 2 texts).
         """
         with tempfile.TemporaryDirectory() as folder:
             if texts is not None:
-                source = Path(folder, "texts.tsv")
+                source = Path(folder, "texts.jsonl")
                 kept = None if labels is None else list(labels)
                 self._write(source, list(texts), kept, None if pairs is None else list(pairs))
                 options.update(input=source)

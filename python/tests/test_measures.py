@@ -42,6 +42,7 @@ def test_others(rng):
     assert nvdp.renyi_laplace(math.inf, 3, [0.5, 2.0]) == pytest.approx([0.5, 2.0], rel=1e-11)
     assert nvdp.renyi_subsampled(2, 1, 1) == pytest.approx(1, rel=1e-11)  # the Gaussian mechanism's l / (2 sigma^2)
     assert nvdp.renyi_sequence_bound(2, 3) == 36
+    assert nvdp.renyi_most(2, math.log(1.25), 0.5) == pytest.approx(0.75, rel=1e-9)  # .75^2/.5 + .25^2/.5 = 1.25
     assert nvdp.gdp_delta(nvdp.gdp_mu(2, 1e-5), 2) == pytest.approx(1e-5, rel=1e-9)
 
 
@@ -91,6 +92,9 @@ def test_posteriors(posteriors, tmp_path):
     report = posteriors.privacy(order=1.1, exact=True)
     assert report.n == 5 and report.rd["sum"]["max"] == pytest.approx(matrix.max(), rel=1e-12)
     assert report.exact.worst > posteriors.exact(0, 1).epsilon(1e-5) - 1e-9
+    assert report.linkage.sentence.startswith("Someone who has the model and these 5 texts")
+    found = posteriors.linkage(texts=4, seed=2)
+    assert found.texts == 4 and found.of_texts == 5 and 0.25 < found.first <= 1
     posteriors.save(tmp_path / "p.h5")
     again = nvdp.Posteriors.open(tmp_path / "p.h5")
     np.testing.assert_array_equal(again.mu, posteriors.mu)

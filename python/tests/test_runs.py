@@ -1,5 +1,6 @@
 """Training on texts in memory, and what is done with the run; one small run for all of it."""
 
+import json
 import os
 import signal
 import stat
@@ -24,7 +25,7 @@ def trained(tmp_path_factory, compact):
     """A run of some seconds, and the progress that was told."""
     rng = np.random.default_rng(2)
     texts, labels = texts_of(rng, 96)
-    texts[0] = "good\tfilm\nof the day\r"  # blanks in a file
+    texts[0] = 'good\tfilm\n"of the day'  # as it is, in a file too
     told = []
     run = nvdp.train(texts, labels, model=compact, out=tmp_path_factory.mktemp("runs") / "run", dev=texts_of(rng, 24), epochs=2, batch=16,
                      max_length=10, latent_dim=8, freeze_layers=2, lr=1e-3, cache=None, progress=told.append, threads=2)  # fmt: skip
@@ -43,8 +44,9 @@ def test_train(trained):
     assert run.info.labels == ["neg", "pos"] and run.info.latent_dim == 8 and run.info.max_length == 10
     data = run.path.with_name("run.data")
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
-    lines = (data / "train.tsv").read_text().splitlines()
-    assert len(lines) == 97 and lines[0] == "text\tlabel" and lines[1].startswith("good film of the day \t")
+    assert stat.S_IMODE((data / "train.jsonl").stat().st_mode) == 0o600
+    rows = [json.loads(line) for line in (data / "train.jsonl").read_text().splitlines()]
+    assert len(rows) == 96 and rows[0]["text"] == 'good\tfilm\n"of the day' and rows[0]["label"] in ("pos", "neg")
     found = run.evaluate(draws=2)
     assert found.scores.n == 24 and found.scores.draws == 2 and found.method == "nvdp"
     assert 0 <= found.scores.metrics.accuracy.mean <= 1

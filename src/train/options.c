@@ -412,7 +412,8 @@ static const struct nvdp_option draws_options[] = {
 static const struct nvdp_option prediction_options[] = {
     {"input", NVDP_OPTION_TEXT, "F",
      "in place of a split: new texts, a text a line (of pairs two, apart by a tab), - for standard "
-     "input; or a table F.tsv with the task's columns.  A JSON object a text comes out",
+     "input; or a table (.tsv, .csv, .jsonl) with the task's columns.  A JSON object a text comes "
+     "out",
      NULL, RUN(input), .group = "New texts:"},
     {"samples", NVDP_OPTION_INTEGER, "S",
      "noisy samples of a text whose predictions are averaged: probabilities, or scores", "5",

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "text/conll.h"
 #include "text/dataset.h"
+#include "text/task.h"
 #include "train/metrics.h"
 #include "train/run.h"
 
@@ -131,12 +132,13 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a text, found a NUL byte",
                           lines->path, lines->line);
     if (pair ? tab == NULL || second != NULL : tab != NULL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_INPUT, "%s:%zu: expected %s, found %s (a table's name ends with .tsv)",
-            lines->path, lines->line, pair ? "two texts apart by a tab" : "a text without a tab",
-            tab == NULL      ? "no tab"
-            : second != NULL ? "several"
-                             : "one");
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected %s, found %s (a table is named .tsv, .csv or .jsonl)",
+                          lines->path, lines->line,
+                          pair ? "two texts apart by a tab" : "a text without a tab",
+                          tab == NULL      ? "no tab"
+                          : second != NULL ? "several"
+                                           : "one");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
                                         sizeof *texts->text));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,
@@ -178,10 +180,12 @@ cleanup:
     return status;
 }
 
+/* By its name's end. */
 static bool is_table(const char *path) {
     static const char end[] = ".tsv";
-    const size_t size = strlen(path);
-    return size >= sizeof end - 1 && strcmp(path + size - (sizeof end - 1), end) == 0;
+    const size_t size = strlen(path), most = sizeof end - 1;
+    return nvdp__table_format(path) != NVDP__FORMAT_TSV ||
+           (size >= most && strcmp(path + size - most, end) == 0);
 }
 
 static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,

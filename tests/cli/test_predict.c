@@ -133,6 +133,13 @@ Test(predict, scores_of_pairs) {
     cr_assert_null(json_object_get(json_array_get(lines, 0), "label"));
     json_decref(lines);
     program_release(&outcome);
+    const char *table = support_scratch_path("texts.csv"); /* columns by name, without labels */
+    support_write_text(table, "b,a\n\"cat, dog\",good\ndog,bad\ndog,bad\n");
+    outcome = program_expect(0, "predict %s --quiet --input %s", run, table);
+    lines = lines_of(outcome.out);
+    cr_assert_eq(json_array_size(lines), 3);
+    json_decref(lines);
+    program_release(&outcome);
     char options[4200];
     snprintf(options, sizeof options, "--input %s", texts);
     support_write_text(texts, "good\tcat\nbad\n");
