@@ -150,6 +150,59 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const char *path, int releases, struct nvdp_linkage *out);
 
+/** Who learns from public texts. */
+enum nvdp_text_attacker {
+    NVDP_ATTACKER_NEAREST, /**< names the token of each vector by its likelihood under a Gaussian for each token */
+    NVDP_ATTACKER_BAG,      /**< names a text's word pieces from the mean of its vectors */
+    NVDP_ATTACKER_ATTRIBUTE /**< guesses a text's label from that mean */
+};
+
+/** How often one was right. */
+struct nvdp_text_score {
+    char
+        observed[16]; /**< "release": samples; "states": the same without noise; "prior": nothing */
+    char metric
+        [24]; /**< "first", "among ten", "rare, among ten"; "precision", "recall", "F1"; "accuracy", "AUC" */
+    double value;                  /**< over all texts and seeds; NaN: there was nothing to guess */
+    struct nvdp_interval interval; /**< 95 %, over texts */
+};
+
+/** What nvdp_attack_texts() found. */
+struct nvdp_text_attack {
+    size_t struct_size;            /**< NVDP_RESULT() sets it */
+    char attacker[16];             /**< "nearest", "bag", "attribute" */
+    size_t texts;                  /**< that were attacked */
+    size_t public_texts;           /**< that it learned from */
+    size_t seeds;                  /**< times that noise was drawn anew */
+    size_t scores;                 /**< how many */
+    struct nvdp_text_score *score; /**< [scores] */
+};
+
+/** The options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit, seeds.
+ * @param ctx outlives the configuration
+ * @param[out] out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Attacks what a run shares of a split's texts with what an attacker learns from public texts and as many samples of
+ * these as he likes; beside it the same attacker on states without noise, and one who guesses from frequencies alone.
+ * What these do not find others may: no bound.
+ *
+ * A pass of the encoder over both; O(tokens x distinct tokens x p) for nearest, O(public texts x 300 p) a step of descent
+ * for bag.
+ * @param ctx      progress and the wish to stop pass through its callbacks
+ * @param attacker which
+ * @param config   of nvdp_text_attack_config_create()
+ * @param out      what was found; nvdp_text_attack_release(); untouched on error
+ * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts; NVDP_ERR_UNSUPPORTED for nearest of one
+ *         vector a text; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones */
+nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
+                              const struct nvdp_config *config, struct nvdp_text_attack *out);
+
+/** Frees the array and zeroes the struct.
+ * @param attack what nvdp_attack_texts() filled, or zeros */
+void nvdp_text_attack_release(struct nvdp_text_attack *attack);
+
 /** Frees the array and zeroes the struct.
  * @param attacks what nvdp_attack_pairs() filled, or zeros */
 void nvdp_pair_attacks_release(struct nvdp_pair_attacks *attacks);

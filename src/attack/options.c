@@ -85,3 +85,26 @@ const struct nvdp__schema nvdp__attack_schema = {.kind = "attack",
 nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
     return nvdp__config_create(ctx, &nvdp__attack_schema, out);
 }
+
+/* ---- by attackers that learn from public texts ---- */
+
+#undef AT
+#define AT(member) NVDP_OPTION_AT(struct nvdp__text_attack_options, member)
+
+static const struct nvdp_option text_options[] = {
+    {"seed", NVDP_OPTION_SEED, "N", "of samples, and of what is drawn", "1", AT(seed)},
+    {"public", NVDP_OPTION_TEXT, "FILE",
+     "texts that the attacker has, with the task's columns: not those that are attacked", NULL,
+     AT(known), .group = "Kinds nearest, bag, attribute:"},
+    {"public-limit", NVDP_OPTION_INTEGER, "N", "at most so many of them, drawn; 0: all", "5000",
+     AT(known_limit), .unit = "texts", .max = 1e9},
+    {"seeds", NVDP_OPTION_INTEGER, "N", "times that the noise is drawn anew, and learned from", "3",
+     AT(seeds), .min = 1, .max = 1000},
+    {0},
+};
+static const struct nvdp__section text_section = {text_options, 0, NULL};
+const struct nvdp__schema nvdp__text_attack_schema = {.kind = "attack by a learner",
+                                                      .size =
+                                                          sizeof(struct nvdp__text_attack_options),
+                                                      .section = &text_section,
+                                                      .sections = 1};

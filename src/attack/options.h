@@ -26,4 +26,12 @@ struct nvdp__attack_options {
 };
 extern const struct nvdp__schema nvdp__attack_schema;
 
+/* Of attackers that learn from public texts. */
+struct nvdp__text_attack_options {
+    uint64_t seed;
+    const char *known; /* a file of public texts */
+    size_t known_limit, seeds;
+};
+extern const struct nvdp__schema nvdp__text_attack_schema;
+
 #endif

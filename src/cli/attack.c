@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_EXPOSURE, KIND_PAIR, KIND_REIDENTIFY };
-static const char *const kind_names[] = {
-    [KIND_EXPOSURE] = "exposure", [KIND_PAIR] = "pair", [KIND_REIDENTIFY] = "reidentify", NULL};
+enum kind { KIND_EXPOSURE, KIND_PAIR, KIND_REIDENTIFY, KIND_NEAREST, KIND_BAG, KIND_ATTRIBUTE };
+static const char *const kind_names[] = {[KIND_EXPOSURE] = "exposure",
+                                         [KIND_PAIR] = "pair",
+                                         [KIND_REIDENTIFY] = "reidentify",
+                                         [KIND_NEAREST] = "nearest",
+                                         [KIND_BAG] = "bag",
+                                         [KIND_ATTRIBUTE] = "attribute",
+                                         NULL};
 
 struct values {
     int kind;
@@ -19,7 +24,9 @@ static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K",
      "of a model, exposure: secrets that nvdp pretrain --plant put into the training text, ranked "
      "by the model; with canaries also a lower bound on epsilon.  Of what a run shares, pair: two "
-     "texts told apart, a lower bound on epsilon; reidentify: the text of a sample named",
+     "texts told apart, a lower bound on epsilon; reidentify: the text of a sample named; and what "
+     "is learned from public texts, nearest: the token of each vector; bag: a text's words; "
+     "attribute: its label",
      "exposure", NVDP_OPTION_AT(struct values, kind), .choices = kind_names,
      .group = "Attack:", .after = "model"},
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
@@ -38,7 +45,7 @@ static const struct nvdp_option options[] = {
 static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
     struct nvdp_config *made = NULL, *more = NULL;
     nvdp_status status = nvdp_exposure_config_create(ctx, &made);
-    if (status == NVDP_OK) status = nvdp_run_config_create(ctx, &more);
+    if (status == NVDP_OK) status = nvdp_text_attack_config_create(ctx, &more);
     if (status == NVDP_OK) status = nvdp_config_join(made, more);
     if (status == NVDP_OK) status = nvdp_attack_config_create(ctx, &more);
     if (status == NVDP_OK) status = nvdp_config_join(made, more);
@@ -47,7 +54,12 @@ static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
     return status;
 }
 #define OF_EXPOSURE "secrets", "candidates", "reference", "guess-in", "guess-out"
-#define OF_RUNS "run", "posteriors", "split", "data", "limit", "batch", "releases"
+#define OF_RUNS "run", "split", "data", "limit", "batch"
+#define OF_SAMPLES "posteriors", "releases"
+#define OF_PAIRS "pair", "pairs", "samples", "claimed"
+#define OF_LISTS "shared", "texts"
+#define OF_LEARNERS "public", "public-limit", "seeds"
+#define OF_AUDITS "delta", "confidence"
 
 /* --- exposure --- */
 
@@ -319,18 +331,54 @@ static int reidentify(struct cli *cli, const struct values *values) {
     return CLI_SUCCESS;
 }
 
+/* --- what is learned from public texts --- */
+
+static int learn(struct cli *cli, const struct values *values) {
+    static const enum nvdp_text_attacker attacker[] = {[KIND_NEAREST] = NVDP_ATTACKER_NEAREST,
+                                                       [KIND_BAG] = NVDP_ATTACKER_BAG,
+                                                       [KIND_ATTRIBUTE] = NVDP_ATTACKER_ATTRIBUTE};
+    struct nvdp_text_attack found = NVDP_RESULT(struct nvdp_text_attack);
+    if (cli->args == 0) return cli_usage(cli, "expected RUN");
+    CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
+    CLI_DO(cli, nvdp_attack_texts(cli->ctx, attacker[values->kind], cli->config, &found));
+    json_t *scores = json_array();
+    if (!cli->json) {
+        cli_row("texts", "%zu, %zu public ones learned from, %zu draw%s of noise", found.texts,
+                found.public_texts, found.seeds, found.seeds == 1 ? "" : "s");
+        printf("\n%-10s %-16s %9s  %s\n", "sees", "score", "%", "95 %");
+    }
+    for (size_t i = 0; i < found.scores; i++) {
+        const struct nvdp_text_score *s = &found.score[i];
+        if (!cli->json)
+            printf("%-10s %-16s %9.2f  %.2f to %.2f\n", s->observed, s->metric, 100 * s->value,
+                   100 * s->interval.low, 100 * s->interval.high);
+        json_array_append_new(scores, json_pack("{s:s, s:s, s:o, s:[o,o]}", "observed", s->observed,
+                                                "metric", s->metric, "value", cli_number(s->value),
+                                                "interval", cli_number(s->interval.low),
+                                                cli_number(s->interval.high)));
+    }
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:I, s:o}", "attack", found.attacker, "texts",
+                  (json_int_t)found.texts, "public_texts", (json_int_t)found.public_texts, "seeds",
+                  (json_int_t)found.seeds, "scores", scores);
+    nvdp_text_attack_release(&found);
+    if (cli->json) return cli_print_json(cli, object);
+    json_decref(object);
+    return CLI_SUCCESS;
+}
+
 /* --- the kinds --- */
 
 static const struct {
     int (*run)(struct cli *cli, const struct values *values);
     const char *refused[20]; /* options of others */
 } attacks[] = {
-    [KIND_EXPOSURE] = {exposure,
-                       {OF_RUNS, "shared", "texts", "pair", "pairs", "samples", "claimed", NULL}},
-    [KIND_PAIR] = {pair, {OF_EXPOSURE, "shared", "texts", NULL}},
-    [KIND_REIDENTIFY] = {reidentify,
-                         {OF_EXPOSURE, "pair", "pairs", "samples", "delta", "confidence", "claimed",
-                          NULL}},
+    [KIND_EXPOSURE] = {exposure, {OF_RUNS, OF_SAMPLES, OF_PAIRS, OF_LISTS, OF_LEARNERS, NULL}},
+    [KIND_PAIR] = {pair, {OF_EXPOSURE, OF_LISTS, OF_LEARNERS, NULL}},
+    [KIND_REIDENTIFY] = {reidentify, {OF_EXPOSURE, OF_PAIRS, OF_AUDITS, OF_LEARNERS, NULL}},
+    [KIND_NEAREST] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
+    [KIND_BAG] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
+    [KIND_ATTRIBUTE] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
 };
 
 static int run(struct cli *cli) {
@@ -356,14 +404,17 @@ const struct cli_command cli_command_attack = {
         "and "
         "that is at most what is certified. Kind reidentify: the text of a sample named among all, "
         "by "
-        "likelihood: docs/attacks.md. Exit status 1 where an attack shows more than is promised.",
+        "likelihood. Kinds nearest, bag, attribute: what somebody learns of texts from samples who "
+        "has public texts to learn from: docs/attacks.md. Exit status 1 where an attack shows more "
+        "than is promised.",
     .examples = "Examples:\n"
                 "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"
                 "  nvdp attack model --kind exposure\n"
                 "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n"
                 "  nvdp attack run --kind pair --pairs 20 --delta 1e-3\n"
                 "  nvdp attack run --kind reidentify --releases 4\n"
-                "  nvdp attack run --kind reidentify --shared shared.h5\n",
+                "  nvdp attack run --kind reidentify --shared shared.h5\n"
+                "  nvdp attack run --kind nearest --public SST-2/train.tsv\n",
     .create = create,
     .heading = "Options:",
     .options = options,

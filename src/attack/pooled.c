@@ -1,0 +1,373 @@
+/* What one vector a text tells, read by logistic regression: of its words (bag), or of its label (attribute).  The vector is
+ * that of the first token, [CLS], beside the mean of all of a sample's vectors, and where there are weights their weighted
+ * mean. */
+#include "attack/texts.h"
+
+#include <math.h>
+#include <nvdp/audit.h>
+#include <stdlib.h>
+
+enum { WORDS = 300, FEWEST = 5, HELD_OUT = 10, THRESHOLDS = 19 };
+static const double PENALTIES[] = {1e-3, 1e-2, 1e-1};
+
+/* What is learned and guessed: y of the public texts. */
+struct reader {
+    struct nvdp__text_attack *attack;
+    size_t width, outputs;
+    bool softmax;
+    double *y;              /* [known, outputs] */
+    double *x, *p;          /* [known, width], [known, outputs] */
+    double *seen, *guess;   /* [attacked, width], [attacked, outputs] */
+    double *weight, *trial; /* [outputs, width] */
+    double penalty;         /* 0: not chosen yet */
+    double *z;              /* of one sample */
+};
+
+static void release(struct reader *r) {
+    free(r->y);
+    free(r->x);
+    free(r->p);
+    free(r->seen);
+    free(r->guess);
+    free(r->weight);
+    free(r->trial);
+    free(r->z);
+}
+
+static size_t most_rows(const struct nvdp__corpus *corpus) {
+    size_t most = 0;
+    for (size_t i = 0; i < corpus->data->count; i++) {
+        const size_t rows = nvdp__release_rows(corpus->set, i);
+        most = most > rows ? most : rows;
+    }
+    return most;
+}
+
+static nvdp_status reserve(struct reader *r) {
+    const struct nvdp__text_attack *a = r->attack;
+    const struct nvdp_posteriors *set = a->known.set;
+    const size_t known = a->known.data->count, attacked = a->attacked.data->count;
+    const size_t rows = most_rows(&a->known), more = most_rows(&a->attacked);
+    r->width = (set->alpha != NULL ? 3 : 2) * set->dim + 1;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->y, known * r->outputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->x, known * r->width));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->p, known * r->outputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->seen, attacked * r->width));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
+    return NVDP__NEW(a->ctx, r->z, (rows > more ? rows : more) * (set->dim + 1));
+}
+
+/* x [texts, width] of a corpus; the last column is 1. */
+static void pool(struct reader *r, const struct nvdp__corpus *corpus, enum nvdp__observed observed,
+                 uint64_t seed, double *x) {
+    const struct nvdp_posteriors *set = corpus->set;
+    const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
+    for (size_t i = 0; i < corpus->data->count; i++) {
+        const size_t rows = nvdp__release_rows(set, i);
+        double *to = x + i * r->width, *log_pi = r->z + rows * p;
+        memset(to, 0, r->width * sizeof *to);
+        to[r->width - 1] = 1;
+        nvdp__observe(corpus, observed, seed, 0, i, rows, r->z, log_pi);
+        for (size_t k = 0; k < rows; k++) {
+            const double share = set->alpha != NULL ? exp(log_pi[k]) : 0;
+            const bool first = k >= prior && k < prior + kappa;
+            for (size_t d = 0; d < p; d++) {
+                to[d] += r->z[k * p + d] / (double)rows;
+                if (first) to[p + d] += r->z[k * p + d] / (double)kappa;
+                if (set->alpha != NULL) to[2 * p + d] += share * r->z[k * p + d];
+            }
+        }
+    }
+}
+
+/* In units of the public texts' standard deviations about their means. */
+static void standardise(struct reader *r) {
+    const size_t known = r->attack->known.data->count, attacked = r->attack->attacked.data->count;
+    for (size_t d = 0; d + 1 < r->width; d++) {
+        double mean = 0, square = 0;
+        for (size_t i = 0; i < known; i++)
+            mean += r->x[i * r->width + d] / (double)known;
+        for (size_t i = 0; i < known; i++)
+            square += pow(r->x[i * r->width + d] - mean, 2) / (double)known;
+        const double by = square > 0 ? 1 / sqrt(square) : 0;
+        for (size_t i = 0; i < known; i++)
+            r->x[i * r->width + d] = (r->x[i * r->width + d] - mean) * by;
+        for (size_t i = 0; i < attacked; i++)
+            r->seen[i * r->width + d] = (r->seen[i * r->width + d] - mean) * by;
+    }
+}
+
+static size_t trained(const struct reader *r) {
+    const size_t known = r->attack->known.data->count;
+    return known - known / HELD_OUT;
+}
+
+/* Learns from nine tenths of the public texts; the tenth chooses the penalty, once.  p and guess are filled. */
+static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_t seed) {
+    struct nvdp__text_attack *a = r->attack;
+    const size_t known = a->known.data->count, n = trained(r), held = known - n;
+    const size_t size = r->outputs * r->width;
+    double best = INFINITY;
+    if (observed == NVDP__OBSERVED_PRIOR) {
+        for (size_t k = 0; k < r->outputs; k++) {
+            double sum = 0;
+            for (size_t i = 0; i < n; i++)
+                sum += r->y[i * r->outputs + k] / (double)n;
+            for (size_t i = 0; i < known; i++)
+                r->p[i * r->outputs + k] = sum;
+            for (size_t i = 0; i < a->attacked.data->count; i++)
+                r->guess[i * r->outputs + k] = sum;
+        }
+        return NVDP_OK;
+    }
+    pool(r, &a->known, observed, seed, r->x);
+    pool(r, &a->attacked, observed, seed, r->seen);
+    standardise(r);
+    const size_t tries = r->penalty > 0 ? 1 : sizeof PENALTIES / sizeof *PENALTIES;
+    for (size_t k = 0; k < tries; k++) {
+        const double l2 = tries == 1 ? r->penalty : PENALTIES[k];
+        NVDP_RETURN_IF_FAILED(nvdp__logistic_fit(a->ctx, n, r->width, r->x, r->outputs, r->y,
+                                                 r->softmax, l2, r->trial));
+        nvdp__logistic_apply(held, r->width, r->x + n * r->width, r->outputs, r->trial, r->softmax,
+                             r->p + n * r->outputs);
+        const double loss = nvdp__logistic_loss(held, r->outputs, r->p + n * r->outputs,
+                                                r->y + n * r->outputs, r->softmax);
+        if (loss >= best && k > 0) continue;
+        best = loss;
+        memcpy(r->weight, r->trial, size * sizeof *r->weight);
+        r->penalty = l2;
+    }
+    nvdp__logistic_apply(known, r->width, r->x, r->outputs, r->weight, r->softmax, r->p);
+    nvdp__logistic_apply(a->attacked.data->count, r->width, r->seen, r->outputs, r->weight,
+                         r->softmax, r->guess);
+    return NVDP_OK;
+}
+
+/* --- bag --- */
+
+struct word {
+    int32_t id;
+    size_t texts;
+};
+
+static int by_texts(const void *x, const void *y) {
+    const struct word *a = x, *b = y;
+    if (a->texts != b->texts) return a->texts > b->texts ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static bool counts(const struct nvdp_tokenizer *tokenizer, int32_t id) {
+    return id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) &&
+           id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+}
+
+/* Distinct pieces of text i, into `mark` [vocabulary], which holds i + 1 for them; calls of rising i. */
+static size_t distinct(const struct nvdp_dataset *data, const struct nvdp_tokenizer *tokenizer,
+                       size_t i, size_t *mark) {
+    size_t found = 0;
+    for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
+        const int32_t id = data->ids[r];
+        if (!counts(tokenizer, id) || mark[id] == i + 1) continue;
+        mark[id] = i + 1;
+        found++;
+    }
+    return found;
+}
+
+/* Hits, guesses and words of the texts at a threshold. */
+static void compare(const struct reader *r, const struct nvdp_dataset *data,
+                    const struct word *word, size_t first, size_t texts, const double *p,
+                    double threshold, size_t *mark, double *hits, double *guesses, double *words) {
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(r->attack->run.model);
+    memset(mark, 0, nvdp_tokenizer_size(tokenizer) * sizeof *mark);
+    for (size_t i = first; i < first + texts; i++) {
+        words[i - first] += (double)distinct(data, tokenizer, i, mark);
+        for (size_t k = 0; k < r->outputs; k++) {
+            if (p[i * r->outputs + k] < threshold) continue;
+            guesses[i - first]++;
+            hits[i - first] += mark[word[k].id] == i + 1;
+        }
+    }
+}
+
+static double total(size_t n, const double *x) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
+    const size_t vocabulary = nvdp_tokenizer_size(tokenizer);
+    const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
+    const size_t n = attacked->count, most = known->count > n ? known->count : n;
+    struct reader r = {.attack = a};
+    struct word *word = NULL;
+    size_t *mark = NULL;
+    double *count = NULL;
+    NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, count, 5 * most));
+    double *hits = count, *guesses = count + most, *words = count + 2 * most;
+    double *twice = count + 3 * most, *both = count + 4 * most;
+    for (size_t i = 0; i < vocabulary; i++)
+        word[i].id = (int32_t)i;
+    for (size_t i = 0; i < known->count; i++) {
+        distinct(known, tokenizer, i, mark);
+        for (size_t k = known->offset[i]; k < known->offset[i + 1]; k++)
+            if (mark[known->ids[k]] == i + 1) {
+                word[known->ids[k]].texts++;
+                mark[known->ids[k]] = SIZE_MAX; /* once a text */
+            }
+    }
+    qsort(word, vocabulary, sizeof *word, by_texts);
+    while (r.outputs < WORDS && r.outputs < vocabulary && word[r.outputs].texts >= FEWEST)
+        r.outputs++;
+    if (r.outputs == 0)
+        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                            "public: expected words that %d texts have, found none", FEWEST));
+    NVDP_TRY(reserve(&r));
+    memset(mark, 0, vocabulary * sizeof *mark);
+    for (size_t i = 0; i < known->count; i++) {
+        distinct(known, tokenizer, i, mark);
+        for (size_t k = 0; k < r.outputs; k++)
+            r.y[i * r.outputs + k] = mark[word[k].id] == i + 1;
+    }
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
+        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
+        const size_t from = trained(&r), held = known->count - from;
+        memset(twice, 0, 2 * most * sizeof *twice);
+        double *all[3] = {NULL, NULL, NULL};
+        NVDP_TRY(NVDP__NEW(a->ctx, all[0], 3 * n));
+        all[1] = all[0] + n;
+        all[2] = all[1] + n;
+        r.penalty = 0;
+        for (size_t s = 0; s < seeds && status == NVDP_OK; s++) {
+            double best = -1, threshold = 0.5;
+            status = learn(&r, observed, a->options->seed + s);
+            for (int k = 1; k <= THRESHOLDS && status == NVDP_OK; k++) { /* the tenth's best F1 */
+                const double here = k / (THRESHOLDS + 1.);
+                memset(count, 0, 3 * most * sizeof *count);
+                compare(&r, known, word, from, held, r.p, here, mark, hits, guesses, words);
+                const double f1 =
+                    2 * total(held, hits) / (total(held, guesses) + total(held, words));
+                if (f1 > best) threshold = here;
+                best = fmax(best, f1);
+            }
+            memset(count, 0, 3 * most * sizeof *count);
+            compare(&r, attacked, word, 0, n, r.guess, threshold, mark, hits, guesses, words);
+            for (size_t i = 0; i < n; i++) {
+                all[0][i] += hits[i];
+                all[1][i] += guesses[i];
+                all[2][i] += words[i];
+                twice[i] += 2 * hits[i];
+                both[i] += guesses[i] + words[i];
+            }
+        }
+        if (status == NVDP_OK)
+            status = nvdp__add_score(a, observed, "precision", n, all[0], all[1]);
+        if (status == NVDP_OK) status = nvdp__add_score(a, observed, "recall", n, all[0], all[2]);
+        if (status == NVDP_OK) status = nvdp__add_score(a, observed, "F1", n, twice, both);
+        free(all[0]);
+        NVDP_TRY(status);
+    }
+cleanup:
+    release(&r);
+    free(word);
+    free(mark);
+    free(count);
+    return status;
+}
+
+/* --- attribute --- */
+
+static nvdp_status check_labels(struct nvdp__text_attack *a) {
+    const struct nvdp_dataset *const data[] = {a->known.data, a->attacked.data};
+    for (size_t c = 0; c < 2; c++) {
+        const char *what = c == 0 ? "public" : "split";
+        if (data[c]->label == NULL || data[c]->task.regression || data[c]->task.classes < 2)
+            return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                              "%s: expected texts with classes to guess, found none", what);
+        for (size_t i = 0; i < data[c]->count; i++)
+            if (!(data[c]->label[i] >= 0 && data[c]->label[i] < (float)data[0]->task.classes))
+                return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                                  "%s: text %zu: expected one of the public texts' %d classes, "
+                                  "found %g",
+                                  what, i, data[0]->task.classes, (double)data[c]->label[i]);
+    }
+    return NVDP_OK;
+}
+
+/* Of two classes: the area under the curve, NaN of more. */
+static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, double *scores,
+                        unsigned char *positive, double *out) {
+    const struct nvdp_dataset *data = a->attacked.data;
+    struct nvdp_canary_audit audit = NVDP_RESULT(struct nvdp_canary_audit);
+    for (size_t i = 0; i < data->count; i++) {
+        scores[i] = r->guess[i * r->outputs + 1];
+        positive[i] = data->label[i] == 1;
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp_audit_canaries(a->ctx, data->count, scores, positive, 1, 0, 0, .95, &audit));
+    *out += audit.auc;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *a) {
+    nvdp_status status = NVDP_OK;
+    struct reader r = {.attack = a, .softmax = true};
+    const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
+    const size_t n = attacked->count;
+    double *hits = NULL, *of = NULL, *scores = NULL;
+    unsigned char *positive = NULL;
+    NVDP_TRY(check_labels(a));
+    r.outputs = (size_t)known->task.classes;
+    NVDP_TRY(reserve(&r));
+    NVDP_TRY(NVDP__NEW(a->ctx, hits, n));
+    NVDP_TRY(NVDP__NEW(a->ctx, of, n));
+    NVDP_TRY(NVDP__NEW(a->ctx, scores, n));
+    NVDP_TRY(NVDP__NEW(a->ctx, positive, n));
+    for (size_t i = 0; i < known->count; i++)
+        r.y[i * r.outputs + (size_t)known->label[i]] = 1;
+    double yes = 0;
+    for (size_t i = 0; i < n; i++)
+        yes += attacked->label[i] == 1;
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
+        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
+        double auc = 0;
+        memset(hits, 0, n * sizeof *hits);
+        memset(of, 0, n * sizeof *of);
+        r.penalty = 0;
+        for (size_t s = 0; s < seeds; s++) {
+            NVDP_TRY(learn(&r, observed, a->options->seed + s));
+            for (size_t i = 0; i < n; i++) {
+                size_t top = 0;
+                for (size_t k = 1; k < r.outputs; k++)
+                    if (r.guess[i * r.outputs + k] > r.guess[i * r.outputs + top]) top = k;
+                hits[i] += top == (size_t)attacked->label[i];
+                of[i]++;
+            }
+            if (r.outputs == 2) NVDP_TRY(area(a, &r, scores, positive, &auc));
+        }
+        NVDP_TRY(nvdp__add_score(a, observed, "accuracy", n, hits, of));
+        if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
+        /* Hanley & McNeil 1982 */
+        auc /= (double)seeds;
+        const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
+        const double sd =
+            sqrt((auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) /
+                 (yes * no));
+        NVDP_TRY(nvdp__add_value(a, observed, "AUC", auc, auc - 1.96 * sd, auc + 1.96 * sd));
+    }
+cleanup:
+    release(&r);
+    free(hits);
+    free(of);
+    free(scores);
+    free(positive);
+    return status;
+}

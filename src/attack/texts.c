@@ -1,0 +1,144 @@
+/* Attackers that learn from public texts: the run, the texts, samples of them, scores. */
+#include "attack/texts.h"
+#include "rdp/divergence.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const char *const observed_names[] = {[NVDP__OBSERVED_RELEASE] = "release",
+                                             [NVDP__OBSERVED_STATES] = "states",
+                                             [NVDP__OBSERVED_PRIOR] = "prior"};
+static const char *const attacker_names[] = {[NVDP_ATTACKER_NEAREST] = "nearest",
+                                             [NVDP_ATTACKER_BAG] = "bag",
+                                             [NVDP_ATTACKER_ATTRIBUTE] = "attribute"};
+
+/* --- samples --- */
+
+void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
+                   uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi) {
+    const struct nvdp_posteriors *set = corpus->set;
+    const struct nvdp__form form = nvdp__form_of_posteriors(set);
+    const struct nvdp__release release = {.posteriors = set, .noise.seed = seed, .sample = draw};
+    if (observed == NVDP__OBSERVED_RELEASE) {
+        nvdp__release_draw_first(&release, i, corpus->first_key + i, vectors, z, log_pi);
+        return;
+    }
+    const size_t rows = nvdp__release_rows(set, i), tokens = nvdp__rows(set, i), p = set->dim;
+    double all = 0;
+    for (size_t r = 0; r < rows; r++) {
+        const int64_t source = nvdp__form_source(&form, tokens, r);
+        const size_t at = set->offset[i] + (source < 0 ? 0 : (size_t)source);
+        if (r < vectors && source < 0) memset(z + r * p, 0, p * sizeof *z);
+        if (r < vectors && source >= 0) memcpy(z + r * p, set->mu + at * p, p * sizeof *z);
+        if (set->alpha == NULL) continue;
+        const double alpha = source < 0 ? nvdp__form_alpha(&form, source) : set->alpha[at];
+        log_pi[r] = log(alpha);
+        all += alpha;
+    }
+    for (size_t r = 0; r < rows && set->alpha != NULL; r++)
+        log_pi[r] -= log(all);
+}
+
+/* --- scores --- */
+
+nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                            const char *metric, double value, double low, double high) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(attack->ctx, &attack->score, &attack->room,
+                                        attack->scores + 1, sizeof *attack->score));
+    struct nvdp_text_score *to = &attack->score[attack->scores++];
+    snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
+    snprintf(to->metric, sizeof to->metric, "%s", metric);
+    to->value = value;
+    to->interval = (struct nvdp_interval){low < 0 ? 0 : low, high > 1 ? 1 : high};
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                            const char *metric, size_t n, const double *hits, const double *of) {
+    double sum = 0, all = 0, square = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += hits[i];
+        all += of[i];
+    }
+    const double ratio = sum / all;
+    for (size_t i = 0; i < n; i++)
+        square += (hits[i] - ratio * of[i]) * (hits[i] - ratio * of[i]);
+    const double t = gsl_cdf_tdist_Qinv(.025, (double)n - 1);
+    const double off = t * sqrt(square * (double)n / ((double)n - 1)) / all;
+    if (all == 0) return nvdp__add_value(attack, observed, metric, NAN, NAN, NAN);
+    return nvdp__add_value(attack, observed, metric, ratio, ratio - off, ratio + off);
+}
+
+/* --- all of it --- */
+
+nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    struct nvdp_config *made = NULL, *more = NULL;
+    nvdp_status status = nvdp_run_config_create(ctx, &made);
+    if (status == NVDP_OK) status = nvdp__config_create(ctx, &nvdp__text_attack_schema, &more);
+    if (status == NVDP_OK) status = nvdp_config_join(made, more);
+    if (status == NVDP_OK) *out = made;
+    if (status != NVDP_OK) nvdp_config_free(made);
+    return status;
+}
+
+static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__run_options *run) {
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, run->data);
+    if (a->options->known == NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "public: expected a file with the task's columns, of texts that anybody "
+                          "has and that are not attacked, found none");
+    config.limit = a->options->known_limit;
+    config.limit_seed = a->options->seed;
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_load_file(a->ctx, nvdp_model_tokenizer(a->run.model),
+                                                 &config, a->options->known, &a->known.data));
+    if (a->known.data->count < 20 || a->run.dataset->count < 2)
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected 20 texts or more, and 2 that are attacked, found %zu and "
+                          "%zu",
+                          a->options->known, a->known.data->count, a->run.dataset->count);
+    return NVDP_OK;
+}
+
+void nvdp_text_attack_release(struct nvdp_text_attack *attack) {
+    free(attack->score);
+    *attack = (struct nvdp_text_attack){0};
+}
+
+nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
+                              const struct nvdp_config *config, struct nvdp_text_attack *out) {
+    static nvdp_status (*const attack[])(struct nvdp__text_attack *) = {
+        [NVDP_ATTACKER_NEAREST] = nvdp__attack_nearest,
+        [NVDP_ATTACKER_BAG] = nvdp__attack_bag,
+        [NVDP_ATTACKER_ATTRIBUTE] = nvdp__attack_attribute};
+    nvdp_status status = NVDP_OK;
+    struct nvdp__text_attack_options options;
+    struct nvdp__run_options run;
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    struct nvdp_text_attack made = {.struct_size = sizeof made};
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
+    NVDP_TRY(nvdp__run_open(ctx, &run, &a.run));
+    a.attacked.data = a.run.dataset;
+    NVDP_TRY(open_known(&a, &run));
+    NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));
+    NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));
+    NVDP_TRY(attack[attacker](&a));
+    snprintf(made.attacker, sizeof made.attacker, "%s", attacker_names[attacker]);
+    made.texts = a.attacked.data->count;
+    made.public_texts = a.known.data->count;
+    made.seeds = options.seeds;
+    made.scores = a.scores;
+    made.score = a.score;
+    a.score = NULL;
+    NVDP__GIVE(out, &made);
+cleanup:
+    nvdp_posteriors_free(a.known.set);
+    nvdp_posteriors_free(a.attacked.set);
+    nvdp_dataset_free(a.known.data);
+    nvdp__run_close(&a.run);
+    free(a.score);
+    return status;
+}

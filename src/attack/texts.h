@@ -1,0 +1,67 @@
+/* Attackers that learn from public texts: what they share.
+ *
+ * They have the run's model, and texts of their own, of which they draw as many samples as they like.  Each looks at a
+ * sample of a text that it has not seen (release), at the same without noise (states), or at nothing (prior). */
+#ifndef NVDP_SRC_ATTACK_TEXTS_H
+#define NVDP_SRC_ATTACK_TEXTS_H
+
+#include "attack/options.h"
+#include "share/release.h"
+#include "train/run.h"
+
+enum nvdp__observed {
+    NVDP__OBSERVED_RELEASE,
+    NVDP__OBSERVED_STATES,
+    NVDP__OBSERVED_PRIOR,
+    NVDP__OBSERVEDS
+};
+
+/* Texts and their posteriors. */
+struct nvdp__corpus {
+    struct nvdp_dataset *data;
+    struct nvdp_posteriors *set;
+    uint64_t first_key; /* of its texts' noise */
+};
+
+struct nvdp__text_attack {
+    struct nvdp_context *ctx;
+    const struct nvdp__text_attack_options *options;
+    struct nvdp__run run;
+    struct nvdp__corpus known, attacked;
+    struct nvdp_text_score *score; /* [room] */
+    size_t scores, room;
+};
+
+/* Text i's sample as it is observed: the first `vectors` rows of z, all of log_pi (NULL: without weights); draw number
+ * `draw`. */
+void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
+                   uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
+/* Adds the score sum of `hits` / sum of `of` [n texts], with its 95 % interval over texts (a ratio's, linearised: texts are
+ * drawn, not tokens); NaN where there is nothing. */
+nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                            const char *metric, size_t n, const double *hits, const double *of);
+
+nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                            const char *metric, double value, double low, double high);
+
+/* nearest.c, pooled.c */
+nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *attack);
+nvdp_status nvdp__attack_bag(struct nvdp__text_attack *attack);
+nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *attack);
+
+/* --- linear.c: logistic regression --- */
+
+/* Minimises the mean over n rows of the cross entropy of y [n, outputs] (shares: one distribution a row where `softmax`,
+ * else as many yes or no) given x [n, width], plus l2/2 of the weights' squares but for the last column's, whose x is 1:
+ * Nesterov's accelerated descent at the step that the largest curvature allows. */
+nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width, const double *x,
+                               size_t outputs, const double *y, bool softmax, double l2,
+                               double *weight);
+/* Probabilities [n, outputs]. */
+void nvdp__logistic_apply(size_t n, size_t width, const double *x, size_t outputs,
+                          const double *weight, bool softmax, double *out);
+/* Mean cross entropy of a row. */
+double nvdp__logistic_loss(size_t n, size_t outputs, const double *p, const double *y,
+                           bool softmax);
+
+#endif
