@@ -41,9 +41,11 @@ static const char *base_name(const char *path) {
 
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct nvdp__analysis *a) {
     NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &a->root));
-    if (json_object_get(a->root, "attack") != NULL) {
-        a->kind = NVDP__ANALYSIS_EXPOSURE;
-        return nvdp__exposure_parse(ctx, path, a);
+    const char *attack = text_of(a, "attack", NULL);
+    if (attack != NULL) {
+        const bool exposure = strcmp(attack, kinds[NVDP__ANALYSIS_EXPOSURE]) == 0;
+        a->kind = exposure ? NVDP__ANALYSIS_EXPOSURE : NVDP__ANALYSIS_ATTACK;
+        return exposure ? nvdp__exposure_parse(ctx, path, a) : nvdp__attack_parse(ctx, path, a);
     }
     const char *kind = text_of(a, "analysis", NULL), *text = text_of(a, "of", "text");
     for (a->kind = 0; kind != NULL && a->kind < KINDS; a->kind++)

@@ -125,7 +125,8 @@ enum {
     NVDP__ANALYSIS_DENIABILITY,
     NVDP__ANALYSIS_INVERSION,
     NVDP__ANALYSIS_MASK,
-    NVDP__ANALYSIS_EXPOSURE
+    NVDP__ANALYSIS_EXPOSURE,
+    NVDP__ANALYSIS_ATTACK /* of the other kinds */
 };
 struct nvdp__analysis {
     char *name; /* of its file */
@@ -355,7 +356,7 @@ void nvdp__table_html(const struct nvdp__table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
-enum { NVDP__TABLES = 9, NVDP__ANALYSIS_TABLES = 4 };
+enum { NVDP__TABLES = 10, NVDP__ANALYSIS_TABLES = 5 };
 /* Table 1, Table 1 as published, budgets, Table 2, significance; of analyses inversion, mask inference, exposure,
  * audit,
  * without rows where there are none.  On failure none is made. */
@@ -433,6 +434,13 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
 /* The drawing as it can stand in a page with others: without its XML head, its names made its own;
  * NULL with the error recorded. */
 char *nvdp__inline_svg(struct nvdp_context *ctx, const char *svg, const char *name);
+
+/* --- attacks.c: of what runs share --- */
+
+/* NVDP_ERR_INPUT where the object is none that nvdp attack prints. */
+nvdp_status nvdp__attack_parse(struct nvdp_context *ctx, const char *path,
+                               struct nvdp__analysis *a);
+struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nvdp_report *report);
 
 /* --- exposures.c: of models that planted secrets were looked for in (nvdp attack) --- */
 

@@ -560,11 +560,17 @@ static struct nvdp__table table_significance(struct nvdp_context *ctx,
 
 nvdp_status nvdp__tables_make(struct nvdp_context *ctx, const struct nvdp_report *report,
                               struct nvdp__table table[NVDP__TABLES]) {
-    struct nvdp__table (*const maker[NVDP__TABLES])(struct nvdp_context *,
-                                                    const struct nvdp_report *) = {
-        table_1,          table_1_published,    table_budget,
-        table_2,          table_significance,   nvdp__table_inversion,
-        nvdp__table_mask, nvdp__table_exposure, nvdp__table_audit};
+    struct nvdp__table (*const maker[NVDP__TABLES])(
+        struct nvdp_context *, const struct nvdp_report *) = {table_1,
+                                                              table_1_published,
+                                                              table_budget,
+                                                              table_2,
+                                                              table_significance,
+                                                              nvdp__table_inversion,
+                                                              nvdp__table_attacks,
+                                                              nvdp__table_mask,
+                                                              nvdp__table_exposure,
+                                                              nvdp__table_audit};
     nvdp_status status = NVDP_OK;
     for (int k = 0; k < NVDP__TABLES; k++) {
         const bool of_runs = k < NVDP__TABLES - NVDP__ANALYSIS_TABLES;

@@ -209,3 +209,32 @@ Test(analyses, exposures) {
     nvdp_report_free(report);
     nvdp_context_free(ctx);
 }
+
+/* What nvdp attack printed of a run: a row a score; what is none becomes a remark, what does not hold a note. */
+Test(analyses, attacks) {
+    struct nvdp_context *ctx = support_context();
+    made_run_file("attacks", "analyses", "link.json",
+                  "{\"attack\": \"reidentify\", \"texts\": 872, \"releases\": 1, \"first\": 0.25, "
+                  "\"first_interval\": [0.2, 0.3], \"first_chance\": 0.001, \"ten\": 0.5, "
+                  "\"ten_interval\": [0.4, 0.6], \"ten_chance\": 0.01}");
+    made_run_file("attacks", "analyses", "near.json",
+                  "{\"attack\": \"nearest\", \"scores\": ["
+                  "{\"observed\": \"release\", \"metric\": \"first\", \"value\": 0.125, "
+                  "\"interval\": [0.1, 0.15]}, {\"observed\": \"states\", \"metric\": \"first\", "
+                  "\"value\": 0.75, \"interval\": [0.7, 0.8]}, {\"observed\": \"prior\", "
+                  "\"metric\": \"first\", \"value\": 0.0625, \"interval\": [0.05, 0.07]}]}");
+    made_run_file("attacks", "analyses", "two.json",
+                  "{\"attack\": \"pair\", \"holds\": false, \"pairs\": [{\"right\": 0.5}, "
+                  "{\"right\": 0.75}]}");
+    made_run_file("attacks", "analyses", "none.json", "{\"attack\": \"bag\"}");
+    struct nvdp_report *report = made_report(ctx, "attacks");
+    support_contains(report_note(report, "none.json"), "expected what nvdp attack --json prints");
+    nvdp_report_free(report);
+    char *text = report_written("attacks", "tables/attacks.csv");
+    support_contains(text,
+                     "link,reidentify,\"the text, of 872; 1 sample\",25.00,20.00 to 30.00,-,0.10");
+    support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25");
+    support_contains(text, "two,pair,which of two texts,62.50,-,-,50.00");
+    free(text);
+    nvdp_context_free(ctx);
+}

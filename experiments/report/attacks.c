@@ -1,0 +1,117 @@
+/* What an attacker gets (nvdp attack --json of every kind but exposure): one table. */
+#include "experiments/report/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+static double real(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+nvdp_status nvdp__attack_parse(struct nvdp_context *ctx, const char *path,
+                               struct nvdp__analysis *a) {
+    const size_t length = strlen(a->name);
+    const bool json = length > 5 && strcmp(a->name + length - 5, ".json") == 0;
+    a->mechanism = text_of(a->root, "attack");
+    if (isnan(real(a->root, "first")) && !json_is_array(json_object_get(a->root, "scores")) &&
+        !json_is_array(json_object_get(a->root, "pairs")))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected what nvdp attack --json prints, found another object",
+                          path);
+    a->label = nvdp__format(ctx, "%.*s", (int)(json ? length - 5 : length), a->name);
+    return NVDP__MADE(a->label);
+}
+
+static void put_share(struct nvdp__table *table, double share) {
+    if (isnan(share))
+        nvdp__table_cell(table, NAN, "-");
+    else
+        nvdp__table_cell(table, NAN, "%.2f", 100 * share);
+}
+
+static void put_row(struct nvdp__table *table, const struct nvdp__analysis *a, const char *score,
+                    double release, const json_t *interval, double states, double prior) {
+    const double low = json_number_value(json_array_get(interval, 0));
+    const double high = json_number_value(json_array_get(interval, 1));
+    nvdp__table_row(table);
+    nvdp__table_cell(table, NAN, "%s", a->label);
+    nvdp__table_cell(table, NAN, "%s", a->mechanism);
+    nvdp__table_cell(table, NAN, "%s", score);
+    put_share(table, release);
+    if (json_is_number(json_array_get(interval, 0)))
+        nvdp__table_cell(table, NAN, "%.2f to %.2f", 100 * low, 100 * high);
+    else
+        nvdp__table_cell(table, NAN, "-");
+    put_share(table, states);
+    put_share(table, prior);
+}
+
+/* The same metric of another observation. */
+static double beside(const json_t *scores, const char *observed, const char *metric) {
+    const json_t *score;
+    size_t i;
+    json_array_foreach(scores, i, score) if (strcmp(text_of(score, "observed"), observed) == 0 &&
+                                             strcmp(text_of(score, "metric"), metric) ==
+                                                 0) return real(score, "value");
+    return NAN;
+}
+
+static void put_linkage(struct nvdp__table *table, const struct nvdp__analysis *a) {
+    char name[NVDP__NUMBER_SIZE];
+    snprintf(name, sizeof name, "the text, of %.0f; %.0f sample%s", real(a->root, "texts"),
+             real(a->root, "releases"), real(a->root, "releases") > 1 ? "s" : "");
+    put_row(table, a, name, real(a->root, "first"), json_object_get(a->root, "first_interval"), NAN,
+            real(a->root, "first_chance"));
+    put_row(table, a, "among ten", real(a->root, "ten"), json_object_get(a->root, "ten_interval"),
+            NAN, real(a->root, "ten_chance"));
+}
+
+/* The mean over pairs; a violation is told. */
+static void put_pairs(struct nvdp__table *table, const struct nvdp__analysis *a) {
+    const json_t *pairs = json_object_get(a->root, "pairs"), *pair;
+    double right = 0;
+    size_t i;
+    json_array_foreach(pairs, i, pair) right +=
+        real(pair, "right") / (double)json_array_size(pairs);
+    put_row(table, a, "which of two texts", right, NULL, NAN, .5);
+    if (!json_is_true(json_object_get(a->root, "holds")))
+        nvdp__table_note(table, "VIOLATION: %s shows more than is exact or certified.", a->label);
+}
+
+struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nvdp_report *report) {
+    struct nvdp__table table = nvdp__table_begin(ctx, "attacks", "What an attacker gets");
+    static const char *const columns[] = {"of samples [%]", "95 %", "without noise [%]",
+                                          "of nothing [%]"};
+    nvdp__table_column(&table, false, "file", "");
+    nvdp__table_column(&table, false, "attack", "");
+    nvdp__table_column(&table, false, "right", "");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        nvdp__table_column(&table, true, columns[i], "");
+    for (size_t i = 0; i < report->analyses; i++) {
+        const struct nvdp__analysis *a = &report->analysis[i];
+        const json_t *scores = json_object_get(a->root, "scores"), *score;
+        size_t k;
+        if (a->kind != NVDP__ANALYSIS_ATTACK) continue;
+        if (!isnan(real(a->root, "first"))) put_linkage(&table, a);
+        if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
+        json_array_foreach(scores, k, score) {
+            const char *metric = text_of(score, "metric");
+            if (strcmp(text_of(score, "observed"), "release") == 0)
+                put_row(&table, a, metric, real(score, "value"), json_object_get(score, "interval"),
+                        beside(scores, "states", metric), beside(scores, "prior", metric));
+        }
+    }
+    if (table.rows > 0)
+        nvdp__table_note(&table,
+                         "reidentify: the likeliest of the measured texts. pair: the likelier of "
+                         "two, mean over pairs. nearest, bag, attribute: learned from public "
+                         "texts; without noise: of posteriors' means; of nothing: by frequency. "
+                         "What these attackers do not find others may.");
+    return table;
+}
