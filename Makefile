@@ -42,6 +42,7 @@ long: ## hours: runs and exports killed again and again, attacks on certificates
 	@for module in train pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
 	@NVDP_KILLS=500 $(BUILD)/release/tests/test_share --filter 'ledger/*' -j1
 	@NVDP_KILLS=40 $(BUILD)/release/tests/test_cli --filter 'killed/*' -j1
+	@NVDP_MUTATIONS=100000 $(BUILD)/release/tests/test_share --filter 'verify/survives*' -j1
 	@NVDP_TRIES=100000 $(BUILD)/release/tests/test_model --filter 'certificate/*' -j1
 	@NVDP_SAMPLES=1000000 $(BUILD)/release/tests/test_share --filter 'exact_loss/*' -j1
 	@scripts/threads.sh

@@ -8,10 +8,11 @@ pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 
 # GSL without its own CBLAS: OpenBLAS provides those symbols.
 set(NVDP_DEPENDENCIES gsl PkgConfig::OPENBLAS PkgConfig::HDF5 PkgConfig::SODIUM PkgConfig::JANSSON
-  PkgConfig::UTF8PROC PkgConfig::LZMA OpenMP::OpenMP_C m)
+  PkgConfig::UTF8PROC PkgConfig::LZMA PkgConfig::ZLIB OpenMP::OpenMP_C m)
 
 # oneDNN, through the interface of version 2; src/tensor/onednn.c is all that uses it.
 set(NVDP_TENSOR_UNUSED onednn.c)

@@ -4,7 +4,7 @@
 # alone, with --mpi those of training by several processes alone.  Does nothing, and asks for no rights, where all are there.
 set -eu
 packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgsl-dev libhdf5-dev libsodium-dev
-    libjansson-dev libutf8proc-dev liblzma-dev libdnnl-dev libcriterion-dev gnuplot-nox hdf5-tools
+    libjansson-dev libutf8proc-dev liblzma-dev zlib1g-dev libdnnl-dev libcriterion-dev gnuplot-nox hdf5-tools
     python3-h5py python3-numpy python3-matplotlib python3-nbconvert python3-ipykernel"
 case ${1:-} in
 '') ;;

@@ -63,7 +63,8 @@ struct nvdp__report_run {
     double clip_sequence;      /* C, NaN where nothing is clipped so */
     uint64_t seed;
     int metrics;
-    char *metric[NVDP__REPORT_METRICS];
+    char *metric[NVDP__REPORT_METRICS]; /* as they may be printed */
+    char *metric_key;                   /* of the first, as files have it */
     double score[NVDP__REPORT_METRICS]; /* NaN from [metrics] on */
     double majority, validation, seconds;
     double quantity[NVDP__QUANTITIES];

@@ -169,6 +169,8 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct nvdp__report_run
                                  &run->score[run->metrics]));
         run->metric[run->metrics] = nvdp__plain_copy(ctx, name);
         if (run->metric[run->metrics++] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (run->metric_key == NULL) run->metric_key = nvdp__strdup(ctx, name);
+        if (run->metric_key == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     }
     if (run->metrics == 0 || isnan(run->score[0]))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -184,7 +186,7 @@ cleanup:
 /* {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
 static double validation_score(const json_t *line, const struct nvdp__report_run *run) {
     const json_t *metrics = json_object_get(json_object_get(line, "validation"), "metrics");
-    const json_t *mean = json_object_get(json_object_get(metrics, run->metric[0]), "mean");
+    const json_t *mean = json_object_get(json_object_get(metrics, run->metric_key), "mean");
     return json_is_number(mean) ? json_number_value(mean) : NAN;
 }
 
@@ -263,6 +265,7 @@ void nvdp__report_run_release(struct nvdp__report_run *run) {
     for (int k = 0; k < NVDP__REPORT_METRICS; k++) {
         free(run->metric[k]);
     }
+    free(run->metric_key);
     free(run->epoch);
     free(run->command);
     free(run->infinite);

@@ -3,6 +3,7 @@
 #include "base/f16.h"
 #include "base/file.h"
 #include "base/hdf5_disk.h"
+#include "base/hdf5_read.h"
 #include <errno.h>
 #include <hdf5.h>
 #include <inttypes.h>
@@ -16,8 +17,7 @@ enum {
     MAX_RANK = 4,
     CHUNK_BYTES = 1 << 18,
     DEFLATE_LEVEL = 4,
-    OPEN_DATASETS = 32, /* kept open, so that slices meet in the chunk cache */
-    STRING_LIMIT = 1 << 24
+    OPEN_DATASETS = 32 /* kept open, so that slices meet in the chunk cache */
 };
 
 struct dataset {
@@ -30,8 +30,11 @@ struct nvdp__h5 {
     char *path;
     char *beside; /* where a file being created lies; NULL in one opened for reading */
     int lock;     /* on it, or -1 */
-    hid_t id;
+    hid_t id;     /* of a file being created, else -1 */
     bool writable;
+    struct nvdp__h5_image
+        *image;   /* what is read; of a file being created, as it was when that was asked for */
+    bool changed; /* since */
     struct nvdp__disk disk; /* under a file being created */
     struct dataset datasets[OPEN_DATASETS];
     size_t opened; /* datasets opened so far; the next takes the place of the oldest */
@@ -87,16 +90,6 @@ static nvdp_status write_error(const struct nvdp__h5 *file) {
 #define INPUT_ERROR(file, kind, name, format, ...)                                                 \
     nvdp__fail((file)->ctx, NVDP_ERR_INPUT, "%s: " kind " '%s'" format, (file)->path, name,        \
                __VA_ARGS__)
-
-static nvdp_status read_error(const struct nvdp__h5 *file, const char *kind, const char *name) {
-    return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: %s '%s': cannot read: %s", file->path, kind,
-                      name, h5_reason());
-}
-
-static nvdp_status check_open(const struct nvdp__h5 *file) {
-    if (file->id >= 0) return NVDP_OK;
-    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
-}
 
 static nvdp_status check_writable(const struct nvdp__h5 *file) {
     if (file->id >= 0 && file->writable) return NVDP_OK;
@@ -159,18 +152,6 @@ static hid_t memory_type(enum nvdp__h5_type type) {
 static size_t file_size(enum nvdp__h5_type type) {
     static const size_t sizes[] = {2, 4, 8, 8, 4, 2};
     return sizes[type];
-}
-
-static void type_text(hid_t type, char text[16]) {
-    H5T_class_t class = H5Tget_class(type);
-    int bits = (int)H5Tget_size(type) * 8;
-    if (class == H5T_FLOAT) {
-        snprintf(text, 16, bits == 16 && !is_f16(type) ? "bf%d" : "f%d", bits);
-    } else if (class == H5T_INTEGER) {
-        snprintf(text, 16, "%c%d", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', bits);
-    } else {
-        snprintf(text, 16, "%s", class == H5T_STRING ? "string" : "other");
-    }
 }
 
 /* HDF5 clips an integer that does not fit; we refuse it.  Floats may round, even to infinity. */
@@ -265,6 +246,7 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
     if (file == NULL) return;
     HUSH;
     close_all(file);
+    nvdp__h5_image_free(file->image);
     if (file->beside != NULL) unlink(file->beside);
     if (file->lock >= 0) close(file->lock);
     free(file->beside);
@@ -301,22 +283,11 @@ cleanup:
 
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
                           struct nvdp__h5 **out) {
-    NVDP_RETURN_IF_FAILED(check_library(ctx));
-    HUSH;
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
-    int probe = -1;
     if (nvdp__is_directory(path)) return nvdp__fail_errno(ctx, EISDIR, "%s: cannot read", path);
-    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &probe));
-    close(probe);
-    if (H5Fis_hdf5(path) <= 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected an HDF5 file, found another kind",
-                          path);
     NVDP_TRY(make(ctx, path, &file));
-    file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (file->id < 0)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: not a whole HDF5 file: %s", path, h5_reason()));
+    NVDP_TRY(nvdp__h5_image_open(ctx, path, file->path, &file->image));
     if (kind != NULL) NVDP_TRY(check_format(file, kind, version));
     NVDP__HAND_OVER(out, file);
 cleanup:
@@ -325,30 +296,6 @@ cleanup:
 }
 
 /* --- datasets --- */
-
-/* Every part of a path such as "group/name" is there, as a link inside this very file. */
-static bool link_exists(struct nvdp__h5 *file, const char *name) {
-    char part[1024];
-    size_t length = strlen(name);
-    if (length == 0 || length >= sizeof part) return false;
-    for (size_t i = 1; i <= length; i++) {
-        if (name[i] != '/' && name[i] != '\0') continue;
-        memcpy(part, name, i);
-        part[i] = '\0';
-        H5L_info_t info;
-        if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0 ||
-            H5Lget_info(file->id, part, &info, H5P_DEFAULT) < 0 || info.type == H5L_TYPE_EXTERNAL)
-            return false;
-    }
-    return true;
-}
-
-bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
-    HUSH;
-    if (file->id < 0 || !link_exists(file, name)) return false;
-    SCOPED dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
-    return dataset >= 0;
-}
 
 static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid_t id) {
     struct dataset *slot = &file->datasets[file->opened % OPEN_DATASETS];
@@ -363,6 +310,7 @@ static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid
     return closed < 0 && file->writable ? write_error(file) : NVDP_OK;
 }
 
+/* One that was made before. */
 static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *out) {
     for (const struct dataset *held = file->datasets; held < file->datasets + OPEN_DATASETS;
          held++) {
@@ -370,43 +318,12 @@ static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *
         *out = held->id;
         return NVDP_OK;
     }
-    if (!link_exists(file, name)) return INPUT_ERROR(file, "dataset", name, " is %s", "missing");
-    hid_t id = H5Dopen2(file->id, name, H5P_DEFAULT);
-    if (id < 0) return read_error(file, "dataset", name);
-    /* a file may tell HDF5 to take a dataset's bytes from any other file: not from ours */
-    SCOPED plist = H5Dget_create_plist(id);
-    if (plist < 0 || H5Pget_layout(plist) == H5D_VIRTUAL || H5Pget_external_count(plist) != 0) {
-        H5Dclose(id);
-        return INPUT_ERROR(file, "dataset", name,
-                           ": expected data inside the file, found a reference to %s", "another");
-    }
+    hid_t id =
+        H5Lexists(file->id, name, H5P_DEFAULT) > 0 ? H5Dopen2(file->id, name, H5P_DEFAULT) : -1;
+    if (id < 0) return INPUT_ERROR(file, "dataset", name, " is %s", "missing");
     NVDP_RETURN_IF_FAILED(remember_dataset(file, name, id));
     *out = id;
     return NVDP_OK;
-}
-
-static nvdp_status get_shape(struct nvdp__h5 *file, const char *name, hid_t dataset, int *rank,
-                             hsize_t shape[MAX_RANK]) {
-    SCOPED space = H5Dget_space(dataset);
-    if (space < 0) return read_error(file, "dataset", name);
-    *rank = H5Sget_simple_extent_ndims(space);
-    if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || *rank < 1 || *rank > MAX_RANK)
-        return INPUT_ERROR(file, "dataset", name, ": expected 1 to %d dimensions, found %d",
-                           MAX_RANK, *rank > 0 ? *rank : 0);
-    H5Sget_simple_extent_dims(space, shape, NULL);
-    return NVDP_OK;
-}
-
-static nvdp_status check_class(struct nvdp__h5 *file, const char *name, hid_t found,
-                               enum nvdp__h5_type type) {
-    H5T_class_t want = is_integer(type) ? H5T_INTEGER : H5T_FLOAT;
-    size_t size = H5Tget_size(found);
-    bool usual = size == 1 || size == 2 || size == 4 || size == 8; /* a damaged file may say 5442 */
-    if (H5Tget_class(found) == want && usual) return NVDP_OK;
-    char text[16];
-    type_text(found, text);
-    return INPUT_ERROR(file, "dataset", name, ": expected %s, found %s",
-                       is_integer(type) ? "integers" : "floats", text);
 }
 
 /* Chunks of about CHUNK_BYTES, of whole rows where a row is no larger.  Empty datasets stay
@@ -448,6 +365,7 @@ nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp_
     SCOPED plist = creation(type, rank, shape);
     SCOPED links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
+    file->changed = true;
     hid_t id = H5Dcreate2(file->id, name, stored, space, links, plist, H5P_DEFAULT);
     if (id < 0)
         return nvdp__fail(file->ctx, NVDP_ERR_IO, "%s: dataset '%s': cannot create: %s", file->path,
@@ -455,27 +373,14 @@ nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp_
     return remember_dataset(file, name, id);
 }
 
-nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
-                           int rank, size_t *shape) {
-    HUSH;
-    hid_t dataset;
-    hsize_t extent[MAX_RANK];
-    int found;
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &dataset));
-    SCOPED stored = H5Dget_type(dataset);
-    NVDP_RETURN_IF_FAILED(check_class(file, name, stored, type));
-    NVDP_RETURN_IF_FAILED(get_shape(file, name, dataset, &found, extent));
-    if (found != rank)
-        return INPUT_ERROR(file, "dataset", name, ": expected %d dimension%s, found %d", rank,
-                           rank == 1 ? "" : "s", found);
-    for (int d = 0; d < rank; d++) {
-        shape[d] = (size_t)extent[d];
-    }
-    return NVDP_OK;
+static nvdp_status outside(const struct nvdp__h5 *file, const char *name, uint64_t there,
+                           size_t first, size_t rows) {
+    return nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
+                      "%s: dataset '%s': expected rows within %" PRIu64 ", found %zu from row %zu",
+                      file->path, name, there, rows, first);
 }
 
-/* --- rows of one dataset, between file and memory --- */
+/* --- rows of one dataset, from memory into the file --- */
 
 struct slice {
     hid_t dataset;
@@ -498,28 +403,26 @@ static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp
                               size_t first, size_t rows, struct slice *slice) {
     hsize_t start[MAX_RANK] = {first};
     hsize_t shape[MAX_RANK] = {0};
-    int rank;
     NVDP_RETURN_IF_FAILED(open_dataset(file, name, &slice->dataset));
-    NVDP_RETURN_IF_FAILED(get_shape(file, name, slice->dataset, &rank, shape));
+    slice->space = H5Dget_space(slice->dataset);
     slice->type = H5Dget_type(slice->dataset);
-    NVDP_RETURN_IF_FAILED(check_class(file, name, slice->type, type));
+    const int rank = slice->space >= 0 ? H5Sget_simple_extent_dims(slice->space, shape, NULL) : 0;
+    if (rank < 1 || H5Tget_class(slice->type) != (is_integer(type) ? H5T_INTEGER : H5T_FLOAT))
+        return INPUT_ERROR(file, "dataset", name, ": expected %s, found another type",
+                           is_integer(type) ? "integers" : "floats");
     if (first > shape[0] || rows > shape[0] - first)
-        return nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: dataset '%s': expected rows within %" PRIuHSIZE
-                          ", found %zu from row %zu",
-                          file->path, name, shape[0], rows, first);
+        return outside(file, name, shape[0], first, rows);
     shape[0] = rows;
     slice->items = rows;
     for (int d = 1; d < rank; d++) {
         if (!nvdp__mul(slice->items, shape[d], &slice->items))
             return INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows");
     }
-    slice->space = H5Dget_space(slice->dataset);
     slice->memory = H5Screate_simple(rank, shape, NULL);
-    if (slice->space < 0 || slice->memory < 0 ||
+    if (slice->memory < 0 ||
         (slice->items > 0 &&
          H5Sselect_hyperslab(slice->space, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
-        return read_error(file, "dataset", name);
+        return write_error(file);
     return NVDP_OK;
 }
 
@@ -544,6 +447,7 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
     SCOPED_SLICE slice = {0};
     NVDP_RETURN_IF_FAILED(open_slice(file, name, type, first, rows, &slice));
     if (slice.items == 0) return NVDP_OK;
+    file->changed = true;
     nvdp_status status = NVDP_OK;
     uint16_t *rounded = NULL;
     hid_t memory = memory_type(type);
@@ -582,98 +486,201 @@ nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t
     return status;
 }
 
-static nvdp_status read_f16(struct nvdp__h5 *file, const char *name, const struct slice *slice,
-                            enum nvdp__h5_type type, void *data) {
-    SCOPED memory = f16_type();
-    uint16_t *stored = nvdp__calloc(file->ctx, slice->items, sizeof *stored);
-    if (stored == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP_OK;
-    if (memory < 0 ||
-        H5Dread(slice->dataset, memory, slice->memory, slice->space, H5P_DEFAULT, stored) < 0)
-        NVDP_TRY(read_error(file, "dataset", name));
-    for (size_t i = 0; i < slice->items; i++) {
-        float value = nvdp__f16_to_float(stored[i]);
-        if (type == NVDP__H5_F64) {
-            ((double *)data)[i] = value;
-        } else {
-            ((float *)data)[i] = value;
-        }
-    }
-cleanup:
-    free(stored);
-    return status;
+/* --- reading: what our own reader took in --- */
+
+/* Of a file that is being created: what is in it by now. */
+static nvdp_status look(struct nvdp__h5 *file) {
+    if (file->image != NULL && !file->changed) return NVDP_OK;
+    if (file->id < 0)
+        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
+    HUSH;
+    if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
+    nvdp__h5_image_free(file->image);
+    file->image = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, file->path, &file->image));
+    file->changed = false;
+    return NVDP_OK;
 }
 
-/* Unsigned integers as wide as the signed ones asked for: HDF5 may pass them on without a look at
- * the sign, so we read them as what they are. */
-static nvdp_status read_unsigned(struct nvdp__h5 *file, const char *name, const struct slice *slice,
-                                 enum nvdp__h5_type type, void *data) {
-    bool wide = type == NVDP__H5_I64;
-    if (H5Dread(slice->dataset, wide ? H5T_NATIVE_UINT64 : H5T_NATIVE_UINT32, slice->memory,
-                slice->space, H5P_DEFAULT, data) < 0)
-        return read_error(file, "dataset", name);
-    for (size_t i = 0; i < slice->items; i++) {
-        if ((wide ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i]) < 0)
-            return INPUT_ERROR(file, "dataset", name,
-                               ": expected signed integers of %zu bits, found a larger one",
-                               8 * file_size(type));
+static void type_text(const struct nvdp__h5_stored *type, char text[16]) {
+    const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* as numbers have */
+    switch (type->kind) {
+    case NVDP__H5_WHOLE:
+        snprintf(text, 16, "%c%d", type->is_signed ? 'i' : 'u', bits);
+        return;
+    case NVDP__H5_REAL:
+        snprintf(text, 16, "f%d", bits);
+        return;
+    default:
+        snprintf(text, 16, "%s", type->kind == NVDP__H5_OTHER ? "other" : "string");
+    }
+}
+
+bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
+    return look(file) == NVDP_OK && nvdp__h5_image_find(file->image, name) != NULL;
+}
+
+static nvdp_status find(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                        struct nvdp__h5_object **out) {
+    char text[16];
+    NVDP_RETURN_IF_FAILED(look(file));
+    struct nvdp__h5_object *found = nvdp__h5_image_find(file->image, name);
+    if (found == NULL) return INPUT_ERROR(file, "dataset", name, " is %s", "missing");
+    if (found->stored.kind != (is_integer(type) ? NVDP__H5_WHOLE : NVDP__H5_REAL)) {
+        type_text(&found->stored, text);
+        return INPUT_ERROR(file, "dataset", name, ": expected %s, found %s",
+                           is_integer(type) ? "integers" : "floats", text);
+    }
+    if (found->space.none || found->space.rank < 1 || found->space.rank > MAX_RANK)
+        return INPUT_ERROR(file, "dataset", name, ": expected 1 to %d dimensions, found %d",
+                           MAX_RANK, found->space.rank);
+    if (found->unreadable != NULL)
+        return INPUT_ERROR(file, "dataset", name, "%s", found->unreadable);
+    *out = found;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                           int rank, size_t *shape) {
+    struct nvdp__h5_object *found = NULL;
+    NVDP_RETURN_IF_FAILED(find(file, name, type, &found));
+    if (found->space.rank != rank)
+        return INPUT_ERROR(file, "dataset", name, ": expected %d dimension%s, found %d", rank,
+                           rank == 1 ? "" : "s", found->space.rank);
+    for (int d = 0; d < rank; d++) {
+        shape[d] = (size_t)found->space.shape[d];
     }
     return NVDP_OK;
+}
+
+/* The bits of a stored value. */
+static uint64_t bits_at(const struct nvdp__h5_stored *type, const unsigned char *at) {
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (type->size) {
+    case 1:
+        return *at;
+    case 2:
+        memcpy(&two, at, sizeof two);
+        return type->big_endian ? __builtin_bswap16(two) : two;
+    case 4:
+        memcpy(&four, at, sizeof four);
+        return type->big_endian ? __builtin_bswap32(four) : four;
+    default:
+        memcpy(&eight, at, sizeof eight);
+        return type->big_endian ? __builtin_bswap64(eight) : eight;
+    }
+}
+
+static double real_at(const struct nvdp__h5_stored *type, const unsigned char *at) {
+    const uint64_t bits = bits_at(type, at);
+    const uint32_t low = (uint32_t)bits;
+    float single;
+    double real;
+    if (type->size == 2) return nvdp__f16_to_float((uint16_t)bits);
+    memcpy(&single, &low, sizeof single);
+    memcpy(&real, &bits, sizeof real);
+    return type->size == 4 ? single : real;
+}
+
+/* False where 64 bits with a sign cannot hold it. */
+static bool whole_at(const struct nvdp__h5_stored *type, const unsigned char *at, int64_t *out) {
+    const int unused = 64 - 8 * (int)type->size;
+    const uint64_t bits = bits_at(type, at);
+    *out = type->is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
+    return type->is_signed || bits <= INT64_MAX;
+}
+
+/* From raw values to the memory type. */
+static nvdp_status convert(struct nvdp__h5 *file, const struct nvdp__h5_object *from,
+                           enum nvdp__h5_type type, size_t items, const unsigned char *raw,
+                           void *data) {
+    const struct nvdp__h5_stored *stored = &from->stored;
+    const size_t size = stored->size;
+    if (is_integer(type)) {
+        const bool wide = type == NVDP__H5_I64;
+        for (size_t i = 0; i < items; i++) {
+            int64_t value;
+            if (!whole_at(stored, raw + i * size, &value) ||
+                (!wide && (value < INT32_MIN || value > INT32_MAX)))
+                return INPUT_ERROR(file, "dataset", from->name,
+                                   ": expected signed integers of %d bits, found a larger one",
+                                   wide ? 64 : 32);
+            if (wide)
+                ((int64_t *)data)[i] = value;
+            else
+                ((int32_t *)data)[i] = (int32_t)value;
+        }
+        return NVDP_OK;
+    }
+    for (size_t i = 0; i < items; i++) {
+        const double value = real_at(stored, raw + i * size);
+        if (type == NVDP__H5_F64)
+            ((double *)data)[i] = value;
+        else
+            ((float *)data)[i] = (float)value;
+    }
+    return NVDP_OK;
+}
+
+/* Whether values lie in the file as they lie in memory. */
+static bool is_memory(const struct nvdp__h5_stored *stored, enum nvdp__h5_type type) {
+    const size_t size = type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
+    return stored->size == size && !stored->big_endian &&
+           (stored->kind == NVDP__H5_REAL || stored->is_signed);
+}
+
+/* Values of a row, and bytes of `rows` of them. */
+static bool row_size(const struct nvdp__h5_object *object, size_t rows, size_t *items,
+                     size_t *bytes) {
+    *items = rows;
+    for (int d = 1; d < object->space.rank; d++) {
+        if (!nvdp__mul(*items, (size_t)object->space.shape[d], items)) return false;
+    }
+    return nvdp__mul(*items, sizeof(double), bytes) && /* at most, in memory */
+           nvdp__mul(*items, object->stored.size, bytes);
 }
 
 nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                size_t first, size_t rows, void *data) {
-    HUSH;
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    SCOPED_SLICE slice = {0};
-    NVDP_RETURN_IF_FAILED(open_slice(file, name, type, first, rows, &slice));
-    if (slice.items == 0) return NVDP_OK;
-    if (is_f16(slice.type)) return read_f16(file, name, &slice, type, data);
-    if (is_integer(type) && H5Tget_sign(slice.type) == H5T_SGN_NONE &&
-        H5Tget_size(slice.type) == file_size(type))
-        return read_unsigned(file, name, &slice, type, data);
-    SCOPED plist = transfer();
-    if (H5Dread(slice.dataset, memory_type(type), slice.memory, slice.space, plist, data) < 0)
-        return read_error(file, "dataset", name);
-    return NVDP_OK;
-}
-
-/* --- what is inside --- */
-
-struct dataset_visit {
-    void (*visit)(const char *name, int rank, const size_t *shape, const char *type, void *user);
-    void *user;
-};
-
-static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *user) {
-    const struct dataset_visit *visit = user;
-    if (info->type != H5L_TYPE_HARD) return 0;
-    SCOPED id = H5Oopen(group, name, H5P_DEFAULT);
-    if (id < 0) return -1;
-    if (H5Iget_type(id) != H5I_DATASET) return 0;
-    hsize_t extent[H5S_MAX_RANK] = {0};
-    size_t shape[H5S_MAX_RANK] = {0};
-    char text[16] = "other";
-    SCOPED space = H5Dget_space(id);
-    SCOPED type = H5Dget_type(id);
-    int rank = H5Sget_simple_extent_dims(space, extent, NULL);
-    for (int d = 0; d < rank; d++) {
-        shape[d] = (size_t)extent[d];
+    nvdp_status status = NVDP_OK;
+    struct nvdp__h5_object *from = NULL;
+    unsigned char *raw = NULL;
+    size_t items, bytes;
+    NVDP_TRY(find(file, name, type, &from));
+    const uint64_t there = from->space.shape[0];
+    if (first > there || rows > there - first) NVDP_TRY(outside(file, name, there, first, rows));
+    if (!row_size(from, rows, &items, &bytes))
+        NVDP_TRY(INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows"));
+    if (is_memory(&from->stored, type)) {
+        NVDP_TRY(nvdp__h5_image_rows(file->image, from, first, rows, data));
+        return NVDP_OK;
     }
-    type_text(type, text);
-    visit->visit(name, rank, shape, text, visit->user);
-    return 0;
+    raw = nvdp__calloc(file->ctx, bytes, 1);
+    if (raw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(nvdp__h5_image_rows(file->image, from, first, rows, raw));
+    NVDP_TRY(convert(file, from, type, items, raw, data));
+cleanup:
+    free(raw);
+    return status;
 }
 
 nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
                           void (*visit)(const char *name, int rank, const size_t *shape,
                                         const char *type, void *user),
                           void *user) {
-    HUSH;
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    struct dataset_visit all = {visit, user};
-    if (H5Lvisit(file->id, H5_INDEX_NAME, H5_ITER_INC, visit_link, &all) < 0)
-        return read_error(file, "group", "/");
+    NVDP_RETURN_IF_FAILED(look(file));
+    for (size_t i = 0; i < file->image->objects; i++) {
+        const struct nvdp__h5_object *object = &file->image->object[i];
+        size_t shape[NVDP__H5_MOST_RANK] = {0};
+        char text[16];
+        for (int d = 0; d < object->space.rank; d++) {
+            shape[d] = (size_t)object->space.shape[d];
+        }
+        type_text(&object->stored, text);
+        visit(object->name, object->space.rank, shape, text, user);
+    }
     return NVDP_OK;
 }
 
@@ -682,6 +689,7 @@ nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
 static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t stored,
                                  hid_t memory, const void *value) {
     NVDP_RETURN_IF_FAILED(check_writable(file));
+    file->changed = true;
     SCOPED space = H5Screate(H5S_SCALAR);
     if (H5Aexists(file->id, name) > 0) H5Adelete(file->id, name);
     SCOPED attribute = H5Acreate2(file->id, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -709,149 +717,91 @@ nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t va
 }
 
 bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
-    HUSH;
-    return file->id >= 0 && H5Aexists(file->id, name) > 0;
+    return look(file) == NVDP_OK && nvdp__h5_image_word(file->image, name) != NULL;
 }
 
-/* One attribute of a single value, opened. */
-struct attribute {
-    hid_t id;
-    hid_t type;
-    H5T_class_t class;
-};
-
-static void close_attribute(struct attribute *attribute) {
-    drop(&attribute->type);
-    drop(&attribute->id);
-}
-
-#define SCOPED_ATTRIBUTE __attribute__((cleanup(close_attribute))) struct attribute
-
-/* The caller closes it, after a failure too. */
-static nvdp_status open_attribute(struct nvdp__h5 *file, const char *name,
-                                  struct attribute *attribute) {
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    if (H5Aexists(file->id, name) <= 0)
-        return INPUT_ERROR(file, "attribute", name, " is %s", "missing");
-    attribute->id = H5Aopen(file->id, name, H5P_DEFAULT);
-    if (attribute->id < 0) return read_error(file, "attribute", name);
-    attribute->type = H5Aget_type(attribute->id);
-    SCOPED space = H5Aget_space(attribute->id);
-    if (attribute->type < 0 || space < 0) return read_error(file, "attribute", name);
-    hssize_t values = H5Sget_simple_extent_npoints(space);
-    if (values != 1)
-        return INPUT_ERROR(file, "attribute", name, ": expected one value, found %lld",
-                           (long long)values);
-    attribute->class = H5Tget_class(attribute->type);
+/* An attribute of one value. */
+static nvdp_status find_word(struct nvdp__h5 *file, const char *name,
+                             const struct nvdp__h5_word **out) {
+    NVDP_RETURN_IF_FAILED(look(file));
+    const struct nvdp__h5_word *found = nvdp__h5_image_word(file->image, name);
+    if (found == NULL) return INPUT_ERROR(file, "attribute", name, " is %s", "missing");
+    if (found->count != 1)
+        return INPUT_ERROR(file, "attribute", name, ": expected one value, found %" PRIu64,
+                           found->count);
+    *out = found;
     return NVDP_OK;
 }
 
-static nvdp_status wrong_class(struct nvdp__h5 *file, const char *name, const char *expected,
-                               hid_t found) {
+static nvdp_status wrong_class(struct nvdp__h5 *file, const struct nvdp__h5_word *found,
+                               const char *expected) {
     char text[16];
-    type_text(found, text);
-    return INPUT_ERROR(file, "attribute", name, ": expected %s, found %s", expected, text);
+    type_text(&found->stored, text);
+    return INPUT_ERROR(file, "attribute", found->name, ": expected %s, found %s", expected, text);
 }
 
-/* A string of variable length belongs to HDF5; one of fixed length may have no NUL. */
-static nvdp_status read_string(struct nvdp__h5 *file, const char *name,
-                               const struct attribute *attribute, char **out) {
-    if (H5Tis_variable_str(attribute->type) > 0) {
-        char *text = NULL;
-        if (H5Aread(attribute->id, attribute->type, &text) < 0)
-            return read_error(file, "attribute", name);
-        char *copy = nvdp__strdup(file->ctx, text != NULL ? text : "");
-        if (text != NULL) H5free_memory(text);
-        if (copy == NULL) return NVDP_ERR_MEMORY;
-        *out = copy;
-        return NVDP_OK;
-    }
-    size_t size = H5Tget_size(attribute->type);
-    if (size > STRING_LIMIT) return read_error(file, "attribute", name);
-    char *text = nvdp__calloc(file->ctx, size + 1, 1);
-    if (text == NULL) return NVDP_ERR_MEMORY;
-    if (H5Aread(attribute->id, attribute->type, text) < 0) {
-        free(text);
-        return read_error(file, "attribute", name);
-    }
-    *out = text;
-    return NVDP_OK;
+static bool is_text(const struct nvdp__h5_word *word) {
+    return word->stored.kind == NVDP__H5_TEXT || word->stored.kind == NVDP__H5_HEAPTEXT;
 }
 
-static nvdp_status read_real(struct nvdp__h5 *file, const char *name,
-                             const struct attribute *attribute, double *value) {
-    double read = 0;
-    if (H5Aread(attribute->id, H5T_NATIVE_DOUBLE, &read) < 0)
-        return read_error(file, "attribute", name);
+static nvdp_status read_int(struct nvdp__h5 *file, const struct nvdp__h5_word *word,
+                            int64_t *value) {
+    int64_t read;
+    if (!whole_at(&word->stored, word->bytes, &read))
+        return INPUT_ERROR(file, "attribute", word->name,
+                           ": expected an integer of %d bits, found a larger one", 64);
     *value = read;
     return NVDP_OK;
 }
 
-/* One wider than int64_t, or as wide and unsigned, is read so that nothing is clipped. */
-static nvdp_status read_int(struct nvdp__h5 *file, const char *name,
-                            const struct attribute *attribute, int64_t *value) {
-    size_t size = H5Tget_size(attribute->type);
-    bool fits = size < 8 || (size == 8 && H5Tget_sign(attribute->type) == H5T_SGN_2);
-    int64_t narrow = 0;
-    uint64_t wide = 0;
-    if ((fits ? H5Aread(attribute->id, H5T_NATIVE_INT64, &narrow)
-              : H5Aread(attribute->id, H5T_NATIVE_UINT64, &wide)) < 0)
-        return read_error(file, "attribute", name);
-    if (!fits && (size > 8 || wide > INT64_MAX))
-        return INPUT_ERROR(file, "attribute", name,
-                           ": expected an integer of %d bits, found a larger one", 64);
-    *value = fits ? narrow : (int64_t)wide;
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
-    HUSH;
-    SCOPED_ATTRIBUTE attribute = {0};
-    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    return attribute.class == H5T_STRING ? read_string(file, name, &attribute, value)
-                                         : wrong_class(file, name, "a string", attribute.type);
+    const struct nvdp__h5_word *word = NULL;
+    NVDP_RETURN_IF_FAILED(find_word(file, name, &word));
+    return is_text(word) ? nvdp__h5_image_text(file->image, word, value)
+                         : wrong_class(file, word, "a string");
 }
 
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
-    HUSH;
-    SCOPED_ATTRIBUTE attribute = {0};
-    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    return attribute.class == H5T_FLOAT || attribute.class == H5T_INTEGER
-               ? read_real(file, name, &attribute, value)
-               : wrong_class(file, name, "a number", attribute.type);
+    const struct nvdp__h5_word *word = NULL;
+    int64_t whole;
+    NVDP_RETURN_IF_FAILED(find_word(file, name, &word));
+    if (word->stored.kind == NVDP__H5_REAL) {
+        *value = real_at(&word->stored, word->bytes);
+    } else if (word->stored.kind == NVDP__H5_WHOLE) {
+        *value = whole_at(&word->stored, word->bytes, &whole)
+                     ? (double)whole
+                     : (double)bits_at(&word->stored, word->bytes);
+    } else {
+        return wrong_class(file, word, "a number");
+    }
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
-    HUSH;
-    SCOPED_ATTRIBUTE attribute = {0};
-    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    return attribute.class == H5T_INTEGER ? read_int(file, name, &attribute, value)
-                                          : wrong_class(file, name, "an integer", attribute.type);
+    const struct nvdp__h5_word *word = NULL;
+    NVDP_RETURN_IF_FAILED(find_word(file, name, &word));
+    return word->stored.kind == NVDP__H5_WHOLE ? read_int(file, word, value)
+                                               : wrong_class(file, word, "an integer");
 }
 
-/* The value of attribute `name` as text; free(). */
+/* An attribute's value as text; free(). */
 static nvdp_status print_attribute(struct nvdp__h5 *file, const char *name, char **text) {
-    SCOPED_ATTRIBUTE attribute = {0};
+    const struct nvdp__h5_word *word = NULL;
     int64_t whole = 0;
-    double real = 0;
     char *printed;
-    NVDP_RETURN_IF_FAILED(open_attribute(file, name, &attribute));
-    switch (attribute.class) {
-    case H5T_STRING:
-        return read_string(file, name, &attribute, text);
-    case H5T_INTEGER:
-        NVDP_RETURN_IF_FAILED(read_int(file, name, &attribute, &whole));
+    NVDP_RETURN_IF_FAILED(find_word(file, name, &word));
+    if (is_text(word)) return nvdp__h5_image_text(file->image, word, text);
+    if (word->stored.kind == NVDP__H5_WHOLE) {
+        NVDP_RETURN_IF_FAILED(read_int(file, word, &whole));
         printed = nvdp__format(file->ctx, "%lld", (long long)whole);
-        break;
-    case H5T_FLOAT:
-        NVDP_RETURN_IF_FAILED(read_real(file, name, &attribute, &real));
+    } else if (word->stored.kind == NVDP__H5_REAL) {
+        const double real = real_at(&word->stored, word->bytes);
         printed = nvdp__format(file->ctx, "%.15g", real);
         if (printed != NULL && strtod(printed, NULL) != real && !isnan(real)) {
             free(printed); /* digits enough to read the same number back */
             printed = nvdp__format(file->ctx, "%.17g", real);
         }
-        break;
-    default:
+    } else {
         printed = nvdp__strdup(file->ctx, "(of another type)");
     }
     if (printed == NULL) return NVDP_ERR_MEMORY;
@@ -859,48 +809,27 @@ static nvdp_status print_attribute(struct nvdp__h5 *file, const char *name, char
     return NVDP_OK;
 }
 
-struct attribute_visit {
-    struct nvdp__h5 *file;
-    void (*visit)(const char *name, const char *value, void *user);
-    void *user;
-    nvdp_status status;
-};
-
-static herr_t visit_attribute(hid_t root, const char *name, const H5A_info_t *info, void *user) {
-    (void)root;
-    (void)info;
-    struct attribute_visit *visit = user;
-    char *text = NULL;
-    visit->status = print_attribute(visit->file, name, &text);
-    if (visit->status == NVDP_ERR_INPUT) { /* an array, a damaged value: the others still show */
-        visit->status = NVDP_OK;
-        visit->visit(name, "(not a single value)", visit->user);
-        return 0;
-    }
-    if (visit->status != NVDP_OK) return -1;
-    visit->visit(name, text, visit->user);
-    free(text);
-    return 0;
-}
-
 nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),
                                      void *user) {
-    HUSH;
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    struct attribute_visit all = {file, visit, user, NVDP_OK};
-    herr_t done = H5Aiterate2(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &all);
-    if (all.status != NVDP_OK) return all.status;
-    return done < 0 ? read_error(file, "group", "/") : NVDP_OK;
+    NVDP_RETURN_IF_FAILED(look(file));
+    for (size_t i = 0; i < file->image->words; i++) {
+        const char *name = file->image->word[i].name;
+        char *text = NULL;
+        nvdp_status status = print_attribute(file, name, &text);
+        if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
+        /* an array, a damaged value: the others still show */
+        visit(name, status == NVDP_OK ? text : "(not a single value)", user);
+        free(text);
+    }
+    return NVDP_OK;
 }
 
 /* --- a digest of what is said, however it is laid out --- */
 
 struct digest {
     struct nvdp__h5 *file;
-    const char *except; /* an attribute */
     crypto_hash_sha256_state sha;
-    nvdp_status status;
 };
 
 static void feed(struct digest *to, size_t count, const void *bytes) {
@@ -921,20 +850,16 @@ static void feed_text(struct digest *to, const char *text) {
     feed(to, strlen(text), text);
 }
 
-static nvdp_status feed_values(struct digest *to, const char *name, enum nvdp__h5_type type,
-                               size_t rows, size_t row_bytes) {
+static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object, size_t rows,
+                               size_t row_bytes) {
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = to->file;
     size_t step = row_bytes > 0 && row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
-    SCOPED little = file_type(type); /* little-endian in memory too */
     unsigned char *bytes = nvdp__calloc(file->ctx, step, row_bytes);
     if (bytes == NULL) return NVDP_ERR_MEMORY;
     for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
         size_t n = rows - first < step ? rows - first : step;
-        SCOPED_SLICE slice = {0};
-        NVDP_TRY(open_slice(file, name, type, first, n, &slice));
-        if (H5Dread(slice.dataset, little, slice.memory, slice.space, H5P_DEFAULT, bytes) < 0)
-            NVDP_TRY(read_error(file, "dataset", name));
+        NVDP_TRY(nvdp__h5_image_rows(file->image, object, first, n, bytes));
         feed(to, n * row_bytes, bytes);
     }
 cleanup:
@@ -942,125 +867,75 @@ cleanup:
     return status;
 }
 
-static herr_t any_attribute(hid_t id, const char *name, const H5A_info_t *info, void *user) {
-    (void)id;
-    (void)name;
-    (void)info;
-    (void)user;
-    return 1;
-}
-
-static nvdp_status feed_dataset(struct digest *to, const char *name) {
-    static const char *const types[] = {"f16", "f32", "f64", "i64", "i32", "i16"};
-    enum { TYPES = sizeof types / sizeof *types };
-    hid_t dataset;
-    int rank, type = 0;
-    hsize_t shape[MAX_RANK];
+static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *object) {
+    const struct nvdp__h5_stored *stored = &object->stored;
+    const char *name = object->name;
     char text[16];
-    NVDP_RETURN_IF_FAILED(open_dataset(to->file, name, &dataset));
-    SCOPED stored = H5Dget_type(dataset);
+    size_t row_bytes = stored->size;
     type_text(stored, text);
-    while (type < TYPES && strcmp(text, types[type]) != 0) {
-        type++;
-    }
-    if (type == TYPES)
+    if ((stored->kind != NVDP__H5_REAL && stored->kind != NVDP__H5_WHOLE) || stored->size == 1)
         return INPUT_ERROR(to->file, "dataset", name,
                            ": expected f16 to f64 or i16 to i64, found %s", text);
-    SCOPED plain = file_type((enum nvdp__h5_type)type);
-    if (H5Tequal(stored, plain) <= 0)
+    if (!stored->plain)
         return INPUT_ERROR(to->file, "dataset", name, ": expected the usual %s, found another",
                            text);
-    if (H5Aiterate2(dataset, H5_INDEX_NAME, H5_ITER_INC, NULL, any_attribute, NULL) != 0)
+    if (object->attributes > 0)
         return INPUT_ERROR(to->file, "dataset", name, ": expected no attributes, found %s", "some");
-    NVDP_RETURN_IF_FAILED(get_shape(to->file, name, dataset, &rank, shape));
+    if (object->space.none || object->space.rank < 1 || object->space.rank > MAX_RANK)
+        return INPUT_ERROR(to->file, "dataset", name, ": expected 1 to %d dimensions, found %d",
+                           MAX_RANK, object->space.rank);
+    if (object->unreadable != NULL)
+        return INPUT_ERROR(to->file, "dataset", name, "%s", object->unreadable);
     feed(to, 1, "D");
     feed_text(to, name);
     feed_text(to, text);
-    feed_number(to, (uint64_t)rank);
-    size_t row_bytes = file_size((enum nvdp__h5_type)type);
-    for (int d = 0; d < rank; d++) {
-        feed_number(to, shape[d]);
-        if (d > 0 && !nvdp__mul(row_bytes, shape[d], &row_bytes))
+    feed_number(to, (uint64_t)object->space.rank);
+    for (int d = 0; d < object->space.rank; d++) {
+        feed_number(to, object->space.shape[d]);
+        if (d > 0 && !nvdp__mul(row_bytes, (size_t)object->space.shape[d], &row_bytes))
             return INPUT_ERROR(to->file, "dataset", name, ": its size %s", "overflows");
     }
-    return feed_values(to, name, (enum nvdp__h5_type)type, shape[0], row_bytes);
-}
-
-static herr_t digest_link(hid_t group, const char *name, const H5L_info_t *info, void *user) {
-    struct digest *to = user;
-    SCOPED id = info->type == H5L_TYPE_HARD ? H5Oopen(group, name, H5P_DEFAULT) : -1;
-    to->status = id >= 0 && H5Iget_type(id) == H5I_DATASET
-                     ? feed_dataset(to, name)
-                     : INPUT_ERROR(to->file, "member", name, ": expected datasets alone, found %s",
-                                   "another thing");
-    return to->status == NVDP_OK ? 0 : -1;
+    return feed_values(to, object, (size_t)object->space.shape[0], row_bytes);
 }
 
 /* As we write it, so that every reader takes its bytes for the same value. */
-static bool is_plain(const struct attribute *attribute) {
-    SCOPED text = H5Tcopy(H5T_C_S1);
-    if (attribute->class == H5T_FLOAT) return H5Tequal(attribute->type, H5T_IEEE_F64LE) > 0;
-    if (attribute->class == H5T_INTEGER) return H5Tequal(attribute->type, H5T_STD_I64LE) > 0;
-    return attribute->class == H5T_STRING && H5Tis_variable_str(attribute->type) <= 0 &&
-           H5Tset_size(text, H5Tget_size(attribute->type)) >= 0 &&
-           H5Tset_cset(text, H5T_CSET_UTF8) >= 0 && H5Tequal(attribute->type, text) > 0;
-}
-
 static nvdp_status feed_attribute(struct digest *to, const char *name) {
-    SCOPED_ATTRIBUTE attribute = {0};
+    const struct nvdp__h5_word *word = NULL;
     char *text = NULL;
-    int64_t whole = 0;
-    double real = 0;
-    uint64_t bits = 0;
-    NVDP_RETURN_IF_FAILED(open_attribute(to->file, name, &attribute));
-    if (!is_plain(&attribute))
-        return wrong_class(to->file, name, "a type as nvdp writes it", attribute.type);
+    NVDP_RETURN_IF_FAILED(find_word(to->file, name, &word));
+    if (!word->stored.plain || (word->stored.kind != NVDP__H5_TEXT && word->stored.size != 8))
+        return wrong_class(to->file, word, "a type as nvdp writes it");
     feed(to, 1, "A");
     feed_text(to, name);
-    switch (attribute.class) {
-    case H5T_STRING:
-        NVDP_RETURN_IF_FAILED(read_string(to->file, name, &attribute, &text));
+    if (word->stored.kind == NVDP__H5_TEXT) {
+        NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->file->image, word, &text));
         feed_text(to, "text");
         feed_text(to, text);
         free(text);
-        return NVDP_OK;
-    case H5T_INTEGER:
-        NVDP_RETURN_IF_FAILED(read_int(to->file, name, &attribute, &whole));
-        feed_text(to, "whole");
-        feed_number(to, (uint64_t)whole);
-        return NVDP_OK;
-    case H5T_FLOAT:
-        NVDP_RETURN_IF_FAILED(read_real(to->file, name, &attribute, &real));
-        memcpy(&bits, &real, sizeof bits);
-        feed_text(to, "real");
-        feed_number(to, bits);
-        return NVDP_OK;
-    default:
-        return wrong_class(to->file, name, "a text or a number", attribute.type);
+    } else {
+        feed_text(to, word->stored.kind == NVDP__H5_WHOLE ? "whole" : "real");
+        feed_number(to, bits_at(&word->stored, word->bytes));
     }
-}
-
-static herr_t digest_attribute(hid_t root, const char *name, const H5A_info_t *info, void *user) {
-    (void)root;
-    (void)info;
-    struct digest *to = user;
-    if (to->except != NULL && strcmp(name, to->except) == 0) return 0;
-    to->status = feed_attribute(to, name);
-    return to->status == NVDP_OK ? 0 : -1;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
                             unsigned char digest[NVDP__H5_DIGEST]) {
-    HUSH;
-    NVDP_RETURN_IF_FAILED(check_open(file));
-    struct digest to = {.file = file, .except = except};
+    NVDP_RETURN_IF_FAILED(look(file));
+    struct digest to = {.file = file};
+    struct nvdp__h5_image *image = file->image;
+    if (image->other != NULL)
+        return INPUT_ERROR(file, "member", image->other, ": expected datasets alone, found %s",
+                           "another thing");
     crypto_hash_sha256_init(&to.sha);
     feed_text(&to, "nvdp digest/1");
-    herr_t done = H5Literate(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, digest_link, &to);
-    if (done >= 0)
-        done = H5Aiterate2(file->id, H5_INDEX_NAME, H5_ITER_INC, NULL, digest_attribute, &to);
-    if (to.status != NVDP_OK) return to.status;
-    if (done < 0) return read_error(file, "group", "/");
+    for (size_t i = 0; i < image->objects; i++) {
+        NVDP_RETURN_IF_FAILED(feed_dataset(&to, &image->object[i]));
+    }
+    for (size_t i = 0; i < image->words; i++) {
+        if (except == NULL || strcmp(image->word[i].name, except) != 0)
+            NVDP_RETURN_IF_FAILED(feed_attribute(&to, image->word[i].name));
+    }
     crypto_hash_sha256_final(&to.sha, digest);
     return NVDP_OK;
 }

@@ -1,4 +1,4 @@
-/* HDF5, with atomic creation and readers that check shape, type and existence first.
+/* HDF5: written by libhdf5, with atomic creation; read by our own reader (hdf5_read.h), which trusts nothing.
  *
  * Datasets are written in chunks with shuffle + deflate; every file carries the attribute
  * `nvdp_format` = "<kind>/<version>".  Errors name file, dataset, expected, found.  Rows (the

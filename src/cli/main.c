@@ -9,7 +9,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* --- memory --- */
+
+/* OpenBLAS asks for buffers of 128 MiB when it is loaded, and again and again until it gets them: under a limit that leaves
+ * less, nothing of us would ever run.  This runs before it, when little of the C library does. */
+static __attribute__((no_sanitize("address", "undefined"))) void check_memory(void) {
+    static const char message[] =
+        "nvdp: out of memory: expected a limit on address space (ulimit -v) of 500 MB or more, "
+        "which loading its libraries needs, found less\n";
+    enum { NEEDED = 256 << 20 };
+    const long at = syscall(SYS_mmap, NULL, (size_t)NEEDED, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+    if (at == -1) {
+        (void)!write(STDERR_FILENO, message, sizeof message - 1);
+        _exit(CLI_FAILURE);
+    }
+    (void)syscall(SYS_munmap, at, (size_t)NEEDED);
+}
+
+static void (*const before_libraries)(void)
+    __attribute__((section(".preinit_array"), used)) = check_memory;
 
 /* --- the environment --- */
 

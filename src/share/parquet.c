@@ -144,7 +144,7 @@ static nvdp_status open_table(struct table *table) {
     NVDP_RETURN_IF_FAILED(add_column(table, SPLIT, "split", NVDP__H5_I32, 1, shape->texts));
     NVDP_RETURN_IF_FAILED(add_column(table, LABEL, "label", NVDP__H5_F32, 1, shape->texts));
     table->group_rows = shape->dim < GROUP_VALUES ? GROUP_VALUES / shape->dim : 1;
-    if (table->group_rows > shape->rows) table->group_rows = shape->rows;
+    if (table->group_rows > shape->rows && shape->rows > 0) table->group_rows = shape->rows;
     table->groups = (shape->rows + table->group_rows - 1) / table->group_rows;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table->chunk, table->groups * table->columns));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table->sample, table->group_rows));

@@ -463,8 +463,7 @@ static void find_chunk(const char *path, size_t *address, size_t *size) {
     H5Fclose(file);
 }
 
-/* Deflate carries a checksum: no damaged value is passed on.  (Damage to HDF5's own structures is
- * another matter: HDF5 1.10 does not survive all of it.) */
+/* Deflate carries a checksum: no damaged value is passed on. */
 Test(hdf5, damaged_values) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = create(ctx, "x.h5");

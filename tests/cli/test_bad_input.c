@@ -469,6 +469,21 @@ static int run_limited(int blocks, const char *args, char **err) {
     return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Libraries that wait for memory until they get it are told of before they are loaded. */
+Test(bad_input, a_limit_on_memory, .timeout = 60) {
+    const char *messages = support_scratch_path("memory");
+    for (int kilobytes = 200000; kilobytes <= 360000; kilobytes += 80000) {
+        int raw = system(text("(ulimit -v %d; %s/nvdp --version >/dev/null) 2>%s", kilobytes,
+                              NVDP_BINARY_DIR, messages));
+        char *err = support_read(messages);
+        cr_assert(WIFEXITED(raw) && WEXITSTATUS(raw) == 1, "%d: %s", kilobytes, err);
+        support_contains(err, "nvdp: out of memory: expected a limit on address space");
+        free(err);
+    }
+}
+#endif
+
 Test(bad_input, a_disk_that_is_full) {
     char run[4096];
     snprintf(run, sizeof run, "%s", make_run());

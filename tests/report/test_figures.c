@@ -102,6 +102,26 @@ Test(figures, data) {
     free(text);
 }
 
+/* A metric's name as files have it may not be as it can be printed: its curve is there all the same. */
+Test(figures, metric_with_an_odd_name) {
+    static const char *const files[] = {"result.json", "metrics.jsonl"};
+    char path[512];
+    made_run("odd", &(struct made_run){.name = "a", .lambda = 1e-3, .validation = .8, .score = .8});
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/a/%s", made_folder("odd"), files[i]);
+        char *text = support_read(path);
+        char *at = strstr(text, "accuracy");
+        cr_assert_not_null(at);
+        memcpy(at, "acc|_\\n{", strlen("accuracy"));
+        support_write_text(path, text);
+        free(text);
+    }
+    char *text = report_written("odd", "figures/training.dat");
+    support_contains(text,
+                     "# index 0: a\n# epoch\tvalidation x 100\ttask loss, mean\n1\t80\t0.5\n");
+    free(text);
+}
+
 /* Two clips: the bounds, 1.1 * 2 C^2, stand beside the largest divergences, and the axis holds them;
  * where the figure is of another measure there are none. */
 Test(figures, bounds) {

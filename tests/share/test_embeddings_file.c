@@ -296,7 +296,7 @@ Test(embeddings_file, names_every_fault) {
          .type = NVDP__H5_F16,
          .rank = 4,
          .shape = {1 << 20, 1, 2, 1 << 18},
-         .message = "'log_pi'"},
+         .message = "'z': it declares more than the file can hold"},
     };
     struct nvdp_context *ctx = support_context();
     struct nvdp__embeddings *read = NULL;

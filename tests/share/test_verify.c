@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { OPTIONS = 4 };
 
@@ -524,4 +526,51 @@ Test(verify, refuses_other_files) {
     cr_assert_eq(nvdp_verify(ctx, "/nowhere", NULL, &found), NVDP_ERR_IO);
     cr_assert_eq(nvdp_verify(ctx, NULL, NULL, &found), NVDP_ERR_ARGUMENT);
     nvdp_context_free(ctx);
+}
+
+/* --- files with a damage --- */
+
+/* One byte of an export is changed, all over the file and most often where HDF5's own structures are: every file is
+ * verified, told about, read as a whole or refused with a message, in no time.  $NVDP_MUTATIONS: as many. */
+Test(verify, survives_changed_bytes, .timeout = 36000) {
+    enum { STRUCTURES = 12 << 10, SECONDS = 20 };
+    struct bench bench = bench_open(&clipped);
+    const char *wanted = getenv("NVDP_MUTATIONS");
+    const int mutations = wanted != NULL ? atoi(wanted) : 200;
+    unsigned seed = wanted != NULL ? (unsigned)time(NULL) : 1;
+    FILE *nowhere = fopen("/dev/null", "we");
+    char *bytes = NULL;
+    size_t count = 0;
+    int refused = 0, told = 0;
+    cr_assert_eq(nvdp__read_file(bench.ctx, bench.file, 1 << 26, &bytes, &count), NVDP_OK);
+    for (int m = 0; m < mutations; m++) {
+        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+        struct nvdp__embeddings *held = NULL;
+        const size_t most = m % 4 > 0 && count > STRUCTURES ? STRUCTURES : count;
+        const size_t at = (size_t)((double)rand_r(&seed) / ((double)RAND_MAX + 1) * (double)most);
+        const char kept = bytes[at];
+        bytes[at] = m % 3 == 0 ? '\377' : (char)(kept ^ 1 << rand_r(&seed) % 8);
+        support_write(bench.file, bytes, count);
+        alarm(SECONDS); /* nothing spins */
+        nvdp_status status = nvdp_verify(bench.ctx, bench.file, bench.public_key, &found);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_INPUT, "byte %zu: %s", at,
+                  nvdp_status_name(status));
+        refused += status != NVDP_OK;
+        told += status == NVDP_OK && !found.holds;
+        status = nvdp__embeddings_read(bench.ctx, bench.file, &held);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_INPUT, "byte %zu: %s", at,
+                  nvdp_status_name(status));
+        nvdp__embeddings_free(held);
+        status = nvdp_describe(bench.ctx, bench.file, NVDP_DESCRIPTION_JSON, nowhere);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_INPUT, "byte %zu: %s", at,
+                  nvdp_status_name(status));
+        bytes[at] = kept;
+    }
+    alarm(0);
+    cr_log_info("of %d changes %d were refused, %d told", mutations, refused, told);
+    cr_assert_gt(refused, mutations / 50);
+    cr_assert_gt(told, mutations / 20);
+    fclose(nowhere);
+    free(bytes);
+    nvdp_context_free(bench.ctx);
 }

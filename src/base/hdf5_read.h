@@ -1,0 +1,92 @@
+/* Reading HDF5 without libhdf5, which faults on damaged files: the structures that our own writer and h5py's
+ * defaults use, every address, size and count checked before it is believed (HDF5 File Format Specification 3.0).
+ *
+ * Superblocks 0 to 3, object headers of versions 1 and 2, groups as symbol tables or compact links, data contiguous,
+ * compact, or in chunks under a B-tree of version 1, with shuffle and deflate.  The whole of what a file says is taken
+ * in when it is opened; values are read when they are asked for. */
+#ifndef NVDP_SRC_HDF5_READ_H
+#define NVDP_SRC_HDF5_READ_H
+
+#include "base/base.h"
+
+enum { NVDP__H5_MOST_RANK = 32 };
+
+struct nvdp__h5_stored { /* how a value is stored */
+    enum {
+        NVDP__H5_WHOLE,    /* integers of 1, 2, 4, 8 bytes */
+        NVDP__H5_REAL,     /* binary16, 32, 64 */
+        NVDP__H5_TEXT,     /* of fixed length */
+        NVDP__H5_HEAPTEXT, /* in a global heap */
+        NVDP__H5_OTHER
+    } kind;
+    size_t size; /* bytes */
+    bool big_endian, is_signed;
+    bool plain; /* as we write it: little-endian, signed, UTF-8 with a NUL */
+};
+
+struct nvdp__h5_space {
+    int rank; /* 0: one value */
+    uint64_t shape[NVDP__H5_MOST_RANK];
+    bool none; /* not even one */
+};
+
+struct nvdp__h5_chunk;
+
+struct nvdp__h5_object { /* a dataset */
+    char *name;          /* its path, without the first '/' */
+    struct nvdp__h5_stored stored;
+    struct nvdp__h5_space space;
+    size_t attributes;      /* of its own */
+    const char *unreadable; /* why its values cannot be had; NULL: they can */
+    enum { NVDP__H5_COMPACT, NVDP__H5_CONTIGUOUS, NVDP__H5_CHUNKED } layout;
+    uint64_t address, bytes;            /* of its values, or of its B-tree */
+    int sides;                          /* of a chunk: the rank, and the size of a value */
+    uint32_t chunk[NVDP__H5_MOST_RANK]; /* [sides] */
+    size_t chunk_bytes;
+    bool shuffle, deflate;
+    unsigned char fill[8]; /* of what was never written */
+    /* taken in when values are first read */
+    struct nvdp__h5_chunk *index;
+    size_t chunks, chunk_capacity;
+    unsigned char *held; /* [chunk_bytes] the chunk that was read last */
+    size_t held_index;
+};
+
+struct nvdp__h5_word { /* an attribute of the root group */
+    char *name;
+    struct nvdp__h5_stored stored;
+    uint64_t count; /* of its values */
+    const unsigned char *bytes;
+};
+
+struct nvdp__h5_image {
+    struct nvdp_context *ctx;
+    const char *path; /* for messages; the caller's */
+    const unsigned char *at;
+    size_t size;
+    uint64_t visits; /* of parts, left: what is reached in many ways is not taken in for ever */
+    struct nvdp__h5_object *object; /* by name */
+    size_t objects, object_capacity;
+    struct nvdp__h5_word *word; /* by name */
+    size_t words, word_capacity;
+    char *other; /* a member of the root group that is no dataset; NULL: none */
+};
+
+/* Takes in the file `from`, which messages call `path`.  NVDP_ERR_INPUT, with what and where, for what is not
+ * allowed above. */
+nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, const char *path,
+                                struct nvdp__h5_image **out);
+void nvdp__h5_image_free(struct nvdp__h5_image *image);
+/* By name; NULL: there is none. */
+struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, const char *name);
+const struct nvdp__h5_word *nvdp__h5_image_word(const struct nvdp__h5_image *image,
+                                                const char *name);
+/* Values of rows [first, first + rows), which must be there, as they are stored: rows x (values of a row) x
+ * stored.size bytes, which must not overflow. */
+nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
+                                uint64_t first, uint64_t rows, unsigned char *out);
+/* A text of one value: up to its first NUL; free(). */
+nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image, const struct nvdp__h5_word *word,
+                                char **out);
+
+#endif
