@@ -12,5 +12,6 @@ if [ -n "$missing" ]; then
     echo "[SKIP] python: not installed: $missing"
     exit 77
 fi
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 NVDP_LIBRARY=$build/libnvdp.so NVDP_SOURCE=$here/../.. PYTHONPATH=$here/..${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 \
     PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 exec "$python" -m pytest -q "$here" -c "$here/../pyproject.toml" "$@"

@@ -18,6 +18,13 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     cr_assert_not_null(metrics(eval));
     cr_expect(json_equal(metrics(json_object_get(train, "test")), metrics(eval)));
     struct outcome predicted = program_expect(0, "predict %s --split test", run);
+    /* New texts are privatized too: equal ones do not come out alike, as they would of base. */
+    struct outcome input = program_shell(
+        "printf 'good cat sun\\n%%.0s' 1 2 3 4 5 6 7 8 | " NVDP_BINARY_DIR
+        "/nvdp predict %s --quiet --input - | sed 's/.*probability//' | sort -u | wc -l",
+        run);
+    cr_expect_gt(atoi(input.out), 1, "%s different predictions", input.out);
+    program_release(&input);
     struct outcome measured = program_expect(0, "privacy %s --json", run);
     json_t *privacy = program_object(&measured);
     json_t *saved = json_load_file(support_scratch_path("run/privacy.json"), 0, NULL);
