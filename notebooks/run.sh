@@ -31,7 +31,8 @@ PYTHON
 
 "$here/prepare.sh" "${1:?build directory}" "${2:?output directory}"
 out=$(cd "$2" && pwd)
-# Nobody's own settings, kernels or packages.
-env -u PYTHONPATH -u XDG_CONFIG_HOME -u XDG_CACHE_HOME HOME="$out/home" PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1 \
-    PYDEVD_DISABLE_FILE_VALIDATION=1 NVDP_NOTEBOOKS="$out" \
+build=$(cd "$1" && pwd)
+# Nobody's own settings, kernels or packages; the package of this checkout, where cffi is there for it.
+env -u XDG_CONFIG_HOME -u XDG_CACHE_HOME HOME="$out/home" PYTHONPATH="$here/../python" NVDP_LIBRARY="$build/libnvdp.so" PYTHONNOUSERSITE=1 \
+    PYTHONDONTWRITEBYTECODE=1 PYDEVD_DISABLE_FILE_VALIDATION=1 NVDP_NOTEBOOKS="$out" \
     $python -m nbconvert --execute --ExecutePreprocessor.timeout=300 --to html --output-dir "$out/html" "$here"/*.ipynb
