@@ -883,6 +883,8 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
     if (object->unreadable != NULL)
         return nvdp__fail(image->ctx, NVDP_ERR_INPUT, "%s: dataset '%s'%s", image->path,
                           object->name, object->unreadable);
+    if (nvdp_context_cancelled(image->ctx))
+        return nvdp__fail(image->ctx, NVDP_ERR_CANCELLED, "%s: cancelled", image->path);
     if (!count_values(&object->space, 1, &values) || values == 0 || rows == 0) return NVDP_OK;
     if (object->layout == NVDP__H5_CHUNKED) return read_chunks(image, object, first, rows, out);
     const size_t size = object->stored.size;

@@ -82,7 +82,7 @@ struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, 
 const struct nvdp__h5_word *nvdp__h5_image_word(const struct nvdp__h5_image *image,
                                                 const char *name);
 /* Values of rows [first, first + rows), which must be there, as they are stored: rows x (values of a row) x
- * stored.size bytes, which must not overflow. */
+ * stored.size bytes, which must not overflow.  NVDP_ERR_CANCELLED where the context is. */
 nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                 uint64_t first, uint64_t rows, unsigned char *out);
 /* A text of one value: up to its first NUL; free(). */

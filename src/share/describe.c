@@ -151,8 +151,14 @@ static nvdp_status describe_safetensors(struct nvdp_context *ctx, const char *pa
                                                  nvdp_dtype_name(info->dtype), "shape",
                                                  shape_json(info->rank, info->shape)));
     }
-    nvdp_safetensors_close(file);
+    const char *format = nvdp_safetensors_metadata(file, "nvdp_format");
+    const char *statement = nvdp_safetensors_metadata(file, "statement");
     start(object, path, "safetensors");
+    if (format != NULL && statement != NULL)
+        json_object_set_new(
+            object, "attributes",
+            json_pack("{s:o,s:o}", "nvdp_format", shown(format), "statement", shown(statement)));
+    nvdp_safetensors_close(file);
     set_count(object, "count", json_array_size(tensors));
     set_count(object, "elements", elements);
     return json_object_set_new(object, "tensors", tensors) == 0 ? NVDP_OK : no_memory(ctx, path);
@@ -203,6 +209,14 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     close(fd);
     if (size >= sizeof hdf5 && memcmp(head, hdf5, sizeof hdf5) == 0)
         return describe_hdf5(ctx, path, object);
+    if (size == HEAD && memcmp(head, "nvdp ledger/1", HEAD) == 0) {
+        start(object, path, "ledger/1"); /* the rest is for who has the key: nvdp verify */
+        return NVDP_OK;
+    }
+    if (size == HEAD && memcmp(head, "PAR1", 4) == 0) {
+        start(object, path, "Parquet"); /* others read it */
+        return NVDP_OK;
+    }
     /* a length below 2^32, then a JSON object */
     bool tensors = size == HEAD && head[8] == '{' && memcmp(head + 4, "\0\0\0\0", 4) == 0;
     const char *ending = strrchr(path, '.');

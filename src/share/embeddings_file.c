@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     VERSION = 2,
@@ -20,9 +19,7 @@ enum {
     MAX_KAPPA = 1000,
     MAX_SAMPLES = 1 << 20,
     MAX_SPLIT = 4,
-    MOST_EXPONENT = 30,
-    DEFLATE_RATIO = 1100, /* deflate never does better than 1032 to 1 */
-    SMALL_FILE = 1 << 20
+    MOST_EXPONENT = 30
 };
 
 static const char *const grid_names[] = {
@@ -248,16 +245,7 @@ static nvdp_status read_shape(struct source *source) {
     if (shape->dim < 1 || shape->dim > MAX_DIM)
         return FAIL(source, "dataset 'z': expected vectors of 1 to %d values, found %zu", MAX_DIM,
                     shape->dim);
-    /* a small file may declare an enormous dataset that it does not hold */
-    struct stat info;
-    double held = SMALL_FILE;
-    if (stat(source->path, &info) == 0) held += (double)info.st_size * DEFLATE_RATIO;
-    if ((double)shape->rows * (double)shape->dim * sizeof(uint16_t) <= held &&
-        (double)shape->texts * (double)shape->samples * sizeof(int64_t) <= held)
-        return NVDP_OK;
-    return FAIL(source,
-                "dataset 'z': %zu rows of %zu values are declared, more than the file can hold",
-                shape->rows, shape->dim);
+    return NVDP_OK;
 }
 
 /* --- reading: values --- */

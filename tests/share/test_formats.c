@@ -125,6 +125,17 @@ static void same_values(struct nvdp_context *ctx, const char *h5, const char *pa
     nvdp__embeddings_free(held);
 }
 
+static void described(struct nvdp_context *ctx, const char *path, const char *words) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, to), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    fclose(to);
+    support_contains(text, words);
+    free(text);
+}
+
 /* Of many row groups and levels Python tells; here: whole, and with the statement. */
 static void is_parquet(const char *h5, const char *path, struct nvdp_context *ctx) {
     struct nvdp__h5 *file = NULL;
@@ -152,8 +163,10 @@ Test(formats, hold_the_same) {
         export_as(&bench, kind, ".h5");
         export_as(&bench, kind, ".safetensors");
         same_values(bench.ctx, h5, file_of(kind, ".safetensors"));
+        described(bench.ctx, file_of(kind, ".safetensors"), "random samples of each of");
         export_as(&bench, kind, ".parquet");
         is_parquet(h5, file_of(kind, ".parquet"), bench.ctx);
+        described(bench.ctx, file_of(kind, ".parquet"), "\"kind\": \"Parquet\"");
         bench_close(&bench);
     }
     check("safetensors");
