@@ -230,7 +230,8 @@ static json_t *pack_exact(const struct nvdp_exact_summary *from) {
 /* Two digits, and never rounded to all. */
 static const char *percent(double share, char text[16]) {
     const double per_cent = 100 * share;
-    snprintf(text, 16, per_cent < 9.95 ? "%.2g" : per_cent < 99.5 ? "%.0f" : "%.1f", per_cent);
+    const bool near = per_cent >= 99.5 && per_cent < 100;
+    snprintf(text, 16, per_cent < 9.95 ? "%.2g" : near ? "%.1f" : "%.0f", per_cent);
     if (share < 1 && per_cent > 99.9) snprintf(text, 16, "more than 99.9");
     return text;
 }

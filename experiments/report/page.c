@@ -135,6 +135,32 @@ static void put_tasks(FILE *to, const struct nvdp_report *report) {
     fputs(".</p>\n", to);
 }
 
+/* First of all, what anybody understands: of every task's selected settings that were measured so. */
+static void put_linkage(FILE *to, const struct nvdp_report *report) {
+    bool begun = false;
+    for (NVDP__EACH_GROUP(report, group)) {
+        const struct nvdp__stat *linked = &group->quantity[NVDP__LINKED];
+        const double texts = fmin(group->run[0]->how.texts, NVDP_LINKAGE_TEXTS);
+        const double releases = group->run[0]->how.releases;
+        if (!group->selected || linked->n == 0) continue;
+        fputs(begun ? "" : "<ul>\n", to);
+        fputs("<li>", to);
+        nvdp__put_html(to, report->task[group->task].label);
+        fputs(", ", to);
+        nvdp__put_html(to, report->family[group->family].label);
+        fprintf(to, ": someone who has the model and the %.0f measured texts names the right text ",
+                texts);
+        if (releases > 1)
+            fprintf(to, "for %.3g %% of them, given %.0f samples of it", 100 * linked->mean,
+                    releases);
+        else
+            fprintf(to, "for %.3g %% of the samples", 100 * linked->mean);
+        fprintf(to, " (chance %.3g %%).</li>\n", 100 / texts);
+        begun = true;
+    }
+    if (begun) fputs("</ul>\n", to);
+}
+
 static void put_overview(FILE *to, const struct nvdp__page *page) {
     const struct nvdp_report *report = page->report;
     heading(to, "run", "What was run");
@@ -163,6 +189,9 @@ static void put_reading(FILE *to) {
         "deviation: what to expect from a new run. The best of seeds is the seed that did best on "
         "the <em>validation</em> texts, as the papers print it: an optimistic habit, kept to be "
         "comparable.</dd>\n"
+        "<dt>named, share</dt><dd>How often somebody who has the model and the measured texts (at "
+        "most 1000 of them) names the text that a sample was made of, by its likelihood under "
+        "each: the best guess there is. Chance is one in as many.</dd>\n"
         "<dt>RD max, RD mean, in nats</dt><dd>A text's shared sample is random. The Renyi "
         "divergence says how well samples of one text can be told from samples of another: "
         "0 means not at all, a few nats mean with some confidence, hundreds mean at once. It is "
@@ -304,6 +333,7 @@ void nvdp__page(FILE *to, const struct nvdp__page *page) {
           "<a href=\"#tables\">Tables</a><a href=\"#figures\">Figures</a>"
           "<a href=\"#runs\">Runs</a></nav>\n",
           to);
+    put_linkage(to, page->report);
     put_overview(to, page);
     put_reading(to);
     heading(to, "tables", "Tables");

@@ -162,7 +162,7 @@ struct nvdp_text_score {
     char
         observed[16]; /**< "release": samples; "states": the same without noise; "prior": nothing */
     char metric
-        [24]; /**< "first", "among ten", "rare, among ten"; "precision", "recall", "F1"; "accuracy", "AUC" */
+        [24]; /**< "first", "among ten", "rare, among ten", "set, F1"; "precision", "recall", "F1"; "accuracy", "AUC" */
     double value;                  /**< over all texts and seeds; NaN: there was nothing to guess */
     struct nvdp_interval interval; /**< 95 %, over texts */
 };

@@ -18,7 +18,11 @@ struct tokens {
     size_t vocabulary, count, dim;
     size_t texts;  /* public ones that are learned from; the others choose the exponent */
     size_t *place; /* [vocabulary] + 1 among `count`; 0: not seen */
-    double *times; /* [count] */
+    int32_t *id;   /* [count] */
+    size_t *named,
+        *there; /* [vocabulary] the last text, counted up, for which it was named; that has it */
+    size_t stamp;
+    double *times;                 /* [count] */
     double *mean, *spread, *noise; /* [count, p] */
     double *pooled;                /* [p] variance of means within tokens */
     double *factor;                /* [count, 2 p] of z^2 and z in the log density */
@@ -27,6 +31,9 @@ struct tokens {
 
 static void release(struct tokens *t) {
     free(t->place);
+    free(t->id);
+    free(t->named);
+    free(t->there);
     free(t->times);
     free(t->mean);
     free(t->spread);
@@ -50,9 +57,15 @@ static nvdp_status count_tokens(struct nvdp__text_attack *a, struct tokens *t) {
     t->vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
     t->dim = a->known.set->dim;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->place, t->vocabulary));
-    for (size_t r = 0; r < rows; r++)
-        if (own(a, data->ids[r]) && t->place[data->ids[r]] == 0)
-            t->place[data->ids[r]] = ++t->count;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->id, t->vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->named, t->vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->there, t->vocabulary));
+    for (size_t r = 0; r < rows; r++) {
+        const int32_t id = data->ids[r];
+        if (!own(a, id) || t->place[id] != 0) continue;
+        t->id[t->count] = id;
+        t->place[id] = ++t->count;
+    }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->times, t->count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->mean, t->count * t->dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->spread, t->count * t->dim));
@@ -105,22 +118,39 @@ static void prepare(const struct nvdp__text_attack *a, struct tokens *t,
 }
 
 /* What is counted of every text. */
+enum { FIRST, AMONG_TEN, TOKENS, RARE_TEN, RARE_TOKENS, RIGHT, NAMED, WORDS, TWICE, BOTH, COUNTS };
 struct hits {
-    double *first, *ten, *all, *rare_ten, *rare; /* [texts] */
+    double *of[COUNTS]; /* [texts]: of tokens; of the set of all that were named first */
 };
 
-static void judge(const struct tokens *t, size_t text, int32_t id, const double *score,
+static void judge(struct tokens *t, size_t text, int32_t id, const double *score,
                   struct hits *hits) {
     const size_t place = t->place[id];
     const bool rare = place == 0 || t->times[place - 1] < RARE;
-    size_t above = 0;
-    for (size_t k = 0; k < t->count && place > 0; k++)
-        above += score[k] > score[place - 1];
-    hits->all[text]++;
-    hits->first[text] += place > 0 && above == 0;
-    hits->ten[text] += place > 0 && above < TOP;
-    hits->rare[text] += rare;
-    hits->rare_ten[text] += rare && place > 0 && above < TOP;
+    size_t above = 0, top = 0;
+    for (size_t k = 0; k < t->count; k++) {
+        above += place > 0 && score[k] > score[place - 1];
+        if (score[k] > score[top]) top = k;
+    }
+    hits->of[TOKENS][text]++;
+    hits->of[FIRST][text] += place > 0 && above == 0;
+    hits->of[AMONG_TEN][text] += place > 0 && above < TOP;
+    hits->of[RARE_TOKENS][text] += rare;
+    hits->of[RARE_TEN][text] += rare && place > 0 && above < TOP;
+    hits->of[NAMED][text] += t->named[t->id[top]] != t->stamp;
+    t->named[t->id[top]] = t->stamp;
+}
+
+/* The text's words that were named, of the text that was judged last. */
+static void compare(struct tokens *t, const struct nvdp__text_attack *a,
+                    const struct nvdp_dataset *data, size_t i, size_t text, struct hits *hits) {
+    for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
+        const int32_t id = data->ids[r];
+        if (!own(a, id) || t->there[id] == t->stamp) continue;
+        t->there[id] = t->stamp;
+        hits->of[WORDS][text]++;
+        hits->of[RIGHT][text] += t->named[id] == t->stamp;
+    }
 }
 
 /* What one observation at a time needs. */
@@ -129,14 +159,15 @@ struct scratch {
 };
 
 /* The tokens of text i, whose counts are those of `text`. */
-static void guess(struct nvdp__text_attack *a, const struct tokens *t,
-                  const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
-                  size_t i, size_t text, const struct scratch *at, struct hits *hits) {
+static void guess(struct nvdp__text_attack *a, struct tokens *t, const struct nvdp__corpus *corpus,
+                  enum nvdp__observed observed, uint64_t seed, size_t i, size_t text,
+                  const struct scratch *at, struct hits *hits) {
     const struct nvdp_dataset *data = corpus->data;
     const struct nvdp_posteriors *set = corpus->set;
     const size_t p = t->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
     const size_t n = data->offset[i + 1] - data->offset[i];
     const bool blind = observed == NVDP__OBSERVED_PRIOR;
+    t->stamp++;
     if (!blind) nvdp__observe(corpus, observed, seed, 0, i, prior + n * kappa, at->z, at->log_pi);
     for (size_t j = 0; j < n; j += ROWS) {
         const size_t rows = nvdp__least(n - j, ROWS);
@@ -159,6 +190,7 @@ static void guess(struct nvdp__text_attack *a, const struct tokens *t,
             if (own(a, id)) judge(t, text, id, at->score + r * t->count, hits);
         }
     }
+    compare(t, a, data, i, text, hits);
 }
 
 /* The exponent that names the most tokens of the public texts that were left out. */
@@ -166,18 +198,29 @@ static double choose(struct nvdp__text_attack *a, struct tokens *t, enum nvdp__o
                      const struct scratch *at) {
     double best = -1, exponent = 1;
     for (size_t k = 0; k < TRIES && observed != NVDP__OBSERVED_PRIOR; k++) {
-        double count[5] = {0};
-        struct hits hits = {count, count + 1, count + 2, count + 3, count + 4};
+        double count[COUNTS] = {0};
+        struct hits hits;
+        for (size_t c = 0; c < COUNTS; c++)
+            hits.of[c] = count + c;
         prepare(a, t, observed, EXPONENTS[k]);
         for (size_t i = t->texts; i < a->known.data->count; i++)
             guess(a, t, &a->known, observed, a->options->seed, i, 0, at, &hits);
-        if (count[0] > best) exponent = EXPONENTS[k];
-        best = fmax(best, count[0]);
+        if (count[FIRST] > best) exponent = EXPONENTS[k];
+        best = fmax(best, count[FIRST]);
     }
     return exponent;
 }
 
 nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
+    static const struct {
+        const char *metric;
+        int hits, of;
+    } score[] = {{"first", FIRST, TOKENS},
+                 {"among ten", AMONG_TEN, TOKENS},
+                 {"rare, among ten", RARE_TEN, RARE_TOKENS},
+                 {"set, precision", RIGHT, NAMED},
+                 {"set, recall", RIGHT, WORDS},
+                 {"set, F1", TWICE, BOTH}};
     nvdp_status status = NVDP_OK;
     const struct nvdp_posteriors *set = a->attacked.set;
     const size_t n = a->attacked.data->count, p = set->dim;
@@ -196,16 +239,18 @@ nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
         most = nvdp__most(most, nvdp__release_rows(a->known.set, i));
     NVDP_TRY(count_tokens(a, &t));
     take_moments(a, &t);
-    NVDP_TRY(NVDP__NEW(a->ctx, counts, 5 * n));
+    NVDP_TRY(NVDP__NEW(a->ctx, counts, COUNTS * n));
     NVDP_TRY(NVDP__NEW(a->ctx, at.z, most * (p + 1)));
     NVDP_TRY(NVDP__NEW(a->ctx, at.x, ROWS * 2 * p));
     NVDP_TRY(NVDP__NEW(a->ctx, at.score, ROWS * t.count));
     at.log_pi = at.z + most * p;
-    struct hits hits = {counts, counts + n, counts + 2 * n, counts + 3 * n, counts + 4 * n};
+    struct hits hits;
+    for (size_t c = 0; c < COUNTS; c++)
+        hits.of[c] = counts + c * n;
     nvdp__meter_begin(&meter, a->ctx, "nearest", "text", 0, (a->options->seeds + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
-        memset(counts, 0, 5 * n * sizeof *counts);
+        memset(counts, 0, COUNTS * n * sizeof *counts);
         prepare(a, &t, observed, choose(a, &t, observed, &at));
         for (size_t s = 0; s < seeds; s++)
             for (size_t i = 0; i < n; i++) {
@@ -215,9 +260,13 @@ nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
                 done++;
                 nvdp__meter_update(&meter, done, (double)done, "text", NAN);
             }
-        NVDP_TRY(nvdp__add_score(a, observed, "first", n, hits.first, hits.all));
-        NVDP_TRY(nvdp__add_score(a, observed, "among ten", n, hits.ten, hits.all));
-        NVDP_TRY(nvdp__add_score(a, observed, "rare, among ten", n, hits.rare_ten, hits.rare));
+        for (size_t i = 0; i < n; i++) {
+            hits.of[TWICE][i] = 2 * hits.of[RIGHT][i];
+            hits.of[BOTH][i] = hits.of[NAMED][i] + hits.of[WORDS][i];
+        }
+        for (size_t k = 0; k < sizeof score / sizeof *score; k++)
+            NVDP_TRY(nvdp__add_score(a, observed, score[k].metric, n, hits.of[score[k].hits],
+                                     hits.of[score[k].of]));
     }
     nvdp__meter_end(&meter);
 cleanup:

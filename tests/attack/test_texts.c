@@ -93,6 +93,9 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_eq(found.public_texts, TASK_TRAIN);
     cr_expect_gt(score(&found, "states", "first", false), .8);
     cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
+    cr_expect_gt(score(&found, "release", "set, F1", false), .8);
+    cr_expect_gt(score(&found, "release", "set, precision", false), .8);
+    cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
     nvdp_text_attack_release(&found);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_BAG, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));

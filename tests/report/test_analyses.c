@@ -238,3 +238,34 @@ Test(analyses, attacks) {
     free(text);
     nvdp_context_free(ctx);
 }
+
+/* How often a text is named stands first on the page, of each method's selected setting, and in the tables. */
+Test(analyses, linkage) {
+    static const struct made_run measured[] = {{.name = "a",
+                                                .lambda = .1,
+                                                .validation = .8,
+                                                .score = .8,
+                                                .rd_max = 3,
+                                                .rd_mean = 1,
+                                                .linked = .21},
+                                               {.name = "b",
+                                                .lambda = 1,
+                                                .validation = .7,
+                                                .score = .7,
+                                                .rd_max = 2,
+                                                .rd_mean = 1,
+                                                .linked = .125}};
+    for (size_t i = 0; i < 2; i++)
+        made_run("linked", &measured[i]);
+    char *text = report_written("linked", "index.html");
+    const char *line = "nvdp: someone who has the model and the 40 measured texts names the right "
+                       "text for 21 % of the samples (chance 2.5 %).</li>";
+    support_contains(text, line);
+    cr_expect(strstr(text, line) < strstr(text, "What was run</h2>"));
+    support_lacks(text, "for 12.5 % of the samples");
+    free(text);
+    text = report_written("linked", "tables/table2.txt");
+    support_contains(text, "named: share of samples whose text somebody names");
+    support_contains(text, "0.125");
+    free(text);
+}

@@ -115,6 +115,9 @@ static void write_privacy(const char *folder, const struct made_run *run) {
              number(c, run->rd_max / 100), number(d, run->rd_mean / 100), number(e, run->bdp_best),
              number(f, run->bdp_published));
     if (run->vectors > 0) append_posterior(text, sizeof text - 2, run);
+    if (run->linked > 0)
+        snprintf(text + strlen(text), sizeof text - strlen(text) - 2,
+                 ", \"linkage\": {\"first\": %.17g}", run->linked);
     strcat(text, "}");
     made_run_file(folder, run->name, "privacy.json", text);
 }

@@ -18,6 +18,7 @@ struct made_run {
     double bound;           /* proven; INFINITY is one; 0: none */
     double share;           /* of infinite pairs */
     double exact;           /* worst exact epsilon, the mean half of it; 0: not measured */
+    double linked;          /* share of samples whose text is named; 0: not measured */
     double bdp_best, bdp_published;
     const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
     const char *nvib;    /* fields of its nvib: "\"latent_dim\": 16" */
