@@ -421,6 +421,9 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
     }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
     if (options->exact.wanted) NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, &report.exact));
+    const int64_t *id = posteriors->id;
+    report.row_p = id != NULL ? id[report.pairs.sum.max_p] : -1;
+    report.row_q = id != NULL ? id[report.pairs.sum.max_q] : -1;
     NVDP__GIVE(out, &report);
 cleanup:
     release(&work);
@@ -436,7 +439,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     nvdp_status status = NVDP_OK;
     struct measure work = {
         .ctx = ctx, .set = shape, .source = source, .options = options, .kept = matrix};
-    struct nvdp_privacy_report report = {.struct_size = sizeof report};
+    struct nvdp_privacy_report report = {.struct_size = sizeof report, .row_p = -1, .row_q = -1};
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     if (options->exact.wanted)

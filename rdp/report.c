@@ -109,6 +109,18 @@ static json_t *pack_infinite(const struct nvdp_infinite_summary *from) {
                      causes);
 }
 
+/* Two texts have two rows; an older caller's report has none. */
+static bool has_rows(const struct nvdp_privacy_report *report) {
+    return report->row_p >= 0 && report->row_p != report->row_q;
+}
+
+/* Of rd.sum's argmax; null where texts have no numbers of their own. */
+static json_t *pack_rows(const struct nvdp_privacy_report *from) {
+    if (!has_rows(from)) return json_null();
+    return json_pack("{s:I, s:I, s:s*}", "p", (json_int_t)from->row_p, "q", (json_int_t)from->row_q,
+                     "split", from->split[0] != '\0' ? from->split : NULL);
+}
+
 static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
     if (from->texts == 0) return json_null();
     return pack_into(
@@ -276,7 +288,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o}",
+        " s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -286,7 +298,8 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         pairs->arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast", "n", (json_int_t)pairs->texts,
         "pairs", (json_int_t)pairs->pairs, "infinite", (json_int_t)pairs->infinite,
         "infinite_share", number(share), "infinite_pairs", pack_infinite(&report->infinite),
-        "sample", pack_sample(&pairs->sample), "bound", pack_bound(report), "rd", "sum",
+        "argmax_rows", pack_rows(report), "sample", pack_sample(&pairs->sample), "bound",
+        pack_bound(report), "rd", "sum",
         pack_summary(&pairs->sum, "of one release of a text; S releases cost S times this"),
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
@@ -349,8 +362,9 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     char bound[CELL];
     fprintf(to, "Privacy of %zu texts", pairs->texts);
     if (report->method[0] != '\0') fprintf(to, ", method %s", report->method);
-    fprintf(to, "\nA sample has %s%zu components of %zu dimensions",
-            report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components, report->dim);
+    fprintf(to, "\nA sample has %s%zu component%s of %zu dimension%s",
+            report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components,
+            report->components == 1 ? "" : "s", report->dim, report->dim == 1 ? "" : "s");
     if (report->kappa > 1) fprintf(to, ", %d vectors a component", report->kappa);
     fprintf(to, "; length %s.\n",
             report->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public (different lengths: inf)");
@@ -538,8 +552,12 @@ static void print_divergences(const struct nvdp_privacy_report *report, FILE *to
     print_causes(&report->infinite, "--order", 0, to);
     fprintf(to,
             "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
-            "measured.\n\n",
+            "measured",
             pairs->sum.max_p, pairs->sum.max_q);
+    if (has_rows(report))
+        fprintf(to, ": rows %lld and %lld of %s, from 0 after its header", (long long)report->row_p,
+                (long long)report->row_q, report->split[0] != '\0' ? report->split : "their file");
+    fputs(".\n\n", to);
 }
 
 static void print_epsilon(const struct nvdp_epsilon_summary *from, FILE *to) {

@@ -146,11 +146,19 @@ static struct choice choose(const struct nvdp_report *report, unsigned in) {
     return made;
 }
 
+/* No better than always saying the most frequent class. */
+static bool learned_nothing(const struct nvdp_report *report, const struct nvdp__group *group) {
+    const struct nvdp__report_run *first = report->task[group->task].first;
+    return !isnan(first->majority) && strcmp(first->metric[0], "accuracy") == 0 &&
+           group->score[0].mean <= first->majority;
+}
+
 static void add_row(struct nvdp__table *table, const struct nvdp_report *report,
                     const struct nvdp__group *group, const struct choice *choice) {
     char text[NVDP__NUMBER_SIZE];
     const struct nvdp__family *family = &report->family[group->family];
-    bool competes = choice->selected && !family->reference;
+    /* privacy is easy where nothing was learned */
+    bool competes = choice->selected && !family->reference && !learned_nothing(report, group);
     nvdp__table_row(table);
     nvdp__table_cell(table, NAN, "%s", family->label);
     for (size_t k = 0; k < choice->columns; k++) {
@@ -359,9 +367,7 @@ static void note_collapsed(struct nvdp__table *table, const struct nvdp_report *
         const struct nvdp__family *family = &report->family[group->family];
         const struct nvdp__task_rows *task = &report->task[group->task];
         if (to == NULL || !group->selected || family->reference) continue;
-        if (isnan(task->first->majority) || strcmp(task->first->metric[0], "accuracy") != 0)
-            continue;
-        if (group->score[0].mean <= task->first->majority)
+        if (learned_nothing(report, group))
             fprintf(to, "%s%s on %s", ftell(to) > 0 ? ", " : "", family->label, task->label);
     }
     char *text = nvdp__sheet_text(table->ctx, &sheet);

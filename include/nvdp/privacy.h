@@ -243,6 +243,11 @@ struct nvdp_privacy_report {
         infinite_published; /**< the same at the order of the published moment */
     struct nvdp_infinite_summary infinite_best; /**< at that of the least moment of the grid */
     struct nvdp_linkage linkage; /**< whose sample is it: the caller's, of nvdp_linkage_measure() */
+    int64_t row_p; /**< nvdp_posteriors.id of pairs.sum.max_p: of a run its row in the file, from 0;
+                         -1 where texts have none */
+    int64_t row_q; /**< of max_q */
+    char split
+        [24]; /**< of which they are rows: "dev"; the caller may set it before the report is told */
 };
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one per order

@@ -234,9 +234,10 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
  * @param n      number of texts, at least 1
  * @param order  of the Renyi divergence
  * @param matrix [n, n] in nats: row P, column Q, as the matrix of nvdp_renyi_pairs(); infinities are kept
+ * @param id     [n] the texts' own numbers (nvdp_posteriors.id), which become dataset `id`; NULL: none
  * @return NVDP_ERR_ARGUMENT without texts or matrix; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
-                             const double *matrix);
+                             const double *matrix, const int64_t *id);
 
 /** How much nvdp_describe() tells. */
 enum nvdp_description {

@@ -309,6 +309,7 @@ cleanup:
 
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__model_folder(ctx, directory));
     char *path = nvdp__model_path(ctx, directory, "config.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__bert_config_read_file(ctx, path, out);

@@ -67,12 +67,12 @@ static int save(struct cli *cli, const char *name, const char *report) {
 
 /* The report and the pairs to where they were asked for. */
 static int give(struct cli *cli, const struct values *values,
-                const struct nvdp_privacy_report *report, const double *matrix) {
+                const struct nvdp_privacy_report *report, const double *matrix, const int64_t *id) {
     char *text = NULL;
     nvdp_status status = nvdp_privacy_report_json(cli->ctx, report, &text);
     if (status == NVDP_OK && values->pairs != NULL)
         status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs.texts, report->pairs.order,
-                                  matrix);
+                                  matrix, id);
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
     if (code == CLI_SUCCESS && values->posteriors == NULL) code = save(cli, "privacy.json", text);
     if (code == CLI_SUCCESS && cli->json) puts(text);
@@ -96,7 +96,11 @@ static int measure(struct cli *cli, const struct values *values,
         status = nvdp_linkage_measure(cli->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
                                       strtoull(nvdp_config_get(cli->config, "seed"), NULL, 10),
                                       &report.linkage);
-    int code = status == NVDP_OK ? give(cli, values, &report, matrix) : cli_fail(cli, status);
+    const char *split = nvdp_config_get(cli->config, "split");
+    if (values->posteriors == NULL && split != NULL)
+        snprintf(report.split, sizeof report.split, "%s", split);
+    int code = status == NVDP_OK ? give(cli, values, &report, matrix, posteriors->id)
+                                 : cli_fail(cli, status);
     free(matrix);
     return code;
 }
@@ -109,7 +113,7 @@ static int measure_states(struct cli *cli, const struct values *values) {
         return cli_usage(cli, "--posteriors-out: sequence-laplace has no posteriors");
     nvdp_status status = nvdp_run_sequence_privacy(cli->ctx, cli->config,
                                                    values->pairs != NULL ? &matrix : NULL, &report);
-    int code = status == NVDP_OK ? give(cli, values, &report, matrix) : cli_fail(cli, status);
+    int code = status == NVDP_OK ? give(cli, values, &report, matrix, NULL) : cli_fail(cli, status);
     free(matrix);
     return code;
 }
@@ -163,7 +167,7 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (status == NVDP_OK) status = nvdp_dchi_report_json(cli->ctx, &report, &text);
     if (status == NVDP_OK && values->pairs != NULL)
         status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs.pairs.texts,
-                                  report.pairs.pairs.order, matrix);
+                                  report.pairs.pairs.order, matrix, NULL);
     free(matrix);
     char *beside = NULL;
     int code = status != NVDP_OK     ? cli_fail(cli, status)

@@ -35,6 +35,16 @@ static int resolve(struct cli *cli, struct values *values) {
         if (option == NULL) return CLI_SUCCESS;
         return cli_usage(cli, "option --%s: a resumed run keeps its own configuration", option);
     }
+    enum nvdp_method method;
+    const char *name = nvdp_config_get(cli->config, "method");
+    const char *given = cli_given(cli, "lambda")     ? "lambda"
+                        : cli_given(cli, "lambda-g") ? "lambda-g"
+                        : cli_given(cli, "lambda-d") ? "lambda-d"
+                                                     : NULL;
+    if (given != NULL && nvdp_method_find(NULL, name, &method) == NVDP_OK &&
+        !nvdp_method_is_private(method))
+        fprintf(stderr, "%s: warning: option --%s has no effect: method %s has no bottleneck\n",
+                cli->name, given, name);
     if (values->dry_run && !cli_given(cli, "out"))
         (void)nvdp_config_set(cli->config, "out", "run"); /* nothing is written */
     return cli_need(cli);
@@ -159,7 +169,12 @@ static void result_print(const char *out, const struct nvdp_train_result *result
     if (isfinite(result->bound))
         cli_row("bound", "%.4f nats at order 1.1 between any two texts, seen or not",
                 result->bound);
-    if (isfinite(result->certified_epsilon)) {
+    const double right = ceil(1000 * result->certified_right) / 10; /* %, rounded up */
+    if (isfinite(result->certified_epsilon) && right >= 100)
+        cli_row("certified",
+                "nothing of use: epsilon %.4g at delta %g lets any two texts be told apart",
+                result->certified_epsilon, result->certified_delta);
+    if (isfinite(result->certified_epsilon) && right < 100) {
         char samples[48] = "one sample";
         if (result->certified_releases > 1)
             snprintf(samples, sizeof samples, "%zu samples", result->certified_releases);
@@ -167,8 +182,7 @@ static void result_print(const char *out, const struct nvdp_train_result *result
             "certified",
             "from %s of a text nobody tells which of any two texts it is with more than %.1f %% "
             "certainty (epsilon %.4g at delta %g)",
-            samples, ceil(1000 * result->certified_right) / 10, result->certified_epsilon,
-            result->certified_delta);
+            samples, right, result->certified_epsilon, result->certified_delta);
     }
     cli_row("time", "steps %.1f s (%.0f tokens/s), scores %.1f s", result->seconds,
             result->tokens_per_second, result->score_seconds);

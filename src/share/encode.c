@@ -58,8 +58,9 @@ static const struct nvdp_option model_rows[] = {
 };
 static const struct nvdp_option file_rows[] = {
     {"jsonl", NVDP_OPTION_TEXT, "F.jsonl",
-     "JSON lines with text, pair, max_length, or with input_ids, token_type_ids", NULL, AT(input),
-     .traits = NVDP_TRAIT_REQUIRED},
+     "JSON lines with text, pair, max_length, or with input_ids, token_type_ids; --input is the "
+     "same",
+     NULL, AT(input), .traits = NVDP_TRAIT_REQUIRED},
     {"input", NVDP_OPTION_TEXT, "F.jsonl", "the same as --jsonl",
      .sets = (const char *const[]){"jsonl", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),

@@ -297,7 +297,7 @@ cleanup:
 /* --- pairs --- */
 
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
-                             const double *matrix) {
+                             const double *matrix, const int64_t *id) {
     if (n == 0 || matrix == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: no pairs to write", path);
     nvdp_status status = NVDP_OK;
@@ -308,6 +308,7 @@ nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t 
     NVDP_TRY(nvdp__h5_set_string(file, "normalisation", "sum"));
     NVDP_TRY(nvdp__h5_set_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)"));
     NVDP_TRY(nvdp__h5_write(file, "rd", NVDP__H5_F64, 2, (const size_t[]){n, n}, matrix));
+    if (id != NULL) NVDP_TRY(nvdp__h5_write(file, "id", NVDP__H5_I64, 1, (const size_t[]){n}, id));
     NVDP_TRY(nvdp__h5_commit(file));
 cleanup:
     nvdp__h5_free(file);

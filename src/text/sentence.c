@@ -54,6 +54,15 @@ static char *transformer_folder(struct nvdp_context *ctx, const char *directory)
     return folder;
 }
 
+nvdp_status nvdp__model_folder(struct nvdp_context *ctx, const char *directory) {
+    if (nvdp__is_directory(directory)) return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_IO,
+        "%s: no such folder: expected one of this machine (no hub is asked) with config.json, "
+        "model.safetensors and vocab.txt, or vocab.json and merges.txt, or tokenizer.json",
+        directory);
+}
+
 char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const char *name) {
     char *path = nvdp__join(ctx, directory, name);
     if (path == NULL || nvdp__exists(path)) return path;

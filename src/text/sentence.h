@@ -24,6 +24,8 @@ struct nvdp__sentence {
 /* Path of the encoder's file `name` in a model directory: DIR/name; where that is not there but
  * modules.json names a subfolder for the Transformer, in that.  free(); NULL: no memory. */
 char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const char *name);
+/* NVDP_ERR_IO, telling what a model's folder holds, where there is none of that name. */
+nvdp_status nvdp__model_folder(struct nvdp_context *ctx, const char *directory);
 
 /* What the folder says of texts' length, and, where `modules`, of pooling; none where it has no
  * such files.  NVDP_ERR_INPUT, naming file and key, for a module or a pooling other than the above,

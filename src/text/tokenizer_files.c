@@ -20,6 +20,7 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
                                   const char *files[NVDP__TOKENIZER_FILES + 1]) {
     static const char *const sources[][NVDP__TOKENIZER_FILES + 1] = {
         {"vocab.txt"}, {"vocab.json", "merges.txt"}, {"tokenizer.json"}};
+    NVDP_RETURN_IF_FAILED(nvdp__model_folder(ctx, directory));
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         char *path = nvdp__model_path(ctx, directory, sources[i][0]);
         if (path == NULL) return NVDP_ERR_MEMORY;
@@ -30,8 +31,8 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
         return NVDP_OK;
     }
     return nvdp__fail(ctx, NVDP_ERR_IO,
-                      "%s: expected vocab.txt, or vocab.json and merges.txt, or tokenizer.json, "
-                      "found none",
+                      "%s: expected vocab.txt, or vocab.json and merges.txt, or tokenizer.json "
+                      "(beside config.json and model.safetensors), found none",
                       directory);
 }
 

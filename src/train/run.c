@@ -234,11 +234,16 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_conf
                                 struct nvdp_posteriors **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run run = {0};
+    struct nvdp_posteriors *made = NULL;
     struct nvdp__run_options options;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
     NVDP_TRY(nvdp__run_open(ctx, &options, &run));
-    NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, out));
+    NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, &made));
+    NVDP_TRY(NVDP__NEW(ctx, made->id, made->texts));
+    memcpy(made->id, run.dataset->index, made->texts * sizeof *made->id);
+    NVDP__HAND_OVER(out, made);
 cleanup:
+    nvdp_posteriors_free(made);
     nvdp__run_close(&run);
     return status;
 }

@@ -13,6 +13,22 @@ static const char *const commands[] = {"pretrain", "train",    "eval",    "predi
                                        "explain",  "info",     "bench",   "verify"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+/* What has no effect, and what is no folder, is said. */
+Test(usage, what_users_try_first) {
+    struct outcome outcome =
+        program_expect(0, "train %s --method base --lambda 1 --dry-run", program_train_options());
+    support_contains(outcome.err, "option --lambda has no effect: method base has no bottleneck");
+    program_release(&outcome);
+    outcome = program_expect(1, "train --task sst2 --data %s --model bert-base-uncased --out %s",
+                             support_scratch_path("."), support_scratch_path("run"));
+    support_contains(outcome.err, "bert-base-uncased: no such folder: expected one of this machine "
+                                  "(no hub is asked) with config.json");
+    program_release(&outcome);
+    outcome = program_expect(0, "encode --help");
+    support_contains(outcome.out, "--input is the");
+    program_release(&outcome);
+}
+
 Test(usage, help_lists_every_subcommand_with_a_line) {
     struct outcome help = program_expect(0, "--help");
     for (int i = 0; i < COMMANDS; i++) {

@@ -386,6 +386,24 @@ Test(tables, cautions) {
     free(text);
 }
 
+/* What has learned nothing is not the best at being private. */
+Test(tables, no_star_for_nothing) {
+    static const struct made_run some[] = {
+        {.name = "n", .method = "nvdp", .lambda = 1, .rd_max = 5, .rd_mean = 4, .score = .9},
+        {.name = "v", .method = "vtdp", .lambda = 1, .rd_max = .5, .rd_mean = .4, .score = .5},
+        {.name = "f", .method = "vib-fixed", .lambda = 1, .rd_max = 9, .rd_mean = 8, .score = .8}};
+    for (size_t i = 0; i < 3; i++)
+        made_run("nothing", &some[i]);
+    char *text = report_written("nothing", "tables/table1.md");
+    const char *row = strstr(text, "| vtdp |");
+    cr_assert_not_null(row, "%s", text);
+    const char *end = strchr(row, '\n');
+    cr_expect(memmem(row, (size_t)(end - row), "**", 2) == NULL, "%s", text);
+    row = strstr(text, "| nvdp |");
+    cr_expect(memmem(row, (size_t)(strchr(row, '\n') - row), "**", 2) != NULL, "%s", text);
+    free(text);
+}
+
 /* A label with every character that means something somewhere. */
 Test(tables, escapes) {
     static const struct made_run run = {

@@ -18,14 +18,18 @@ Test(pairs_file, rows_are_p_columns_are_q) {
     const char *path = support_scratch_path("pairs.h5");
     const double written[4] = {0, 1.25, INFINITY, 0};
     double found[4] = {0};
+    const int64_t rows[2] = {7, 40};
+    int64_t id[2] = {0};
     struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp_pairs_write(ctx, path, 2, 1.1, written), NVDP_OK);
+    cr_assert_eq(nvdp_pairs_write(ctx, path, 2, 1.1, written, rows), NVDP_OK);
     cr_assert_eq(nvdp__h5_open(ctx, path, "pairs", 1, &file), NVDP_OK);
     expect_string(file, "unit", "nats");
     expect_string(file, "normalisation", "sum");
     expect_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)");
     cr_assert_eq(nvdp__h5_read_rows(file, "rd", NVDP__H5_F64, 0, 2, found), NVDP_OK);
     cr_expect_arr_eq(found, written, sizeof written);
+    cr_assert_eq(nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, 2, id), NVDP_OK);
+    cr_expect_arr_eq(id, rows, sizeof rows);
     nvdp__h5_free(file);
     nvdp_context_free(ctx);
 }

@@ -100,7 +100,8 @@ Test(tokenizer_load, missing_file) {
     struct nvdp_tokenizer *tokenizer = NULL;
     const char *model = support_scratch_path("nothing-here");
     cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_IO);
-    support_contains(nvdp_context_error(ctx), "nothing-here: expected vocab.txt, or vocab.json");
+    support_contains(nvdp_context_error(ctx),
+                     "nothing-here: no such folder: expected one of this machine");
     nvdp_context_free(ctx);
 }
 
