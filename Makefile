@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo encoder notebooks test check docs map long install install-deps clean help
+.PHONY: all demo encoder notebooks test check docs map long install deb install-deps clean help
 
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
@@ -50,6 +50,9 @@ long: ## hours: runs and exports killed again and again, attacks on certificates
 
 install: all ## install the library, headers and program under PREFIX (default /usr/local)
 	cmake --install $(BUILD)/release --prefix "$(PREFIX)"
+
+deb: all ## Debian packages of library, headers and program: build/release/*.deb
+	cd $(BUILD)/release && cpack -G DEB
 
 install-deps: ## install the needed packages (Debian, Ubuntu) where they are missing
 	@scripts/install-deps.sh

@@ -119,6 +119,8 @@ bool cli_interrupted(void);
 /* Makes cli->config: the command's options with `values` behind its own rows; reads cli->argv and
  * the files it names.  The files' values come first, so that flags win. */
 int cli_parse(struct cli *cli, void *values);
+/* The first half of that: cli->config, of the command's own options and the common ones. */
+int cli_make_options(struct cli *cli, void *values);
 /* Whether the option was given, on the command line or in a file. */
 bool cli_given(const struct cli *cli, const char *name);
 /* The first option that was given and is in `names` (`among`) or is not (else); NULL: none.  Common
@@ -163,6 +165,9 @@ extern const struct cli_command cli_command_pretrain, cli_command_train, cli_com
     cli_command_predict, cli_command_privacy, cli_command_sanitize, cli_command_export,
     cli_command_reuse, cli_command_sweep, cli_command_encode, cli_command_tokenize,
     cli_command_info, cli_command_bench, cli_command_report, cli_command_account,
-    cli_command_attack, cli_command_audit, cli_command_verify, cli_command_explain;
+    cli_command_attack, cli_command_audit, cli_command_verify, cli_command_explain,
+    cli_command_manual;
+/* All, in the order of nvdp --help; NULL ends them. */
+const struct cli_command *const *cli_commands(void);
 
 #endif

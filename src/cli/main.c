@@ -70,13 +70,19 @@ static void environment(char **argv) {
 /* --- the subcommands --- */
 
 static const struct cli_command *const commands[] = {
-    &cli_command_pretrain, &cli_command_train,    &cli_command_eval,   &cli_command_predict,
-    &cli_command_privacy,  &cli_command_sanitize, &cli_command_export, &cli_command_verify,
-    &cli_command_reuse,    &cli_command_sweep,    &cli_command_report, &cli_command_encode,
-    &cli_command_tokenize, &cli_command_account,  &cli_command_attack, &cli_command_audit,
-    &cli_command_explain,  &cli_command_info,     &cli_command_bench,
+    &cli_command_pretrain, &cli_command_train,   &cli_command_eval,
+    &cli_command_predict,  &cli_command_privacy, &cli_command_sanitize,
+    &cli_command_export,   &cli_command_verify,  &cli_command_reuse,
+    &cli_command_sweep,    &cli_command_report,  &cli_command_encode,
+    &cli_command_tokenize, &cli_command_account, &cli_command_attack,
+    &cli_command_audit,    &cli_command_explain, &cli_command_info,
+    &cli_command_bench,    &cli_command_manual,  NULL,
 };
-static const size_t command_count = sizeof commands / sizeof *commands;
+static const size_t command_count = sizeof commands / sizeof *commands - 1;
+
+const struct cli_command *const *cli_commands(void) {
+    return commands;
+}
 
 static void print_version(FILE *to, struct argp_state *state) {
     (void)state;

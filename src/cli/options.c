@@ -207,7 +207,7 @@ cleanup:
     return cli->code;
 }
 
-int cli_parse(struct cli *cli, void *values) {
+int cli_make_options(struct cli *cli, void *values) {
     const struct cli_command *command = cli->command;
     nvdp_status status = command->create != NULL ? command->create(cli->ctx, &cli->config)
                                                  : nvdp_config_create(cli->ctx, &cli->config);
@@ -220,7 +220,12 @@ int cli_parse(struct cli *cli, void *values) {
                       (!command->takes_precision && strcmp(row->name, "precision") == 0);
         if (!absent) status = nvdp_config_add(cli->config, one, sizeof *one, cli);
     }
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+}
+
+int cli_parse(struct cli *cli, void *values) {
+    CLI_TRY(cli_make_options(cli, values));
+    const struct cli_command *command = cli->command;
     int code = parse_line(cli);
     if (code == CLI_SUCCESS) code = apply(cli);
     if (code == CLI_SUCCESS && cli->args == 0 && command->args != NULL && command->args[0] != '[')

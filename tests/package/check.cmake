@@ -16,6 +16,21 @@ file(RENAME ${SCRATCH}/first ${SCRATCH}/prefix)
 set(prefix ${SCRATCH}/prefix)
 run(${prefix}/bin/nvdp --version)
 
+# Nothing that is installed names a folder of the installation, be it of another prefix or of the build.
+file(GLOB_RECURSE texts ${prefix}/*.pc ${prefix}/*.cmake)
+foreach(file ${texts})
+  file(READ ${file} text)
+  if(text MATCHES "/usr/local|${BUILD}|${SCRATCH}")
+    message(FATAL_ERROR "${file} names a folder that it may not know: ${CMAKE_MATCH_0}")
+  endif()
+endforeach()
+foreach(file share/man/man1/nvdp.1 share/man/man1/nvdp-train.1 share/bash-completion/completions/nvdp share/zsh/site-functions/_nvdp)
+  if(NOT EXISTS ${prefix}/${file})
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
+run(${SOURCE}/completion.sh ${prefix}/share/bash-completion/completions/nvdp)
+
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/user)
@@ -32,4 +47,5 @@ string(REPLACE "-lgfortran" "" output "${output}") # what OpenBLAS needs where i
 separate_arguments(flags UNIX_COMMAND "${output}")
 run(${CC} ${SOURCE}/user.c -o ${SCRATCH}/user_static ${flags})
 run(${SCRATCH}/user_static)
-message(STATUS "${output}")
+# The static library can become part of a shared one.
+run(${CC} -shared -o ${SCRATCH}/libuser.so -fPIC -I${prefix}/include ${SOURCE}/user.c -Wl,--whole-archive ${prefix}/${LIBDIR}/libnvdp.a -Wl,--no-whole-archive)

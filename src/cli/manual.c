@@ -1,0 +1,336 @@
+/* nvdp manual: man pages and shell completions, from the same tables as --help. */
+#include "common.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- the options of a subcommand --- */
+
+/* Rows of its own store their values here: none is looked at. */
+enum { VALUES_ROOM = 4096 };
+struct listed {
+    struct cli cli;
+    const struct cli_command *command;
+    _Alignas(16) char values[VALUES_ROOM];
+};
+
+static int list(struct cli *cli, const struct cli_command *command, struct listed *out) {
+    memset(out, 0, sizeof *out);
+    out->command = command;
+    out->cli = (struct cli){.command = command, .name = cli->name, .ctx = cli->ctx};
+    return cli_make_options(&out->cli, out->values);
+}
+
+/* Shown options, one after the other. */
+static const struct nvdp_option *next(const struct listed *listed, size_t *i) {
+    while (*i < nvdp_config_count(listed->cli.config)) {
+        const struct nvdp_option *option = nvdp_config_option(listed->cli.config, (*i)++);
+        if ((option->traits & (NVDP_TRAIT_POSITIONAL | NVDP_TRAIT_HIDDEN)) == 0) return option;
+    }
+    return NULL;
+}
+
+/* Whether a value is the name of a file or folder, by its placeholder: F, FILE.h5, DIR, RUN, PATH, ... */
+static bool is_path(const char *placeholder) {
+    static const char *const names[] = {"F",   "FILE",    "DIR", "RUN",   "PATH",   "FOLDER",
+                                        "KEY", "VECTORS", "OUT", "MODEL", "PROGRAM"};
+    const size_t n = strcspn(placeholder, ".[");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == n && strncmp(placeholder, names[i], n) == 0) return true;
+    return false;
+}
+
+/* --- man --- */
+
+/* Text in which nothing is a command of roff's. */
+static void put_roff(FILE *to, const char *text) {
+    bool start = true;
+    for (; *text != '\0'; text++) {
+        if (start && (*text == '.' || *text == '\'')) fputs("\\&", to);
+        start = *text == '\n';
+        if (*text == '\\')
+            fputs("\\e", to);
+        else if (*text == '-')
+            fputs("\\-", to);
+        else
+            fputc(*text, to);
+    }
+}
+
+static void put_title(FILE *to, const char *name, const char *summary) {
+    fputs(".TH ", to);
+    for (const char *c = name; *c != '\0'; c++)
+        fputc(toupper((unsigned char)*c), to);
+    fprintf(to, " 1 \"\" \"nvdp %s\" \"User commands\"\n.SH NAME\n", nvdp_version());
+    put_roff(to, name);
+    fputs(" \\- ", to);
+    put_roff(to, summary);
+    fputc('\n', to);
+}
+
+static void put_option(FILE *to, const struct nvdp_option *option) {
+    fputs(".TP\n.BI \\-\\-", to);
+    put_roff(to, option->name);
+    if (option->placeholder != NULL) {
+        fputs("= \"", to);
+        put_roff(to, option->placeholder);
+        fputc('"', to);
+    }
+    fputc('\n', to);
+    put_roff(to, option->help);
+    const bool told = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
+                      (option->traits & NVDP_TRAIT_NO_DEFAULT) == 0 && option->sets == NULL;
+    if (told) {
+        fputs(" (default ", to);
+        put_roff(to, option->default_value);
+        fputc(')', to);
+    }
+    fputc('\n', to);
+}
+
+static const char exit_status[] =
+    ".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.\n";
+
+static void put_page(FILE *to, const struct listed *listed) {
+    const struct cli_command *command = listed->command;
+    const char *heading = NULL, *above;
+    const struct nvdp_option *option;
+    char name[64];
+    snprintf(name, sizeof name, "nvdp-%s", command->name);
+    put_title(to, name, command->summary);
+    fprintf(to, ".SH SYNOPSIS\n.B nvdp %s\n[\\fIOPTION\\fR...]", command->name);
+    fprintf(to, "%s%s\n.SH DESCRIPTION\n", command->args != NULL ? " " : "",
+            command->args != NULL ? command->args : "");
+    put_roff(to, command->description);
+    fputs("\n.SH OPTIONS\n", to);
+    for (size_t i = 0; (option = next(listed, &i)) != NULL;) {
+        above = option->group != NULL ? option->group : heading;
+        if (above != NULL && (heading == NULL || strcmp(above, heading) != 0)) {
+            fputs(".SS ", to);
+            put_roff(to, above);
+            fputc('\n', to);
+        }
+        heading = above;
+        put_option(to, option);
+    }
+    fputs(".SH EXAMPLES\n.nf\n", to);
+    const char *examples = strchr(command->examples, '\n');
+    put_roff(to, examples != NULL ? examples + 1 : command->examples);
+    fprintf(to, ".fi\n%s.SH SEE ALSO\n.BR nvdp (1)\n", exit_status);
+}
+
+static void put_main_page(FILE *to, const struct cli_command *const *commands) {
+    put_title(to, "nvdp", "text encoders whose output is safe to hand out");
+    fputs(".SH SYNOPSIS\n.B nvdp\n\\fISUBCOMMAND\\fR [\\fIOPTION\\fR...]\n.SH DESCRIPTION\n"
+          "Trains text encoders whose output is safe to hand out, measures how private it is, and "
+          "writes "
+          "it to files that others can train on.\n.SH SUBCOMMANDS\n",
+          to);
+    for (; *commands != NULL; commands++) {
+        fprintf(to, ".TP\n.BR nvdp\\-%s (1)\n", (*commands)->name);
+        put_roff(to, (*commands)->summary);
+        fputc('\n', to);
+    }
+    fputs(exit_status, to);
+}
+
+/* --- bash --- */
+
+static void put_bash(FILE *to, const struct listed *listed) {
+    const struct nvdp_option *option;
+    fprintf(to, "    %s)\n        options=\"--help", listed->command->name);
+    for (size_t i = 0; (option = next(listed, &i)) != NULL;)
+        fprintf(to, " --%s", option->name);
+    fputs("\"\n        case $prev in\n", to);
+    for (size_t i = 0; (option = next(listed, &i)) != NULL;) {
+        if (option->placeholder == NULL) continue;
+        fprintf(to, "        --%s) ", option->name);
+        if (option->choices != NULL) {
+            fputs("values=\"", to);
+            for (const char *const *choice = option->choices; *choice != NULL; choice++)
+                fprintf(to, "%s%s", choice > option->choices ? " " : "", *choice);
+            fputs("\" ;;\n", to);
+        } else {
+            fputs(is_path(option->placeholder) ? "files=1 ;;\n" : "return ;;\n", to);
+        }
+    }
+    fputs("        esac ;;\n", to);
+}
+
+static void put_bash_head(FILE *to, const struct cli_command *const *commands) {
+    fputs("# Completion of nvdp for bash; made by nvdp manual.\n"
+          "_nvdp() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options= "
+          "values= files=\n"
+          "    COMPREPLY=()\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        COMPREPLY=($(compgen -W \"help --help --version",
+          to);
+    for (; *commands != NULL; commands++)
+        fprintf(to, " %s", (*commands)->name);
+    fputs("\" -- \"$cur\"))\n"
+          "        return\n"
+          "    fi\n"
+          "    # --option=value comes as three words\n"
+          "    if [ \"$cur\" = = ]; then cur=\n"
+          "    elif [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "    fi\n"
+          "    case ${COMP_WORDS[1]} in\n",
+          to);
+}
+
+static const char bash_foot[] =
+    "    esac\n"
+    "    if [ -n \"$values\" ]; then COMPREPLY=($(compgen -W \"$values\" -- \"$cur\"))\n"
+    "    elif [ -z \"$files\" ] && [ \"${cur:0:1}\" = - ]; then COMPREPLY=($(compgen -W "
+    "\"$options\" -- \"$cur\"))\n"
+    "    else\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+    "    fi\n"
+    "}\n"
+    "complete -F _nvdp nvdp\n";
+
+/* --- zsh --- */
+
+/* Within single quotes and the brackets or colons of _arguments. */
+static void put_zsh_text(FILE *to, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            fputs("'\\''", to);
+        else if (strchr("[]:\\", *text) != NULL)
+            fprintf(to, "\\%c", *text);
+        else
+            fputc(*text, to);
+    }
+}
+
+static void put_zsh(FILE *to, const struct listed *listed) {
+    const struct nvdp_option *option;
+    fprintf(to, "    %s)\n        _arguments '--help[this subcommand'\\''s options]'",
+            listed->command->name);
+    for (size_t i = 0; (option = next(listed, &i)) != NULL;) {
+        fprintf(to, " \\\n            '%s--%s%s[", option->type == NVDP_OPTION_LIST ? "*" : "",
+                option->name, option->placeholder != NULL ? "=" : "");
+        put_zsh_text(to, option->help);
+        fputc(']', to);
+        if (option->placeholder != NULL) {
+            fputc(':', to);
+            put_zsh_text(to, option->placeholder);
+            fputc(':', to);
+            if (option->choices != NULL) {
+                fputc('(', to);
+                for (const char *const *choice = option->choices; *choice != NULL; choice++)
+                    fprintf(to, "%s%s", choice > option->choices ? " " : "", *choice);
+                fputc(')', to);
+            } else if (is_path(option->placeholder)) {
+                fputs("_files", to);
+            }
+        }
+        fputc('\'', to);
+    }
+    fputs(" \\\n            '*:file:_files' ;;\n", to);
+}
+
+static void put_zsh_head(FILE *to, const struct cli_command *const *commands) {
+    fputs("#compdef nvdp\n# Completion of nvdp for zsh; made by nvdp manual.\n"
+          "local -a subcommands=(\n",
+          to);
+    for (; *commands != NULL; commands++) {
+        fprintf(to, "    '%s:", (*commands)->name);
+        put_zsh_text(to, (*commands)->summary);
+        fputs("'\n", to);
+    }
+    fputs("    'help:options of a subcommand')\n"
+          "if (( CURRENT == 2 )); then\n"
+          "    _describe subcommand subcommands\n"
+          "else\n"
+          "    shift words\n"
+          "    (( CURRENT-- ))\n"
+          "    case $words[1] in\n",
+          to);
+}
+
+/* --- the files --- */
+
+struct sheet {
+    FILE *to;
+    char *text;
+    size_t size;
+};
+
+static int open_sheet(struct cli *cli, struct sheet *sheet) {
+    *sheet = (struct sheet){0};
+    sheet->to = open_memstream(&sheet->text, &sheet->size);
+    return sheet->to != NULL ? CLI_SUCCESS : cli_error(cli, CLI_FAILURE, "out of memory");
+}
+
+/* To DIR/name, without a last line end, which is added. */
+static int write_sheet(struct cli *cli, struct sheet *sheet, const char *name) {
+    char *path = NULL;
+    int code = CLI_FAILURE;
+    if (fclose(sheet->to) != 0 || asprintf(&path, "%s/%s", cli->arg[0], name) < 0)
+        code = cli_error(cli, CLI_FAILURE, "out of memory");
+    else {
+        if (sheet->size > 0 && sheet->text[sheet->size - 1] == '\n')
+            sheet->text[sheet->size - 1] = '\0';
+        code = cli_write_text(cli, path, sheet->text);
+    }
+    free(path);
+    free(sheet->text);
+    return code;
+}
+
+static int write_page(struct cli *cli, const struct listed *listed) {
+    struct sheet page;
+    char name[64];
+    CLI_TRY(open_sheet(cli, &page));
+    put_page(page.to, listed);
+    snprintf(name, sizeof name, "nvdp-%s.1", listed->command->name);
+    return write_sheet(cli, &page, name);
+}
+
+static int run(struct cli *cli) {
+    struct sheet bash, zsh, page;
+    CLI_TRY(cli_begin(cli, NULL));
+    const struct cli_command *const *commands = cli_commands();
+    (void)mkdir(cli->arg[0], 0777); /* that it is none is told when a file is written */
+    CLI_TRY(open_sheet(cli, &page));
+    put_main_page(page.to, commands);
+    CLI_TRY(write_sheet(cli, &page, "nvdp.1"));
+    CLI_TRY(open_sheet(cli, &bash));
+    CLI_TRY(open_sheet(cli, &zsh));
+    put_bash_head(bash.to, commands);
+    put_zsh_head(zsh.to, commands);
+    for (const struct cli_command *const *command = commands; *command != NULL; command++) {
+        static struct listed listed;
+        int code = list(cli, *command, &listed);
+        if (code == CLI_SUCCESS) code = write_page(cli, &listed);
+        put_bash(bash.to, &listed);
+        put_zsh(zsh.to, &listed);
+        nvdp_config_free(listed.cli.config);
+        CLI_TRY(code);
+    }
+    fputs(bash_foot, bash.to);
+    fputs("    esac\nfi\n", zsh.to);
+    CLI_TRY(write_sheet(cli, &bash, "nvdp.bash"));
+    return write_sheet(cli, &zsh, "_nvdp");
+}
+
+const struct cli_command cli_command_manual = {
+    .name = "manual",
+    .summary = "write man pages and completions for bash and zsh",
+    .args = "DIR",
+    .description =
+        "Writes nvdp.1 and a page for each subcommand, nvdp.bash and _nvdp (zsh) into DIR, "
+        "from the tables of options that --help prints.",
+    .examples = "Examples:\n"
+                "  nvdp manual ~/.local/share/nvdp\n"
+                "  man ~/.local/share/nvdp/nvdp-train.1\n"
+                "  source ~/.local/share/nvdp/nvdp.bash\n",
+    .heading = "Options:",
+    .no_json = true,
+    .run = run,
+};
