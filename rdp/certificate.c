@@ -392,12 +392,17 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
             fprintf(to, " Training with %s would change that.", lacks->option);
         return;
     }
+    const double right = ceil(1000 * from->right) / 10; /* % */
     fprintf(
         to,
-        "Proven for any two texts, seen or not: whoever is given %s of a text, and knows that it "
-        "is one of the two, names the right one with a "
-        "probability of %.1f %% at most where both are equally likely (epsilon %.6g at delta %g",
-        samples, ceil(1000 * from->right) / 10, from->epsilon, from->delta);
+        "Proven for any two texts, seen or not%s: whoever is given %s of a text, and knows that "
+        "it is one of the two, names the right one ",
+        right < 100 ? "" : ", but of no use", samples);
+    if (right < 100)
+        fprintf(to, "with a probability of %.1f %% at most where both are equally likely ", right);
+    else
+        fputs("nearly for certain where they are as far apart as they may be ", to);
+    fprintf(to, "(epsilon %.6g at delta %g", from->epsilon, from->delta);
     if (from->releases > 1) fprintf(to, ", %d samples together", from->releases);
     fputs("). ", to);
     say_why(from, to);

@@ -370,3 +370,17 @@ Test(certificate, as_text) {
     free(said);
     nvdp_context_free(ctx);
 }
+
+/* A proof of an epsilon that excludes nothing does not boast "100.0 %". */
+Test(certificate, of_no_use) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_limits limits = sequence();
+    char *said = NULL;
+    limits.clip_sequence = 50;
+    struct nvdp_certificate made = certify(ctx, &limits, "1");
+    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &said), NVDP_OK);
+    cr_expect(strstr(said, "seen or not, but of no use: ") != NULL, "%s", said);
+    cr_expect(strstr(said, "100.0 %") == NULL && strstr(said, "nearly for certain") != NULL);
+    free(said);
+    nvdp_context_free(ctx);
+}
