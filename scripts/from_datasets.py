@@ -23,7 +23,8 @@ def rows(split, columns):
             value = row[column]
             if names[column] is not None:
                 value = names[column][value] if value >= 0 else None
-            made[column] = value
+            if value is not None:
+                made[column] = value
         yield made
 
 
