@@ -41,7 +41,7 @@ static int resolve(struct cli *cli, struct values *values) {
                         : cli_given(cli, "lambda-g") ? "lambda-g"
                         : cli_given(cli, "lambda-d") ? "lambda-d"
                                                      : NULL;
-    if (given != NULL && nvdp_method_find(NULL, name, &method) == NVDP_OK &&
+    if (given != NULL && !cli->quiet && nvdp_method_find(NULL, name, &method) == NVDP_OK &&
         !nvdp_method_is_private(method))
         fprintf(stderr, "%s: warning: option --%s has no effect: method %s has no bottleneck\n",
                 cli->name, given, name);

@@ -10,7 +10,7 @@
 static const char *const commands[] = {"pretrain", "train",    "eval",    "predict", "privacy",
                                        "sanitize", "export",   "reuse",   "sweep",   "report",
                                        "encode",   "tokenize", "account", "attack",  "audit",
-                                       "explain",  "info",     "bench",   "verify"};
+                                       "explain",  "info",     "bench",   "verify",  "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* What has no effect, and what is no folder, is said. */
