@@ -16,7 +16,7 @@ from .measures import (
     renyi_sequence_bound, renyi_subsampled,
 )  # fmt: skip
 from .posteriors import Posteriors
-from .runs import Run, options, presets, resume, train
+from .runs import Run, options, presets, resume, sanitize, text_privacy, train
 from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared
 from .shared import open as open
@@ -26,5 +26,5 @@ __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
            "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
-           "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "resume", "train"]  # fmt: skip
+           "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
 """nvdp.open is not among them: it would hide Python's own."""

@@ -210,11 +210,25 @@ class Context:
     def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
         """Options by name; None leaves the default."""
         config = self.make("struct nvdp_config", lib.nvdp_config_free, create)
+        self._set(config, options)
+        return config
+
+    def _set(self, config: Any, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if value is not None:
                 status = lib.nvdp_config_set(config, name.encode(), as_text(value).encode())
                 if status != 0:
                     raise error(status, text(lib.nvdp_context_error(self.pointer)))
+
+    def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
+        """The options of several kinds of work, as one configuration."""
+        config = self.config(creates[0], {})
+        for create in creates[1:]:
+            other = ffi.new("struct nvdp_config **")
+            self.call(create, other)
+            if lib.nvdp_config_join(config, other[0]) != 0:  # which frees the other
+                raise error(lib.NVDP_ERR_MEMORY, text(lib.nvdp_context_error(self.pointer)))
+        self._set(config, options)
         return config
 
     def set_threads(self, threads: int | None) -> None:

@@ -211,6 +211,38 @@ def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int 
     return _train({"resume": fspath(run)}, progress, threads)
 
 
+# --- texts that are privatized token by token ---
+
+
+def measured(context: Context, kind: str, function: Callable[..., int], config: Any) -> Record:
+    """The report that a measure of texts fills, "privacy" or "dchi", as its JSON object."""
+    report, out = result_of(f"struct nvdp_{kind}_report"), ffi.new("char **")
+    context.call(function, config, ffi.NULL, report)
+    context.call(getattr(lib, f"nvdp_{kind}_report_json"), report, out)
+    return from_json(owned_text(out[0]))
+
+
+def text_privacy(**options: Any) -> Record:
+    """What a token-by-token mechanism tells of a task's own texts, all pairs, exact, in nats: as `nvdp privacy --sanitizer M --json`.
+
+    options: task and data, or text (a file with a text a line), split, limit; mechanism, eta, model or vectors; order, delta ...
+    """
+    context = Context()
+    return measured(context, "dchi", lib.nvdp_text_privacy, context.config(lib.nvdp_text_privacy_config_create, options))
+
+
+def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> Record:
+    """Privatizes a task's files, or a text, token by token, as `nvdp sanitize`: counts, deniability, `statement`.
+
+    out: folder, or file, that is written; options: task and data, or text; mechanism, eta, model or vectors; release, seed, overwrite ...
+    """
+    context = _context(progress, None)
+    config = context.config(lib.nvdp_sanitize_config_create, {"out": fspath(out), **options})
+    found = result_of("struct nvdp_sanitize_result")
+    context.call(lib.nvdp_sanitize, config, ffi.NULL, found)
+    return record(found[0])
+
+
 # --- a run ---
 
 
@@ -321,8 +353,16 @@ class Run:
                 limit: int = 0, **options: Any) -> Record:  # fmt: skip
         """The privacy report, in nats, of a split of the run's data or of texts: as `nvdp privacy RUN --json`.
 
+        Of a run with token_noise: of the split's texts under it, as they are before they are sent.
         options: order, delta, releases, exact=True, max_pairs ... (Posteriors.privacy).
         """
+        noise = self.config.get("token_noise", "none")
+        if noise != "none" and texts is None:
+            config = self._context.joined((lib.nvdp_run_config_create, lib.nvdp_privacy_config_create),
+                                          {"run": str(self.path), "split": split, "limit": limit, **options})  # fmt: skip
+            kind = "privacy" if noise == "sequence-laplace" else "dchi"
+            measure = lib.nvdp_run_sequence_privacy if kind == "privacy" else lib.nvdp_run_text_privacy
+            return measured(self._context, kind, measure, config)
         posteriors = self.posteriors(texts, pairs) if texts is not None else self.posteriors(split=split, limit=limit)
         return posteriors.privacy(**options)
 

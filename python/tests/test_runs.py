@@ -131,6 +131,17 @@ def test_a_failing_callback_stops(compact, tmp_path):
         nvdp.train(texts, labels, model=compact, out=tmp_path / "run", progress=fail, epochs=50, max_length=8, cache=None)
 
 
+def test_run_with_token_noise(compact, tmp_path):
+    rows = texts_of(np.random.default_rng(6), 24)
+    run = nvdp.train(*rows, model=compact, out=tmp_path / "run", preset=None, token_noise="random", eta=1.0, epochs=1, batch=8, max_length=8,
+                     freeze_layers=2, cache=None, threads=1)  # fmt: skip
+    assert run.privacy(limit=2).method == "random"
+    assert run.predict(["good film"])[0].label in ("pos", "neg")
+    with pytest.raises(nvdp.NvdpError) as caught:
+        run.posteriors(["good film"])
+    assert caught.value.status == "ERR_UNSUPPORTED"
+
+
 def test_what_train_refuses(compact, tmp_path):
     out = tmp_path / "run"
     for bad, match in [

@@ -71,6 +71,22 @@ def test_sanitizer(tmp_path):
         nvdp.Sanitizer(vectors=tmp_path / "none.txt", mechanism="santext", eta=1.0)
 
 
+def test_sanitized_files(tmp_path):
+    vectors, texts = tmp_path / "vectors.txt", tmp_path / "texts.txt"
+    vectors.write_text("cat 0 0\ndog 0 1\ncar 50 0\n")
+    texts.write_text("car cat\ncar dog\ncar\n")
+    mechanism = dict(text=texts, vectors=vectors, mechanism="santext", eta=2.0)
+    found = nvdp.sanitize(out=tmp_path / "private.txt", **mechanism)
+    assert found.texts == 3 and found.tokens == 5 and found.sanitizer.mechanism == "santext" and found.statement
+    assert [len(line.split()) for line in (tmp_path / "private.txt").read_text().splitlines()] == [2, 2, 1]
+    report = nvdp.text_privacy(order=2, **mechanism)
+    pair = nvdp.Sanitizer(vectors=vectors, mechanism="santext", eta=2.0)
+    most = max(pair.divergence([2, 0], [2, 1], 2), pair.divergence([2, 1], [2, 0], 2))
+    assert report.method == "santext" and report.equal_length.rd["sum"]["max"] == pytest.approx(most, rel=1e-9)
+    with pytest.raises(ValueError, match="exists"):
+        nvdp.sanitize(out=tmp_path / "private.txt", **mechanism)
+
+
 def test_threads_share_objects(compact):
     tokenizer, found = nvdp.Tokenizer(compact), []
     work = [threading.Thread(target=lambda: found.append(tokenizer(["a film"] * 50).ids.sum())) for _ in range(8)]
