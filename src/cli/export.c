@@ -1,6 +1,7 @@
 /* nvdp export: noisy embeddings to give away. */
 #include "common.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int print_json(struct cli *cli, const struct nvdp_export_result *result) {
@@ -32,9 +33,12 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
             result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
     if (result->spent_samples > 0) {
-        cli_row("ledger", "%s: %llu sample%s of a text at most, epsilon %.6g at delta 1e-05",
+        char proven[64] = "nothing is proven of them";
+        if (isfinite(result->spent_epsilon))
+            snprintf(proven, sizeof proven, "epsilon %.6g at delta 1e-05", result->spent_epsilon);
+        cli_row("ledger", "%s: %llu sample%s of a text at most, %s",
                 nvdp_config_get(config, "ledger"), (unsigned long long)result->spent_samples,
-                result->spent_samples == 1 ? "" : "s", result->spent_epsilon);
+                result->spent_samples == 1 ? "" : "s", proven);
     }
     putchar('\n');
     cli_print_wrapped(stdout, result->statement);
