@@ -26,7 +26,7 @@ static const struct nvdp_option options[] = {
      .unit = "canaries", .max = 1 << 24},
     {"delta", NVDP_OPTION_REAL, "D",
      "at which epsilon is bounded from below; 0: of the model's own account, 1e-5 where it has "
-     "none",
+     "none; of kind pair .01",
      "0", AT(delta), .max = 0.999},
     {"confidence", NVDP_OPTION_REAL, "X", "of that bound", "0.95", AT(confidence), .min = 0.5,
      .max = 0.999999},
