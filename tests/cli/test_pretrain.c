@@ -72,17 +72,6 @@ Test(pretrain, from_text_to_a_model_that_can_be_trained) {
     program_release(&o);
 }
 
-static void same_file(const char *a, const char *b) {
-    struct stat info[2];
-    cr_assert_eq(stat(a, &info[0]), 0);
-    cr_assert_eq(stat(b, &info[1]), 0);
-    cr_assert_eq(info[0].st_size, info[1].st_size);
-    char *bytes[2] = {support_read(a), support_read(b)};
-    cr_assert_eq(memcmp(bytes[0], bytes[1], (size_t)info[0].st_size), 0);
-    free(bytes[0]);
-    free(bytes[1]);
-}
-
 /* Killed without warning in the middle, continued from its last saved state: the same bytes. */
 static void kill_and_resume(const char *options, unsigned steps) {
     struct outcome o = program_expect(0, "pretrain %s --steps %u --out %s", options, steps,
@@ -110,8 +99,8 @@ static void kill_and_resume(const char *options, unsigned steps) {
     o = program_expect(0, "pretrain --resume %s --threads 1", support_scratch_path("parts"));
     support_contains(o.out, " steps");
     program_release(&o);
-    same_file(support_scratch_path("whole/model.safetensors"),
-              support_scratch_path("parts/model.safetensors"));
+    cr_assert(support_same_file(support_scratch_path("whole"), support_scratch_path("parts"),
+                                "model.safetensors"));
 }
 
 Test(pretrain, killed_and_resumed) {
