@@ -51,7 +51,9 @@ long: ## hours: runs and exports killed again and again, attacks on certificates
 install: all ## install the library, headers and program under PREFIX (default /usr/local)
 	cmake --install $(BUILD)/release --prefix "$(PREFIX)"
 
-deb: all ## Debian packages of library, headers and program: build/release/*.deb
+deb: ## install what is missing, build; Debian packages of library, headers and program: build/release/*.deb
+	@scripts/install-deps.sh --deb
+	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
 	cd $(BUILD)/release && cpack -G DEB
 
 install-deps: ## install the needed packages (Debian, Ubuntu) where they are missing

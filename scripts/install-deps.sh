@@ -1,7 +1,8 @@
 #!/bin/sh
-# install-deps.sh [--check|--docs|--encoder|--mpi]: installs the packages that building and testing need, on Debian and Ubuntu; with
+# install-deps.sh [--check|--docs|--encoder|--mpi|--deb]: installs the packages that building and testing need, on Debian and Ubuntu; with
 # --check also those of `make check`, with --docs those of `make docs` and `make map` alone, with --encoder those of `make encoder`
-# alone, with --mpi those of training by several processes alone.  Does nothing, and asks for no rights, where all are there.
+# alone, with --mpi those of training by several processes alone, with --deb those of `make deb` beside these.  Does nothing, and
+# asks for no rights, where all are there.
 set -eu
 packages="gcc g++ make cmake ninja-build pkg-config libopenblas-openmp-dev libgsl-dev libhdf5-dev libsodium-dev
     libjansson-dev libutf8proc-dev liblzma-dev zlib1g-dev libdnnl-dev libcriterion-dev gnuplot-nox hdf5-tools
@@ -10,10 +11,11 @@ case ${1:-} in
 '') ;;
 --docs) packages="doxygen graphviz python3" ;;
 --encoder) packages="python3 python3-pip" ;;
+--deb) packages="$packages dpkg-dev file" ;;
 --mpi) packages="libopenmpi-dev openmpi-bin" ;;
 --check) packages="$packages doxygen clang clang-format clang-tidy libclang-rt-dev libomp-dev git" ;;
 *)
-    echo "usage: install-deps.sh [--check|--docs|--encoder|--mpi]" >&2
+    echo "usage: install-deps.sh [--check|--docs|--encoder|--mpi|--deb]" >&2
     exit 2
     ;;
 esac
