@@ -169,8 +169,10 @@ void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options c
     config.resume = config.out;
     int stops = 0;
     while (status == NVDP_ERR_CANCELLED) {
-        cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"), "%s",
-                           nvdp_context_error(ctx));
+        /* or while its data are read, before there is anything to save */
+        cr_assert(strstr(nvdp_context_error(ctx), "--resume") != NULL ||
+                      strstr(nvdp_context_error(ctx), ".h5: cancelled") != NULL,
+                  "%s", nvdp_context_error(ctx));
         cr_assert_lt(++stops, 100);
         after.calls = 7 + stops;
         status = nvdp__train(ctx, &config, &result);
