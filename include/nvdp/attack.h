@@ -153,8 +153,9 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
 /** Who learns from public texts. */
 enum nvdp_text_attacker {
     NVDP_ATTACKER_NEAREST, /**< names the token of each vector by its likelihood under a Gaussian for each token */
-    NVDP_ATTACKER_BAG,      /**< names a text's word pieces from the mean of its vectors */
-    NVDP_ATTACKER_ATTRIBUTE /**< guesses a text's label from that mean */
+    NVDP_ATTACKER_BAG,       /**< names a text's word pieces from the mean of its vectors */
+    NVDP_ATTACKER_ATTRIBUTE, /**< guesses a text's label from that mean */
+    NVDP_ATTACKER_TOKEN /**< names the token of each vector by a transformer layer over all vectors of the sample */
 };
 
 /** How often one was right. */
@@ -170,7 +171,7 @@ struct nvdp_text_score {
 /** What nvdp_attack_texts() found. */
 struct nvdp_text_attack {
     size_t struct_size;            /**< NVDP_RESULT() sets it */
-    char attacker[16];             /**< "nearest", "bag", "attribute" */
+    char attacker[16];             /**< "nearest", "token", "bag", "attribute" */
     size_t texts;                  /**< that were attacked */
     size_t public_texts;           /**< that it learned from */
     size_t seeds;                  /**< times that noise was drawn anew */
@@ -189,13 +190,13 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * What these do not find others may: no bound.
  *
  * A pass of the encoder over both; O(tokens x distinct tokens x p) for nearest, O(public texts x 300 p) a step of descent
- * for bag.
+ * for bag; for token ten epochs of O(public tokens x distinct tokens x min(p, 128)) a seed.
  * @param ctx      progress and the wish to stop pass through its callbacks
  * @param attacker which
  * @param config   of nvdp_text_attack_config_create()
  * @param out      what was found; nvdp_text_attack_release(); untouched on error
- * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts; NVDP_ERR_UNSUPPORTED for nearest of one
- *         vector a text; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones */
+ * @return as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts; NVDP_ERR_UNSUPPORTED for nearest
+ *         and token of one vector a text; NVDP_ERR_INPUT for texts without labels, fewer than 20 public ones */
 nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
                               const struct nvdp_config *config, struct nvdp_text_attack *out);
 

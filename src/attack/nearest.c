@@ -9,32 +9,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROWS = 128, TOP = 10, RARE = 10, HELD_OUT = 10, MOST_HELD = 200 };
+enum { ROWS = 128 };
 static const double SHRINK = 10; /* occurrences that the variance of all tokens counts for */
 static const double EXPONENTS[] = {1, 0.3, 0.1, 0.03, 0.01};
 enum { TRIES = sizeof EXPONENTS / sizeof *EXPONENTS };
 
-struct tokens {
-    size_t vocabulary, count, dim;
-    size_t texts;  /* public ones that are learned from; the others choose the exponent */
-    size_t *place; /* [vocabulary] + 1 among `count`; 0: not seen */
-    int32_t *id;   /* [count] */
-    size_t *named,
-        *there; /* [vocabulary] the last text, counted up, for which it was named; that has it */
-    size_t stamp;
-    double *times;                 /* [count] */
+struct centroids {
+    struct nvdp__tokens known; /* `count` of them */
+    size_t dim;
+    double *seen;                  /* [count] */
     double *mean, *spread, *noise; /* [count, p] */
     double *pooled;                /* [p] variance of means within tokens */
     double *factor;                /* [count, 2 p] of z^2 and z in the log density */
     double *constant;              /* [count] */
 };
 
-static void release(struct tokens *t) {
-    free(t->place);
-    free(t->id);
-    free(t->named);
-    free(t->there);
-    free(t->times);
+static void release(struct centroids *t) {
+    nvdp__tokens_release(&t->known);
+    free(t->seen);
     free(t->mean);
     free(t->spread);
     free(t->noise);
@@ -43,47 +35,27 @@ static void release(struct tokens *t) {
     free(t->constant);
 }
 
-/* Not [CLS] and [SEP], which are everybody's. */
-static bool own(const struct nvdp__text_attack *a, int32_t id) {
-    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
-    return id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) &&
-           id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+static nvdp_status reserve(struct nvdp__text_attack *a, struct centroids *t) {
+    NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, "nearest", &t->known));
+    const size_t count = t->known.count, p = t->dim = a->known.set->dim;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->seen, count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->mean, count * p));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->spread, count * p));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->noise, count * p));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->pooled, p));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->factor, count * 2 * p));
+    return NVDP__NEW(a->ctx, t->constant, count);
 }
 
-static nvdp_status count_tokens(struct nvdp__text_attack *a, struct tokens *t) {
-    const struct nvdp_dataset *data = a->known.data;
-    t->texts = data->count - nvdp__least(data->count / HELD_OUT, MOST_HELD);
-    const size_t rows = data->offset[t->texts];
-    t->vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
-    t->dim = a->known.set->dim;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->place, t->vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->id, t->vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->named, t->vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->there, t->vocabulary));
-    for (size_t r = 0; r < rows; r++) {
-        const int32_t id = data->ids[r];
-        if (!own(a, id) || t->place[id] != 0) continue;
-        t->id[t->count] = id;
-        t->place[id] = ++t->count;
-    }
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->times, t->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->mean, t->count * t->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->spread, t->count * t->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->noise, t->count * t->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->pooled, t->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->factor, t->count * 2 * t->dim));
-    return NVDP__NEW(a->ctx, t->constant, t->count);
-}
-
-static void take_moments(const struct nvdp__text_attack *a, struct tokens *t) {
+static void take_moments(const struct nvdp__text_attack *a, struct centroids *t) {
     const struct nvdp_dataset *data = a->known.data;
     const struct nvdp_posteriors *set = a->known.set;
-    const size_t p = t->dim, rows = data->offset[t->texts];
+    const size_t p = t->dim, rows = data->offset[t->known.texts];
     double freedom = 0;
     for (size_t r = 0; r < rows; r++) { /* Welford 1962 */
-        if (!own(a, data->ids[r])) continue;
-        const size_t k = t->place[data->ids[r]] - 1;
-        const double share = 1 / ++t->times[k];
+        if (!nvdp__token_counts(a, data->ids[r])) continue;
+        const size_t k = t->known.place[data->ids[r]] - 1;
+        const double share = 1 / ++t->seen[k];
         for (size_t d = 0; d < p; d++) {
             const double off = set->mu[r * p + d] - t->mean[k * p + d];
             t->mean[k * p + d] += off * share;
@@ -97,17 +69,17 @@ static void take_moments(const struct nvdp__text_attack *a, struct tokens *t) {
 }
 
 /* The log densities' coefficients; without noise a thousandth of the spread is left, for what was seen once. */
-static void prepare(const struct nvdp__text_attack *a, struct tokens *t,
+static void prepare(const struct nvdp__text_attack *a, struct centroids *t,
                     enum nvdp__observed observed, double exponent) {
     const size_t p = t->dim;
     const double kappa = a->known.set->kappa;
-    for (size_t k = 0; k < t->count; k++) {
-        t->constant[k] = log(t->times[k]);
+    for (size_t k = 0; k < t->known.count; k++) {
+        t->constant[k] = log(t->known.times[k]);
         for (size_t d = 0; d < p && observed != NVDP__OBSERVED_PRIOR; d++) {
             const double mean = t->mean[k * p + d];
             double var =
-                (t->spread[k * p + d] + SHRINK * t->pooled[d]) / (t->times[k] - 1 + SHRINK);
-            var *= 1 + 1 / t->times[k];
+                (t->spread[k * p + d] + SHRINK * t->pooled[d]) / (t->known.times[k] - 1 + SHRINK);
+            var *= 1 + 1 / t->known.times[k];
             var += observed == NVDP__OBSERVED_RELEASE ? t->noise[k * p + d] / kappa
                                                       : 1e-3 * t->pooled[d] + 1e-12;
             t->factor[k * 2 * p + d] = -exponent / (2 * var);
@@ -117,57 +89,20 @@ static void prepare(const struct nvdp__text_attack *a, struct tokens *t,
     }
 }
 
-/* What is counted of every text. */
-enum { FIRST, AMONG_TEN, TOKENS, RARE_TEN, RARE_TOKENS, RIGHT, NAMED, WORDS, TWICE, BOTH, COUNTS };
-struct hits {
-    double *of[COUNTS]; /* [texts]: of tokens; of the set of all that were named first */
-};
-
-static void judge(struct tokens *t, size_t text, int32_t id, const double *score,
-                  struct hits *hits) {
-    const size_t place = t->place[id];
-    const bool rare = place == 0 || t->times[place - 1] < RARE;
-    size_t above = 0, top = 0;
-    for (size_t k = 0; k < t->count; k++) {
-        above += place > 0 && score[k] > score[place - 1];
-        if (score[k] > score[top]) top = k;
-    }
-    hits->of[TOKENS][text]++;
-    hits->of[FIRST][text] += place > 0 && above == 0;
-    hits->of[AMONG_TEN][text] += place > 0 && above < TOP;
-    hits->of[RARE_TOKENS][text] += rare;
-    hits->of[RARE_TEN][text] += rare && place > 0 && above < TOP;
-    hits->of[NAMED][text] += t->named[t->id[top]] != t->stamp;
-    t->named[t->id[top]] = t->stamp;
-}
-
-/* The text's words that were named, of the text that was judged last. */
-static void compare(struct tokens *t, const struct nvdp__text_attack *a,
-                    const struct nvdp_dataset *data, size_t i, size_t text, struct hits *hits) {
-    for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
-        const int32_t id = data->ids[r];
-        if (!own(a, id) || t->there[id] == t->stamp) continue;
-        t->there[id] = t->stamp;
-        hits->of[WORDS][text]++;
-        hits->of[RIGHT][text] += t->named[id] == t->stamp;
-    }
-}
-
 /* What one observation at a time needs. */
 struct scratch {
     double *z, *log_pi, *x, *score; /* a sample, [ROWS, 2 p], [ROWS, count] */
 };
 
 /* The tokens of text i, whose counts are those of `text`. */
-static void guess(struct nvdp__text_attack *a, struct tokens *t, const struct nvdp__corpus *corpus,
-                  enum nvdp__observed observed, uint64_t seed, size_t i, size_t text,
-                  const struct scratch *at, struct hits *hits) {
+static void guess(struct nvdp__text_attack *a, struct centroids *t,
+                  const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
+                  size_t i, size_t text, const struct scratch *at, const struct nvdp__hits *hits) {
     const struct nvdp_dataset *data = corpus->data;
     const struct nvdp_posteriors *set = corpus->set;
     const size_t p = t->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
     const size_t n = data->offset[i + 1] - data->offset[i];
     const bool blind = observed == NVDP__OBSERVED_PRIOR;
-    t->stamp++;
     if (!blind) nvdp__observe(corpus, observed, seed, 0, i, prior + n * kappa, at->z, at->log_pi);
     for (size_t j = 0; j < n; j += ROWS) {
         const size_t rows = nvdp__least(n - j, ROWS);
@@ -179,78 +114,63 @@ static void guess(struct nvdp__text_attack *a, struct tokens *t, const struct nv
                             to + p, 1);
             for (size_t d = 0; d < p; d++)
                 to[d] = to[p + d] * to[p + d];
-            memcpy(at->score + r * t->count, t->constant, t->count * sizeof *at->score);
+            memcpy(at->score + r * t->known.count, t->constant, t->known.count * sizeof *at->score);
         }
         if (!blind)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)t->count,
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)t->known.count,
                         (int)(2 * p), 1, at->x, (int)(2 * p), t->factor, (int)(2 * p), 1, at->score,
-                        (int)t->count);
+                        (int)t->known.count);
         for (size_t r = 0; r < rows; r++) {
             const int32_t id = data->ids[data->offset[i] + j + r];
-            if (own(a, id)) judge(t, text, id, at->score + r * t->count, hits);
+            if (nvdp__token_counts(a, id))
+                nvdp__judge(&t->known, text, id, at->score + r * t->known.count, hits);
         }
     }
-    compare(t, a, data, i, text, hits);
+    nvdp__judge_set(&t->known, a, data, i, text, hits);
 }
 
 /* The exponent that names the most tokens of the public texts that were left out. */
-static double choose(struct nvdp__text_attack *a, struct tokens *t, enum nvdp__observed observed,
+static double choose(struct nvdp__text_attack *a, struct centroids *t, enum nvdp__observed observed,
                      const struct scratch *at) {
     double best = -1, exponent = 1;
     for (size_t k = 0; k < TRIES && observed != NVDP__OBSERVED_PRIOR; k++) {
-        double count[COUNTS] = {0};
-        struct hits hits;
-        for (size_t c = 0; c < COUNTS; c++)
+        double count[NVDP__HITS] = {0};
+        struct nvdp__hits hits;
+        for (size_t c = 0; c < NVDP__HITS; c++)
             hits.of[c] = count + c;
         prepare(a, t, observed, EXPONENTS[k]);
-        for (size_t i = t->texts; i < a->known.data->count; i++)
+        for (size_t i = t->known.texts; i < a->known.data->count; i++)
             guess(a, t, &a->known, observed, a->options->seed, i, 0, at, &hits);
-        if (count[FIRST] > best) exponent = EXPONENTS[k];
-        best = fmax(best, count[FIRST]);
+        if (nvdp__hits_first(&hits, 0) > best) exponent = EXPONENTS[k];
+        best = fmax(best, nvdp__hits_first(&hits, 0));
     }
     return exponent;
 }
 
 nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
-    static const struct {
-        const char *metric;
-        int hits, of;
-    } score[] = {{"first", FIRST, TOKENS},
-                 {"among ten", AMONG_TEN, TOKENS},
-                 {"rare, among ten", RARE_TEN, RARE_TOKENS},
-                 {"set, precision", RIGHT, NAMED},
-                 {"set, recall", RIGHT, WORDS},
-                 {"set, F1", TWICE, BOTH}};
     nvdp_status status = NVDP_OK;
     const struct nvdp_posteriors *set = a->attacked.set;
     const size_t n = a->attacked.data->count, p = set->dim;
-    struct tokens t = {0};
+    struct centroids t = {0};
     struct nvdp__meter meter;
     struct scratch at = {0};
-    double *counts = NULL;
+    struct nvdp__hits hits = {0};
     size_t most = 0, done = 0;
-    if (nvdp__model_form(a->run.model).single)
-        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_UNSUPPORTED,
-                            "nearest: expected a method with a vector for each token, found %s",
-                            set->method));
     for (size_t i = 0; i < n; i++)
         most = nvdp__most(most, nvdp__release_rows(set, i));
     for (size_t i = 0; i < a->known.data->count; i++)
         most = nvdp__most(most, nvdp__release_rows(a->known.set, i));
-    NVDP_TRY(count_tokens(a, &t));
+    NVDP_TRY(reserve(a, &t));
     take_moments(a, &t);
-    NVDP_TRY(NVDP__NEW(a->ctx, counts, COUNTS * n));
+    NVDP_TRY(nvdp__hits_create(a->ctx, n, &hits));
     NVDP_TRY(NVDP__NEW(a->ctx, at.z, most * (p + 1)));
     NVDP_TRY(NVDP__NEW(a->ctx, at.x, ROWS * 2 * p));
-    NVDP_TRY(NVDP__NEW(a->ctx, at.score, ROWS * t.count));
+    NVDP_TRY(NVDP__NEW(a->ctx, at.score, ROWS * t.known.count));
     at.log_pi = at.z + most * p;
-    struct hits hits;
-    for (size_t c = 0; c < COUNTS; c++)
-        hits.of[c] = counts + c * n;
     nvdp__meter_begin(&meter, a->ctx, "nearest", "text", 0, (a->options->seeds + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
-        memset(counts, 0, COUNTS * n * sizeof *counts);
+        nvdp__hits_clear(n, &hits);
         prepare(a, &t, observed, choose(a, &t, observed, &at));
         for (size_t s = 0; s < seeds; s++)
             for (size_t i = 0; i < n; i++) {
@@ -260,18 +180,12 @@ nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
                 done++;
                 nvdp__meter_update(&meter, done, (double)done, "text", NAN);
             }
-        for (size_t i = 0; i < n; i++) {
-            hits.of[TWICE][i] = 2 * hits.of[RIGHT][i];
-            hits.of[BOTH][i] = hits.of[NAMED][i] + hits.of[WORDS][i];
-        }
-        for (size_t k = 0; k < sizeof score / sizeof *score; k++)
-            NVDP_TRY(nvdp__add_score(a, observed, score[k].metric, n, hits.of[score[k].hits],
-                                     hits.of[score[k].of]));
+        NVDP_TRY(nvdp__add_hits(a, observed, &hits));
     }
     nvdp__meter_end(&meter);
 cleanup:
     release(&t);
-    free(counts);
+    free(hits.of[0]);
     free(at.z);
     free(at.x);
     free(at.score);

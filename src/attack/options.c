@@ -95,7 +95,7 @@ static const struct nvdp_option text_options[] = {
     {"seed", NVDP_OPTION_SEED, "N", "of samples, and of what is drawn", "1", AT(seed)},
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns: not those that are attacked", NULL,
-     AT(known), .group = "Kinds nearest, bag, attribute:"},
+     AT(known), .group = "Kinds nearest, token, bag, attribute:"},
     {"public-limit", NVDP_OPTION_INTEGER, "N", "at most so many of them, drawn; 0: all", "5000",
      AT(known_limit), .unit = "texts", .max = 1e9},
     {"seeds", NVDP_OPTION_INTEGER, "N", "times that the noise is drawn anew, and learned from", "3",

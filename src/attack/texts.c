@@ -11,7 +11,8 @@ static const char *const observed_names[] = {[NVDP__OBSERVED_RELEASE] = "release
                                              [NVDP__OBSERVED_PRIOR] = "prior"};
 static const char *const attacker_names[] = {[NVDP_ATTACKER_NEAREST] = "nearest",
                                              [NVDP_ATTACKER_BAG] = "bag",
-                                             [NVDP_ATTACKER_ATTRIBUTE] = "attribute"};
+                                             [NVDP_ATTACKER_ATTRIBUTE] = "attribute",
+                                             [NVDP_ATTACKER_TOKEN] = "token"};
 
 /* --- samples --- */
 
@@ -110,7 +111,8 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     static nvdp_status (*const attack[])(struct nvdp__text_attack *) = {
         [NVDP_ATTACKER_NEAREST] = nvdp__attack_nearest,
         [NVDP_ATTACKER_BAG] = nvdp__attack_bag,
-        [NVDP_ATTACKER_ATTRIBUTE] = nvdp__attack_attribute};
+        [NVDP_ATTACKER_ATTRIBUTE] = nvdp__attack_attribute,
+        [NVDP_ATTACKER_TOKEN] = nvdp__attack_token};
     nvdp_status status = NVDP_OK;
     struct nvdp__text_attack_options options;
     struct nvdp__run_options run;

@@ -44,10 +44,49 @@ nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observe
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             const char *metric, double value, double low, double high);
 
-/* nearest.c, pooled.c */
+/* nearest.c, token.c, pooled.c */
 nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *attack);
+nvdp_status nvdp__attack_token(struct nvdp__text_attack *attack);
 nvdp_status nvdp__attack_bag(struct nvdp__text_attack *attack);
 nvdp_status nvdp__attack_attribute(struct nvdp__text_attack *attack);
+
+/* --- named.c: tokens that are named --- */
+
+/* Those of the public texts that are learned from: all but some that are held out, the last.  Zeroed before. */
+struct nvdp__tokens {
+    size_t count, texts; /* tokens; texts that are learned from */
+    size_t *place;       /* [vocabulary] + 1 among `count`; 0: not seen */
+    int32_t *id;         /* [count] */
+    double *times;       /* [count] */
+    size_t *named,
+        *there; /* [vocabulary] the last text, counted up from 1, for which it was named; that has it */
+    size_t stamp;
+};
+/* NVDP_ERR_UNSUPPORTED, with the attacker's name, for one vector a text. */
+nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
+                               struct nvdp__tokens *tokens);
+void nvdp__tokens_release(struct nvdp__tokens *tokens);
+/* Not [CLS] and [SEP], which are everybody's. */
+bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
+
+/* How often one was right, text by text; of[0] is to be freed. */
+enum { NVDP__HITS = 10 };
+struct nvdp__hits {
+    double *of[NVDP__HITS]; /* [texts]: of tokens; of the set of all that were named first */
+};
+nvdp_status nvdp__hits_create(struct nvdp_context *ctx, size_t texts, struct nvdp__hits *hits);
+void nvdp__hits_clear(size_t texts, const struct nvdp__hits *hits);
+double nvdp__hits_first(const struct nvdp__hits *hits, size_t text); /* tokens named first */
+/* Counts for `text` a vector of token `id`, which was given a score for each token [count]. */
+void nvdp__judge(struct nvdp__tokens *tokens, size_t text, int32_t id, const double *score,
+                 const struct nvdp__hits *hits);
+/* After all vectors of text i of `data`: counts for `text` which of its tokens were named, and begins the next one. */
+void nvdp__judge_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack *attack,
+                     const struct nvdp_dataset *data, size_t i, size_t text,
+                     const struct nvdp__hits *hits);
+/* Adds all scores over the attacked texts. */
+nvdp_status nvdp__add_hits(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                           const struct nvdp__hits *hits);
 
 /* --- linear.c: logistic regression --- */
 

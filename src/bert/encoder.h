@@ -165,7 +165,8 @@ void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
 /* Once after a forward pass, whose activations it overwrites.  d_last is the gradient of the last
- * hidden state [T, D], with room for nvdp__padded_rows(T) rows; overwritten.  Sets the gradients
+ * hidden state [T, D], with room for nvdp__padded_rows(T) rows; overwritten, from the embeddings on by the
+ * gradient of batch->words where these are given.  Sets the gradients
  * of the layers' matrices (NVDP__PARAM_SET), adds to all others; none below pass->first_layer. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,

@@ -5,14 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_EXPOSURE, KIND_PAIR, KIND_REIDENTIFY, KIND_NEAREST, KIND_BAG, KIND_ATTRIBUTE };
-static const char *const kind_names[] = {[KIND_EXPOSURE] = "exposure",
-                                         [KIND_PAIR] = "pair",
-                                         [KIND_REIDENTIFY] = "reidentify",
-                                         [KIND_NEAREST] = "nearest",
-                                         [KIND_BAG] = "bag",
-                                         [KIND_ATTRIBUTE] = "attribute",
-                                         NULL};
+enum kind {
+    KIND_EXPOSURE,
+    KIND_PAIR,
+    KIND_REIDENTIFY,
+    KIND_NEAREST,
+    KIND_TOKEN,
+    KIND_BAG,
+    KIND_ATTRIBUTE
+};
+static const char *const kind_names[] = {
+    [KIND_EXPOSURE] = "exposure",     [KIND_PAIR] = "pair",
+    [KIND_REIDENTIFY] = "reidentify", [KIND_NEAREST] = "nearest",
+    [KIND_TOKEN] = "token",           [KIND_BAG] = "bag",
+    [KIND_ATTRIBUTE] = "attribute",   NULL};
 
 struct values {
     int kind;
@@ -25,7 +31,9 @@ static const struct nvdp_option options[] = {
      "of a model, exposure: secrets that nvdp pretrain --plant put into the training text, ranked "
      "by the model; with canaries also a lower bound on epsilon.  Of what a run shares, pair: two "
      "texts told apart, a lower bound on epsilon; reidentify: the text of a sample named; and what "
-     "is learned from public texts, nearest: the token of each vector; bag: a text's words; "
+     "is learned from public texts, nearest: the token of each vector; token: the same, read off "
+     "all "
+     "vectors of a sample together; bag: a text's words; "
      "attribute: its label",
      "exposure", NVDP_OPTION_AT(struct values, kind), .choices = kind_names,
      .group = "Attack:", .after = "model"},
@@ -336,6 +344,7 @@ static int reidentify(struct cli *cli, const struct values *values) {
 
 static int learn(struct cli *cli, const struct values *values) {
     static const enum nvdp_text_attacker attacker[] = {[KIND_NEAREST] = NVDP_ATTACKER_NEAREST,
+                                                       [KIND_TOKEN] = NVDP_ATTACKER_TOKEN,
                                                        [KIND_BAG] = NVDP_ATTACKER_BAG,
                                                        [KIND_ATTRIBUTE] = NVDP_ATTACKER_ATTRIBUTE};
     struct nvdp_text_attack found = NVDP_RESULT(struct nvdp_text_attack);
@@ -378,6 +387,7 @@ static const struct {
     [KIND_PAIR] = {pair, {OF_EXPOSURE, OF_LISTS, OF_LEARNERS, NULL}},
     [KIND_REIDENTIFY] = {reidentify, {OF_EXPOSURE, OF_PAIRS, OF_AUDITS, OF_LEARNERS, NULL}},
     [KIND_NEAREST] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
+    [KIND_TOKEN] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
     [KIND_BAG] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
     [KIND_ATTRIBUTE] = {learn, {OF_EXPOSURE, OF_SAMPLES, OF_PAIRS, OF_AUDITS, OF_LISTS, NULL}},
 };
@@ -405,7 +415,8 @@ const struct cli_command cli_command_attack = {
         "and "
         "that is at most what is certified. Kind reidentify: the text of a sample named among all, "
         "by "
-        "likelihood. Kinds nearest, bag, attribute: what somebody learns of texts from samples who "
+        "likelihood. Kinds nearest, token, bag, attribute: what somebody learns of texts from "
+        "samples who "
         "has public texts to learn from: docs/attacks.md. Exit status 1 where an attack shows more "
         "than is promised.",
     .examples = "Examples:\n"

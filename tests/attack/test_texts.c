@@ -80,6 +80,100 @@ static nvdp_status attack(struct nvdp_context *ctx, enum nvdp_text_attacker atta
     return status;
 }
 
+/* --- tokens, from vectors that are made: what is to be found is known --- */
+
+enum { MADE_KNOWN = 300, MADE_SECRET = 60, MADE_WORDS = 4, PIECES = 15 };
+
+/* Texts of four words at random. */
+static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, const char *name,
+                      size_t texts, uint64_t seed, struct nvdp__corpus *out) {
+    static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
+                                        "sea",  "red", "blue", "one", "two"};
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    const char *path = support_scratch_path(name);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "sentence\tlabel\n");
+    for (size_t i = 0; i < texts * MADE_WORDS; i++)
+        fprintf(file, "%s%s", words[nvdp__stream_below(&stream, 10)],
+                i % MADE_WORDS < MADE_WORDS - 1 ? " " : "\t1\n");
+    fclose(file);
+    config.task = NVDP_TASK_SST2;
+    config.max_length = TASK_LENGTH;
+    cr_assert_eq(
+        nvdp_dataset_load_file(ctx, nvdp_model_tokenizer(model), &config, path, &out->data),
+        NVDP_OK, "%s", nvdp_context_error(ctx));
+}
+
+/* A row's mean says which token stands `ahead` rows behind it, or, with weights, its pseudo-count which it is; all variances
+ * are `variance`. */
+static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double variance, bool weights,
+                            struct nvdp__corpus *corpus) {
+    const struct nvdp_dataset *data = corpus->data;
+    const size_t rows = data->offset[data->count];
+    nvdp_posteriors_free(corpus->set);
+    cr_assert_eq(nvdp_posteriors_create(ctx, data->count, rows, PIECES, weights, &corpus->set),
+                 NVDP_OK);
+    for (size_t i = 0; i < data->count; i++)
+        for (size_t r = corpus->set->offset[i] = data->offset[i]; r + ahead < data->offset[i + 1];
+             r++)
+            corpus->set->mu[r * PIECES + (size_t)data->ids[r + ahead]] = weights ? 0 : 1;
+    for (size_t r = 0; r < rows && weights; r++)
+        corpus->set->alpha[r] = 100 * exp(data->ids[r]);
+    corpus->set->offset[data->count] = rows;
+    for (size_t k = 0; k < rows * PIECES; k++)
+        corpus->set->logvar[k] = log(variance);
+}
+
+/* Tokens named first of samples. */
+static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *),
+                    double *high) {
+    cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
+    struct nvdp_text_attack found = {.scores = a->scores, .score = a->score};
+    const double value = score(&found, "release", "first", false);
+    *high = score(&found, "prior", "first", true);
+    a->scores = 0;
+    return value;
+}
+
+/* A vector of its own token, of the next one's, and of noise alone, which may not beat the prior's interval;
+ * and weights that tell it.  240 words are named, each of ten equally often: chance stays below .2 by five standard
+ * deviations. */
+static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1};
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    char directory[600];
+    double prior;
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* products are too small for more */
+    snprintf(directory, sizeof directory, "%s/model", run);
+    cr_assert_eq(nvdp_model_load(ctx, directory, &a.run.model), NVDP_OK);
+    load_made(ctx, a.run.model, "known.tsv", MADE_KNOWN, 1, &a.known);
+    load_made(ctx, a.run.model, "secret.tsv", MADE_SECRET, 2, &a.attacked);
+    for (int c = 0; c < 4; c++) {
+        static const size_t ahead[] = {0, 1, 0, 0};
+        static const double variance[] = {.01, .01, 1e4, 1};
+        make_posteriors(ctx, ahead[c], variance[c], c == 3, &a.known);
+        make_posteriors(ctx, ahead[c], variance[c], c == 3, &a.attacked);
+        const double one = named(&a, nvdp__attack_nearest, &prior);
+        const double all = named(&a, nvdp__attack_token, &prior);
+        if (c == 1) cr_expect_eq(named(&a, nvdp__attack_token, &prior), all);
+        if (c < 2) cr_expect_gt(all, .95);
+        if (c == 0) cr_expect_gt(one, .95);
+        if (c == 1) cr_expect_lt(one, .2);
+        if (c == 2) cr_expect_leq(all, prior);
+        if (c == 3) cr_expect_lt(one, .2);
+        if (c == 3) cr_expect_gt(all, .4, "%g", all);
+    }
+    nvdp_model_free(a.run.model);
+    nvdp_dataset_free(a.known.data);
+    nvdp_dataset_free(a.attacked.data);
+    nvdp_posteriors_free(a.known.set);
+    nvdp_posteriors_free(a.attacked.set);
+    free(a.score);
+}
+
 /* Of tokens with little noise most is read; frequencies alone say least. */
 Test(texts, of_tokens_that_are_shared) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
@@ -96,6 +190,13 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_gt(score(&found, "release", "set, F1", false), .8);
     cr_expect_gt(score(&found, "release", "set, precision", false), .8);
     cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
+    nvdp_text_attack_release(&found);
+    name_made_tokens(ctx, run);
+    cr_assert_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_eq(found.attacker, "token");
+    cr_expect_gt(score(&found, "states", "first", false), .95);
+    cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
     nvdp_text_attack_release(&found);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_BAG, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
@@ -125,6 +226,8 @@ Test(texts, of_one_vector) {
     struct nvdp_text_attack found;
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &found), NVDP_ERR_UNSUPPORTED);
     support_contains(nvdp_context_error(ctx), "a vector for each token, found vib-fixed");
+    cr_expect_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_ERR_UNSUPPORTED);
+    support_contains(nvdp_context_error(ctx), "token: expected a method with a vector");
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "states", "accuracy", false), .9);

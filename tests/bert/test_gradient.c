@@ -108,6 +108,41 @@ Test(gradient, gelu_without_dropout) {
     check_all(&config, &pass);
 }
 
+/* Where words are given, what backward leaves behind is their gradient. */
+Test(gradient, of_given_words) {
+    const struct nvdp_bert_config config = encoder_config();
+    struct encoder *encoder = encoder_create(&config, 3, true, false);
+    const size_t lengths[] = {5, 1, 9, 4};
+    struct nvdp__batch *batch = encoder_batch(encoder, 4, lengths, 11);
+    const size_t n = batch->tokens * config.hidden_size;
+    float *given = malloc(n * sizeof *given), *moved = malloc(n * sizeof *moved);
+    const struct nvdp__noise noise = {.seed = 6};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+    cr_assert(given != NULL && moved != NULL);
+    nvdp__stream_normals(&stream, n, given);
+    encoder_randomise(encoder, 0.3, 7);
+    encoder_plan(encoder, 4, 9);
+    encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.2F, .seed = 3};
+    batch->words = given;
+    encoder_backward(encoder, batch);
+    float *gradient = encoder_download(encoder, n, encoder->d_last);
+    const double norm = sqrt(dot(n, gradient, gradient)), h = fmin(2e-3 / norm, .02);
+    double side[2];
+    batch->words = moved;
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < n; i++)
+            moved[i] = (float)(given[i] + (k == 0 ? h : -h) * gradient[i] / norm);
+        side[k] = encoder_forward(encoder, batch);
+    }
+    cr_expect_gt(norm, 1e-3);
+    cr_expect_float_eq((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3);
+    free(given);
+    free(moved);
+    free(gradient);
+    nvdp__batch_free(batch);
+    encoder_free(encoder);
+}
+
 Test(gradient, bilstm_with_dropout) {
     struct nvdp_bert_config config = encoder_bilstm();
     struct nvdp__pass pass = {.training = true, .hidden_dropout = 0.2F, .seed = 3, .step = 4};

@@ -1,0 +1,121 @@
+/* What attackers that name the token of each vector share: which tokens there are to name, and how often they were right. */
+#include "attack/texts.h"
+#include "rdp/divergence.h"
+
+#include <stdlib.h>
+
+enum { TOP = 10, RARE = 10, HELD_OUT = 10, MOST_HELD = 200 };
+
+void nvdp__tokens_release(struct nvdp__tokens *t) {
+    free(t->place);
+    free(t->id);
+    free(t->named);
+    free(t->there);
+    free(t->times);
+}
+
+bool nvdp__token_counts(const struct nvdp__text_attack *a, int32_t id) {
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
+    return id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) &&
+           id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+}
+
+nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker,
+                               struct nvdp__tokens *t) {
+    const struct nvdp_dataset *data = a->known.data;
+    const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
+    if (nvdp__model_form(a->run.model).single)
+        return nvdp__fail(a->ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: expected a method with a vector for each token, found %s", attacker,
+                          a->attacked.set->method);
+    t->texts = data->count - nvdp__least(data->count / HELD_OUT, MOST_HELD);
+    const size_t rows = data->offset[t->texts];
+    t->stamp = 1;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->place, vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->id, vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->named, vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->there, vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->times, vocabulary));
+    for (size_t r = 0; r < rows; r++) {
+        const int32_t id = data->ids[r];
+        if (!nvdp__token_counts(a, id)) continue;
+        if (t->place[id] == 0) {
+            t->id[t->count] = id;
+            t->place[id] = ++t->count;
+        }
+        t->times[t->place[id] - 1]++;
+    }
+    return NVDP_OK;
+}
+
+/* What is counted of every text. */
+enum { FIRST, AMONG_TEN, TOKENS, RARE_TEN, RARE_TOKENS, RIGHT, NAMED, WORDS, TWICE, BOTH };
+_Static_assert(BOTH + 1 == NVDP__HITS, "one array each");
+
+nvdp_status nvdp__hits_create(struct nvdp_context *ctx, size_t texts, struct nvdp__hits *hits) {
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, hits->of[0], NVDP__HITS * texts));
+    for (size_t c = 1; c < NVDP__HITS; c++)
+        hits->of[c] = hits->of[0] + c * texts;
+    return NVDP_OK;
+}
+
+void nvdp__hits_clear(size_t texts, const struct nvdp__hits *hits) {
+    memset(hits->of[0], 0, NVDP__HITS * texts * sizeof *hits->of[0]);
+}
+
+double nvdp__hits_first(const struct nvdp__hits *hits, size_t text) {
+    return hits->of[FIRST][text];
+}
+
+void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *score,
+                 const struct nvdp__hits *hits) {
+    const size_t place = t->place[id];
+    const bool rare = place == 0 || t->times[place - 1] < RARE;
+    size_t above = 0, top = 0;
+    for (size_t k = 0; k < t->count; k++) {
+        above += place > 0 && score[k] > score[place - 1];
+        if (score[k] > score[top]) top = k;
+    }
+    hits->of[TOKENS][text]++;
+    hits->of[FIRST][text] += place > 0 && above == 0;
+    hits->of[AMONG_TEN][text] += place > 0 && above < TOP;
+    hits->of[RARE_TOKENS][text] += rare;
+    hits->of[RARE_TEN][text] += rare && place > 0 && above < TOP;
+    hits->of[NAMED][text] += t->named[t->id[top]] != t->stamp;
+    t->named[t->id[top]] = t->stamp;
+}
+
+void nvdp__judge_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
+                     const struct nvdp_dataset *data, size_t i, size_t text,
+                     const struct nvdp__hits *hits) {
+    for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
+        const int32_t id = data->ids[r];
+        if (!nvdp__token_counts(a, id) || t->there[id] == t->stamp) continue;
+        t->there[id] = t->stamp;
+        hits->of[WORDS][text]++;
+        hits->of[RIGHT][text] += t->named[id] == t->stamp;
+    }
+    t->stamp++;
+}
+
+nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed,
+                           const struct nvdp__hits *hits) {
+    static const struct {
+        const char *metric;
+        int hits, of;
+    } score[] = {{"first", FIRST, TOKENS},
+                 {"among ten", AMONG_TEN, TOKENS},
+                 {"rare, among ten", RARE_TEN, RARE_TOKENS},
+                 {"set, precision", RIGHT, NAMED},
+                 {"set, recall", RIGHT, WORDS},
+                 {"set, F1", TWICE, BOTH}};
+    const size_t n = a->attacked.data->count;
+    for (size_t i = 0; i < n; i++) {
+        hits->of[TWICE][i] = 2 * hits->of[RIGHT][i];
+        hits->of[BOTH][i] = hits->of[NAMED][i] + hits->of[WORDS][i];
+    }
+    for (size_t k = 0; k < sizeof score / sizeof *score; k++)
+        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, n,
+                                              hits->of[score[k].hits], hits->of[score[k].of]));
+    return NVDP_OK;
+}

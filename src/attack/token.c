@@ -1,0 +1,382 @@
+/* Which token is each vector of, seen among the text's others?  One transformer layer (Vaswani et al. 2017, as in BERT) over
+ * a sample's vectors, and a softmax over the tokens that the public texts have; trained on samples of these, with fresh
+ * noise in each epoch, and kept as it was after the epoch that fits public texts which were left out best.  It begins with
+ * the tokens' frequencies, and stays there where nothing better is to be learned. */
+#include "attack/texts.h"
+#include "base/random.h"
+#include "bert/encoder.h"
+#include "rdp/divergence.h"
+#include "train/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    EPOCHS = 10,
+    FEWEST_STEPS = 1000,
+    BATCH = 16,
+    HEADS = 4,
+    WIDTH_STEP = 16,
+    MOST_WIDE = 128,
+    ROWS = 256
+};
+static const double RATE = 3e-3, FAINTEST = -20; /* of a log weight */
+
+struct layer {
+    struct nvdp__text_attack *attack;
+    struct nvdp__tokens known;
+    size_t inputs, width; /* p, and 1 where there are weights; of the layer */
+    struct nvdp__device dev;
+    struct nvdp__params params;
+    struct nvdp__bert bert; /* whose words are given: what `in` makes of the vectors */
+    struct nvdp__bert_cache cache;
+    struct nvdp__dense in, out;
+    struct nvdp__optimizer optimizer;
+    float *best; /* parameters */
+    struct nvdp__arena arena;
+    float *x, *words, *d;              /* [tokens, inputs], [tokens, width] twice */
+    float *rows, *d_rows, *logits;     /* [ROWS, width] twice, [ROWS, count] */
+    struct nvdp__batch *batch;         /* of at most BATCH texts */
+    double *z, *log_pi;                /* of one sample */
+    float *host;                       /* [tokens, inputs] */
+    double *shift, *scale;             /* [inputs] */
+    int32_t *row, *label, *id, *first; /* [tokens] vectors that are named, their labels; [ROWS] */
+    double *nll, *score;               /* [ROWS], [count] */
+    float *answer;                     /* [ROWS, count] logits on the host */
+    int64_t *order;                    /* [texts] */
+    size_t done;                       /* steps and texts, for the meter */
+    struct nvdp__meter meter;
+};
+
+static void release(struct layer *l) {
+    nvdp__tokens_release(&l->known);
+    nvdp__optimizer_release(&l->optimizer);
+    nvdp__bert_cache_release(&l->cache);
+    nvdp__bert_release(&l->bert);
+    nvdp__params_release(&l->params);
+    nvdp__arena_release(&l->arena);
+    nvdp__batch_free(l->batch);
+    free(l->best);
+    free(l->z);
+    free(l->host);
+    free(l->shift);
+    free(l->row);
+    free(l->nll);
+    free(l->answer);
+    free(l->order);
+}
+
+/* --- the network --- */
+
+static nvdp_status declare(struct layer *l, size_t longest) {
+    struct nvdp_bert_config config = nvdp_bert_config_default();
+    config.hidden_size = l->width;
+    config.num_hidden_layers = 1;
+    config.num_attention_heads = HEADS;
+    config.intermediate_size = 4 * l->width;
+    config.vocab_size = config.type_vocab_size = 1;
+    config.max_position_embeddings = longest;
+    nvdp__params_init(&l->params, l->attack->ctx);
+    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(&l->params, "input", l->width, l->inputs, 0, &l->in));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&l->bert, &config, false, &l->params));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__declare_dense(&l->params, "output", l->known.count, l->width, 0, &l->out));
+    NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&l->params, true));
+    return nvdp__bert_cache_create(l->attack->ctx, &l->bert, true, false, &l->cache);
+}
+
+static void carve(struct layer *l, size_t tokens, size_t longest) {
+    l->x = nvdp__arena_take(&l->arena, tokens * l->inputs);
+    l->words = nvdp__arena_take(&l->arena, tokens * l->width);
+    l->d = nvdp__arena_take(&l->arena, tokens * l->width);
+    l->rows = nvdp__arena_take(&l->arena, ROWS * l->width);
+    l->d_rows = nvdp__arena_take(&l->arena, ROWS * l->width);
+    l->logits = nvdp__arena_take(&l->arena, ROWS * l->known.count);
+    nvdp__bert_plan(&l->bert, &l->dev, tokens, BATCH, longest, &l->arena, &l->cache);
+}
+
+static nvdp_status reserve(struct layer *l) {
+    struct nvdp__text_attack *a = l->attack;
+    const struct nvdp__corpus *both[] = {&a->known, &a->attacked};
+    size_t longest = 0, most = 0;
+    for (size_t c = 0; c < 2; c++)
+        for (size_t i = 0; i < both[c]->data->count; i++) {
+            longest = nvdp__most(longest, nvdp__rows(both[c]->set, i));
+            most = nvdp__most(most, nvdp__release_rows(both[c]->set, i));
+        }
+    const size_t p = a->known.set->dim, tokens = BATCH * longest;
+    l->dev = nvdp__device_cpu(a->ctx);
+    l->inputs = p + (a->known.set->alpha != NULL);
+    l->width = nvdp__least((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MOST_WIDE);
+    NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, "token", &l->known));
+    NVDP_RETURN_IF_FAILED(declare(l, longest));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, BATCH, longest, &l->batch));
+    carve(l, tokens, longest);
+    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(a->ctx, &l->arena));
+    carve(l, tokens, longest);
+    NVDP_RETURN_IF_FAILED(nvdp__arena_check(a->ctx, &l->arena));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->best, l->params.total));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->z, most * (p + 1)));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->host, tokens * l->inputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->shift, 2 * l->inputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->row, 3 * tokens + ROWS));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->nll, ROWS + l->known.count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->answer, ROWS * l->known.count));
+    l->log_pi = l->z + most * p;
+    l->scale = l->shift + l->inputs;
+    l->label = l->row + tokens;
+    l->id = l->label + tokens;
+    l->first = l->id + tokens;
+    l->score = l->nll + ROWS;
+    return NVDP__NEW(a->ctx, l->order, a->known.data->count);
+}
+
+/* Weights at random, but what comes out are the tokens' frequencies. */
+static void initialise(struct layer *l, uint64_t seed) {
+    nvdp__bert_initialise(&l->bert, &l->dev, &l->params, seed);
+    nvdp__params_normal(&l->dev, &l->params, l->in.weight, 1 / sqrt((double)l->inputs), seed);
+    nvdp__params_fill(&l->dev, &l->params, l->in.bias, 0);
+    nvdp__params_fill(&l->dev, &l->params, l->out.weight, 0);
+    for (size_t k = 0; k < l->known.count; k++)
+        nvdp__params_fill_part(&l->dev, &l->params, l->out.bias, k, 1,
+                               (float)log(l->known.times[k]));
+}
+
+/* --- what it sees --- */
+
+/* One sample each of n texts, by `rows` or from the first on, into the batch and l->host, unscaled. */
+static void observe(struct layer *l, const struct nvdp__corpus *corpus,
+                    enum nvdp__observed observed, uint64_t seed, uint32_t draw, const int64_t *rows,
+                    size_t first, size_t n) {
+    const struct nvdp_posteriors *set = corpus->set;
+    const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
+    nvdp__batch_fill(l->batch, corpus->data, rows, first, n);
+    memset(l->batch->types, 0, l->batch->tokens * sizeof *l->batch->types);
+    memset(l->host, 0, l->batch->tokens * l->inputs * sizeof *l->host);
+    for (size_t i = 0; i < n; i++) {
+        const size_t start = (size_t)l->batch->offset[i], end = (size_t)l->batch->offset[i + 1];
+        nvdp__observe(corpus, observed, seed, draw, rows != NULL ? (size_t)rows[i] : first + i,
+                      prior + (end - start) * kappa, l->z, l->log_pi);
+        for (size_t r = start; r < end; r++) {
+            float *to = l->host + r * l->inputs;
+            double share = 0;
+            for (size_t k = prior + (r - start) * kappa, last = k + kappa; k < last; k++) {
+                for (size_t d = 0; d < p; d++)
+                    to[d] += (float)(l->z[k * p + d] / (double)kappa);
+                if (prior > 0) share += exp(l->log_pi[k]);
+            }
+            if (prior > 0) to[p] = (float)fmax(log(share), FAINTEST);
+        }
+    }
+}
+
+/* In units of the public texts' standard deviations about their means. */
+static void standardise(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
+    double count = 0;
+    memset(l->shift, 0, 2 * l->inputs * sizeof *l->shift);
+    for (size_t i = 0; i < l->known.texts; i++) {
+        observe(l, &l->attack->known, observed, seed, 0, NULL, i, 1);
+        for (size_t r = 0; r < l->batch->tokens; r++) { /* Welford 1962 */
+            count++;
+            for (size_t d = 0; d < l->inputs; d++) {
+                const double off = (double)l->host[r * l->inputs + d] - l->shift[d];
+                l->shift[d] += off / count;
+                l->scale[d] += off * off * (1 - 1 / count);
+            }
+        }
+    }
+    for (size_t d = 0; d < l->inputs; d++)
+        l->scale[d] = l->scale[d] > 0 ? sqrt(count / l->scale[d]) : 0;
+}
+
+/* The last hidden state [tokens, width] of what was observed. */
+static const float *forward(struct layer *l, const struct nvdp__pass *pass) {
+    const size_t tokens = l->batch->tokens;
+    const struct nvdp__linear in = nvdp__dense_linear(&l->params, &l->in, tokens);
+    for (size_t r = 0; r < tokens; r++)
+        for (size_t d = 0; d < l->inputs; d++) {
+            float *x = l->host + r * l->inputs + d;
+            *x = (float)(((double)*x - l->shift[d]) * l->scale[d]);
+        }
+    nvdp__upload(&l->dev, tokens * l->inputs, l->host, l->x);
+    nvdp__dense_forward(&l->dev, &in, nvdp__f32(tokens, l->inputs, l->x),
+                        nvdp__f32(tokens, l->width, l->words));
+    l->batch->words = l->words;
+    nvdp__bert_forward(&l->bert, &l->dev, &l->params, l->batch, pass, &l->cache);
+    return l->cache.hidden[1];
+}
+
+/* Logits of rows `index` [n <= ROWS]. */
+static struct nvdp__linear head(struct layer *l, const float *hidden, size_t n,
+                                const int32_t *index) {
+    const struct nvdp__linear out = nvdp__dense_linear(&l->params, &l->out, n);
+    nvdp__rows_gather(&l->dev, n, l->width, index, hidden, l->rows);
+    nvdp__dense_forward(&l->dev, &out, nvdp__f32(n, l->width, l->rows),
+                        nvdp__f32(n, l->known.count, l->logits));
+    return out;
+}
+
+/* The sum of -log p over the observed public texts' tokens, whose number is added to *tokens.  In training l->d and the
+ * head's gradients become those of its mean. */
+static double loss(struct layer *l, const struct nvdp__pass *pass, double *tokens) {
+    const float *hidden = forward(l, pass);
+    size_t n = 0;
+    double sum = 0;
+    for (size_t r = 0; r < l->batch->tokens; r++) {
+        const size_t place = l->known.place[l->batch->ids[r]];
+        if (place == 0) continue;
+        l->row[n] = (int32_t)r;
+        l->label[n++] = (int32_t)(place - 1);
+    }
+    if (pass->training) nvdp__zero(&l->dev, l->batch->tokens * l->width, l->d);
+    for (size_t at = 0; at < n; at += ROWS) {
+        const size_t rows = nvdp__least(n - at, ROWS);
+        const struct nvdp__linear out = head(l, hidden, rows, l->row + at);
+        nvdp__softmax_loss(&l->dev, rows, l->known.count, l->logits, 1, l->label + at,
+                           pass->training ? 1 / (double)n : 0, l->nll, l->first);
+        for (size_t r = 0; r < rows; r++)
+            sum += l->nll[r];
+        if (!pass->training) continue;
+        nvdp__dense_backward(&l->dev, &out, nvdp__f32(rows, l->width, l->rows),
+                             nvdp__f32(rows, l->known.count, l->logits),
+                             nvdp__f32(rows, l->width, l->d_rows), false);
+        nvdp__rows_scatter_add(&l->dev, rows, l->width, l->row + at, l->d_rows, l->d);
+    }
+    *tokens += (double)n;
+    return sum;
+}
+
+/* --- training --- */
+
+static nvdp_status advance(struct layer *l, double loss) {
+    l->done++;
+    nvdp__meter_update(&l->meter, l->done, (double)l->done, "step", loss);
+    if (!nvdp_context_cancelled(l->attack->ctx)) return NVDP_OK;
+    return nvdp__fail(l->attack->ctx, NVDP_ERR_CANCELLED, "attack: cancelled");
+}
+
+static nvdp_status step(struct layer *l, const struct nvdp__pass *pass, double factor) {
+    const size_t tokens = l->batch->tokens;
+    double count = 0, norm;
+    nvdp__grad_begin(&l->dev, &l->params);
+    const double sum = loss(l, pass, &count);
+    nvdp__bert_backward(&l->bert, &l->dev, &l->params, l->batch, pass, &l->cache, l->d);
+    const struct nvdp__linear in = nvdp__dense_linear(&l->params, &l->in, tokens);
+    nvdp__dense_backward(&l->dev, &in, nvdp__f32(tokens, l->inputs, l->x),
+                         nvdp__f32(tokens, l->width, l->d), NVDP__NO_TENSOR, false);
+    NVDP_RETURN_IF_FAILED(nvdp__optimizer_step(&l->optimizer, &l->dev, &l->params, factor, &norm));
+    return advance(l, sum / count);
+}
+
+/* Mean -log p over the public texts that were left out. */
+static double held_out(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
+    static const struct nvdp__pass pass = {.training = false};
+    const size_t end = l->attack->known.data->count;
+    double sum = 0, tokens = 0;
+    for (size_t i = l->known.texts; i < end; i += BATCH) {
+        observe(l, &l->attack->known, observed, seed, 0, NULL, i, nvdp__least(end - i, BATCH));
+        sum += loss(l, &pass, &tokens);
+    }
+    return sum / tokens;
+}
+
+/* Ten, more of few texts. */
+static size_t epochs_of(const struct layer *l, size_t *steps) {
+    const size_t each = (l->known.texts + BATCH - 1) / BATCH;
+    const size_t epochs = nvdp__most(EPOCHS, (FEWEST_STEPS + each - 1) / each);
+    *steps = epochs * each;
+    return epochs;
+}
+
+static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
+    size_t steps;
+    const size_t texts = l->known.texts, epochs = epochs_of(l, &steps);
+    struct nvdp__pass pass = {.training = true, .hidden_dropout = .1F, .seed = seed};
+    nvdp__optimizer_release(&l->optimizer);
+    l->optimizer = (struct nvdp__optimizer){
+        .lr = RATE, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .01, .clip_norm = 1};
+    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(l->attack->ctx, &l->params, &l->optimizer));
+    standardise(l, observed, seed);
+    initialise(l, seed);
+    double least = held_out(l, observed, seed);
+    nvdp__copy(&l->dev, l->params.total, l->params.value, l->best);
+    for (uint32_t epoch = 0; epoch < epochs; epoch++) {
+        nvdp__epoch_order(seed, epoch, texts, l->order);
+        for (size_t i = 0; i < texts; i += BATCH, pass.step++) {
+            observe(l, &l->attack->known, observed, seed, epoch + 1, l->order + i, 0,
+                    nvdp__least(texts - i, BATCH));
+            NVDP_RETURN_IF_FAILED(step(l, &pass, nvdp__lr_factor(pass.step, steps, .1)));
+        }
+        const double found = held_out(l, observed, seed);
+        if (!(found < least)) continue;
+        least = found;
+        nvdp__copy(&l->dev, l->params.total, l->params.value, l->best);
+    }
+    nvdp__copy(&l->dev, l->params.total, l->best, l->params.value);
+    nvdp__weights_changed(&l->dev);
+    return NVDP_OK;
+}
+
+/* --- the attack --- */
+
+/* Names the vectors of text i, by the tokens' frequencies alone where nothing is observed. */
+static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, size_t i,
+                  const struct nvdp__hits *hits) {
+    static const struct nvdp__pass pass = {.training = false};
+    const struct nvdp__corpus *attacked = &l->attack->attacked;
+    const struct nvdp_dataset *data = attacked->data;
+    const size_t count = l->known.count;
+    const bool blind = observed == NVDP__OBSERVED_PRIOR;
+    size_t n = 0;
+    for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
+        if (!nvdp__token_counts(l->attack, data->ids[r])) continue;
+        l->row[n] = (int32_t)(r - data->offset[i]);
+        l->id[n++] = data->ids[r];
+    }
+    if (!blind) observe(l, attacked, observed, seed, 0, NULL, i, 1);
+    const float *hidden = blind ? NULL : forward(l, &pass);
+    for (size_t at = 0; at < n; at += ROWS) {
+        const size_t rows = nvdp__least(n - at, ROWS);
+        if (!blind) {
+            head(l, hidden, rows, l->row + at);
+            nvdp__download(&l->dev, rows * count, l->logits, l->answer);
+        }
+        for (size_t r = 0; r < rows; r++) {
+            for (size_t k = 0; k < count; k++)
+                l->score[k] = blind ? l->known.times[k] : (double)l->answer[r * count + k];
+            nvdp__judge(&l->known, i, l->id[at + r], l->score, hits);
+        }
+    }
+    nvdp__judge_set(&l->known, l->attack, data, i, i, hits);
+}
+
+nvdp_status nvdp__attack_token(struct nvdp__text_attack *a) {
+    nvdp_status status = NVDP_OK;
+    const size_t n = a->attacked.data->count;
+    size_t steps;
+    struct layer l = {.attack = a};
+    struct nvdp__hits hits = {0};
+    NVDP_TRY(reserve(&l));
+    NVDP_TRY(nvdp__hits_create(a->ctx, n, &hits));
+    epochs_of(&l, &steps);
+    nvdp__meter_begin(&l.meter, a->ctx, "token", "step", 0,
+                      (a->options->seeds + 1) * (steps + n) + n);
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
+        const size_t seeds = observed == NVDP__OBSERVED_RELEASE ? a->options->seeds : 1;
+        nvdp__hits_clear(n, &hits);
+        for (size_t s = 0; s < seeds; s++) {
+            if (observed != NVDP__OBSERVED_PRIOR)
+                NVDP_TRY(train(&l, observed, a->options->seed + s));
+            for (size_t i = 0; i < n; i++) {
+                guess(&l, observed, a->options->seed + s, i, &hits);
+                NVDP_TRY(advance(&l, NAN));
+            }
+        }
+        NVDP_TRY(nvdp__add_hits(a, observed, &hits));
+    }
+    nvdp__meter_end(&l.meter);
+cleanup:
+    release(&l);
+    free(hits.of[0]);
+    return status;
+}
