@@ -16,9 +16,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* A number of the analysis, or of an object in it; NaN: there is none. */
 static double real(const struct nvdp__analysis *a, const char *key, const char *inner) {
-    const json_t *value = json_object_get(a->root, key);
-    if (inner != NULL) value = json_object_get(value, inner);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return inner != NULL ? nvdp__real_of(json_object_get(a->root, key), inner)
+                         : nvdp__real_of(a->root, key);
 }
 
 static const char *text_of(const struct nvdp__analysis *a, const char *key, const char *inner) {

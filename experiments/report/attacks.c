@@ -4,22 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-static double real(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 nvdp_status nvdp__attack_parse(struct nvdp_context *ctx, const char *path,
                                struct nvdp__analysis *a) {
     const size_t length = strlen(a->name);
     const bool json = length > 5 && strcmp(a->name + length - 5, ".json") == 0;
-    a->mechanism = text_of(a->root, "attack");
-    if (isnan(real(a->root, "first")) && !json_is_array(json_object_get(a->root, "scores")) &&
+    a->mechanism = nvdp__text_of(a->root, "attack");
+    if (isnan(nvdp__real_of(a->root, "first")) &&
+        !json_is_array(json_object_get(a->root, "scores")) &&
         !json_is_array(json_object_get(a->root, "pairs")))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected what nvdp attack --json prints, found another object",
@@ -56,20 +47,22 @@ static void put_row(struct nvdp__table *table, const struct nvdp__analysis *a, c
 static double beside(const json_t *scores, const char *observed, const char *metric) {
     const json_t *score;
     size_t i;
-    json_array_foreach(scores, i, score) if (strcmp(text_of(score, "observed"), observed) == 0 &&
-                                             strcmp(text_of(score, "metric"), metric) ==
-                                                 0) return real(score, "value");
+    json_array_foreach(scores, i,
+                       score) if (strcmp(nvdp__text_of(score, "observed"), observed) == 0 &&
+                                  strcmp(nvdp__text_of(score, "metric"), metric) ==
+                                      0) return nvdp__real_of(score, "value");
     return NAN;
 }
 
 static void put_linkage(struct nvdp__table *table, const struct nvdp__analysis *a) {
     char name[NVDP__NUMBER_SIZE];
-    snprintf(name, sizeof name, "the text, of %.0f; %.0f sample%s", real(a->root, "texts"),
-             real(a->root, "releases"), real(a->root, "releases") > 1 ? "s" : "");
-    put_row(table, a, name, real(a->root, "first"), json_object_get(a->root, "first_interval"), NAN,
-            real(a->root, "first_chance"));
-    put_row(table, a, "among ten", real(a->root, "ten"), json_object_get(a->root, "ten_interval"),
-            NAN, real(a->root, "ten_chance"));
+    snprintf(name, sizeof name, "the text, of %.0f; %.0f sample%s", nvdp__real_of(a->root, "texts"),
+             nvdp__real_of(a->root, "releases"), nvdp__real_of(a->root, "releases") > 1 ? "s" : "");
+    put_row(table, a, name, nvdp__real_of(a->root, "first"),
+            json_object_get(a->root, "first_interval"), NAN,
+            nvdp__real_of(a->root, "first_chance"));
+    put_row(table, a, "among ten", nvdp__real_of(a->root, "ten"),
+            json_object_get(a->root, "ten_interval"), NAN, nvdp__real_of(a->root, "ten_chance"));
 }
 
 /* The mean over pairs; a violation is told. */
@@ -78,7 +71,7 @@ static void put_pairs(struct nvdp__table *table, const struct nvdp__analysis *a)
     double right = 0;
     size_t i;
     json_array_foreach(pairs, i, pair) right +=
-        real(pair, "right") / (double)json_array_size(pairs);
+        nvdp__real_of(pair, "right") / (double)json_array_size(pairs);
     put_row(table, a, "which of two texts", right, NULL, NAN, .5);
     if (!json_is_true(json_object_get(a->root, "holds")))
         nvdp__table_note(table, "VIOLATION: %s shows more than is exact or certified.", a->label);
@@ -98,13 +91,14 @@ struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nv
         const json_t *scores = json_object_get(a->root, "scores"), *score;
         size_t k;
         if (a->kind != NVDP__ANALYSIS_ATTACK) continue;
-        if (!isnan(real(a->root, "first"))) put_linkage(&table, a);
+        if (!isnan(nvdp__real_of(a->root, "first"))) put_linkage(&table, a);
         if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
         json_array_foreach(scores, k, score) {
-            const char *metric = text_of(score, "metric");
-            if (strcmp(text_of(score, "observed"), "release") == 0)
-                put_row(&table, a, metric, real(score, "value"), json_object_get(score, "interval"),
-                        beside(scores, "states", metric), beside(scores, "prior", metric));
+            const char *metric = nvdp__text_of(score, "metric");
+            if (strcmp(nvdp__text_of(score, "observed"), "release") == 0)
+                put_row(&table, a, metric, nvdp__real_of(score, "value"),
+                        json_object_get(score, "interval"), beside(scores, "states", metric),
+                        beside(scores, "prior", metric));
         }
     }
     if (table.rows > 0)

@@ -13,16 +13,6 @@ static const double CONTROL = 1.4426950408889634;
 /* Where those planted 0 times stand on a logarithmic axis. */
 static const double NEVER = 0.3;
 
-static double real(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 static bool is_canary(const json_t *group) {
     return json_is_true(json_object_get(group, "canary"));
 }
@@ -36,21 +26,21 @@ static const json_t *group_at(const struct nvdp__analysis *a, size_t k) {
 
 /* Secrets whose number of occurrences was chosen, of one form and place. */
 static bool is_part(const json_t *group, const char *form, const char *place) {
-    return !is_canary(group) && strcmp(text_of(group, "form"), form) == 0 &&
-           strcmp(text_of(group, "place"), place) == 0;
+    return !is_canary(group) && strcmp(nvdp__text_of(group, "form"), form) == 0 &&
+           strcmp(nvdp__text_of(group, "place"), place) == 0;
 }
 
 nvdp_status nvdp__exposure_parse(struct nvdp_context *ctx, const char *path,
                                  struct nvdp__analysis *a) {
-    const double epsilon = real(json_object_get(a->root, "accountant"), "epsilon");
+    const double epsilon = nvdp__real_of(json_object_get(a->root, "accountant"), "epsilon");
     const size_t length = strlen(a->name);
     const bool json = length > 5 && strcmp(a->name + length - 5, ".json") == 0;
-    bool good = strcmp(text_of(a->root, "attack"), "exposure") == 0 && group_at(a, 0) != NULL;
-    a->mechanism = text_of(a->root, "model");
+    bool good = strcmp(nvdp__text_of(a->root, "attack"), "exposure") == 0 && group_at(a, 0) != NULL;
+    a->mechanism = nvdp__text_of(a->root, "model");
     for (size_t k = 0; group_at(a, k) != NULL; k++)
-        good = good && *text_of(group_at(a, k), "form") != '\0' &&
-               isfinite(real(group_at(a, k), "exposure")) &&
-               real(group_at(a, k), "occurrences") >= 0;
+        good = good && *nvdp__text_of(group_at(a, k), "form") != '\0' &&
+               isfinite(nvdp__real_of(group_at(a, k), "exposure")) &&
+               nvdp__real_of(group_at(a, k), "occurrences") >= 0;
     if (!good)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected what nvdp attack --kind exposure --json prints, found "
@@ -69,17 +59,17 @@ static void put_group(struct nvdp__table *table, const json_t *group) {
     const double low = json_number_value(json_array_get(interval, 0));
     const double high = json_number_value(json_array_get(interval, 1));
     nvdp__table_row(table);
-    nvdp__table_cell(table, NAN, "%s", text_of(group, "form"));
-    nvdp__table_cell(table, NAN, "%s", is_canary(group) ? "canary" : text_of(group, "place"));
-    nvdp__table_cell(table, NAN, "%.0f", real(group, "occurrences"));
-    nvdp__table_cell(table, NAN, "%.0f", real(group, "secrets"));
-    nvdp__table_cell(table, NAN, "%.2f", real(group, "loss"));
-    nvdp__table_cell(table, NAN, "%.2f", real(group, "exposure"));
+    nvdp__table_cell(table, NAN, "%s", nvdp__text_of(group, "form"));
+    nvdp__table_cell(table, NAN, "%s", is_canary(group) ? "canary" : nvdp__text_of(group, "place"));
+    nvdp__table_cell(table, NAN, "%.0f", nvdp__real_of(group, "occurrences"));
+    nvdp__table_cell(table, NAN, "%.0f", nvdp__real_of(group, "secrets"));
+    nvdp__table_cell(table, NAN, "%.2f", nvdp__real_of(group, "loss"));
+    nvdp__table_cell(table, NAN, "%.2f", nvdp__real_of(group, "exposure"));
     if (json_is_number(json_array_get(interval, 0)))
         nvdp__table_cell(table, NAN, "%.2f to %.2f", low, high);
     else
         nvdp__table_cell(table, NAN, "-");
-    nvdp__table_cell(table, NAN, "%.0f", 100 * real(group, "first"));
+    nvdp__table_cell(table, NAN, "%.0f", 100 * nvdp__real_of(group, "first"));
 }
 
 struct nvdp__table nvdp__table_exposure(struct nvdp_context *ctx,
@@ -95,7 +85,8 @@ struct nvdp__table nvdp__table_exposure(struct nvdp_context *ctx,
     for (size_t i = 0; i < report->analyses; i++) {
         const struct nvdp__analysis *a = &report->analysis[i];
         if (a->kind != NVDP__ANALYSIS_EXPOSURE) continue;
-        nvdp__table_heading(&table, "%s (%.2f bits)", a->label, log2(real(a->root, "candidates")));
+        nvdp__table_heading(&table, "%s (%.2f bits)", a->label,
+                            log2(nvdp__real_of(a->root, "candidates")));
         for (size_t k = 0; group_at(a, k) != NULL; k++)
             put_group(&table, group_at(a, k));
     }
@@ -119,19 +110,19 @@ struct nvdp__table nvdp__table_audit(struct nvdp_context *ctx, const struct nvdp
     for (size_t i = 0; i < report->analyses; i++) {
         const struct nvdp__analysis *a = &report->analysis[i];
         const json_t *audit = json_object_get(a->root, "audit");
-        const double promised = real(json_object_get(a->root, "accountant"), "epsilon");
+        const double promised = nvdp__real_of(json_object_get(a->root, "accountant"), "epsilon");
         char text[NVDP__NUMBER_SIZE];
         if (a->kind != NVDP__ANALYSIS_EXPOSURE || !json_is_object(audit)) continue;
         nvdp__table_row(&table);
         nvdp__table_cell(&table, NAN, "%s", a->label);
-        nvdp__table_cell(&table, NAN, "%.0f", real(audit, "canaries"));
-        nvdp__table_cell(&table, NAN, "%.3f", real(audit, "auc"));
-        nvdp__table_cell(&table, NAN, "%s", nvdp__say_lambda(text, real(audit, "delta")));
-        nvdp__table_cell(&table, NAN, "%.2f", real(audit, "epsilon"));
+        nvdp__table_cell(&table, NAN, "%.0f", nvdp__real_of(audit, "canaries"));
+        nvdp__table_cell(&table, NAN, "%.3f", nvdp__real_of(audit, "auc"));
+        nvdp__table_cell(&table, NAN, "%s", nvdp__say_lambda(text, nvdp__real_of(audit, "delta")));
+        nvdp__table_cell(&table, NAN, "%.2f", nvdp__real_of(audit, "epsilon"));
         nvdp__table_cell(&table, NAN, "%s",
                          isfinite(promised) ? nvdp__say_number(text, promised) : "-");
-        nvdp__table_cell(&table, NAN, "%.0f", 100 * real(audit, "confidence"));
-        if (real(audit, "epsilon") > promised)
+        nvdp__table_cell(&table, NAN, "%.0f", 100 * nvdp__real_of(audit, "confidence"));
+        if (nvdp__real_of(audit, "epsilon") > promised)
             nvdp__table_note(&table, "VIOLATION: %s is less private than promised.", a->label);
     }
     if (table.rows > 0)
@@ -151,7 +142,7 @@ static bool has_part(const struct nvdp__analysis *a, const char *form, const cha
 /* Whether group k of analysis i is the first of its form and place. */
 static bool begins_part(const struct nvdp_report *report, size_t i, size_t k) {
     const json_t *group = group_at(&report->analysis[i], k);
-    const char *form = text_of(group, "form"), *place = text_of(group, "place");
+    const char *form = nvdp__text_of(group, "form"), *place = nvdp__text_of(group, "place");
     for (size_t j = 0; j < i; j++)
         if (has_part(&report->analysis[j], form, place)) return false;
     for (size_t m = 0; m < k; m++)
@@ -166,7 +157,8 @@ static void put_rows(struct nvdp__drawing *d, const struct nvdp__analysis *a, co
     for (size_t k = 0; group_at(a, k) != NULL; k++) {
         const json_t *group = group_at(a, k), *interval = json_object_get(group, "interval");
         const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
-        const double mean = real(group, "exposure"), times = real(group, "occurrences");
+        const double mean = nvdp__real_of(group, "exposure"),
+                     times = nvdp__real_of(group, "occurrences");
         if (is_part(group, form, place))
             nvdp__drawing_row(d,
                               (double[]){times > 0 ? times : NEVER, mean,
@@ -224,7 +216,8 @@ nvdp_status nvdp__exposure_figure(struct nvdp_context *ctx, const struct nvdp_re
     for (size_t i = 0; i < report->analyses; i++)
         for (size_t k = 0; group_at(&report->analysis[i], k) != NULL; k++)
             if (begins_part(report, i, k))
-                draw_part(&d, report, place++, text_of(group_at(&report->analysis[i], k), "form"),
-                          text_of(group_at(&report->analysis[i], k), "place"));
+                draw_part(&d, report, place++,
+                          nvdp__text_of(group_at(&report->analysis[i], k), "form"),
+                          nvdp__text_of(group_at(&report->analysis[i], k), "place"));
     return nvdp__drawing_end(&d, out);
 }

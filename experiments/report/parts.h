@@ -194,6 +194,10 @@ const char *nvdp__say_point(char text[NVDP__NUMBER_SIZE], const struct nvdp__gro
 /* A probability: "0.032", "<0.001". */
 const char *nvdp__say_p(char text[NVDP__NUMBER_SIZE], double p);
 
+/* A member of what a program printed: a number, NaN where it is none; a text, "" where it is none. */
+double nvdp__real_of(const json_t *object, const char *key);
+const char *nvdp__text_of(const json_t *object, const char *key);
+
 /* The shortest form that reads back as the same number. */
 void nvdp__put_real(FILE *to, double value);
 

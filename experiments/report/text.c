@@ -262,3 +262,13 @@ nvdp_status nvdp__sheet_write(struct nvdp_context *ctx, struct nvdp__sheet *shee
     free(path);
     return status;
 }
+
+double nvdp__real_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+const char *nvdp__text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
