@@ -156,8 +156,8 @@ class Bottleneck(nn.Module):
         self.dim = self.mu_weight.shape[0]
         """p, the width of a vector."""
 
-    def _clip(self, name: str) -> float:
-        return float(self.config.get(f"clip_{name}", math.inf))
+    def _clip(self, name: str, otherwise: float) -> float:
+        return float(self.config.get(f"clip_{name}", otherwise))
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Posterior:
         """The posterior of the encoder's last hidden states [B, T, d]; mask [B, T]: not 0 for a text's own tokens, special ones
@@ -177,7 +177,7 @@ class Bottleneck(nn.Module):
         mu = nn.functional.linear(hidden, self.mu_weight, self.mu_bias)
         if hasattr(self, "mu_gain"):
             mu = mu * self.mu_gain.flatten()[: mu.shape[1], None]
-        sequence = self._clip("sequence")
+        sequence = self._clip("sequence", math.inf)
         bounded = 0 < sequence < math.inf
         if bounded:
             logvar = torch.zeros_like(mu)
@@ -189,10 +189,10 @@ class Bottleneck(nn.Module):
             learned = self.method == "vib-learned"
             rho = self.rho.flatten() if learned else nn.functional.linear(hidden, self.rho_weight, self.rho_bias)
             logvar = (2 * softplus(rho.double(), threshold=700).log()).to(mu.dtype).expand_as(mu)
-        radius = self._clip("mu")
+        radius = self._clip("mu_radius", math.inf)
         if radius < math.inf:
             mu = mu * (radius / mu.norm(dim=-1, keepdim=True)).clamp(max=1)
-        logvar = logvar.clamp(self._clip_low("logvar_min"), self._clip("logvar_max"))
+        logvar = logvar.clamp(self._clip("logvar_min", -math.inf), self._clip("logvar_max", math.inf))
         if bounded:
             norm = (mu * mask[..., None]).flatten(1).norm(dim=1)
             mu = mu * (sequence / norm).clamp(max=1)[:, None, None]
@@ -201,9 +201,6 @@ class Bottleneck(nn.Module):
             x = hidden.double()
             log_alpha = (x * x) @ self.alpha_quadratic.double().flatten() + x @ self.alpha_weight.double().flatten()
             log_alpha = log_alpha + self.alpha_bias.double()
-            low, high = self._clip_low("alpha_min"), self._clip("alpha_max")
+            low, high = self._clip("alpha_min", -math.inf), self._clip("alpha_max", math.inf)
             alpha = log_alpha.clamp(math.log(low) if low > 0 else -math.inf, math.log(high)).exp()
         return Posterior(mu, logvar, alpha, mask, self)
-
-    def _clip_low(self, name: str) -> float:
-        return float(self.config.get(f"clip_{name}", -math.inf))

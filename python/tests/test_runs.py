@@ -201,7 +201,7 @@ def test_sklearn(run, compact, tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [dict(), dict(preset=None, method="nvdp", kappa=2, length_policy="public"), dict(preset=None, method="vib-learned"),
+    [dict(), dict(clip_mu=0.05), dict(preset=None, method="nvdp", kappa=2, length_policy="public"), dict(preset=None, method="vib-learned"),
      dict(preset=None, method="vib-fixed", clip_sequence=1.5), dict(preset=None, method="nvdp", clip_sequence=1.5),
      dict(preset=None, method="vtdp"), dict(preset=None, method="vtdp", vtdp_pool="first", latent_dim=16)],
 )  # fmt: skip

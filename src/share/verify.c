@@ -285,10 +285,10 @@ static void check_weights(struct verify *v) {
             least = fmin(least, held->log_pi[r]);
         }
         const double off = fabs(sum - 1);
+        holds = holds && off <= allowed * (1 + 1e-6);
         if (off <= worst) continue;
         worst = off;
         at = k;
-        holds = holds && off <= allowed * (1 + 1e-6);
     }
     if (step > 0) holds = holds && least >= -v->grids.log_pi.limit * step;
     check(v, whether(holds), "the weights of every sample sum to 1, but for the grid's rounding",
