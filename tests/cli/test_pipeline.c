@@ -420,7 +420,7 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     const char *run = support_scratch_path("run");
     char *command = NULL;
     cr_assert_gt(
-        asprintf(&command, "exec %s/nvdp train %s --epochs 100 --patience 0 --out %s --quiet 2>%s",
+        asprintf(&command, "exec %s/nvdp train %s --epochs 200 --patience 0 --out %s --quiet 2>%s",
                  NVDP_BINARY_DIR, program_train_options(), run, support_scratch_path("messages")),
         0);
     pid_t child = started(command);
@@ -438,7 +438,7 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     free(command);
     struct outcome outcome = program_expect(0, "train --resume %s --json --quiet", run);
     json_t *object = program_object(&outcome);
-    cr_assert_eq(number(object, "epochs_run"), 100);
+    cr_assert_eq(number(object, "epochs_run"), 200);
     json_decref(object);
     program_release(&outcome);
 }

@@ -125,8 +125,9 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     program_release(&outcome);
 }
 
-/* Off a terminal lines come every half minute; the first that knows an ETA does not wait. */
-Test(sweep, the_first_eta_is_told_within_ten_seconds) {
+/* Off a terminal lines come every half minute; the first that knows an ETA does not wait for it: it
+   comes within a second, on a machine that does much else within a few. */
+Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
     const char *out = support_scratch_path("sweep"), *lines = support_scratch_path("lines");
     const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 9999, "
                                   "\"patience\": 0");
@@ -142,7 +143,7 @@ Test(sweep, the_first_eta_is_told_within_ten_seconds) {
         _exit(127);
     }
     bool told = false;
-    for (int i = 0; i < 100 && !told; i++) {
+    for (int i = 0; i < 250 && !told; i++) {
         nanosleep(&(struct timespec){0, 100000000}, NULL);
         char *text = support_read(lines);
         told = strstr(text, "0 of 2 done, 0 failed, 1 running, ") != NULL &&
@@ -155,7 +156,7 @@ Test(sweep, the_first_eta_is_told_within_ten_seconds) {
     cr_assert(WIFEXITED(raw));
     cr_assert_eq(WEXITSTATUS(raw), 130);
     char *said = support_read(lines);
-    cr_assert(told, "no ETA in ten seconds: %s", said);
+    cr_assert(told, "no ETA in 25 seconds: %s", said);
     free(said);
 }
 
