@@ -12,6 +12,7 @@
 #include "share/release.h"
 #include "share/sign.h"
 #include "text/batch.h"
+#include "text/dataset.h"
 #include "text/tokenizer.h"
 #include "train/options.h"
 #include "train/run.h"
@@ -55,7 +56,7 @@ struct options {
 /* The texts of one source: a split, or the input file. */
 struct part {
     struct nvdp_dataset *data;
-    int32_t split;
+    enum nvdp_split split;
 };
 
 struct export {
@@ -254,23 +255,15 @@ static nvdp_status open_run(struct export *export) {
 
 static nvdp_status load_split(struct export *export, const struct nvdp_dataset_config *config,
                               const char *name) {
-    static const char *const names[SPLITS] = {"train", "dev", "test", "dev-mismatched",
-                                              "test-mismatched"};
-    int split = 0;
-    while (split < SPLITS && strcmp(name, names[split]) != 0) {
-        split++;
-    }
-    if (split == SPLITS)
-        return nvdp__fail(
-            export->ctx, NVDP_ERR_ARGUMENT,
-            "split '%s': expected train, dev, test, dev-mismatched or test-mismatched", name);
+    enum nvdp_split split = NVDP_SPLIT_TRAIN;
+    NVDP_RETURN_IF_FAILED(nvdp__find_split(export->ctx, name, "", &split));
     for (size_t i = 0; i < export->parts; i++) {
         if (export->part[i].split == split)
             return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT, "split '%s': named twice", name);
     }
     struct part *part = &export->part[export->parts];
     NVDP_RETURN_IF_FAILED(nvdp_dataset_load(export->ctx, nvdp_model_tokenizer(export->run.model),
-                                            config, (enum nvdp_split)split, &part->data));
+                                            config, split, &part->data));
     part->split = split;
     export->parts++;
     return NVDP_OK;

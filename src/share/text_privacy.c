@@ -123,19 +123,6 @@ struct tokens {
     size_t count, capacity, unknown;
 };
 
-static nvdp_status find_split(struct nvdp_context *ctx, const char *name, enum nvdp_split *out) {
-    static const char *const names[] = {"train", "dev", "test", "dev-mismatched",
-                                        "test-mismatched"};
-    for (int i = 0; i < 5; i++) {
-        if (strcmp(name, names[i]) != 0) continue;
-        *out = (enum nvdp_split)i;
-        return NVDP_OK;
-    }
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "split '%s': expected train, dev, test, dev-mismatched or test-mismatched",
-                      name);
-}
-
 static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                           struct nvdp__field field, struct nvdp_token_list *list,
                           struct tokens *tokens) {
@@ -223,7 +210,7 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
     if (options->task != NULL) {
         NVDP_TRY(nvdp_task_find(ctx, options->task, &config.task));
         config.columns = options->columns;
-        NVDP_TRY(find_split(ctx, options->split, &split));
+        NVDP_TRY(nvdp__find_split(ctx, options->split, "", &split));
         NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
         NVDP_TRY(nvdp__task_path(ctx, &layout, options->data, split, &path));
     }

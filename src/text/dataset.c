@@ -22,6 +22,20 @@ struct nvdp_dataset_config nvdp_dataset_config_default(void) {
     return (struct nvdp_dataset_config){.max_length = DEFAULT_LENGTH};
 }
 
+nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const char *also,
+                             enum nvdp_split *out) {
+    static const char *const names[] = {"train", "dev", "test", "dev-mismatched",
+                                        "test-mismatched"};
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        *out = (enum nvdp_split)i;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "split '%s': expected train, %sdev, test, dev-mismatched or test-mismatched",
+                      name, also);
+}
+
 /* ---- memory ---- */
 
 nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,

@@ -17,6 +17,10 @@ nvdp__dataset_storage(const struct nvdp_dataset *dataset) {
     return dataset->storage;
 }
 
+/* "train", "dev", "test", "dev-mismatched", "test-mismatched"; `also`: other names, for the message. */
+nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const char *also,
+                             enum nvdp_split *out);
+
 /* A data set of `count` texts without tokens and ids: everything else is allocated. */
 nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labelled,
                                  struct nvdp_dataset **out);

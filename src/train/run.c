@@ -39,31 +39,6 @@ cleanup:
     return status;
 }
 
-static const struct {
-    const char *name;
-    enum nvdp_split split;
-} split_table[] = {
-    {"train", NVDP_SPLIT_TRAIN},
-    {"validation", NVDP_SPLIT_TRAIN},
-    {"dev", NVDP_SPLIT_DEV},
-    {"test", NVDP_SPLIT_TEST},
-    {"dev-mismatched", NVDP_SPLIT_DEV_MISMATCHED},
-    {"test-mismatched", NVDP_SPLIT_TEST_MISMATCHED},
-};
-enum { SPLITS = sizeof split_table / sizeof split_table[0] };
-
-static nvdp_status find_split(struct nvdp_context *ctx, const char *name, enum nvdp_split *split) {
-    for (size_t i = 0; i < SPLITS; i++) {
-        if (strcmp(name, split_table[i].name) != 0) continue;
-        *split = split_table[i].split;
-        return NVDP_OK;
-    }
-    return nvdp__fail(
-        ctx, NVDP_ERR_ARGUMENT,
-        "split '%s': expected train, validation, dev, test, dev-mismatched or test-mismatched",
-        name);
-}
-
 /* Keeps the held-out tenth of the train file. */
 static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__run *run,
                                    struct nvdp_dataset **dataset) {
@@ -113,11 +88,10 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
     struct nvdp_dataset *dataset = NULL;
-    enum nvdp_split which = NVDP_SPLIT_DEV;
-    NVDP_RETURN_IF_FAILED(find_split(ctx, split, &which));
     bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
     bool validation = strcmp(split, "validation") == 0;
-    if (validation && !holdout) which = NVDP_SPLIT_DEV;
+    enum nvdp_split which = holdout ? NVDP_SPLIT_TRAIN : NVDP_SPLIT_DEV;
+    if (!validation) NVDP_RETURN_IF_FAILED(nvdp__find_split(ctx, split, "validation, ", &which));
     bool held = which == NVDP_SPLIT_DEV, folds = held || which == NVDP_SPLIT_TRAIN;
     if (run->config.folds > 0 && held) which = NVDP_SPLIT_TRAIN;
     config.limit = which == NVDP_SPLIT_TRAIN ? run->config.limit_train : limit;
