@@ -1,6 +1,6 @@
 /* Texts privatized token by token: a task's files again in their own layout, or the lines of a text.
  *
- * A file is read line by line; some thousand rows at a time become tokens, are drawn, and written beside
+ * A file is read piece by piece; some thousand rows at a time become tokens, are drawn, and written beside
  * the file's final name.  Files appear when all are complete. */
 #include "share/sanitize.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { SPLITS = NVDP__SANITIZE_SPLITS, CHUNK_ROWS = 4096, CHUNK_BYTES = 1 << 19 };
+enum { SPLITS = NVDP__SANITIZE_SPLITS, CHUNK_ROWS = 4096 };
 
 struct options {
     const char *task, *data; /* or */
@@ -127,11 +127,14 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
 /* One file: a split of the task, or lines. */
 struct part {
     char *path;       /* it is read from */
-    const char *name; /* of a split */
-    size_t columns;   /* of the header; 0: a line is a text */
-    size_t text[2];   /* columns with texts */
-    size_t texts;     /* of a row: 1 or 2 */
-    bool *made;       /* [columns] made of a text's column: left empty */
+    const char *name; /* of a split's file; NULL: lines */
+    enum nvdp__format format;
+    size_t columns;  /* of the header */
+    size_t text[2];  /* columns with texts */
+    size_t texts;    /* of a row: 1 or 2 */
+    bool *made;      /* [columns] made of a text's column: left empty */
+    json_t *told[3]; /* names of columns: privatized, emptied, kept */
+    size_t not_utf8, empty;
     struct nvdp__output output;
 };
 
@@ -151,16 +154,14 @@ struct sanitize {
     struct nvdp_dataset_config config;
     bool vectors; /* come out, as one file */
     bool folder;  /* else a file, or lines */
-    /* one chunk */
+    struct nvdp__pieces pieces;
+    /* rows of one piece */
     struct chunk {
-        char *bytes; /* its lines, end to end */
-        size_t used, capacity;
-        size_t *end; /* [rows] */
-        size_t rows, end_capacity;
-        size_t line;  /* of the first */
+        struct nvdp__field *field; /* [rows][columns] */
+        struct nvdp__field *bytes; /* [rows] as in the file */
+        size_t rows, field_capacity, bytes_capacity;
         uint64_t row; /* of the file */
     } chunk;
-    struct nvdp__tsv tsv;
     struct nvdp__text_batch batch;
     char *text; /* what it becomes */
     size_t size, text_capacity;
@@ -168,14 +169,7 @@ struct sanitize {
 
 /* --- columns --- */
 
-static void point_at(struct sanitize *work, const struct part *part, const char *line, size_t size,
-                     size_t number) {
-    work->tsv.ctx = work->ctx;
-    work->tsv.path = part->path;
-    work->tsv.at = line;
-    work->tsv.end = line + size;
-    work->tsv.line = number - 1;
-}
+enum { PRIVATIZED, EMPTIED, KEPT };
 
 /* A column whose name is a text's and more, such as MNLI's sentence1_parse, says the text again. */
 static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field name,
@@ -188,25 +182,45 @@ static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field nam
            name.text[size] == '_';
 }
 
-static json_t *name_list(const struct sanitize *work, const struct part *part, int which) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < part->columns && list != NULL; i++) {
-        const bool text = i == part->text[0] || (part->texts > 1 && i == part->text[1]);
-        const int is = text ? 0 : part->made[i] ? 1 : 2;
-        const struct nvdp__field name = work->tsv.field[i];
-        if (is == which) json_array_append_new(list, json_stringn(name.text, name.size));
+/* What becomes of a column, by its name; *which: of the text. */
+static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, size_t *which) {
+    const char *const texts[2] = {layout->text, layout->pair};
+    for (size_t i = 0; i < 2; i++) {
+        *which = i;
+        if (texts[i] != NULL && nvdp__field_is(name, texts[i])) return PRIVATIZED;
     }
-    return list;
+    return is_made_of(layout, name, texts[0]) || is_made_of(layout, name, texts[1]) ? EMPTIED
+                                                                                    : KEPT;
 }
 
-/* From the file's first line; *pending: which is a row already. */
+/* Once. */
+static nvdp_status tell_column(struct sanitize *work, struct part *part, int use,
+                               struct nvdp__field name) {
+    const json_t *item;
+    size_t i;
+    json_array_foreach(part->told[use], i, item) {
+        if (json_string_length(item) == name.size &&
+            memcmp(json_string_value(item), name.text, name.size) == 0)
+            return NVDP_OK;
+    }
+    json_t *told = json_stringn(name.text, name.size);
+    if (told == NULL) return NVDP_OK; /* a name that is not UTF-8 */
+    return json_array_append_new(part->told[use], told) == 0
+               ? NVDP_OK
+               : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+/* From the file's first row; *pending: which is a row already. */
 static nvdp_status read_header(struct sanitize *work, struct part *part, bool *pending) {
     const struct nvdp__layout *layout = &work->layout;
-    struct nvdp__tsv *tsv = &work->tsv;
+    const struct nvdp__tsv *tsv = &work->pieces.tsv;
     const char *const names[2] = {layout->text, layout->pair};
     const size_t texts = layout->pair != NULL ? 2 : 1;
+    size_t which;
     part->columns = tsv->fields;
     part->texts = texts;
+    free(part->made);
+    part->made = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, part->made, part->columns));
     *pending = nvdp__tsv_bare_cola(tsv, layout);
     if (*pending) {
@@ -220,17 +234,21 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
         NVDP_RETURN_IF_FAILED(nvdp__tsv_column(tsv, names[i], &part->text[i]));
         if (part->text[i] == tsv->fields) return nvdp__tsv_missing(tsv, names[i]);
     }
-    for (size_t i = 0; i < part->columns; i++)
-        part->made[i] = is_made_of(layout, tsv->field[i], names[0]) ||
-                        is_made_of(layout, tsv->field[i], names[1]);
-    json_t *told = json_pack("{s:o, s:o, s:o}", "privatized", name_list(work, part, 0), "emptied",
-                             name_list(work, part, 1), "kept", name_list(work, part, 2));
-    return json_object_set_new(work->done.files, part->name, told) == 0
-               ? NVDP_OK
-               : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+    json_t *told = json_pack("{s:[], s:[], s:[]}", "privatized", "emptied", "kept");
+    if (json_object_set_new(work->done.files, part->name, told) != 0)
+        return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+    part->told[PRIVATIZED] = json_object_get(told, "privatized");
+    part->told[EMPTIED] = json_object_get(told, "emptied");
+    part->told[KEPT] = json_object_get(told, "kept");
+    for (size_t i = 0; i < part->columns; i++) {
+        const int use = use_of(layout, tsv->field[i], &which);
+        part->made[i] = use == EMPTIED;
+        NVDP_RETURN_IF_FAILED(tell_column(work, part, use, tsv->field[i]));
+    }
+    return NVDP_OK;
 }
 
-/* --- a chunk of rows --- */
+/* --- what is written --- */
 
 static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
     NVDP_RETURN_IF_FAILED(
@@ -240,56 +258,172 @@ static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
     return NVDP_OK;
 }
 
-static nvdp_status next_row(struct sanitize *work, const struct part *part, size_t i) {
-    const struct chunk *chunk = &work->chunk;
-    const size_t start = i > 0 ? chunk->end[i - 1] : 0;
-    point_at(work, part, chunk->bytes + start, chunk->end[i] - start, chunk->line + i);
-    NVDP_RETURN_IF_FAILED(nvdp__tsv_next(&work->tsv));
-    if (work->tsv.fields == part->columns) return NVDP_OK;
-    const bool quoted = memchr(chunk->bytes + start, '"', chunk->end[i] - start) != NULL;
-    return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s",
-                      part->path, work->tsv.line, part->columns, work->tsv.fields,
-                      quoted && work->tsv.fields > part->columns
-                          ? " (tabs separate columns within quotes too)"
-                          : "");
+/* In quotes, where it could not stand without them or `always`; its own are doubled (RFC 4180). */
+static nvdp_status put_quoted(struct sanitize *work, char separator, struct nvdp__field cell,
+                              bool always) {
+    bool needed = always;
+    for (size_t i = 0; i < cell.size && !needed; i++)
+        needed = cell.text[i] == separator || strchr("\"\r\n", cell.text[i]) != NULL;
+    if (!needed) return put(work, cell.text, cell.size);
+    NVDP_RETURN_IF_FAILED(put(work, "\"", 1));
+    for (size_t i = 0; i < cell.size; i++)
+        NVDP_RETURN_IF_FAILED(cell.text[i] == '"' ? put(work, "\"\"", 2)
+                                                  : put(work, &cell.text[i], 1));
+    return put(work, "\"", 1);
 }
 
-static nvdp_status add_texts(struct sanitize *work, const struct part *part) {
-    const struct chunk *chunk = &work->chunk;
-    for (size_t i = 0; i < chunk->rows; i++) {
-        if (part->columns == 0) {
-            const size_t start = i > 0 ? chunk->end[i - 1] : 0;
-            const struct nvdp__field line = {chunk->bytes + start, chunk->end[i] - start};
-            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(work->ctx, &work->batch, line));
-            continue;
-        }
-        NVDP_RETURN_IF_FAILED(next_row(work, part, i));
-        for (size_t t = 0; t < part->texts; t++)
-            NVDP_RETURN_IF_FAILED(
-                nvdp__text_batch_add(work->ctx, &work->batch, work->tsv.field[part->text[t]]));
+static nvdp_status put_cell(struct sanitize *work, const struct part *part,
+                            struct nvdp__field cell) {
+    /* an empty line would be no row */
+    const bool alone = part->columns == 1 && cell.size == 0;
+    return part->format == NVDP__FORMAT_CSV          ? put_quoted(work, ',', cell, alone)
+           : part->format == NVDP__FORMAT_QUOTED_TSV ? put_quoted(work, '\t', cell, alone)
+                                                     : put(work, cell.text, cell.size);
+}
+
+/* Quoted TSV is recognised by quotes around its names, whatever quotes its new texts need. */
+static nvdp_status write_header(struct sanitize *work, struct part *part) {
+    const struct nvdp__tsv *tsv = &work->pieces.tsv;
+    work->size = 0;
+    for (size_t c = 0; c < tsv->fields; c++) {
+        if (c > 0) NVDP_RETURN_IF_FAILED(put(work, &tsv->separator, 1));
+        NVDP_RETURN_IF_FAILED(part->format == NVDP__FORMAT_QUOTED_TSV
+                                  ? put_quoted(work, '\t', tsv->field[c], true)
+                                  : put_cell(work, part, tsv->field[c]));
     }
+    NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
+    return nvdp__output_write(&part->output, work->text, work->size);
+}
+
+static nvdp_status put_json_string(struct sanitize *work, const char *text) {
+    char escape[8];
+    NVDP_RETURN_IF_FAILED(put(work, "\"", 1));
+    for (; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)*text;
+        const bool plain = c >= 0x20 && c != '"' && c != '\\';
+        if (!plain) snprintf(escape, sizeof escape, c < 0x20 ? "\\u%04x" : "\\%c", c);
+        NVDP_RETURN_IF_FAILED(plain ? put(work, text, 1) : put(work, escape, strlen(escape)));
+    }
+    return put(work, "\"", 1);
+}
+
+/* --- an object that is known to be sound: its members where they stand --- */
+
+static const char *behind_string(const char *at) {
+    for (at++; *at != '"'; at++)
+        at += *at == '\\';
+    return at + 1;
+}
+
+static const char *behind_value(const char *at, const char *end) {
+    for (int depth = 0; at < end; at++) {
+        if (*at == '"') at = behind_string(at) - 1;
+        if (depth == 0 && (*at == ',' || *at == '}')) break;
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+    }
+    return at;
+}
+
+/* A key that may have escapes; NULL: out of memory. */
+static json_t *key_of(const char *at, const char *end) {
+    return json_loadb(at, (size_t)(end - at), JSON_DECODE_ANY, NULL);
+}
+
+/* The line with other values in place of its texts, and of members that say them again; all else as it stands, byte
+ * by byte. */
+static nvdp_status write_object(struct sanitize *work, struct part *part, struct nvdp__field line,
+                                char *const *out) {
+    nvdp_status status = NVDP_OK;
+    const char *at = memchr(line.text, '{', line.size), *const end = line.text + line.size;
+    const char *copied = line.text;
+    json_t *key = NULL;
+    while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
+        size_t which;
+        const char *value = behind_string(at);
+        key = key_of(at, value);
+        if (key == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
+        const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
+        const int use = use_of(&work->layout, name, &which);
+        NVDP_TRY(tell_column(work, part, use, name));
+        value = (const char *)memchr(value, ':', (size_t)(end - value)) + 1;
+        while (*value == ' ' || *value == '\t' || *value == '\r')
+            value++;
+        at = behind_value(value, end);
+        if (use != KEPT) {
+            NVDP_TRY(put(work, copied, (size_t)(value - copied)));
+            NVDP_TRY(put_json_string(work, use == PRIVATIZED ? out[which] : ""));
+            copied = at;
+        }
+        json_decref(key);
+        key = NULL;
+    }
+    NVDP_TRY(put(work, copied, (size_t)(end - copied)));
+cleanup:
+    json_decref(key);
+    return status;
+}
+
+/* --- a chunk of rows --- */
+
+/* The present row joins the chunk. */
+static nvdp_status add_row(struct sanitize *work, struct part *part) {
+    struct chunk *chunk = &work->chunk;
+    const struct nvdp__tsv *tsv = &work->pieces.tsv;
+    const struct nvdp__field bytes = work->pieces.row;
+    if (tsv->fields != part->columns) {
+        const bool quoted = part->format == NVDP__FORMAT_TSV && tsv->fields > part->columns &&
+                            memchr(bytes.text, '"', bytes.size) != NULL;
+        return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s",
+                          part->path, tsv->line, part->columns, tsv->fields,
+                          quoted ? " (tabs separate columns within quotes too)" : "");
+    }
+    bool utf8 = true;
+    for (size_t t = 0; t < part->texts; t++) {
+        const struct nvdp__field text = tsv->field[part->text[t]];
+        if (text.text == NULL) return nvdp__tsv_no_value(tsv, part->text[t]);
+        utf8 = utf8 && nvdp__is_utf8(text.text, text.size);
+    }
+    part->not_utf8 += !utf8;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &chunk->field, &chunk->field_capacity,
+                                        (chunk->rows + 1) * part->columns, sizeof *chunk->field));
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &chunk->bytes, &chunk->bytes_capacity,
+                                        chunk->rows + 1, sizeof *chunk->bytes));
+    memcpy(chunk->field + chunk->rows * part->columns, tsv->field,
+           part->columns * sizeof *tsv->field);
+    chunk->bytes[chunk->rows++] = bytes;
+    return NVDP_OK;
+}
+
+static nvdp_status tokenize(struct sanitize *work, const struct part *part) {
+    const struct chunk *chunk = &work->chunk;
+    nvdp__text_batch_clear(&work->batch);
+    for (size_t i = 0; i < chunk->rows; i++)
+        for (size_t t = 0; t < part->texts; t++)
+            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(
+                work->ctx, &work->batch, chunk->field[i * part->columns + part->text[t]]));
     return nvdp__text_batch_tokenize(work->ctx, work->sanitizer, &work->batch);
+}
+
+static nvdp_status write_row(struct sanitize *work, struct part *part, size_t i, char *const *out) {
+    const struct nvdp__field *field = work->chunk.field + i * part->columns;
+    if (part->format == NVDP__FORMAT_JSONL)
+        return write_object(work, part, work->chunk.bytes[i], out);
+    for (size_t c = 0; c < part->columns; c++) {
+        const char *text = c == part->text[0]                      ? out[0]
+                           : part->texts > 1 && c == part->text[1] ? out[1]
+                           : part->made[c]                         ? ""
+                                                                   : NULL;
+        if (c > 0) NVDP_RETURN_IF_FAILED(put(work, &work->pieces.tsv.separator, 1));
+        NVDP_RETURN_IF_FAILED(put_cell(
+            work, part, text != NULL ? (struct nvdp__field){text, strlen(text)} : field[c]));
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status write_rows(struct sanitize *work, struct part *part) {
     work->size = 0;
     for (size_t i = 0; i < work->chunk.rows; i++) {
-        char *const *out = work->batch.out + i * part->texts;
-        if (part->columns == 0) {
-            NVDP_RETURN_IF_FAILED(put(work, out[0], strlen(out[0])));
-        } else {
-            NVDP_RETURN_IF_FAILED(next_row(work, part, i));
-        }
-        for (size_t c = 0; c < part->columns; c++) {
-            const char *text = c == part->text[0]                      ? out[0]
-                               : part->texts > 1 && c == part->text[1] ? out[1]
-                               : part->made[c]                         ? ""
-                                                                       : NULL;
-            const struct nvdp__field field = work->tsv.field[c];
-            if (c > 0) NVDP_RETURN_IF_FAILED(put(work, "\t", 1));
-            NVDP_RETURN_IF_FAILED(put(work, text != NULL ? text : field.text,
-                                      text != NULL ? strlen(text) : field.size));
-        }
+        NVDP_RETURN_IF_FAILED(write_row(work, part, i, work->batch.out + i * part->texts));
         NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
     }
     if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
@@ -307,12 +441,14 @@ static void copy_example(struct nvdp__field from, char to[NVDP_SANITIZE_EXAMPLE_
     to[size] = '\0';
 }
 
-static void count_batch(struct sanitize *work) {
+static void count_batch(struct sanitize *work, struct part *part) {
     const struct nvdp__text_batch *batch = &work->batch;
     const unsigned char *sensitive = nvdp_sanitizer_sensitive(work->sanitizer);
     struct nvdp__sanitized *done = &work->done;
-    for (size_t i = 0; i < batch->texts; i++) {
+    for (size_t i = 0, words = 0; i < batch->texts; i++) {
         done->unknown += batch->list[i].unknown;
+        words = (i % part->texts > 0 ? words : 0) + batch->list[i].count + batch->list[i].unknown;
+        part->empty += i % part->texts + 1 == part->texts && words == 0;
         if (work->result.examples == NVDP_SANITIZE_EXAMPLES || batch->list[i].count == 0) continue;
         copy_example(batch->text[i], work->result.before[work->result.examples]);
         copy_example((struct nvdp__field){batch->out[i], strlen(batch->out[i])},
@@ -337,82 +473,69 @@ static nvdp_status flush(struct sanitize *work, struct part *part, bool counting
     if (chunk->rows == 0) return NVDP_OK;
     if (nvdp_context_cancelled(work->ctx))
         return nvdp__fail(work->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
-    nvdp__text_batch_clear(batch);
-    NVDP_RETURN_IF_FAILED(add_texts(work, part));
+    NVDP_RETURN_IF_FAILED(tokenize(work, part));
     if (counting) {
         nvdp_sanitizer_count(work->sanitizer, batch->offset[batch->texts], batch->token);
     } else {
         NVDP_RETURN_IF_FAILED(nvdp__text_batch_draw(work->ctx, work->sanitizer, batch, work->noise,
                                                     (split << 56) + chunk->row * part->texts));
-        count_batch(work);
+        count_batch(work, part);
         NVDP_RETURN_IF_FAILED(write_rows(work, part));
     }
-    chunk->line += chunk->rows;
     chunk->row += chunk->rows;
-    chunk->rows = chunk->used = 0;
+    chunk->rows = 0;
+    nvdp__meter_update(&work->meter, work->bytes + work->pieces.read, (double)work->done.tokens,
+                       "tokens", NAN);
     return NVDP_OK;
-}
-
-static nvdp_status add_row(struct sanitize *work, struct part *part, struct nvdp__line line,
-                           bool counting) {
-    struct chunk *chunk = &work->chunk;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(work->ctx, &chunk->bytes, &chunk->capacity, chunk->used + line.size + 1, 1));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &chunk->end, &chunk->end_capacity,
-                                        chunk->rows + 1, sizeof *chunk->end));
-    memcpy(chunk->bytes + chunk->used, line.text, line.size);
-    chunk->used += line.size;
-    chunk->end[chunk->rows++] = chunk->used;
-    return chunk->rows < CHUNK_ROWS && chunk->used < CHUNK_BYTES ? NVDP_OK
-                                                                 : flush(work, part, counting);
 }
 
 /* --- a file --- */
 
+/* The first row: names, but of lines and where there are none. */
+static nvdp_status begin_file(struct sanitize *work, struct part *part, bool counting) {
+    bool pending = true, row = false, more = true;
+    part->not_utf8 = part->empty = 0;
+    if (part->name == NULL) {
+        part->columns = part->texts = 1;
+        return NVDP_OK;
+    }
+    while (!row && more) {
+        NVDP_RETURN_IF_FAILED(nvdp__pieces_read(&work->pieces, &more));
+        if (more) NVDP_RETURN_IF_FAILED(nvdp__pieces_next(&work->pieces, &row));
+    }
+    if (!row)
+        return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
+                          part->path);
+    NVDP_RETURN_IF_FAILED(read_header(work, part, &pending));
+    if (pending) return add_row(work, part);
+    return counting || part->format == NVDP__FORMAT_JSONL ? NVDP_OK : write_header(work, part);
+}
+
+/* What is odd about the texts, in the words of training. */
+static void tell(const struct sanitize *work, const struct part *part) {
+    if (part->name == NULL) return;
+    nvdp__table_tell_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
+}
+
 static nvdp_status pass(struct sanitize *work, struct part *part, bool counting) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__lines lines = {0};
-    struct nvdp__line line;
-    bool found = false, pending = true;
-    work->chunk.row = work->chunk.rows = work->chunk.used = 0;
-    work->chunk.line = 1;
-    part->texts = 1;
-    NVDP_TRY(nvdp__lines_open(work->ctx, part->path, &lines));
-    NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
-    if (part->name != NULL) {
-        if (!found)
-            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_INPUT,
-                                "%s:1: empty file: expected a header line", part->path));
-        point_at(work, part, line.text, line.size, 1);
-        NVDP_TRY(nvdp__tsv_next(&work->tsv));
-        free(part->made);
-        part->made = NULL;
-        NVDP_TRY(read_header(work, part, &pending));
+    bool more = true, row = true;
+    work->chunk.row = work->chunk.rows = 0;
+    NVDP_TRY(nvdp__pieces_open(work->ctx, part->path, part->format, &work->pieces));
+    NVDP_TRY(begin_file(work, part, counting));
+    while (more) {
+        NVDP_TRY(nvdp__pieces_next(&work->pieces, &row));
+        if (row) NVDP_TRY(add_row(work, part));
+        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, counting));
+        if (!row) NVDP_TRY(nvdp__pieces_read(&work->pieces, &more));
     }
-    if (part->name != NULL && !pending) {
-        if (!counting) {
-            work->size = 0;
-            NVDP_TRY(put(work, line.text, line.size));
-            NVDP_TRY(put(work, "\n", 1));
-            NVDP_TRY(nvdp__output_write(&part->output, work->text, work->size));
-        }
-        work->chunk.line = 2;
-        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
-    }
-    while (found) {
-        NVDP_TRY(add_row(work, part, line, counting));
-        if (work->chunk.rows == 0)
-            nvdp__meter_update(&work->meter, work->bytes + lines.read, (double)work->done.tokens,
-                               "tokens", NAN);
-        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
-    }
-    NVDP_TRY(flush(work, part, counting));
     if (work->chunk.row == 0 && part->name != NULL)
         NVDP_TRY(
             nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
-    work->bytes += lines.read;
+    if (!counting) tell(work, part);
+    work->bytes += work->pieces.read;
 cleanup:
-    nvdp__lines_close(&lines);
+    nvdp__pieces_close(&work->pieces);
     return status;
 }
 
@@ -436,6 +559,11 @@ static nvdp_status pass_all(struct sanitize *work, bool counting) {
 
 /* --- what goes in and comes out --- */
 
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
 static nvdp_status refuse_same(struct nvdp_context *ctx, const char *in, const char *out) {
     struct stat a, b;
     if (stat(in, &a) != 0 || stat(out, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
@@ -458,10 +586,14 @@ static nvdp_status open_task(struct sanitize *work) {
         struct part *part = &work->part[s];
         if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
             continue;
-        part->path = nvdp__join(ctx, options->data, part->name);
-        if (part->path == NULL) return NVDP_ERR_MEMORY;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__task_path(ctx, &work->layout, options->data, (enum nvdp_split)s, &part->path));
         if (nvdp__exists(part->path)) {
             work->parts++;
+            part->name = base_name(part->path);
+            if (!work->vectors)
+                NVDP_RETURN_IF_FAILED(
+                    nvdp__pieces_format(ctx, &work->layout, part->path, &part->format));
             continue;
         }
         free(part->path);
@@ -499,6 +631,20 @@ static char *beside_path(const struct sanitize *work, const char *name) {
                         : nvdp__format(work->ctx, "%s.%s", work->options->out, name);
 }
 
+/* Files of the split's name that are not about to be replaced: they are of other texts. */
+static nvdp_status remove_older(const struct sanitize *work, const struct part *part) {
+    const int stem = (int)(strrchr(part->name, '.') - part->name);
+    for (size_t i = 0; nvdp__table_ends[i] != NULL; i++) {
+        char name[64];
+        const char *const one = name;
+        snprintf(name, sizeof name, "%.*s%s", stem, part->name, nvdp__table_ends[i]);
+        if (part->output.file == NULL || strcmp(name, part->name) != 0)
+            NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(work->ctx, work->options->out, &one, 1));
+        if (work->layout.task.id != NVDP_TASK_TSV) break;
+    }
+    return NVDP_OK;
+}
+
 /* The texts, then what is said of them. */
 static nvdp_status publish(struct sanitize *work) {
     nvdp_status status = NVDP_OK;
@@ -507,11 +653,8 @@ static nvdp_status publish(struct sanitize *work) {
     if (privacy == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
-        if (part->output.file != NULL) {
-            NVDP_TRY(nvdp__output_commit(&part->output));
-        } else if (work->folder && part->name != NULL) { /* an older one is of other texts */
-            NVDP_TRY(nvdp__outdir_remove(work->ctx, work->options->out, &part->name, 1));
-        }
+        if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));
+        if (part->output.file != NULL) NVDP_TRY(nvdp__output_commit(&part->output));
     }
     if (work->options->out == NULL) goto cleanup;
     path = beside_path(work, "privacy.json");
@@ -527,11 +670,6 @@ cleanup:
     free(path);
     free(words);
     return status;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
 static nvdp_status begin(struct sanitize *work) {
@@ -553,6 +691,7 @@ static nvdp_status begin(struct sanitize *work) {
     if (options->task != NULL) {
         NVDP_RETURN_IF_FAILED(open_task(work));
     } else {
+        work->part[0].format = NVDP__FORMAT_LINES;
         work->part[0].path = nvdp__strdup(ctx, options->text);
         if (work->part[0].path == NULL) return NVDP_ERR_MEMORY;
     }
@@ -666,12 +805,11 @@ cleanup:
         free(work.part[i].made);
     }
     nvdp__text_batch_release(&work.batch);
-    nvdp__tsv_release(&work.tsv);
     nvdp_sanitizer_free(work.sanitizer);
     json_decref(work.done.files);
     free(work.done.seen);
+    free(work.chunk.field);
     free(work.chunk.bytes);
-    free(work.chunk.end);
     free(work.text);
     return status;
 }

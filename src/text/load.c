@@ -363,12 +363,7 @@ static void tell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenize
         empty += dataset->offset[i + 1] - dataset->offset[i] <= specials;
     for (size_t k = 0; unknown >= 0 && k < dataset->offset[n]; k++)
         unknowns += dataset->ids[k] == unknown;
-    if (not_utf8 > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s: %zu of its rows are not UTF-8; their odd bytes are left out", path,
-                  not_utf8);
-    if (empty > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu of %zu texts are empty", path, empty, n);
+    nvdp__table_tell_texts(ctx, path, not_utf8, empty, n);
     if ((double)unknowns > MANY_UNKNOWN * (double)tokens)
         nvdp__log(ctx, NVDP_LOG_WARNING,
                   "%s: %.0f %% of the tokens are not in the vocabulary: is the model one for this "

@@ -59,16 +59,37 @@ enum nvdp__format nvdp__table_format(const char *path) {
     return NVDP__FORMAT_TSV;
 }
 
+const char *const nvdp__table_ends[] = {".tsv", ".csv", ".jsonl", ".ndjson", NULL};
+
+void nvdp__table_tell_quotes(struct nvdp_context *ctx, const char *path) {
+    nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: fields are quoted as in CSV: quotes are taken off", path);
+}
+
+void nvdp__table_tell_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
+                            size_t empty, size_t rows) {
+    if (not_utf8 > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: %zu of its rows are not UTF-8; their odd bytes are left out", path,
+                  not_utf8);
+    if (empty > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu of %zu texts are empty", path, empty, rows);
+}
+
+size_t nvdp__byte_order_mark(const char *bytes, size_t count) {
+    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
+    return count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+}
+
 void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
                     struct nvdp__tsv *tsv) {
-    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
-    size_t skip = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+    const size_t skip = nvdp__byte_order_mark(bytes, count);
     *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
 }
 
-/* Empty lines are rows of plain tab-separated values alone. */
+/* Empty lines are rows of plain tab-separated values and of lines alone. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
-    while (tsv->format != NVDP__FORMAT_TSV && tsv->at < tsv->end) {
+    const bool any = tsv->format == NVDP__FORMAT_TSV || tsv->format == NVDP__FORMAT_LINES;
+    while (!any && tsv->at < tsv->end) {
         const bool pair = tsv->end - tsv->at > 1 && tsv->at[0] == '\r' && tsv->at[1] == '\n';
         if (*tsv->at != '\n' && !pair) break;
         tsv->at += pair ? 2 : 1;
@@ -102,6 +123,7 @@ static nvdp_status next_plain(struct nvdp__tsv *tsv) {
     struct nvdp__field line;
     NVDP_RETURN_IF_FAILED(next_line(tsv, &line));
     const char *at = line.text, *stop = line.text + line.size;
+    if (tsv->format == NVDP__FORMAT_LINES) return add_field(tsv, at, line.size);
     for (;;) {
         const char *tab = memchr(at, '\t', (size_t)(stop - at));
         const char *end = tab != NULL ? tab : stop;
@@ -280,6 +302,7 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
     tsv->fields = 0;
     switch (tsv->format) {
     case NVDP__FORMAT_TSV:
+    case NVDP__FORMAT_LINES:
         break;
     case NVDP__FORMAT_QUOTED_TSV:
     case NVDP__FORMAT_CSV:
@@ -323,6 +346,12 @@ nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size
     }
     *column = found;
     return NVDP_OK;
+}
+
+nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column) {
+    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                      "%s:%zu: '%s': expected text or a number, found none", tsv->path, tsv->line,
+                      tsv->names[column]);
 }
 
 /* What the header says of a file that is not what its name says. */

@@ -135,11 +135,11 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
 
 nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out) {
-    static const char *const ends[] = {".tsv", ".csv", ".jsonl", ".ndjson"};
+    const char *const *const ends = nvdp__table_ends;
     const char *name = NULL;
     char *found = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
-    for (size_t i = 0; layout->task.id == NVDP_TASK_TSV && i < sizeof ends / sizeof *ends; i++) {
+    for (size_t i = 0; layout->task.id == NVDP_TASK_TSV && ends[i] != NULL; i++) {
         char *path =
             nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name, ends[i]);
         if (path == NULL) {
@@ -396,9 +396,7 @@ static nvdp_status read_row(struct reader *reader) {
                              rows->labelled ? reader->label : NO_COLUMN};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] != NO_COLUMN && tsv->field[needed[i]].text == NULL)
-            return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
-                              "%s:%zu: '%s': expected text or a number, found none", tsv->path,
-                              tsv->line, tsv->names[needed[i]]);
+            return nvdp__tsv_no_value(tsv, needed[i]);
     struct nvdp__row row = {.text = tsv->field[reader->text], .index = index, .label = NAN};
     if (reader->pair != NO_COLUMN) row.pair = tsv->field[reader->pair];
     rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
@@ -451,8 +449,7 @@ static void open_table(struct reader *reader, const char *path, const char *byte
     tsv->format = nvdp__table_format(path);
     if (tsv->format == NVDP__FORMAT_TSV && nvdp__tsv_is_quoted(bytes, count)) {
         tsv->format = NVDP__FORMAT_QUOTED_TSV;
-        nvdp__log(reader->ctx, NVDP_LOG_NOTICE,
-                  "%s: fields are quoted as in CSV: quotes are taken off", path);
+        nvdp__table_tell_quotes(reader->ctx, path);
     }
     tsv->separator = tsv->format == NVDP__FORMAT_CSV ? ',' : '\t';
 }

@@ -49,10 +49,20 @@ enum nvdp__format {
     NVDP__FORMAT_TSV,        /* no quoting, no escapes */
     NVDP__FORMAT_QUOTED_TSV, /* RFC 4180 with tabs */
     NVDP__FORMAT_CSV,        /* RFC 4180 */
-    NVDP__FORMAT_JSONL       /* an object a line; the first one's members are the columns */
+    NVDP__FORMAT_JSONL,      /* an object a line; the first one's members are the columns */
+    NVDP__FORMAT_LINES       /* a field a line */
 };
 /* By the name's end: .csv, .jsonl and .ndjson; else TSV. */
 enum nvdp__format nvdp__table_format(const char *path);
+/* ".tsv" and the others, then NULL. */
+extern const char *const nvdp__table_ends[];
+/* The notice that quotes were found in tab-separated values. */
+void nvdp__table_tell_quotes(struct nvdp_context *ctx, const char *path);
+/* Those about texts, of so many rows. */
+void nvdp__table_tell_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
+                            size_t empty, size_t rows);
+/* Bytes of a mark that the text begins with. */
+size_t nvdp__byte_order_mark(const char *bytes, size_t count);
 
 /* Memory that goes all at once. */
 struct nvdp__pool {
@@ -93,11 +103,40 @@ void nvdp__tsv_release(struct nvdp__tsv *tsv);
  * read so, and quotes are around its names or around what could not stand without them. */
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
 
+/* ---- the same of files of any size, a piece at a time (pieces.c) ---- */
+
+/* Zero it, open it, close it. */
+struct nvdp__pieces {
+    struct nvdp_context *ctx;
+    struct nvdp__tsv tsv;   /* of the present row; fields are valid until nvdp__pieces_read */
+    struct nvdp__field row; /* its bytes in the file, without its LF or CRLF */
+    uint64_t read;          /* bytes so far */
+    bool quiet;             /* errors of rows are not recorded */
+    struct nvdp__input *input;
+    char *bytes;
+    size_t capacity;
+    bool ended;              /* the file is read */
+    struct nvdp__pool names; /* of JSON's members */
+};
+/* How the file's rows are read: GLUE's as they are, a user's own by their name; quoted ones are told. */
+nvdp_status nvdp__pieces_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                                const char *path, enum nvdp__format *format);
+nvdp_status nvdp__pieces_open(struct nvdp_context *ctx, const char *path, enum nvdp__format format,
+                              struct nvdp__pieces *pieces);
+/* The next piece: forgets the rows before.  *more false: there is nothing left. */
+nvdp_status nvdp__pieces_read(struct nvdp__pieces *pieces, bool *more);
+/* The next row of the piece; *row false: there is none left in it. */
+nvdp_status nvdp__pieces_next(struct nvdp__pieces *pieces, bool *row);
+void nvdp__pieces_close(struct nvdp__pieces *pieces);
+
 /* Finds a header's column by its exact name; *column is `fields` where it is missing.  A name that
  * is there twice: NVDP_ERR_INPUT. */
 nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column);
 /* NVDP_ERR_INPUT: "PATH:LINE: missing column 'NAME': found columns 'a', 'b'", and what the file rather is. */
 nvdp_status nvdp__tsv_missing(const struct nvdp__tsv *tsv, const char *name);
+
+/* NVDP_ERR_INPUT: the present row, of JSON, has no value in that column. */
+nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column);
 
 /* CoLA's train and dev files have no header: source, label, the author's star, sentence.  Whether the
  * present line is such a row. */

@@ -121,6 +121,64 @@ Test(sanitize, cola_without_a_header_and_files_of_ones_own) {
     file_is(out, "train.tsv", "t\tt_label\tt_tree\ngood\tyes\t\n");
 }
 
+/* Every layout that training reads comes out in itself: what is no text keeps its value, whatever quotes, commas and
+ * newlines it has; cells that say the text again come out empty; training reads the result. */
+Test(sanitize, layouts_of_ones_own) {
+    const char *data = FOLDER(
+        "odd", "train.csv",
+        "\xEF\xBB\xBFt,y,\"n\"\"o,te\",t_tree,empty\r\n"
+        "\"Good film, good\nplot.\",\"yes,\",\"two\r\nlines \"\"q\"\"\",(S \"x\"),\r\n\r\n"
+        "bad plot,no,,,\"\"\nthe film,\"yes,\",5\" disk,\"\"\"\",\n",
+        "dev.tsv", "t\ty\tnote\nGood\tyes,\t\"a\tb\"\nbad\tno\t\"c \"\"d\"\"\"\n", "test.jsonl",
+        "{\"id\" : 12345678901234567890.10, \"t\": \"Good \\\"film\\\"\\n.\", \"x\": {\"t\": [1, "
+        "\"}\"]}}\n"
+        "\n{\"\\u0074\":2.50 ,\"t_new\": [\"secret\", {\"a\": 1}], \"id\":null, \"x\": 1e3}\r\n");
+    const char *out = support_scratch_path("odd-out");
+    struct outcome outcome = program_expect(
+        0,
+        "sanitize --task tsv --text-column t --label-column y --data %s --vectors %s %s --oov drop "
+        "--out %s",
+        data, table(), FAITHFUL, out);
+    support_contains(outcome.err, "dev.tsv: fields are quoted as in CSV: quotes are taken off");
+    program_release(&outcome);
+    file_is(out, "train.csv",
+            "t,y,\"n\"\"o,te\",t_tree,empty\ngood film good plot .,\"yes,\",\"two\r\nlines "
+            "\"\"q\"\"\",,\n"
+            "bad plot,no,,,\nthe film,\"yes,\",\"5\"\" disk\",,\n");
+    file_is(out, "dev.tsv",
+            "\"t\"\t\"y\"\t\"note\"\ngood\tyes,\t\"a\tb\"\nbad\tno\t\"c \"\"d\"\"\"\n");
+    file_is(
+        out, "test.jsonl",
+        "{\"id\" : 12345678901234567890.10, \"t\": \"good film .\", \"x\": {\"t\": [1, \"}\"]}}\n"
+        "{\"\\u0074\":\".\",\"t_new\": \"\", \"id\":null, \"x\": 1e3}\n");
+    char path[4200];
+    snprintf(path, sizeof path, "%s/privacy.json", out);
+    json_t *privacy = json_load_file(path, 0, NULL);
+    const json_t *test = json_object_get(json_object_get(privacy, "files"), "test.jsonl");
+    cr_expect_str_eq(json_string_value(json_array_get(json_object_get(test, "emptied"), 0)),
+                     "t_new");
+    json_decref(privacy);
+    /* again, over it, with another layout of the training texts */
+    snprintf(path, sizeof path, "%s/train.csv", data);
+    remove(path);
+    FOLDER("odd", "train.jsonl",
+           "{\"t\": \"good\", \"y\": \"yes,\"}\n{\"y\": \"no\", \"t\": \"bad\"}\n");
+    outcome = program_expect(0,
+                             "sanitize --task tsv --text-column t --data %s --vectors %s %s "
+                             "--overwrite --out %s",
+                             data, table(), FAITHFUL, out);
+    program_release(&outcome);
+    snprintf(path, sizeof path, "%s/train.csv", out);
+    cr_expect_not(nvdp__exists(path));
+    snprintf(path, sizeof path, "%s/test.jsonl", out);
+    remove(path);
+    outcome = program_expect(0,
+                             "train %s --method base --task tsv --text-column t --label-column y "
+                             "--data %s --out %s --epochs 1",
+                             program_train_options(), out, support_scratch_path("odd-run"));
+    program_release(&outcome);
+}
+
 /* A line in, a line out, also of an empty one and where words are left out. */
 Test(sanitize, lines) {
     const char *text = support_scratch_path("lines.txt");
@@ -208,7 +266,8 @@ static void refused(int code, const char *message, const char *format, const cha
 }
 
 Test(sanitize, bad_input) {
-    const char *words = table();
+    char words[4200]; /* scratch paths come round again */
+    snprintf(words, sizeof words, "%s", table());
     const char *quoted =
         FOLDER("quoted", "train.tsv", "sentence\tlabel\ngood\t1\n\"bad\tfilm\"\t0\n");
     refused(3, "train.tsv:3: expected 2 columns, found 3 (tabs separate columns within quotes too)",
@@ -225,6 +284,18 @@ Test(sanitize, bad_input) {
     mkdir(nothing, 0777);
     refused(1, "expected train.tsv, dev.tsv or test.tsv, found none",
             "--task sst2 --data %s --vectors %s " FAITHFUL, nothing, words);
+    refused(3, "train.csv:4: column 2: expected the end of the field after its closing quote",
+            "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
+            FOLDER("torn", "train.csv", "t,y\n\"a\nb\",1\ngood,\"1\"x\n"), words);
+    refused(3, "train.csv:3: expected 2 columns, found 1",
+            "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
+            FOLDER("few", "train.csv", "t,y\ngood,1\nbad\n"), words);
+    refused(3, "train.jsonl:2: 't': expected text or a number, found none",
+            "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
+            FOLDER("null", "train.jsonl", "{\"t\": \"good\"}\n{\"t\": null}\n"), words);
+    refused(3, "CSV files are named .csv",
+            "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
+            FOLDER("commas", "train.tsv", "t,y\ngood,1\n"), words);
     const char *task = program_task();
     refused(2, "eta: expected a finite number above 0",
             "--task sst2 --data %s --vectors %s --mechanism santext", task, words);

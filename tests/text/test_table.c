@@ -94,6 +94,70 @@ Test(table, quotes_are_recognised) {
                      "%s", cases[i].text);
 }
 
+static void same_row(const struct nvdp__tsv *a, const struct nvdp__tsv *b) {
+    cr_assert_eq(a->line, b->line);
+    cr_assert_eq(a->fields, b->fields, "line %zu", a->line);
+    for (size_t i = 0; i < a->fields; i++) {
+        cr_assert_eq(a->field[i].size, b->field[i].size, "line %zu", a->line);
+        cr_assert_arr_eq(a->field[i].text, b->field[i].text, a->field[i].size);
+    }
+}
+
+/* Piece by piece a file has the rows that it has as a whole, wherever pieces end: within quotes, doubled ones, CRLF. */
+Test(table, pieces) {
+    enum { BYTES = 3 << 20 };
+    static const enum nvdp__format formats[] = {NVDP__FORMAT_TSV, NVDP__FORMAT_QUOTED_TSV,
+                                                NVDP__FORMAT_CSV, NVDP__FORMAT_LINES};
+    static const char *const quoted[] = {"\"\"\"\"", "\"a\nb\"", "\"x\r\ny, \"\"z\"\"\"", "",
+                                         "word"};
+    const char *path = support_scratch_path("pieces");
+    struct nvdp_context *ctx = support_context();
+    char *text = malloc(BYTES + (1 << 21));
+    unsigned seed = 7;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        const bool quotes = formats[f] == NVDP__FORMAT_CSV || formats[f] == NVDP__FORMAT_QUOTED_TSV;
+        const char separator = formats[f] == NVDP__FORMAT_CSV ? ',' : '\t';
+        struct nvdp__tsv whole;
+        struct nvdp__pieces pieces = {0};
+        size_t size = 0, rows = 0;
+        bool more = true, row = true;
+        while (size < BYTES) {
+            for (int c = rand_r(&seed) % 3; c >= 0; c--) {
+                const char *cell = quotes ? quoted[rand_r(&seed) % 5] : "some \"words\r";
+                size += (size_t)sprintf(text + size, "%s%c", cell, c > 0 ? separator : '\n');
+            }
+            if (size > BYTES / 2 && size < BYTES / 2 + 20) { /* a row longer than a piece */
+                memset(text + size, 'w', 1 << 20);
+                size += 1 << 20;
+            }
+            if (rand_r(&seed) % 8 == 0) text[size - 1] = '\r', text[size++] = '\n';
+        }
+        support_write(path, text, size - 1);
+        nvdp__tsv_open(ctx, path, text, size - 1, &whole);
+        whole.format = formats[f];
+        whole.separator = separator;
+        cr_assert_eq(nvdp__pieces_open(ctx, path, formats[f], &pieces), NVDP_OK);
+        while (more) {
+            cr_assert_eq(nvdp__pieces_next(&pieces, &row), NVDP_OK, "%s", nvdp_context_error(ctx));
+            if (row) {
+                cr_assert(nvdp__tsv_more(&whole));
+                cr_assert_eq(nvdp__tsv_next(&whole), NVDP_OK);
+                same_row(&whole, &pieces.tsv);
+                rows++;
+            } else {
+                cr_assert_eq(nvdp__pieces_read(&pieces, &more), NVDP_OK);
+            }
+        }
+        cr_assert_not(nvdp__tsv_more(&whole));
+        cr_assert_gt(rows, 50000);
+        cr_assert_lt(pieces.capacity, 4 << 20);
+        nvdp__pieces_close(&pieces);
+        nvdp__tsv_release(&whole);
+    }
+    free(text);
+    nvdp_context_free(ctx);
+}
+
 struct heard {
     char text[4096];
 };
