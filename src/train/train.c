@@ -21,11 +21,23 @@
 #define COUNT(member) NVDP__COUNT(struct nvdp__train_state, member)
 #define REAL(member) NVDP__REAL(struct nvdp__train_state, member)
 
-static const struct nvdp__state_member members[] = {
-    COUNT(optimizer_steps), COUNT(epoch),      COUNT(epoch_step),    COUNT(step),
-    COUNT(best_epoch),      COUNT(since_best), COUNT(metrics_bytes), REAL(best_value),
-    REAL(sum_task),         REAL(sum_g),       REAL(sum_d),          REAL(epoch_g),
-    REAL(epoch_d),          REAL(seconds),     REAL(tokens),         {0}};
+static const struct nvdp__state_member members[] = {COUNT(optimizer_steps),
+                                                    COUNT(epoch),
+                                                    COUNT(epoch_step),
+                                                    COUNT(step),
+                                                    COUNT(best_epoch),
+                                                    COUNT(since_best),
+                                                    COUNT(metrics_bytes),
+                                                    REAL(best_value),
+                                                    REAL(sum_task),
+                                                    REAL(sum_g),
+                                                    REAL(sum_d),
+                                                    REAL(epoch_g),
+                                                    REAL(epoch_d),
+                                                    REAL(seconds),
+                                                    REAL(score_seconds),
+                                                    REAL(tokens),
+                                                    {0}};
 
 /* Digest of the frozen weights, which the state does not hold; "" where all are trained. */
 static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {

@@ -85,6 +85,37 @@ Test(train, vtdp_resumes_exactly) {
     resumes_exactly(NVDP_METHOD_VTDP, true, NVDP__OPTIMIZER_ADAMW);
 }
 
+/* 9000 s of scores before, in the state's own words. */
+static void long_scored(const char *state) {
+    static const char key[] = "\\\"score_seconds\\\":"; /* JSON in a JSON string */
+    char *bytes = support_read(state);
+    struct stat info;
+    cr_assert_eq(stat(state, &info), 0);
+    char *at = memmem(bytes, (size_t)info.st_size, key, strlen(key));
+    cr_assert_not_null(at, "the state does not tell it");
+    at += strlen(key);
+    const size_t room = strcspn(at, ",}");
+    memset(at, ' ', room);
+    memcpy(at, "9e3", 3);
+    support_write(state, bytes, (size_t)info.st_size);
+    free(bytes);
+}
+
+Test(train, scores_before_a_resume_count) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char state[600];
+    struct nvdp__train_options config =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    config.epochs = 1;
+    task_train(ctx, &config);
+    snprintf(state, sizeof state, "%s/state.ckpt", config.out);
+    long_scored(state);
+    config.resume = config.out;
+    cr_expect_gt(task_train(ctx, &config).score_seconds, 9e3);
+    nvdp_context_free(ctx);
+}
+
 Test(train, seeds_differ_and_repeat) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
