@@ -52,38 +52,51 @@ static int resolve(struct cli *cli, struct values *values) {
 
 /* --- --dry-run --- */
 
-static json_t *plan_json(const struct nvdp_train_plan *plan) {
+/* Of one run; NaN where it was not measured. */
+static double all_seconds(const struct nvdp_train_plan *plan) {
+    return plan->train_seconds + plan->score_seconds + plan->prefix_seconds;
+}
+
+/* Of one run, but for all_seconds: of as many as cross validation makes. */
+static json_t *plan_json(const struct nvdp_train_plan *plan, size_t runs) {
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "train_texts",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}", "train_texts",
         (json_int_t)plan->train_texts, "validation_texts", (json_int_t)plan->validation_texts,
         "test_texts", (json_int_t)plan->test_texts, "parameters", (json_int_t)plan->parameters,
         "frozen_parameters", (json_int_t)plan->frozen_parameters, "prefix_cache_bytes",
         (json_int_t)plan->prefix_bytes, "steps", (json_int_t)plan->steps, "memory_bytes",
         (json_int_t)plan->memory_bytes, "step_seconds", cli_number(plan->step_seconds),
         "train_seconds", cli_number(plan->train_seconds), "score_seconds",
-        cli_number(plan->score_seconds), "prefix_seconds", cli_number(plan->prefix_seconds));
+        cli_number(plan->score_seconds), "prefix_seconds", cli_number(plan->prefix_seconds), "runs",
+        (json_int_t)runs, "all_seconds", cli_number((double)runs * all_seconds(plan)));
 }
 
-static void plan_print(const struct nvdp_train_plan *plan) {
+static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
+    const double times = (double)runs;
+    char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
+        prefix[CLI_DURATION_ROOM], of_all[48] = "";
+    if (runs > 1) {
+        snprintf(of_all, sizeof of_all, ", all %zu folds", runs);
+        cli_row("folds", "%zu, one run after the other; texts and steps are the first one's", runs);
+    }
     cli_row("train texts", "%zu", plan->train_texts);
     cli_row("validation texts", "%zu", plan->validation_texts);
     cli_row("test texts", "%zu", plan->test_texts);
     cli_row("parameters", "%zu", plan->parameters);
     if (plan->frozen_parameters > 0) {
         cli_row("frozen parameters", "%zu", plan->frozen_parameters);
-        cli_row("frozen states", "%.0f MiB in the cache", (double)plan->prefix_bytes / (1 << 20));
+        cli_row("frozen states", "%.0f MiB in the cache%s",
+                times * (double)plan->prefix_bytes / (1 << 20), of_all);
     }
     cli_row("steps", "%" PRIu64, plan->steps);
     cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
     if (isnan(plan->train_seconds)) return;
-    char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
-        prefix[CLI_DURATION_ROOM];
-    cli_duration(plan->train_seconds + plan->score_seconds + plan->prefix_seconds, all);
-    cli_duration(plan->train_seconds, steps);
-    cli_duration(plan->score_seconds, scores);
-    cli_duration(plan->prefix_seconds, prefix);
-    cli_row("time", "about %s on this machine as it is: steps %s (%.3g s each), scores %s%s%s", all,
-            steps, plan->step_seconds, scores,
+    cli_duration(times * all_seconds(plan), all);
+    cli_duration(times * plan->train_seconds, steps);
+    cli_duration(times * plan->score_seconds, scores);
+    cli_duration(times * plan->prefix_seconds, prefix);
+    cli_row("time", "about %s on this machine as it is%s: steps %s (%.3g s each), scores %s%s%s",
+            all, of_all, steps, plan->step_seconds, scores,
             plan->prefix_seconds > 0 ? ", frozen states, unless they are kept already, " : "",
             plan->prefix_seconds > 0 ? prefix : "");
 }
@@ -111,17 +124,20 @@ static void preset_print(const struct cli *cli) {
     json_decref(list);
 }
 
-/* --folds without a --fold. */
-static bool each_fold(const struct cli *cli) {
-    return strcmp(nvdp_config_get(cli->config, "folds"), "0") != 0 &&
-           strcmp(nvdp_config_get(cli->config, "fold"), "0") == 0 && !cli_given(cli, "resume");
+/* --folds without a --fold: so many runs; else 1. */
+static size_t count_runs(const struct cli *cli) {
+    const size_t folds = strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10);
+    const bool each =
+        strcmp(nvdp_config_get(cli->config, "fold"), "0") == 0 && !cli_given(cli, "resume");
+    return each && folds > 0 ? folds : 1;
 }
 
 static int dry_run(struct cli *cli) {
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
     struct nvdp_config *resolved = NULL;
     char *text = NULL;
-    if (each_fold(cli)) (void)nvdp_config_set(cli->config, "fold", "1"); /* one of them */
+    const size_t runs = count_runs(cli);
+    if (runs > 1) (void)nvdp_config_set(cli->config, "fold", "1"); /* one of them */
     nvdp_status status = nvdp_train_plan_measured(cli->ctx, cli->config, &resolved, &plan);
     if (status == NVDP_OK) status = nvdp_config_json(resolved, &text);
     nvdp_config_free(resolved);
@@ -131,10 +147,10 @@ static int dry_run(struct cli *cli) {
     if (cli->json)
         return cli_print_json(cli,
                               json_pack("{s:o, s:o, s:o}", "configuration", object, "from_preset",
-                                        preset_json(cli), "plan", plan_json(&plan)));
+                                        preset_json(cli), "plan", plan_json(&plan, runs)));
     int code = cli_print_json(cli, object);
     if (nvdp_config_get(cli->config, "preset") != NULL) preset_print(cli);
-    plan_print(&plan);
+    plan_print(&plan, runs);
     return code;
 }
 
@@ -249,8 +265,8 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &values));
     CLI_TRY(resolve(cli, &values));
     if (values.dry_run) return dry_run(cli);
-    if (each_fold(cli) && nvdp_config_get(cli->config, "out") != NULL)
-        return cross_validate(cli, strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10));
+    if (count_runs(cli) > 1 && nvdp_config_get(cli->config, "out") != NULL)
+        return cross_validate(cli, count_runs(cli));
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");

@@ -94,6 +94,22 @@ Test(ner, cross_validation) {
         "train --task ner --data %s --model %s --method base --max-length 12 --folds 4 --dry-run",
         data, program_model());
     support_contains(planned.out, "\"fold\": 1");
+    support_contains(planned.out, "\nfolds ");
+    support_contains(planned.out, "on this machine as it is, all 4 folds: steps ");
+    program_release(&planned);
+    planned = program_expect(0,
+                             "train --task ner --data %s --model %s --method base --max-length 12 "
+                             "--folds 4 --dry-run --json",
+                             data, program_model());
+    json_t *whole = program_object(&planned), *plan = json_object_get(whole, "plan");
+    double one = 0;
+    static const char *const parts[] = {"train_seconds", "score_seconds", "prefix_seconds"};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        one += json_number_value(json_object_get(plan, parts[k]));
+    cr_expect_eq(json_integer_value(json_object_get(plan, "runs")), 4);
+    cr_expect_float_eq(json_number_value(json_object_get(plan, "all_seconds")), 4 * one,
+                       1e-9 * one);
+    json_decref(whole);
     program_release(&planned);
     struct outcome trained = program_expect(
         0,
