@@ -26,10 +26,13 @@ struct nvdp_export_result {
     struct nvdp_privacy_report
         privacy; /**< for the owner: divergences in nats of one sample per text, over pairs
                                               of the texts; its Bayesian DP is of all samples */
-    uint64_t
-        spent_samples; /**< by the ledger: of the text that has most, these included; 0: no ledger */
-    double
-        spent_epsilon; /**< likewise what is proven of all its releases together, at delta 1e-5; +inf: nothing */
+    /** By the ledger, of this export's texts, all their releases and these together: the samples of the text that
+     * has most; 0: no ledger. */
+    uint64_t spent_samples;
+    /** Likewise the largest epsilon proven of a text, at `spent_delta`; it may be another text's than spent_samples.
+     * +inf: nothing is proven of one of them. */
+    double spent_epsilon;
+    double spent_delta; /**< of the ledger, 1e-5; NaN: no ledger */
 };
 
 /** The options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,

@@ -14,8 +14,9 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
     }
     json_t *spent = result->spent_samples == 0
                         ? json_null()
-                        : json_pack("{s:I, s:o}", "samples", (json_int_t)result->spent_samples,
-                                    "epsilon", cli_number(result->spent_epsilon));
+                        : json_pack("{s:I, s:o, s:o}", "samples", (json_int_t)result->spent_samples,
+                                    "epsilon", cli_number(result->spent_epsilon), "delta",
+                                    cli_number(result->spent_delta));
     return cli_print_json(
         cli, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}", "out",
                        nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
@@ -33,10 +34,11 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
             result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
     if (result->spent_samples > 0) {
-        char proven[64] = "nothing is proven of them";
+        char proven[64] = "; of some nothing is proven";
         if (isfinite(result->spent_epsilon))
-            snprintf(proven, sizeof proven, "epsilon %.6g at delta 1e-05", result->spent_epsilon);
-        cli_row("ledger", "%s: %llu sample%s of a text at most, %s",
+            snprintf(proven, sizeof proven, " and epsilon %.6g at delta %g", result->spent_epsilon,
+                     result->spent_delta);
+        cli_row("ledger", "%s: all releases of a text come to at most %llu sample%s%s",
                 nvdp_config_get(config, "ledger"), (unsigned long long)result->spent_samples,
                 result->spent_samples == 1 ? "" : "s", proven);
     }

@@ -779,6 +779,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .privacy = export.facts.privacy,
             .spent_samples = export.spent.samples,
             .spent_epsilon = export.spent.epsilon,
+            .spent_delta = export.spent.samples > 0 ? NVDP__LEDGER_DELTA : NAN,
         };
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
         NVDP__GIVE(out, &result);

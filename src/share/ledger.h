@@ -33,10 +33,12 @@ struct nvdp__ledger_release {
     double mu, divergence[NVDP__LEDGER_ORDERS];
 };
 
-/* What a text's releases come to: samples add up, mu^2 adds up, divergences of an order add up. */
+/* What a text's releases come to: samples add up, mu^2 adds up, divergences of an order add up.  Of several texts the
+ * most of each, which need not be one text's. */
 struct nvdp__spent {
     uint64_t samples;
-    double epsilon; /* the least that follows; infinite where nothing is proven of one of them */
+    /* At NVDP__LEDGER_DELTA, the least that follows; infinite: of one release nothing is proven. */
+    double epsilon;
 };
 
 /* Opens and authenticates it.  To add to it, `tokens` names the tokenizer and the length that texts are cut

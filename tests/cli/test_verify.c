@@ -2,6 +2,8 @@
 #include "program.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/certificate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,11 +40,22 @@ Test(verify, signs_and_verifies) {
                        "export %s --split dev --samples 2 --out %s --sign %s --ledger %s/ledger "
                        "--ledger-key %s.ledger --budget-samples 100",
                        run, shared, key, run, key);
-    support_contains(o.out, " of a text at most, epsilon ");
+    support_contains(o.out, ": all releases of a text come to at most 2 samples and epsilon ");
+    support_contains(o.out, " at delta 1e-05\n");
     program_release(&o);
     o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
     support_contains(o.out, "\nyes  its release is in the ledger: ");
     support_contains(o.out, "\nyes  no text of it has spent more than the budget");
+    program_release(&o);
+    o = program_expect(
+        0, "export %s --split dev --out %s --ledger %s/ledger --ledger-key %s.ledger --json", run,
+        support_scratch_path("third.h5"), run, key);
+    json_t *object = program_object(&o), *spent = json_object_get(object, "spent");
+    cr_expect_eq(json_integer_value(json_object_get(spent, "samples")), 3);
+    cr_expect_eq(support_number(json_object_get(spent, "delta")), 1e-5);
+    cr_expect_float_eq(support_number(json_object_get(spent, "epsilon")),
+                       nvdp_gdp_epsilon(2 * sqrt(3), 1e-5), 1e-12);
+    json_decref(object);
     program_release(&o);
     o = program_expect(2, "export %s --split dev --out %s --ledger %s/new --ledger-key %s/key", run,
                        support_scratch_path("other.h5"), run, run);
@@ -61,7 +74,7 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
 
     o = program_expect(0, "verify %s --public-key %s.pub --json", shared, key);
-    json_t *object = program_object(&o);
+    object = program_object(&o);
     has(object, "holds", true);
     has(object, "signed", true);
     has(object, "signed_by_given_key", true);
