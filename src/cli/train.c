@@ -183,7 +183,8 @@ static void result_print(const char *out, const struct nvdp_train_result *result
                 nvdp_metric_name(result->test.metric[0]));
     cli_scores_print(&result->test);
     if (isfinite(result->bound))
-        cli_row("bound", "%.4f nats at order 1.1 between any two texts, seen or not",
+        cli_row("bound",
+                "%.4f nats at order 1.1 between one sample each of any two texts, seen or not",
                 result->bound);
     const double right = ceil(1000 * result->certified_right) / 10; /* %, rounded up */
     if (isfinite(result->certified_epsilon) && right >= 100)

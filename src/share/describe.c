@@ -262,11 +262,11 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
     bool none = method == NULL || strcmp(method, "base") == 0 || strcmp(method, "reg") == 0;
     if (!json_is_number(radius) || none) return;
     double bound = nvdp_renyi_sequence_bound(order, json_number_value(radius));
-    json_object_set_new(object, "bound",
-                        json_pack("{s:f, s:o, s:s}", "order", order, "nats",
-                                  nvdp__json_number(bound), "of",
-                                  shared ? "the vectors of any two texts; weights come on top"
-                                         : "any two texts, seen or not"));
+    json_object_set_new(
+        object, "bound",
+        json_pack("{s:f, s:o, s:s}", "order", order, "nats", nvdp__json_number(bound), "of",
+                  shared ? "the vectors of one sample of any two texts; weights come on top"
+                         : "one sample of any two texts, seen or not"));
 }
 
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
@@ -459,7 +459,7 @@ static void print_object(const json_t *object, int indent, FILE *to) {
 
 /* --- in few lines --- */
 
-/* What is told first, by the path of its keys. */
+/* What is told first, by the path of its keys: no number without its order or delta, and of how many samples. */
 static const char *const first_facts[] = {"kind",
                                           "bytes",
                                           "finished",
@@ -484,13 +484,20 @@ static const char *const first_facts[] = {"kind",
                                           "result.test.majority",
                                           "result.dp.epsilon",
                                           "result.dp.delta",
+                                          "result.certified",
                                           "privacy.linkage.sentence",
+                                          "privacy.scope",
                                           "privacy.exact.worst",
+                                          "privacy.exact.delta",
+                                          "privacy.exact.releases",
                                           "privacy.n",
+                                          "privacy.order",
                                           "privacy.infinite_share",
                                           "privacy.rd.sum.max",
                                           "privacy.rd.sum.mean",
                                           "privacy.bdp.best.epsilon",
+                                          "privacy.bdp.delta",
+                                          "privacy.bdp.releases",
                                           "bound",
                                           "count",
                                           "datasets",
@@ -499,7 +506,9 @@ static const char *const first_facts[] = {"kind",
                                           "attributes.task",
                                           "attributes.method",
                                           "attributes.length_policy",
+                                          "attributes.certificate",
                                           "attributes.certificate_epsilon",
+                                          "attributes.certificate_delta",
                                           "attributes.statement"};
 
 static const json_t *value_at(const json_t *object, const char *path) {

@@ -57,6 +57,9 @@ Test(verify, signs_and_verifies) {
                        nvdp_gdp_epsilon(2 * sqrt(3), 1e-5), 1e-12);
     json_decref(object);
     program_release(&o);
+    o = program_expect(0, "info %s", shared);
+    support_contains(o.out, "  attributes.certificate_delta 1e-05\n");
+    program_release(&o);
     o = program_expect(2, "export %s --split dev --out %s --ledger %s/new --ledger-key %s/key", run,
                        support_scratch_path("other.h5"), run, run);
     support_contains(o.err, "outside of runs");

@@ -182,7 +182,7 @@ Test(describe, bound_of_a_sequence_clip) {
         cr_expect_eq(json_number_value(json_object_get(bound, "nats")),
                      nvdp_renyi_sequence_bound(1.1, 1.45));
         cr_expect_str_eq(json_string_value(json_object_get(bound, "of")),
-                         "any two texts, seen or not");
+                         "one sample of any two texts, seen or not");
         json_decref(object);
     }
     nvdp_context_free(ctx);
