@@ -74,7 +74,7 @@ static void put_pairs(struct nvdp__table *table, const struct nvdp__analysis *a)
         nvdp__real_of(pair, "right") / (double)json_array_size(pairs);
     put_row(table, a, "which of two texts", right, NULL, NAN, .5);
     if (!json_is_true(json_object_get(a->root, "holds")))
-        nvdp__table_note(table, "VIOLATION: %s shows more than is exact or certified.", a->label);
+        nvdp__table_note(table, "VIOLATION: %s shows more than is exact or promised.", a->label);
 }
 
 struct nvdp__table nvdp__table_attacks(struct nvdp_context *ctx, const struct nvdp_report *report) {

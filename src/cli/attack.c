@@ -204,6 +204,11 @@ static int open_posteriors(struct cli *cli, const struct values *values,
     return CLI_SUCCESS;
 }
 
+/* What the pairs' exact epsilons are not to exceed. */
+static const char *promise(const struct cli *cli) {
+    return cli_given(cli, "claimed") ? "claimed" : "certified";
+}
+
 /* Epsilon that is proven of the run's mechanism at the audit's delta, or what is claimed. */
 static int certified(struct cli *cli, const struct values *values, double *epsilon) {
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
@@ -229,7 +234,7 @@ static int certified(struct cli *cli, const struct values *values, double *epsil
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
-static json_t *pairs_json(const struct nvdp_pair_attacks *found) {
+static json_t *pairs_json(const struct cli *cli, const struct nvdp_pair_attacks *found) {
     json_t *pairs = json_array();
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
@@ -243,16 +248,16 @@ static json_t *pairs_json(const struct nvdp_pair_attacks *found) {
     }
     return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:b, s:o}", "attack", kind_names[KIND_PAIR],
                      "delta", found->delta, "confidence", found->confidence, "releases",
-                     found->releases, "samples", (json_int_t)found->samples, "certified",
+                     found->releases, "samples", (json_int_t)found->samples, promise(cli),
                      cli_number(found->certified), "holds", found->holds, "pairs", pairs);
 }
 
-static void print_pairs(const struct nvdp_pair_attacks *found) {
+static void print_pairs(const struct cli *cli, const struct nvdp_pair_attacks *found) {
     cli_row("samples", "%zu of each text%s; half choose the test, half measure it", found->samples,
             found->releases > 1 ? ", of several releases each" : "");
     cli_row("epsilon", "at delta %g; shown at least: %g %% confidence of all %zu together",
             found->delta, 100 * found->confidence, found->pairs);
-    if (isfinite(found->certified)) cli_row("certified", "%.4f over all texts", found->certified);
+    if (isfinite(found->certified)) cli_row(promise(cli), "%.4f over all texts", found->certified);
     printf("\n%8s %8s %12s %12s %12s %12s %12s\n", "text P", "text Q", "shown >=", "ceiling",
            "exact", "right %", "at most %");
     for (size_t i = 0; i < found->pairs; i++) {
@@ -270,9 +275,9 @@ static int judge_pairs(struct cli *cli, const struct nvdp_pair_attacks *found) {
             return cli_error(
                 cli, CLI_FAILURE,
                 "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
-                "<= certified, found %.6g, %.6g, %.6g",
-                cli->args > 0 ? cli->arg[0] : "posteriors", p->p, p->q, found->delta, p->shown,
-                p->exact, found->certified);
+                "<= %s, found %.6g, %.6g, %.6g",
+                cli->args > 0 ? cli->arg[0] : "posteriors", p->p, p->q, found->delta, promise(cli),
+                p->shown, p->exact, found->certified);
     }
     return CLI_SUCCESS;
 }
@@ -288,9 +293,9 @@ static int pair(struct cli *cli, const struct values *values) {
     CLI_DO(cli, status);
     int code = CLI_SUCCESS;
     if (cli->json)
-        code = cli_print_json(cli, pairs_json(&found));
+        code = cli_print_json(cli, pairs_json(cli, &found));
     else
-        print_pairs(&found);
+        print_pairs(cli, &found);
     if (code == CLI_SUCCESS) code = judge_pairs(cli, &found);
     nvdp_pair_attacks_release(&found);
     return code;

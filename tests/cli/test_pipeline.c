@@ -303,7 +303,10 @@ Test(pipeline, certify_a_run) {
     outcome = program_expect(
         1, "attack %s --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4", run);
     support_contains(outcome.err, "VIOLATION: texts ");
+    support_contains(outcome.err, "<= exact <= claimed, found ");
     support_contains(outcome.out, "VIOLATION");
+    support_contains(outcome.out, "\nclaimed ");
+    cr_expect_null(strstr(outcome.out, "certified"));
     program_release(&outcome);
     const char *shared = support_scratch_path("attacked.h5");
     outcome = program_expect(0, "export %s --split dev --samples 4 --out %s", run, shared);
