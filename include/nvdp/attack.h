@@ -80,6 +80,10 @@ nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *co
  * @param exposures what nvdp_exposure() filled, or zeros */
 void nvdp_exposures_release(struct nvdp_exposures *exposures);
 
+/** At which epsilon is told of two texts unless another delta is asked for: n samples show nothing about events rarer
+ * than one in n. */
+#define NVDP_PAIR_DELTA 0.01
+
 /** Two texts, told apart by the likelihood ratio of their samples. */
 struct nvdp_pair_attack {
     size_t p; /**< the text of P, from 0 */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 enum { BLOCK = 64 };
-static const double USUAL_DELTA = 0.01;
 /* How far rounding may lift an epsilon: of the exact one its bisection, of means within a clip float32. */
 static const double SLACK = 1e-6;
 
@@ -145,7 +144,7 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     NVDP_TRY(nvdp__can_give(ctx, out));
     nvdp__schema_default(&nvdp__attack_schema, &options);
     if (config != NULL) NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
-    if (options.delta == 0) options.delta = USUAL_DELTA;
+    if (options.delta == 0) options.delta = NVDP_PAIR_DELTA;
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",

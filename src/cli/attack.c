@@ -212,7 +212,8 @@ static const char *promise(const struct cli *cli) {
 /* Epsilon that is proven of the run's mechanism at the audit's delta, or what is claimed. */
 static int certified(struct cli *cli, const struct values *values, double *epsilon) {
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
-    const char *delta = nvdp_config_get(cli->config, "delta");
+    const double delta = strtod(nvdp_config_get(cli->config, "delta"), NULL);
+    char at[32];
     struct nvdp_config *config = NULL;
     struct nvdp_model *model = NULL;
     char *directory = NULL;
@@ -220,9 +221,9 @@ static int certified(struct cli *cli, const struct values *values, double *epsil
     if (cli->args == 0 || cli_given(cli, "claimed")) return CLI_SUCCESS;
     if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
         return cli_error(cli, CLI_FAILURE, "out of memory");
+    snprintf(at, sizeof at, "%.17g", delta > 0 ? delta : NVDP_PAIR_DELTA);
     nvdp_status status = nvdp_privacy_config_create(cli->ctx, &config);
-    if (status == NVDP_OK)
-        status = nvdp_config_set(config, "delta", strcmp(delta, "0") == 0 ? ".01" : delta);
+    if (status == NVDP_OK) status = nvdp_config_set(config, "delta", at);
     if (status == NVDP_OK)
         status = nvdp_config_set(config, "releases", nvdp_config_get(cli->config, "releases"));
     if (status == NVDP_OK) status = nvdp_model_load(cli->ctx, directory, &model);
