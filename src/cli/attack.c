@@ -336,8 +336,8 @@ static int reidentify(struct cli *cli, const struct values *values) {
     nvdp_linkage_sentence(&found, sentence);
     cli_print_wrapped(stdout, sentence);
     putchar('\n');
-    cli_row("guesses", "%zu, of %d sample%s each, among %zu texts", found.trials, found.releases,
-            found.releases == 1 ? "" : "s", found.texts);
+    cli_row("guesses", "%zu, of %d sample%s each, among %zu texts; intervals: %g %%", found.trials,
+            found.releases, found.releases == 1 ? "" : "s", found.texts, 100 * found.confidence);
     print_share("the right text", found.first, &found.first_interval, found.first_chance);
     print_share("among ten", found.ten, &found.ten_interval, found.ten_chance);
     cli_row("information", "%.3f nats (%.3f to %.3f) of log %zu = %.3f", found.information,
@@ -361,7 +361,7 @@ static int learn(struct cli *cli, const struct values *values) {
     if (!cli->json) {
         cli_row("texts", "%zu, %zu public ones learned from, %zu draw%s of noise", found.texts,
                 found.public_texts, found.seeds, found.seeds == 1 ? "" : "s");
-        printf("\n%-10s %-16s %9s  %s\n", "sees", "score", "%", "95 %");
+        printf("\n%-10s %-16s %9s  %s\n", "sees", "score", "x 100", "95 %");
     }
     for (size_t i = 0; i < found.scores; i++) {
         const struct nvdp_text_score *s = &found.score[i];

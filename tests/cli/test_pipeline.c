@@ -314,11 +314,12 @@ Test(pipeline, certify_a_run) {
     outcome =
         program_expect(0, "attack %s --kind reidentify --shared %s --releases 4", run, shared);
     support_contains(outcome.out, "Someone who has the model and these 40 texts");
-    support_contains(outcome.out, "40, of 4 samples each, among 40 texts");
+    support_contains(outcome.out, "40, of 4 samples each, among 40 texts; intervals: 95 %");
     program_release(&outcome);
     outcome = program_expect(0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv", run,
                              program_task());
     support_contains(outcome.out, "40, 160 public ones learned from, 1 draw of noise");
+    support_contains(outcome.out, "\nsees       score                x 100  95 %");
     support_contains(outcome.out, "\nstates     AUC ");
     program_release(&outcome);
     outcome = program_expect(2, "attack %s --kind bag", run);
