@@ -167,6 +167,7 @@ extern const struct cli_command cli_command_pretrain, cli_command_train, cli_com
     cli_command_info, cli_command_bench, cli_command_report, cli_command_account,
     cli_command_attack, cli_command_audit, cli_command_verify, cli_command_explain,
     cli_command_manual;
+extern const char cli_purpose[], cli_exit_codes[]; /* as --help and the man page tell them */
 /* All, in the order of nvdp --help; NULL ends them. */
 const struct cli_command *const *cli_commands(void);
 

@@ -84,6 +84,11 @@ const struct cli_command *const *cli_commands(void) {
     return commands;
 }
 
+const char cli_purpose[] =
+    "Trains text encoders whose output is safe to hand out, measures how private it is,\n"
+    "and writes it to files that others can train on.";
+const char cli_exit_codes[] = "0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.";
+
 static void print_version(FILE *to, struct argp_state *state) {
     (void)state;
     fprintf(to,
@@ -95,26 +100,22 @@ static void print_version(FILE *to, struct argp_state *state) {
 }
 
 static void print_help(FILE *to) {
-    fputs("Usage: nvdp SUBCOMMAND [OPTION...]\n"
-          "Train text encoders whose output is safe to hand out, measure how private it is,\n"
-          "and write it to files that others can train on.\n"
-          "\n"
-          "Subcommands:\n",
-          to);
+    fprintf(to, "Usage: nvdp SUBCOMMAND [OPTION...]\n%s\n\nSubcommands:\n", cli_purpose);
     for (size_t i = 0; i < command_count; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs(
+    fprintf(
+        to,
         "\n"
         "  --help     this list; nvdp SUBCOMMAND --help tells its options, with examples\n"
         "  --version  the program's version\n"
         "\n"
-        "Exit status: 0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.\n"
+        "Exit status: %s\n"
         "\n"
         "Example:\n"
         "  nvdp train --task mrpc --data MRPC --model bert --method nvdp --lambda 1e-2 --out run\n"
         "  nvdp privacy run\n"
         "  nvdp export run --input texts.tsv --out shared.h5\n",
-        to);
+        cli_exit_codes);
 }
 
 static const struct cli_command *find_command(const char *name) {

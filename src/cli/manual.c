@@ -90,9 +90,6 @@ static void put_option(FILE *to, const struct nvdp_option *option) {
     fputc('\n', to);
 }
 
-static const char exit_status[] =
-    ".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.\n";
-
 static void put_page(FILE *to, const struct listed *listed) {
     const struct cli_command *command = listed->command;
     const char *heading = NULL, *above;
@@ -118,22 +115,21 @@ static void put_page(FILE *to, const struct listed *listed) {
     fputs(".SH EXAMPLES\n.nf\n", to);
     const char *examples = strchr(command->examples, '\n');
     put_roff(to, examples != NULL ? examples + 1 : command->examples);
-    fprintf(to, ".fi\n%s.SH SEE ALSO\n.BR nvdp (1)\n", exit_status);
+    fprintf(to, ".fi\n.SH EXIT STATUS\n%s\n.SH SEE ALSO\n.BR nvdp (1)\n", cli_exit_codes);
 }
 
 static void put_main_page(FILE *to, const struct cli_command *const *commands) {
     put_title(to, "nvdp", "text encoders whose output is safe to hand out");
-    fputs(".SH SYNOPSIS\n.B nvdp\n\\fISUBCOMMAND\\fR [\\fIOPTION\\fR...]\n.SH DESCRIPTION\n"
-          "Trains text encoders whose output is safe to hand out, measures how private it is, and "
-          "writes "
-          "it to files that others can train on.\n.SH SUBCOMMANDS\n",
-          to);
+    fprintf(to,
+            ".SH SYNOPSIS\n.B nvdp\n\\fISUBCOMMAND\\fR [\\fIOPTION\\fR...]\n"
+            ".SH DESCRIPTION\n%s\n.SH SUBCOMMANDS\n",
+            cli_purpose);
     for (; *commands != NULL; commands++) {
         fprintf(to, ".TP\n.BR nvdp\\-%s (1)\n", (*commands)->name);
         put_roff(to, (*commands)->summary);
         fputc('\n', to);
     }
-    fputs(exit_status, to);
+    fprintf(to, ".SH EXIT STATUS\n%s\n", cli_exit_codes);
 }
 
 /* --- bash --- */
