@@ -186,24 +186,6 @@ static int exposure(struct cli *cli, const struct values *values) {
 
 /* --- what a run shares --- */
 
-static int open_posteriors(struct cli *cli, const struct values *values,
-                           struct nvdp_posteriors **posteriors) {
-    static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
-    if ((cli->args == 1) == (values->posteriors != NULL))
-        return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
-    if (values->posteriors != NULL) {
-        const char *one = cli_given_one(cli, of_runs, true);
-        if (one != NULL)
-            return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors",
-                             one);
-        CLI_DO(cli, nvdp_posteriors_read(cli->ctx, values->posteriors, posteriors));
-        return CLI_SUCCESS;
-    }
-    CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
-    CLI_DO(cli, nvdp_run_posteriors(cli->ctx, cli->config, posteriors));
-    return CLI_SUCCESS;
-}
-
 /* What the pairs' exact epsilons are not to exceed. */
 static const char *promise(const struct cli *cli) {
     return cli_given(cli, "claimed") ? "claimed" : "certified";
@@ -215,24 +197,18 @@ static int certified(struct cli *cli, const struct values *values, double *epsil
     const double delta = strtod(nvdp_config_get(cli->config, "delta"), NULL);
     char at[32];
     struct nvdp_config *config = NULL;
-    struct nvdp_model *model = NULL;
-    char *directory = NULL;
     *epsilon = cli_given(cli, "claimed") ? values->claimed : INFINITY;
     if (cli->args == 0 || cli_given(cli, "claimed")) return CLI_SUCCESS;
-    if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
     snprintf(at, sizeof at, "%.17g", delta > 0 ? delta : NVDP_PAIR_DELTA);
     nvdp_status status = nvdp_privacy_config_create(cli->ctx, &config);
     if (status == NVDP_OK) status = nvdp_config_set(config, "delta", at);
     if (status == NVDP_OK)
         status = nvdp_config_set(config, "releases", nvdp_config_get(cli->config, "releases"));
-    if (status == NVDP_OK) status = nvdp_model_load(cli->ctx, directory, &model);
-    if (status == NVDP_OK) status = nvdp_model_certificate(cli->ctx, model, config, &certificate);
-    if (status == NVDP_OK) *epsilon = certificate.epsilon;
-    nvdp_model_free(model);
+    int code =
+        status == NVDP_OK ? cli_certificate(cli, config, &certificate) : cli_fail(cli, status);
+    if (code == CLI_SUCCESS) *epsilon = certificate.epsilon;
     nvdp_config_free(config);
-    free(directory);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    return code;
 }
 
 static json_t *pairs_json(const struct cli *cli, const struct nvdp_pair_attacks *found) {
@@ -288,7 +264,7 @@ static int pair(struct cli *cli, const struct values *values) {
     struct nvdp_posteriors *posteriors = NULL;
     double epsilon = INFINITY;
     CLI_TRY(certified(cli, values, &epsilon));
-    CLI_TRY(open_posteriors(cli, values, &posteriors));
+    CLI_TRY(cli_posteriors(cli, values->posteriors, &posteriors));
     nvdp_status status = nvdp_attack_pairs(cli->ctx, posteriors, epsilon, cli->config, &found);
     nvdp_posteriors_free(posteriors);
     CLI_DO(cli, status);
@@ -315,7 +291,7 @@ static int reidentify(struct cli *cli, const struct values *values) {
     const int releases = atoi(nvdp_config_get(cli->config, "releases"));
     if (values->shared != NULL && cli_given(cli, "texts"))
         return cli_usage(cli, "expected either --texts or --shared");
-    CLI_TRY(open_posteriors(cli, values, &posteriors));
+    CLI_TRY(cli_posteriors(cli, values->posteriors, &posteriors));
     nvdp_status status =
         values->shared != NULL
             ? nvdp_attack_shared(cli->ctx, posteriors, values->shared, releases, &found)

@@ -150,6 +150,38 @@ int cli_resolve_cache(struct cli *cli, bool no_cache) {
     return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
+/* --- of a run --- */
+
+int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors) {
+    static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
+    if ((cli->args == 1) == (path != NULL))
+        return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
+    if (path != NULL) {
+        const char *one = cli_given_one(cli, of_runs, true);
+        if (one != NULL)
+            return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors",
+                             one);
+        CLI_DO(cli, nvdp_posteriors_read(cli->ctx, path, posteriors));
+        return CLI_SUCCESS;
+    }
+    CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
+    CLI_DO(cli, nvdp_run_posteriors(cli->ctx, cli->config, posteriors));
+    return CLI_SUCCESS;
+}
+
+int cli_certificate(struct cli *cli, const struct nvdp_config *config,
+                    struct nvdp_certificate *certificate) {
+    struct nvdp_model *model = NULL;
+    char *directory = NULL;
+    if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
+        return cli_error(cli, CLI_FAILURE, "out of memory");
+    nvdp_status status = nvdp_model_load(cli->ctx, directory, &model);
+    if (status == NVDP_OK) status = nvdp_model_certificate(cli->ctx, model, config, certificate);
+    nvdp_model_free(model);
+    free(directory);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+}
+
 /* --- beginning and end --- */
 
 int cli_begin(struct cli *cli, void *values) {

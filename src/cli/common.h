@@ -102,6 +102,11 @@ int cli_fail(struct cli *cli, nvdp_status status);
  * ($XDG_CACHE_HOME/nvdp, ~/.cache/nvdp) where there is one and it is wanted.  Returns CLI_SUCCESS or
  * CLI_USAGE. */
 int cli_resolve_cache(struct cli *cli, bool no_cache);
+/* Of the file, or where `path` is NULL of the run that is the one argument. */
+int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
+/* What is proven of the run's mechanism; config: of nvdp_privacy_config_create(). */
+int cli_certificate(struct cli *cli, const struct nvdp_config *config,
+                    struct nvdp_certificate *certificate);
 /* A first signal of this kind asks the work to stop. */
 void cli_catch(int number);
 /* Whether SIGINT or SIGTERM arrived. */

@@ -201,37 +201,20 @@ static enum noise noise_of(const char *directory) {
     return noise;
 }
 
-/* All texts of the file are measured, whatever its texts are. */
-static int check_posteriors(struct cli *cli) {
-    static const char *const of_runs[] = {"split", "data", "limit", "batch"};
-    for (size_t i = 0; i < sizeof of_runs / sizeof *of_runs; i++)
-        if (cli_given(cli, of_runs[i]))
-            return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors",
-                             of_runs[i]);
-    return CLI_SUCCESS;
-}
-
 /* What is proven, in place of what is measured. */
 static int certify(struct cli *cli) {
     static const char *const apply[] = {"certify", "delta", "releases", "at-epsilon", "run", NULL};
     const char *other = cli_given_one(cli, apply, false);
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
-    struct nvdp_model *model = NULL;
-    char *directory = NULL, *text = NULL;
+    char *text = NULL;
     if (other != NULL) return cli_usage(cli, "option --%s does not apply to --certify", other);
     if (cli->args != 1) return cli_usage(cli, "--certify: expected RUN");
-    if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
-    nvdp_status status = nvdp_model_load(cli->ctx, directory, &model);
-    if (status == NVDP_OK)
-        status = nvdp_model_certificate(cli->ctx, model, cli->config, &certificate);
-    if (status == NVDP_OK) status = nvdp_certificate_json(cli->ctx, &certificate, &text);
-    int code = status == NVDP_OK ? save(cli, "certificate.json", text) : cli_fail(cli, status);
+    CLI_TRY(cli_certificate(cli, cli->config, &certificate));
+    CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
+    int code = save(cli, "certificate.json", text);
     if (code == CLI_SUCCESS && cli->json) puts(text);
     if (code == CLI_SUCCESS && !cli->json) nvdp_certificate_print(&certificate, stdout);
     if (code == CLI_SUCCESS && certificate.theorem == NVDP_THEOREM_NONE) code = CLI_FAILURE;
-    nvdp_model_free(model);
-    free(directory);
     free(text);
     return code;
 }
@@ -247,15 +230,10 @@ static int run(struct cli *cli) {
     if (noise == OF_TOKENS) return measure_texts(cli, &values);
     if (values.out != NULL) values.pairs = values.out;
     if (noise == OF_SEQUENCES) return measure_states(cli, &values);
-    if ((cli->args == 1) == (values.posteriors != NULL))
-        return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
-    if (values.posteriors != NULL) CLI_TRY(check_posteriors(cli));
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
         return cli_usage(cli, "expected either --pairs or --max-pairs");
     struct nvdp_posteriors *posteriors = NULL;
-    CLI_DO(cli, values.posteriors != NULL
-                    ? nvdp_posteriors_read(cli->ctx, values.posteriors, &posteriors)
-                    : nvdp_run_posteriors(cli->ctx, cli->config, &posteriors));
+    CLI_TRY(cli_posteriors(cli, values.posteriors, &posteriors));
     int code = measure(cli, &values, posteriors);
     nvdp_posteriors_free(posteriors);
     return code;
