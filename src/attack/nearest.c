@@ -150,16 +150,12 @@ static double choose(struct nvdp__text_attack *a, struct centroids *t, enum nvdp
 nvdp_status nvdp__attack_nearest(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     const struct nvdp_posteriors *set = a->attacked.set;
-    const size_t n = a->attacked.data->count, p = set->dim;
+    const size_t n = a->attacked.data->count, p = set->dim, most = nvdp__most_rows(a);
     struct centroids t = {0};
     struct nvdp__meter meter;
     struct scratch at = {0};
     struct nvdp__hits hits = {0};
-    size_t most = 0, done = 0;
-    for (size_t i = 0; i < n; i++)
-        most = nvdp__most(most, nvdp__release_rows(set, i));
-    for (size_t i = 0; i < a->known.data->count; i++)
-        most = nvdp__most(most, nvdp__release_rows(a->known.set, i));
+    size_t done = 0;
     NVDP_TRY(reserve(a, &t));
     take_moments(a, &t);
     NVDP_TRY(nvdp__hits_create(a->ctx, n, &hits));

@@ -34,20 +34,10 @@ static void release(struct reader *r) {
     free(r->z);
 }
 
-static size_t most_rows(const struct nvdp__corpus *corpus) {
-    size_t most = 0;
-    for (size_t i = 0; i < corpus->data->count; i++) {
-        const size_t rows = nvdp__release_rows(corpus->set, i);
-        most = most > rows ? most : rows;
-    }
-    return most;
-}
-
 static nvdp_status reserve(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const size_t known = a->known.data->count, attacked = a->attacked.data->count;
-    const size_t rows = most_rows(&a->known), more = most_rows(&a->attacked);
     r->width = (set->alpha != NULL ? 3 : 2) * set->dim + 1;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->y, known * r->outputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->x, known * r->width));
@@ -56,7 +46,7 @@ static nvdp_status reserve(struct reader *r) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
-    return NVDP__NEW(a->ctx, r->z, (rows > more ? rows : more) * (set->dim + 1));
+    return NVDP__NEW(a->ctx, r->z, nvdp__most_rows(a) * (set->dim + 1));
 }
 
 /* x [texts, width] of a corpus; the last column is 1. */
@@ -158,18 +148,13 @@ static int by_texts(const void *x, const void *y) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static bool counts(const struct nvdp_tokenizer *tokenizer, int32_t id) {
-    return id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) &&
-           id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
-}
-
 /* Distinct pieces of text i, into `mark` [vocabulary], which holds i + 1 for them; calls of rising i. */
-static size_t distinct(const struct nvdp_dataset *data, const struct nvdp_tokenizer *tokenizer,
-                       size_t i, size_t *mark) {
+static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_dataset *data, size_t i,
+                       size_t *mark) {
     size_t found = 0;
     for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
         const int32_t id = data->ids[r];
-        if (!counts(tokenizer, id) || mark[id] == i + 1) continue;
+        if (!nvdp__token_counts(a, id) || mark[id] == i + 1) continue;
         mark[id] = i + 1;
         found++;
     }
@@ -183,7 +168,7 @@ static void compare(const struct reader *r, const struct nvdp_dataset *data,
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(r->attack->run.model);
     memset(mark, 0, nvdp_tokenizer_size(tokenizer) * sizeof *mark);
     for (size_t i = first; i < first + texts; i++) {
-        words[i - first] += (double)distinct(data, tokenizer, i, mark);
+        words[i - first] += (double)distinct(r->attack, data, i, mark);
         for (size_t k = 0; k < r->outputs; k++) {
             if (p[i * r->outputs + k] < threshold) continue;
             guesses[i - first]++;
@@ -217,7 +202,7 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
     for (size_t i = 0; i < vocabulary; i++)
         word[i].id = (int32_t)i;
     for (size_t i = 0; i < known->count; i++) {
-        distinct(known, tokenizer, i, mark);
+        distinct(a, known, i, mark);
         for (size_t k = known->offset[i]; k < known->offset[i + 1]; k++)
             if (mark[known->ids[k]] == i + 1) {
                 word[known->ids[k]].texts++;
@@ -233,7 +218,7 @@ nvdp_status nvdp__attack_bag(struct nvdp__text_attack *a) {
     NVDP_TRY(reserve(&r));
     memset(mark, 0, vocabulary * sizeof *mark);
     for (size_t i = 0; i < known->count; i++) {
-        distinct(known, tokenizer, i, mark);
+        distinct(a, known, i, mark);
         for (size_t k = 0; k < r.outputs; k++)
             r.y[i * r.outputs + k] = mark[word[k].id] == i + 1;
     }

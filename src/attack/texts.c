@@ -1,8 +1,8 @@
 /* Attackers that learn from public texts: the run, the texts, samples of them, scores. */
 #include "attack/texts.h"
 #include "rdp/divergence.h"
+#include "rdp/pairs.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,6 +41,15 @@ void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observ
         log_pi[r] -= log(all);
 }
 
+size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
+    const struct nvdp__corpus *const both[] = {&attack->known, &attack->attacked};
+    size_t most = 0;
+    for (size_t c = 0; c < 2; c++)
+        for (size_t i = 0; i < both[c]->data->count; i++)
+            most = nvdp__most(most, nvdp__release_rows(both[c]->set, i));
+    return most;
+}
+
 /* --- scores --- */
 
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
@@ -65,10 +74,10 @@ nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observe
     const double ratio = sum / all;
     for (size_t i = 0; i < n; i++)
         square += (hits[i] - ratio * of[i]) * (hits[i] - ratio * of[i]);
-    const double t = gsl_cdf_tdist_Qinv(.025, (double)n - 1);
-    const double off = t * sqrt(square * (double)n / ((double)n - 1)) / all;
     if (all == 0) return nvdp__add_value(attack, observed, metric, NAN, NAN, NAN);
-    return nvdp__add_value(attack, observed, metric, ratio, ratio - off, ratio + off);
+    const double sd = sqrt(square / (double)(n - 1)) * (double)n / all;
+    const struct nvdp_interval interval = nvdp__interval_student(.95, n, ratio, sd);
+    return nvdp__add_value(attack, observed, metric, ratio, interval.low, interval.high);
 }
 
 /* --- all of it --- */

@@ -36,6 +36,8 @@ struct nvdp__text_attack {
  * `draw`. */
 void nvdp__observe(const struct nvdp__corpus *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
+/* Rows of the largest sample of any text. */
+size_t nvdp__most_rows(const struct nvdp__text_attack *attack);
 /* Adds the score sum of `hits` / sum of `of` [n texts], with its 95 % interval over texts (a ratio's, linearised: texts are
  * drawn, not tokens); NaN where there is nothing. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,

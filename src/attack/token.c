@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "bert/encoder.h"
 #include "rdp/divergence.h"
+#include "share/linkage.h"
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -97,14 +98,9 @@ static void carve(struct layer *l, size_t tokens, size_t longest) {
 
 static nvdp_status reserve(struct layer *l) {
     struct nvdp__text_attack *a = l->attack;
-    const struct nvdp__corpus *both[] = {&a->known, &a->attacked};
-    size_t longest = 0, most = 0;
-    for (size_t c = 0; c < 2; c++)
-        for (size_t i = 0; i < both[c]->data->count; i++) {
-            longest = nvdp__most(longest, nvdp__rows(both[c]->set, i));
-            most = nvdp__most(most, nvdp__release_rows(both[c]->set, i));
-        }
-    const size_t p = a->known.set->dim, tokens = BATCH * longest;
+    const size_t longest = nvdp__most(nvdp__linkage_rows(a->known.set, 0, NULL),
+                                      nvdp__linkage_rows(a->attacked.set, 0, NULL));
+    const size_t most = nvdp__most_rows(a), p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = p + (a->known.set->alpha != NULL);
     l->width = nvdp__least((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MOST_WIDE);
