@@ -266,6 +266,13 @@ cleanup:
     return status;
 }
 
+nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path) {
+    int fd = -1;
+    NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, true, &fd));
+    close(fd);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__stream_to_read(struct nvdp_context *ctx, const char *path, FILE **file) {
     int fd = -1;
     NVDP_RETURN_IF_FAILED(nvdp__open_to_read(ctx, path, false, &fd));

@@ -41,6 +41,8 @@ void nvdp__sync_directory(const char *path);
 /* For reading.  A pipe that nobody writes to is given up after a minute, or when the context is
  * cancelled; `regular`: nothing but a file that can be read twice, else NVDP_ERR_INPUT. */
 nvdp_status nvdp__open_to_read(struct nvdp_context *ctx, const char *path, bool regular, int *fd);
+/* Whether it can be read twice. */
+nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path);
 nvdp_status nvdp__stream_to_read(struct nvdp_context *ctx, const char *path, FILE **file);
 
 /* The whole file with a NUL after its last byte.  Larger than limit: NVDP_ERR_INPUT. */

@@ -43,19 +43,26 @@ static void to_grid(size_t n, const double *x, double step, float *out) {
 
 /* ---- writing ---- */
 
+/* Files are read twice, a piece at a time: counted, then drawn. */
 struct writer {
     struct nvdp_context *ctx;
     const struct nvdp__represent *of;
     struct nvdp__sanitized *done;
+    struct nvdp_dataset_config config;
+    enum nvdp__format format[NVDP__SANITIZE_SPLITS];
+    struct nvdp__row_pieces *classes; /* the file that tells them */
+    struct nvdp__row_pieces *file_rows;
     struct nvdp__text_batch batch;
-    size_t columns; /* texts of a row */
-    struct split {
-        char *bytes;
-        struct nvdp__rows rows;
-    } split[NVDP__SANITIZE_SPLITS];
-    size_t rows;
-    int64_t *offset; /* [rows columns + 1] */
+    size_t columns, rows; /* texts of a row; of all files */
+    bool labelled;
+    size_t empty; /* rows of the present file */
+    /* where the second reading is */
+    size_t row, token;
     double step;
+    /* of CHUNK_TEXTS rows */
+    int64_t *offset, *id;
+    int32_t *split;
+    float *label;
     double *points;
     float *values;
     size_t point_capacity, value_capacity;
@@ -63,78 +70,34 @@ struct writer {
     struct nvdp__meter meter;
 };
 
-static nvdp_status read_lines(struct writer *writer, struct split *split, size_t count) {
-    const char *at = split->bytes, *end = at + count;
-    for (int64_t index = 0; at < end; index++) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        const char *last = stop != NULL ? stop : end;
-        struct nvdp__row row = {.text = {at, (size_t)(last - at)}, .index = index, .label = NAN};
-        if (row.text.size > 0 && last[-1] == '\r') row.text.size--;
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(writer->ctx, &split->rows.row, &split->rows.capacity,
-                                            split->rows.count + 1, sizeof row));
-        split->rows.row[split->rows.count++] = row;
-        at = stop != NULL ? stop + 1 : end;
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status read_all(struct writer *writer) {
-    struct nvdp_dataset_config config = writer->of->config;
-    size_t count;
-    writer->columns = 1;
-    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
-        const char *path = writer->of->path[s];
-        struct split *split = &writer->split[s];
-        const bool test = s == NVDP_SPLIT_TEST || s == NVDP_SPLIT_TEST_MISMATCHED;
-        if (path == NULL) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__read_file(writer->ctx, path, (size_t)1 << 40, &split->bytes, &count));
-        if (writer->of->lines) {
-            NVDP_RETURN_IF_FAILED(read_lines(writer, split, count));
-        } else {
-            NVDP_RETURN_IF_FAILED(nvdp__rows_parse(writer->ctx, &config,
-                                                   config.task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND
-                                                   : test ? NVDP__LABELS_IGNORED
-                                                          : NVDP__LABELS_REQUIRED,
-                                                   path, split->bytes, count, &split->rows));
-            writer->columns = split->rows.task.pair ? 2 : 1;
-            if (config.labels_from == NULL && split->rows.labels != NULL)
-                config.labels_from = &split->rows.task;
-        }
-        writer->rows += split->rows.count;
-    }
-    return NVDP_OK;
-}
-
-/* Rows [first, first + n) of a split become the batch's tokens. */
-static nvdp_status tokenize(struct writer *writer, const struct split *split, size_t first,
-                            size_t n) {
+/* The rows become the batch's tokens. */
+static nvdp_status tokenize(struct writer *writer, const struct nvdp__row *row, size_t n) {
     nvdp__text_batch_clear(&writer->batch);
-    for (size_t i = first; i < first + n; i++) {
-        const struct nvdp__row *row = &split->rows.row[i];
-        NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row->text));
+    for (size_t i = 0; i < n; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].text));
         if (writer->columns > 1)
-            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row->pair));
+            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].pair));
     }
     return nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, &writer->batch);
 }
 
-static nvdp_status count_batch(struct writer *writer, size_t *text) {
+static void count_batch(struct writer *writer) {
     const struct nvdp__text_batch *batch = &writer->batch;
     struct nvdp__sanitized *done = writer->done;
-    for (size_t i = 0; i < batch->texts; i++, ++*text) {
-        writer->offset[*text + 1] = writer->offset[*text] + (int64_t)batch->list[i].count;
+    for (size_t i = 0, words = 0; i < batch->texts; i++) {
+        const size_t of = i % writer->columns; /* its row */
+        words = (of > 0 ? words : 0) + batch->list[i].count + batch->list[i].unknown;
+        writer->empty += of + 1 == writer->columns && words == 0;
         done->unknown += batch->list[i].unknown;
     }
     for (size_t i = 0; i < batch->offset[batch->texts]; i++)
         if (batch->token[i] >= 0) done->seen[batch->token[i]]++;
     done->texts += batch->texts;
     done->tokens += batch->offset[batch->texts];
-    return NVDP_OK;
 }
 
 /* As many texts at a time as their vectors have room. */
-static nvdp_status draw_batch(struct writer *writer, uint64_t number, size_t *text) {
+static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
     const struct nvdp__text_batch *batch = &writer->batch;
     const size_t dim = writer->done->info.dim;
     for (size_t first = 0, next; first < batch->texts; first = next) {
@@ -158,67 +121,140 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number, size_t *te
         NVDP_RETURN_IF_FAILED(status);
         to_grid(n, writer->points, writer->step, writer->values);
         if (tokens > 0)
-            NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "z", NVDP__H5_F16,
-                                                      (size_t)writer->offset[*text + first], tokens,
-                                                      writer->values));
+            NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(
+                writer->file, "z", NVDP__H5_F16, writer->token + start, tokens, writer->values));
     }
-    *text += batch->texts;
+    return NVDP_OK;
+}
+
+/* What is said of the rows themselves. */
+static nvdp_status write_columns(struct writer *writer, int32_t split, const struct nvdp__row *row,
+                                 size_t n) {
+    const size_t texts = n * writer->columns;
+    for (size_t i = 0; i <= texts; i++)
+        writer->offset[i] = (int64_t)(writer->token + writer->batch.offset[i]);
+    for (size_t i = 0; i < n; i++) {
+        writer->id[i] = row[i].index;
+        writer->split[i] = split;
+        writer->label[i] = row[i].label;
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "offset", NVDP__H5_I64,
+                                              writer->row * writer->columns, texts + 1,
+                                              writer->offset));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_write_rows(writer->file, "id", NVDP__H5_I64, writer->row, n, writer->id));
+    if (!writer->of->lines)
+        NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "split", NVDP__H5_I32, writer->row,
+                                                  n, writer->split));
+    return writer->labelled ? nvdp__h5_write_rows(writer->file, "label", NVDP__H5_F32, writer->row,
+                                                  n, writer->label)
+                            : NVDP_OK;
+}
+
+static nvdp_status changed(const struct writer *writer) {
+    return nvdp__fail(writer->ctx, NVDP_ERR_INPUT,
+                      "expected files that stay as they are while they are read twice, found %zu "
+                      "rows and then others",
+                      writer->rows);
+}
+
+/* Some rows of a split; `first` of its file's texts. */
+static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__row *row, size_t n,
+                        uint64_t first, bool draw) {
+    struct nvdp__sanitized *done = writer->done;
+    if (nvdp_context_cancelled(writer->ctx))
+        return nvdp__fail(writer->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
+    NVDP_RETURN_IF_FAILED(tokenize(writer, row, n));
+    if (draw) {
+        const size_t tokens = writer->batch.offset[writer->batch.texts];
+        if (writer->row + n > writer->rows || writer->token + tokens > done->tokens)
+            return changed(writer);
+        NVDP_RETURN_IF_FAILED(write_columns(writer, (int32_t)s, row, n));
+        NVDP_RETURN_IF_FAILED(draw_batch(writer, ((uint64_t)s << 56) + first));
+        writer->row += n;
+        writer->token += tokens;
+    } else {
+        count_batch(writer);
+        writer->rows += n;
+        for (size_t i = 0; i < n; i++)
+            writer->labelled = writer->labelled || row[i].label_text.size > 0;
+    }
+    nvdp__meter_update(&writer->meter, draw ? writer->row : writer->rows, (double)done->tokens,
+                       "tokens", NAN);
+    return NVDP_OK;
+}
+
+static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
+    const struct nvdp__represent *of = writer->of;
+    const bool test = s == NVDP_SPLIT_TEST || s == NVDP_SPLIT_TEST_MISMATCHED;
+    const enum nvdp__label_use use = of->config.task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND
+                                     : test                           ? NVDP__LABELS_IGNORED
+                                                                      : NVDP__LABELS_REQUIRED;
+    const struct nvdp__rows *rows = NULL;
+    uint64_t texts = 0;
+    writer->empty = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__row_pieces_open(writer->ctx, &writer->config, use, of->path[s],
+                                                writer->format[s], &writer->file_rows));
+    do {
+        NVDP_RETURN_IF_FAILED(nvdp__row_pieces_next(writer->file_rows, &rows));
+        writer->columns = rows->task.pair ? 2 : 1;
+        for (size_t first = 0; first < rows->count; first += CHUNK_TEXTS) {
+            const size_t left = rows->count - first, n = left < CHUNK_TEXTS ? left : CHUNK_TEXTS;
+            NVDP_RETURN_IF_FAILED(take(writer, s, rows->row + first, n, texts, draw));
+            texts += n * writer->columns;
+        }
+    } while (rows->count > 0);
+    if (!draw && !of->lines) {
+        nvdp__rows_tell_skipped(writer->ctx, of->path[s], rows->skipped);
+        nvdp__table_tell_texts(writer->ctx, of->path[s], rows->not_utf8, writer->empty,
+                               texts / writer->columns);
+    }
+    if (writer->classes == NULL && rows->labels != NULL) {
+        writer->classes = writer->file_rows;
+        writer->config.labels_from = &rows->task;
+    } else {
+        nvdp__row_pieces_close(writer->file_rows);
+    }
+    writer->file_rows = NULL;
     return NVDP_OK;
 }
 
 static nvdp_status pass(struct writer *writer, bool draw) {
-    size_t text = 0, done = 0;
     nvdp__meter_begin(&writer->meter, writer->ctx, draw ? "sanitizing" : "counting", "rows", 0,
                       writer->rows);
-    for (uint64_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
-        const struct split *split = &writer->split[s];
-        for (size_t first = 0; first < split->rows.count; first += CHUNK_TEXTS) {
-            const size_t left = split->rows.count - first,
-                         n = left < CHUNK_TEXTS ? left : CHUNK_TEXTS;
-            if (nvdp_context_cancelled(writer->ctx))
-                return nvdp__fail(writer->ctx, NVDP_ERR_CANCELLED, "sanitize: cancelled");
-            NVDP_RETURN_IF_FAILED(tokenize(writer, split, first, n));
-            NVDP_RETURN_IF_FAILED(
-                draw ? draw_batch(writer, (s << 56) + first * writer->columns, &text)
-                     : count_batch(writer, &text));
-            done += n;
-            nvdp__meter_update(&writer->meter, done, (double)done, "rows", NAN);
-        }
-    }
+    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++)
+        if (writer->of->path[s] != NULL) NVDP_RETURN_IF_FAILED(read_split(writer, s, draw));
     nvdp__meter_end(&writer->meter);
+    return !draw || (writer->row == writer->rows && writer->token == writer->done->tokens)
+               ? NVDP_OK
+               : changed(writer);
+}
+
+/* Each is read twice. */
+static nvdp_status open_files(struct writer *writer) {
+    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
+        const char *path = writer->of->path[s];
+        if (path == NULL) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__check_regular(writer->ctx, path));
+        writer->format[s] = NVDP__FORMAT_LINES;
+        if (!writer->of->lines)
+            NVDP_RETURN_IF_FAILED(nvdp__pieces_format(
+                writer->ctx, nvdp__task_layout(writer->config.task), path, &writer->format[s]));
+    }
     return NVDP_OK;
 }
 
-static nvdp_status write_columns(struct writer *writer) {
-    nvdp_status status = NVDP_OK;
+static nvdp_status create_datasets(struct writer *writer) {
+    struct nvdp__h5 *file = writer->file;
     const size_t offsets = writer->rows * writer->columns + 1;
-    float *label = NULL;
-    int32_t *split = NULL;
-    int64_t *id = NULL;
-    size_t k = 0;
-    bool labelled = false;
-    NVDP_TRY(NVDP__NEW(writer->ctx, label, writer->rows));
-    NVDP_TRY(NVDP__NEW(writer->ctx, split, writer->rows));
-    NVDP_TRY(NVDP__NEW(writer->ctx, id, writer->rows));
-    for (int32_t s = 0; s < NVDP__SANITIZE_SPLITS; s++)
-        for (size_t i = 0; i < writer->split[s].rows.count; i++, k++) {
-            const struct nvdp__row *row = &writer->split[s].rows.row[i];
-            label[k] = row->label;
-            split[k] = s;
-            id[k] = row->index;
-            labelled = labelled || !isnan(row->label);
-        }
-    NVDP_TRY(nvdp__h5_write(writer->file, "offset", NVDP__H5_I64, 1, &offsets, writer->offset));
-    NVDP_TRY(nvdp__h5_write(writer->file, "id", NVDP__H5_I64, 1, &writer->rows, id));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "offset", NVDP__H5_I64, 1, &offsets));
+    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "id", NVDP__H5_I64, 1, &writer->rows));
     if (!writer->of->lines)
-        NVDP_TRY(nvdp__h5_write(writer->file, "split", NVDP__H5_I32, 1, &writer->rows, split));
-    if (labelled)
-        NVDP_TRY(nvdp__h5_write(writer->file, "label", NVDP__H5_F32, 1, &writer->rows, label));
-cleanup:
-    free(label);
-    free(split);
-    free(id);
-    return status;
+        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "split", NVDP__H5_I32, 1, &writer->rows));
+    if (writer->labelled)
+        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "label", NVDP__H5_F32, 1, &writer->rows));
+    return nvdp__h5_dataset(file, "z", NVDP__H5_F16, 2,
+                            (size_t[]){writer->done->tokens, writer->done->info.dim});
 }
 
 static nvdp_status write_attributes(struct writer *writer, const char *statement) {
@@ -248,9 +284,12 @@ static nvdp_status write_attributes(struct writer *writer, const char *statement
 nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represent *of,
                             struct nvdp__sanitized *done, size_t size, char *statement) {
     nvdp_status status = NVDP_OK;
-    struct writer writer = {.ctx = ctx, .of = of, .done = done};
-    NVDP_TRY(read_all(&writer));
-    NVDP_TRY(NVDP__NEW(ctx, writer.offset, writer.rows * writer.columns + 1));
+    struct writer writer = {.ctx = ctx, .of = of, .done = done, .config = of->config, .columns = 1};
+    NVDP_TRY(NVDP__NEW(ctx, writer.offset, 2 * CHUNK_TEXTS + 1));
+    NVDP_TRY(NVDP__NEW(ctx, writer.id, CHUNK_TEXTS));
+    NVDP_TRY(NVDP__NEW(ctx, writer.split, CHUNK_TEXTS));
+    NVDP_TRY(NVDP__NEW(ctx, writer.label, CHUNK_TEXTS));
+    NVDP_TRY(open_files(&writer));
     writer.step = grid_step(nvdp_sanitizer_vectors(of->sanitizer), done->info.eta);
     NVDP_TRY(pass(&writer, false));
     if (done->tokens == 0)
@@ -259,19 +298,18 @@ nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represe
     nvdp__sanitized_statement(done, size, statement);
     NVDP_TRY(nvdp__h5_create(ctx, of->out, "representations/1", &writer.file));
     NVDP_TRY(write_attributes(&writer, statement));
-    NVDP_TRY(write_columns(&writer));
-    NVDP_TRY(nvdp__h5_dataset(writer.file, "z", NVDP__H5_F16, 2,
-                              (size_t[]){done->tokens, done->info.dim}));
+    NVDP_TRY(create_datasets(&writer));
     NVDP_TRY(pass(&writer, true));
     NVDP_TRY(nvdp__h5_commit(writer.file));
 cleanup:
     nvdp__h5_free(writer.file);
-    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
-        nvdp__rows_release(&writer.split[s].rows);
-        free(writer.split[s].bytes);
-    }
+    nvdp__row_pieces_close(writer.classes);
+    nvdp__row_pieces_close(writer.file_rows);
     nvdp__text_batch_release(&writer.batch);
     free(writer.offset);
+    free(writer.id);
+    free(writer.split);
+    free(writer.label);
     free(writer.points);
     free(writer.values);
     return status;

@@ -761,7 +761,11 @@ static nvdp_status describe(struct sanitize *work) {
 }
 
 static nvdp_status texts(struct sanitize *work) {
-    if (work->options->sanitizer.sensitive_from_data) NVDP_RETURN_IF_FAILED(pass_all(work, true));
+    const bool twice = work->options->sanitizer.sensitive_from_data;
+    for (size_t i = 0; i < SPLITS && twice; i++)
+        if (work->part[i].path != NULL)
+            NVDP_RETURN_IF_FAILED(nvdp__check_regular(work->ctx, work->part[i].path));
+    if (twice) NVDP_RETURN_IF_FAILED(pass_all(work, true));
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
     NVDP_RETURN_IF_FAILED(describe(work));
     NVDP_RETURN_IF_FAILED(open_outputs(work));

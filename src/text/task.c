@@ -1,6 +1,7 @@
 #include "text/task.h"
 
 #include "base/file.h"
+#include "text/vocabulary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -210,7 +211,7 @@ struct reader {
     const struct nvdp_dataset_config *config;
     struct nvdp__layout layout;
     enum nvdp__label_use use;
-    struct nvdp__tsv tsv;
+    struct nvdp__pieces pieces; /* of a whole file that is in memory the cursor alone */
     size_t columns;
     size_t text, pair, label, id; /* columns, or NO_COLUMN */
     bool collect;                 /* class names are what the file's rows say */
@@ -224,21 +225,29 @@ static nvdp_status find_column(struct reader *reader, const char *name, bool req
     *out = NO_COLUMN;
     if (name == NULL) return NVDP_OK;
     size_t column;
-    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&reader->tsv, name, &column));
-    if (column < reader->tsv.fields) {
+    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&reader->pieces.tsv, name, &column));
+    if (column < reader->pieces.tsv.fields) {
         *out = column;
     } else if (required) {
-        return nvdp__tsv_missing(&reader->tsv, name);
+        return nvdp__tsv_missing(&reader->pieces.tsv, name);
     }
     return NVDP_OK;
 }
 
 static nvdp_status read_header(struct reader *reader) {
-    struct nvdp__tsv *tsv = &reader->tsv;
-    if (!nvdp__tsv_more(tsv))
+    struct nvdp__tsv *tsv = &reader->pieces.tsv;
+    bool row = true, more = true;
+    if (reader->pieces.input != NULL) {
+        for (row = false; !row && more;) {
+            NVDP_RETURN_IF_FAILED(nvdp__pieces_read(&reader->pieces, &more));
+            if (more) NVDP_RETURN_IF_FAILED(nvdp__pieces_next(&reader->pieces, &row));
+        }
+    } else if ((row = nvdp__tsv_more(tsv))) {
+        NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
+    }
+    if (!row)
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
                           tsv->path);
-    NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
     reader->columns = tsv->fields;
     reader->pending = nvdp__tsv_bare_cola(tsv, &reader->layout);
     if (reader->pending) {
@@ -271,7 +280,8 @@ static nvdp_status read_score(struct reader *reader, struct nvdp__field field, f
         snprintf(expected, sizeof expected, "a number from %g to %g", task->label_min,
                  task->label_max);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: score %s: expected %s",
-                      reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text, expected);
+                      reader->pieces.tsv.path, reader->pieces.tsv.line,
+                      nvdp__quote_field(field).text, expected);
 }
 
 static nvdp_status read_class(struct reader *reader, struct nvdp__field field, float *label) {
@@ -286,8 +296,8 @@ static nvdp_status read_class(struct reader *reader, struct nvdp__field field, f
     for (int i = 0; i < task->classes; i++)
         nvdp__name_list_add(&known, KNOWN_LABELS, task->labels[i]);
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected one of %s",
-                      reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text,
-                      known.text);
+                      reader->pieces.tsv.path, reader->pieces.tsv.line,
+                      nvdp__quote_field(field).text, known.text);
 }
 
 /* A name that is to stand in files and reports. */
@@ -296,7 +306,8 @@ static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
         nvdp__is_utf8(field.text, field.size))
         return NVDP_OK;
     return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
-                      reader->tsv.path, reader->tsv.line, nvdp__quote_field(field).text);
+                      reader->pieces.tsv.path, reader->pieces.tsv.line,
+                      nvdp__quote_field(field).text);
 }
 
 /* More classes than this, all of them numbers, are rather scores. */
@@ -312,35 +323,44 @@ static void suggest_regression(const struct reader *reader, size_t classes,
         reader->ctx, NVDP_LOG_WARNING,
         "%s: column '%s' has %zu different labels, all of them numbers: each is a class of its "
         "own; --regression takes them as scores",
-        reader->tsv.path, reader->layout.label, classes);
+        reader->pieces.tsv.path, reader->layout.label, classes);
 }
 
-/* The different labels of all rows, in order, become the classes. */
-static nvdp_status collect_classes(struct reader *reader) {
-    nvdp_status status = NVDP_OK;
+/* The different ones of `count` labels, in order, become the classes. */
+static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp__field *name) {
     struct nvdp__rows *rows = reader->rows;
     size_t classes = 0;
-    struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
-    if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t i = 0; i < rows->count; i++)
-        name[i] = rows->row[i].label_text;
-    qsort(name, rows->count, sizeof *name, nvdp__by_field);
-    for (size_t i = 0; i < rows->count; i++) {
+    qsort(name, count, sizeof *name, nvdp__by_field);
+    for (size_t i = 0; i < count; i++) {
         if (classes > 0 && nvdp__by_field(&name[classes - 1], &name[i]) == 0) continue;
         name[classes++] = name[i];
     }
     if (classes < 2)
-        NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
-                            "%s: column '%s': expected at least 2 different labels, found only %s",
-                            reader->tsv.path, reader->layout.label,
-                            nvdp__quote_field(name[0]).text));
+        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
+                          "%s: column '%s': expected at least 2 different labels, found only %s",
+                          reader->pieces.tsv.path, reader->layout.label,
+                          nvdp__quote_field(name[0]).text);
     suggest_regression(reader, classes, name);
-    NVDP_TRY(nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
     rows->task.labels = rows->labels;
     rows->task.classes = (int)classes;
+    return NVDP_OK;
+}
+
+/* Those of all rows. */
+static nvdp_status collect_classes(struct reader *reader) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__rows *rows = reader->rows;
+    struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
+    if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t i = 0; i < rows->count; i++)
+        name[i] = rows->row[i].label_text;
+    NVDP_TRY(name_classes(reader, rows->count, name));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__field *found =
-            bsearch(&rows->row[i].label_text, name, classes, sizeof *name, nvdp__by_field);
+            bsearch(&rows->row[i].label_text, name, (size_t)rows->task.classes, sizeof *name,
+                    nvdp__by_field);
         rows->row[i].label = (float)(found - name);
     }
 cleanup:
@@ -366,7 +386,7 @@ static nvdp_status prepare_labels(struct reader *reader) {
 }
 
 static nvdp_status read_label(struct reader *reader, struct nvdp__row *row) {
-    struct nvdp__field field = reader->tsv.field[reader->label];
+    struct nvdp__field field = reader->pieces.tsv.field[reader->label];
     row->label_text = field;
     if (reader->rows->task.regression) return read_score(reader, field, &row->label);
     if (reader->collect) return check_name(reader, field);
@@ -376,15 +396,21 @@ static nvdp_status read_label(struct reader *reader, struct nvdp__row *row) {
 /* Annotators did not agree on some of MNLI's pairs. */
 static bool lacks_gold(const struct reader *reader) {
     return reader->layout.task.id == NVDP_TASK_MNLI && reader->label != NO_COLUMN &&
-           nvdp__field_is(reader->tsv.field[reader->label], "-");
+           nvdp__field_is(reader->pieces.tsv.field[reader->label], "-");
 }
 
-static nvdp_status read_row(struct reader *reader) {
+/* The next one; *row false: there is none, of a file in pieces none in this one. */
+static nvdp_status read_row(struct reader *reader, bool *row_found) {
     struct nvdp__rows *rows = reader->rows;
-    struct nvdp__tsv *tsv = &reader->tsv;
-    int64_t index = reader->index++;
-    if (!reader->pending) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
+    struct nvdp__tsv *tsv = &reader->pieces.tsv;
+    const bool pending = reader->pending, whole = reader->pieces.input == NULL;
     reader->pending = false;
+    *row_found = pending;
+    if (!pending && whole) *row_found = nvdp__tsv_more(tsv);
+    if (!pending && !whole) NVDP_RETURN_IF_FAILED(nvdp__pieces_next(&reader->pieces, row_found));
+    if (!*row_found) return NVDP_OK;
+    int64_t index = reader->index++;
+    if (!pending && whole) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
     if (tsv->fields != reader->columns)
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu",
                           tsv->path, tsv->line, reader->columns, tsv->fields);
@@ -409,6 +435,11 @@ static nvdp_status read_row(struct reader *reader) {
     return NVDP_OK;
 }
 
+void nvdp__rows_tell_skipped(struct nvdp_context *ctx, const char *path, size_t skipped) {
+    if (skipped > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu rows without a gold label", path, skipped);
+}
+
 /* Reads all rows; a bad one ends the reading unless it is to be skipped. */
 static nvdp_status read_rows(struct reader *reader) {
     struct nvdp_context *ctx = reader->ctx;
@@ -416,8 +447,8 @@ static nvdp_status read_rows(struct reader *reader) {
     char *first = NULL; /* the first bad row's message */
     size_t bad = 0;
     nvdp_status status = NVDP_OK;
-    while (reader->pending || nvdp__tsv_more(&reader->tsv)) {
-        status = read_row(reader);
+    for (bool row = true; row;) {
+        status = read_row(reader, &row);
         if (status == NVDP_OK) continue;
         if (status != NVDP_ERR_INPUT || !reader->config->skip_bad_rows) goto cleanup;
         if (bad++ == 0 && ctx != NULL) {
@@ -426,16 +457,14 @@ static nvdp_status read_rows(struct reader *reader) {
         }
         status = NVDP_OK;
     }
-    if (rows->skipped > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu rows without a gold label",
-                  reader->tsv.path, rows->skipped);
+    nvdp__rows_tell_skipped(ctx, reader->pieces.tsv.path, rows->skipped);
     if (bad > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s", reader->tsv.path,
-                  bad, first != NULL ? first : "");
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s",
+                  reader->pieces.tsv.path, bad, first != NULL ? first : "");
     rows->skipped += bad;
     if (rows->count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
-                            reader->tsv.path, rows->skipped > 0 ? " that can be used" : ""));
+                            reader->pieces.tsv.path, rows->skipped > 0 ? " that can be used" : ""));
 cleanup:
     free(first);
     return status;
@@ -443,7 +472,7 @@ cleanup:
 
 /* GLUE's files are as they are; a user's own are what they are named, and tab-separated ones may have quotes. */
 static void open_table(struct reader *reader, const char *path, const char *bytes, size_t count) {
-    struct nvdp__tsv *tsv = &reader->tsv;
+    struct nvdp__tsv *tsv = &reader->pieces.tsv;
     nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
     if (reader->layout.task.id != NVDP_TASK_TSV) return;
     tsv->format = nvdp__table_format(path);
@@ -454,31 +483,119 @@ static void open_table(struct reader *reader, const char *path, const char *byte
     tsv->separator = tsv->format == NVDP__FORMAT_CSV ? ',' : '\t';
 }
 
+static nvdp_status resolve(struct reader *reader) {
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(reader->ctx, reader->config, &reader->layout));
+    if (reader->use == NVDP__LABELS_REQUIRED && reader->layout.label == NULL)
+        return nvdp__fail(reader->ctx, NVDP_ERR_ARGUMENT,
+                          "label_column: expected a column's name, found none");
+    reader->rows->task = reader->layout.task;
+    return nvdp__task_of_texts(reader->ctx, &reader->layout);
+}
+
+static nvdp_status begin(struct reader *reader) {
+    NVDP_RETURN_IF_FAILED(read_header(reader));
+    reader->rows->has_id = reader->id != NO_COLUMN;
+    return prepare_labels(reader);
+}
+
 nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                              enum nvdp__label_use use, const char *path, const char *bytes,
                              size_t count, struct nvdp__rows *rows) {
     nvdp_status status = NVDP_OK;
     struct nvdp__rows read = {0};
     struct reader reader = {.ctx = ctx, .config = config, .use = use, .rows = &read};
-    NVDP_TRY(nvdp__task_resolve(ctx, config, &reader.layout));
-    if (use == NVDP__LABELS_REQUIRED && reader.layout.label == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "label_column: expected a column's name, found none"));
-    NVDP_TRY(nvdp__task_of_texts(ctx, &reader.layout));
-    read.task = reader.layout.task;
+    NVDP_TRY(resolve(&reader));
     open_table(&reader, path, bytes, count);
-    NVDP_TRY(read_header(&reader));
-    read.has_id = reader.id != NO_COLUMN;
-    NVDP_TRY(prepare_labels(&reader));
+    NVDP_TRY(begin(&reader));
     NVDP_TRY(read_rows(&reader));
     if (reader.collect) NVDP_TRY(collect_classes(&reader));
-    read.pool = reader.tsv.pool;
-    reader.tsv.pool = (struct nvdp__pool){0};
+    read.pool = reader.pieces.tsv.pool;
+    reader.pieces.tsv.pool = (struct nvdp__pool){0};
     NVDP__HAND_OVER(rows, read);
 cleanup:
-    nvdp__tsv_release(&reader.tsv);
+    nvdp__pieces_close(&reader.pieces);
     nvdp__rows_release(&read);
     return status;
+}
+
+/* ---- the same, a piece at a time ---- */
+
+struct nvdp__row_pieces {
+    struct nvdp_dataset_config config;
+    struct reader reader;
+    struct nvdp__rows rows;
+    struct nvdp__strings labels; /* the different ones so far, where they are collected */
+    bool begun, found, more;
+};
+
+nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
+                                  const struct nvdp_dataset_config *config,
+                                  enum nvdp__label_use use, const char *path,
+                                  enum nvdp__format format, struct nvdp__row_pieces **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__row_pieces *of = nvdp__calloc(ctx, 1, sizeof *of);
+    if (of == NULL) return NVDP_ERR_MEMORY;
+    of->config = *config;
+    of->labels.ctx = ctx;
+    of->more = true;
+    of->reader = (struct reader){.ctx = ctx, .config = &of->config, .use = use, .rows = &of->rows};
+    NVDP_TRY(nvdp__pieces_open(ctx, path, format, &of->reader.pieces));
+    if (format == NVDP__FORMAT_LINES) {
+        of->reader.columns = 1;
+        of->reader.pair = of->reader.label = of->reader.id = NO_COLUMN;
+    } else {
+        NVDP_TRY(resolve(&of->reader));
+        NVDP_TRY(begin(&of->reader));
+    }
+    NVDP__HAND_OVER(out, of);
+cleanup:
+    nvdp__row_pieces_close(of);
+    return status;
+}
+
+/* What nvdp__rows_parse does when it has all rows. */
+static nvdp_status end(struct nvdp__row_pieces *of) {
+    struct reader *reader = &of->reader;
+    if (!of->found)
+        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
+                          reader->pieces.tsv.path, of->rows.skipped > 0 ? " that can be used" : "");
+    if (!reader->collect) return NVDP_OK;
+    struct nvdp__field *name = nvdp__calloc(reader->ctx, of->labels.count, sizeof *name);
+    if (name == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < of->labels.count; i++)
+        name[i].text = nvdp__string(&of->labels, i, &name[i].size);
+    nvdp_status status = name_classes(reader, of->labels.count, name);
+    reader->collect = false;
+    free(name);
+    return status;
+}
+
+nvdp_status nvdp__row_pieces_next(struct nvdp__row_pieces *of, const struct nvdp__rows **out) {
+    struct nvdp__rows *rows = &of->rows;
+    size_t number;
+    rows->count = 0;
+    while (rows->count == 0 && of->more) {
+        bool row = true;
+        if (of->begun) NVDP_RETURN_IF_FAILED(nvdp__pieces_read(&of->reader.pieces, &of->more));
+        of->begun = true;
+        while (row)
+            NVDP_RETURN_IF_FAILED(read_row(&of->reader, &row));
+    }
+    for (size_t i = 0; i < rows->count && of->reader.collect; i++)
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&of->labels, rows->row[i].label_text.text,
+                                                rows->row[i].label_text.size, &number));
+    of->found = of->found || rows->count > 0;
+    if (rows->count == 0) NVDP_RETURN_IF_FAILED(end(of));
+    *out = rows;
+    return NVDP_OK;
+}
+
+void nvdp__row_pieces_close(struct nvdp__row_pieces *of) {
+    if (of == NULL) return;
+    nvdp__pieces_close(&of->reader.pieces);
+    nvdp__rows_release(&of->rows);
+    nvdp__strings_release(&of->labels);
+    free(of);
 }
 
 void nvdp__rows_release(struct nvdp__rows *rows) {

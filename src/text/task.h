@@ -190,5 +190,19 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
                              enum nvdp__label_use use, const char *path, const char *bytes,
                              size_t count, struct nvdp__rows *rows);
 void nvdp__rows_release(struct nvdp__rows *rows);
+/* The notice about rows without a gold label, where there are some. */
+void nvdp__rows_tell_skipped(struct nvdp_context *ctx, const char *path, size_t skipped);
+
+/* The rows of a file of any size, a piece at a time; `path` must outlive it.  NVDP__FORMAT_LINES: a text a line, and
+ * the configuration is not read. */
+struct nvdp__row_pieces;
+nvdp_status nvdp__row_pieces_open(struct nvdp_context *ctx,
+                                  const struct nvdp_dataset_config *config,
+                                  enum nvdp__label_use use, const char *path,
+                                  enum nvdp__format format, struct nvdp__row_pieces **out);
+/* The next rows, until the next call; count 0: there are none left.  Where a user's file tells its classes itself,
+ * labels are NaN, and (*out)->task has the classes when there are none left. */
+nvdp_status nvdp__row_pieces_next(struct nvdp__row_pieces *of, const struct nvdp__rows **out);
+void nvdp__row_pieces_close(struct nvdp__row_pieces *of); /* NULL allowed */
 
 #endif

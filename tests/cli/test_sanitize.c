@@ -387,6 +387,42 @@ Test(sanitize, representations) {
     program_release(&outcome);
 }
 
+/* A user's classes are numbered by train, whatever its layout; a pipe cannot be read twice, and nothing is left. */
+Test(sanitize, representations_of_ones_own) {
+    const char *data =
+        FOLDER("classes", "train.csv", "t,y\n\"the\nfilm\",b\ngood,\"a,\"\n,c\nbad,b\n",
+               "dev.jsonl", "{\"y\": \"c\", \"t\": \"plot plot\", \"z\": 0}\n");
+    const char *out = support_scratch_path("own.h5");
+    struct outcome outcome = program_expect(
+        0,
+        "sanitize --task tsv --text-column t --label-column y --data %s --vectors %s --mechanism "
+        "laplace --eta 50 --out %s",
+        data, table(), out);
+    support_contains(outcome.err, "train.csv: 1 of 4 texts are empty");
+    program_release(&outcome);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_representations *file = NULL;
+    struct nvdp_representations_info info = NVDP_RESULT(struct nvdp_representations_info);
+    cr_assert_eq(nvdp_representations_open(ctx, out, &file), NVDP_OK);
+    cr_assert_eq(nvdp_representations_describe(file, &info), NVDP_OK);
+    static const int64_t offset[] = {0, 2, 3, 3, 4, 6}, id[] = {0, 1, 2, 3, 0};
+    static const float label[] = {1, 0, 2, 1, 2};
+    cr_assert_eq(info.rows, 5);
+    cr_expect_arr_eq(info.offset, offset, sizeof offset);
+    cr_expect_arr_eq(info.id, id, sizeof id);
+    cr_expect_arr_eq(info.label, label, sizeof label);
+    nvdp_representations_close(file);
+    nvdp_context_free(ctx);
+    remove(out);
+    outcome = program_shell(
+        "echo good | %s/nvdp sanitize --vectors %s --mechanism laplace --eta 3 --out %s",
+        NVDP_BINARY_DIR, table(), out);
+    cr_expect_eq(outcome.code, 3);
+    support_contains(outcome.err, "expected a regular file, found something else");
+    cr_expect_not(nvdp__exists(out));
+    program_release(&outcome);
+}
+
 /* The texts' own privacy: as NVDP's reports, for a mechanism and for what a folder says. */
 Test(sanitize, privacy_of_the_texts) {
     const char *data =
