@@ -526,8 +526,7 @@ cleanup:
 static nvdp_status read_failure(struct nvdp_context *ctx, struct nvdp_report *report,
                                 const char *directory, const char *name, bool strict) {
     (void)strict;
-    size_t length = strlen(name);
-    if (length <= 5 || strcmp(name + length - 5, ".json") != 0) return NVDP_OK;
+    if (!nvdp__ends_with(name, ".json")) return NVDP_OK;
     json_t *root = NULL;
     char *path = nvdp__join(ctx, directory, name);
     if (path == NULL) return NVDP_ERR_MEMORY;

@@ -332,6 +332,11 @@ cleanup:
     return status;
 }
 
+bool nvdp__ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name) {
     size_t length = strlen(directory);
     if (length == 0) return nvdp__strdup(ctx, name);

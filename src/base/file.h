@@ -50,6 +50,8 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
                             size_t *count);
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
                              size_t count);
+/* Whether a name has that ending, and something before it. */
+bool nvdp__ends_with(const char *name, const char *end);
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name);
 bool nvdp__exists(const char *path);
 bool nvdp__is_directory(const char *path);

@@ -878,8 +878,7 @@ static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) 
 }
 
 static bool is_path(const char *name) {
-    size_t length = strlen(name);
-    return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+    return strchr(name, '/') != NULL || nvdp__ends_with(name, ".json");
 }
 
 /* Its values as `next` of its options. */

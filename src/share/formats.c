@@ -9,9 +9,7 @@ enum nvdp__format nvdp__format_of(const char *path) {
     static const char *const endings[] = {
         [NVDP__FORMAT_SAFETENSORS] = ".safetensors", [NVDP__FORMAT_PARQUET] = ".parquet"};
     for (int format = NVDP__FORMAT_SAFETENSORS; format <= NVDP__FORMAT_PARQUET; format++) {
-        size_t length = strlen(path), of = strlen(endings[format]);
-        if (length > of && strcmp(path + length - of, endings[format]) == 0)
-            return (enum nvdp__format)format;
+        if (nvdp__ends_with(path, endings[format])) return (enum nvdp__format)format;
     }
     return NVDP__FORMAT_HDF5;
 }

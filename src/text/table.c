@@ -2,6 +2,8 @@
  * lines. */
 #include "text/task.h"
 
+#include "base/file.h"
+
 #include <jansson.h>
 #include <locale.h>
 #include <math.h>
@@ -48,14 +50,10 @@ void nvdp__pool_release(struct nvdp__pool *pool) {
 
 /* ---- the cursor ---- */
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 enum nvdp__format nvdp__table_format(const char *path) {
-    if (ends_with(path, ".csv")) return NVDP__FORMAT_CSV;
-    if (ends_with(path, ".jsonl") || ends_with(path, ".ndjson")) return NVDP__FORMAT_JSONL;
+    if (nvdp__ends_with(path, ".csv")) return NVDP__FORMAT_CSV;
+    if (nvdp__ends_with(path, ".jsonl") || nvdp__ends_with(path, ".ndjson"))
+        return NVDP__FORMAT_JSONL;
     return NVDP__FORMAT_TSV;
 }
 

@@ -182,10 +182,7 @@ cleanup:
 
 /* By its name's end. */
 static bool is_table(const char *path) {
-    static const char end[] = ".tsv";
-    const size_t size = strlen(path), most = sizeof end - 1;
-    return nvdp__table_format(path) != NVDP__FORMAT_TSV ||
-           (size >= most && strcmp(path + size - most, end) == 0);
+    return nvdp__table_format(path) != NVDP__FORMAT_TSV || nvdp__ends_with(path, ".tsv");
 }
 
 static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,
