@@ -38,6 +38,10 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
+int nvdp__stem(const char *name) {
+    return (int)(strlen(name) - (nvdp__ends_with(name, ".json") ? strlen(".json") : 0));
+}
+
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct nvdp__analysis *a) {
     NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &a->root));
     const char *attack = text_of(a, "attack", NULL);
@@ -88,9 +92,7 @@ static nvdp_status add_file(struct nvdp_context *ctx, struct nvdp_report *report
 }
 
 static int is_json(const struct dirent *entry) {
-    const size_t length = strlen(entry->d_name);
-    return entry->d_name[0] != '.' && length > 5 &&
-           strcmp(entry->d_name + length - 5, ".json") == 0;
+    return entry->d_name[0] != '.' && nvdp__ends_with(entry->d_name, ".json");
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b) {

@@ -6,8 +6,6 @@
 
 nvdp_status nvdp__attack_parse(struct nvdp_context *ctx, const char *path,
                                struct nvdp__analysis *a) {
-    const size_t length = strlen(a->name);
-    const bool json = length > 5 && strcmp(a->name + length - 5, ".json") == 0;
     a->mechanism = nvdp__text_of(a->root, "attack");
     if (isnan(nvdp__real_of(a->root, "first")) &&
         !json_is_array(json_object_get(a->root, "scores")) &&
@@ -15,7 +13,7 @@ nvdp_status nvdp__attack_parse(struct nvdp_context *ctx, const char *path,
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected what nvdp attack --json prints, found another object",
                           path);
-    a->label = nvdp__format(ctx, "%.*s", (int)(json ? length - 5 : length), a->name);
+    a->label = nvdp__format(ctx, "%.*s", nvdp__stem(a->name), a->name);
     return NVDP__MADE(a->label);
 }
 
@@ -28,17 +26,12 @@ static void put_share(struct nvdp__table *table, double share) {
 
 static void put_row(struct nvdp__table *table, const struct nvdp__analysis *a, const char *score,
                     double release, const json_t *interval, double states, double prior) {
-    const double low = json_number_value(json_array_get(interval, 0));
-    const double high = json_number_value(json_array_get(interval, 1));
     nvdp__table_row(table);
     nvdp__table_cell(table, NAN, "%s", a->label);
     nvdp__table_cell(table, NAN, "%s", a->mechanism);
     nvdp__table_cell(table, NAN, "%s", score);
     put_share(table, release);
-    if (json_is_number(json_array_get(interval, 0)))
-        nvdp__table_cell(table, NAN, "%.2f to %.2f", 100 * low, 100 * high);
-    else
-        nvdp__table_cell(table, NAN, "-");
+    nvdp__table_interval(table, interval, 100);
     put_share(table, states);
     put_share(table, prior);
 }
@@ -47,10 +40,11 @@ static void put_row(struct nvdp__table *table, const struct nvdp__analysis *a, c
 static double beside(const json_t *scores, const char *observed, const char *metric) {
     const json_t *score;
     size_t i;
-    json_array_foreach(scores, i,
-                       score) if (strcmp(nvdp__text_of(score, "observed"), observed) == 0 &&
-                                  strcmp(nvdp__text_of(score, "metric"), metric) ==
-                                      0) return nvdp__real_of(score, "value");
+    json_array_foreach(scores, i, score) {
+        if (strcmp(nvdp__text_of(score, "observed"), observed) == 0 &&
+            strcmp(nvdp__text_of(score, "metric"), metric) == 0)
+            return nvdp__real_of(score, "value");
+    }
     return NAN;
 }
 
@@ -70,8 +64,9 @@ static void put_pairs(struct nvdp__table *table, const struct nvdp__analysis *a)
     const json_t *pairs = json_object_get(a->root, "pairs"), *pair;
     double right = 0;
     size_t i;
-    json_array_foreach(pairs, i, pair) right +=
-        nvdp__real_of(pair, "right") / (double)json_array_size(pairs);
+    json_array_foreach(pairs, i, pair) {
+        right += nvdp__real_of(pair, "right") / (double)json_array_size(pairs);
+    }
     put_row(table, a, "which of two texts", right, NULL, NAN, .5);
     if (!json_is_true(json_object_get(a->root, "holds")))
         nvdp__table_note(table, "VIOLATION: %s shows more than is exact or promised.", a->label);

@@ -33,8 +33,6 @@ static bool is_part(const json_t *group, const char *form, const char *place) {
 nvdp_status nvdp__exposure_parse(struct nvdp_context *ctx, const char *path,
                                  struct nvdp__analysis *a) {
     const double epsilon = nvdp__real_of(json_object_get(a->root, "accountant"), "epsilon");
-    const size_t length = strlen(a->name);
-    const bool json = length > 5 && strcmp(a->name + length - 5, ".json") == 0;
     bool good = strcmp(nvdp__text_of(a->root, "attack"), "exposure") == 0 && group_at(a, 0) != NULL;
     a->mechanism = nvdp__text_of(a->root, "model");
     for (size_t k = 0; group_at(a, k) != NULL; k++)
@@ -48,16 +46,13 @@ nvdp_status nvdp__exposure_parse(struct nvdp_context *ctx, const char *path,
                           path);
     char promise[48] = "";
     if (isfinite(epsilon)) snprintf(promise, sizeof promise, ", epsilon %.3g", epsilon);
-    a->label = nvdp__format(ctx, "%.*s%s", (int)(json ? length - 5 : length), a->name, promise);
+    a->label = nvdp__format(ctx, "%.*s%s", nvdp__stem(a->name), a->name, promise);
     return NVDP__MADE(a->label);
 }
 
 /* ---- tables ---- */
 
 static void put_group(struct nvdp__table *table, const json_t *group) {
-    const json_t *interval = json_object_get(group, "interval");
-    const double low = json_number_value(json_array_get(interval, 0));
-    const double high = json_number_value(json_array_get(interval, 1));
     nvdp__table_row(table);
     nvdp__table_cell(table, NAN, "%s", nvdp__text_of(group, "form"));
     nvdp__table_cell(table, NAN, "%s", is_canary(group) ? "canary" : nvdp__text_of(group, "place"));
@@ -65,10 +60,7 @@ static void put_group(struct nvdp__table *table, const json_t *group) {
     nvdp__table_cell(table, NAN, "%.0f", nvdp__real_of(group, "secrets"));
     nvdp__table_cell(table, NAN, "%.2f", nvdp__real_of(group, "loss"));
     nvdp__table_cell(table, NAN, "%.2f", nvdp__real_of(group, "exposure"));
-    if (json_is_number(json_array_get(interval, 0)))
-        nvdp__table_cell(table, NAN, "%.2f to %.2f", low, high);
-    else
-        nvdp__table_cell(table, NAN, "-");
+    nvdp__table_interval(table, json_object_get(group, "interval"), 1);
     nvdp__table_cell(table, NAN, "%.0f", 100 * nvdp__real_of(group, "first"));
 }
 

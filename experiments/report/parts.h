@@ -339,6 +339,8 @@ void nvdp__table_row(struct nvdp__table *table);
 /* The next cell of the last row. */
 void nvdp__table_cell(struct nvdp__table *table, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* "low to high", both times `unit`; "-" where there is no interval. */
+void nvdp__table_interval(struct nvdp__table *table, const json_t *interval, double unit);
 void nvdp__table_note(struct nvdp__table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void nvdp__table_release(struct nvdp__table *table);
@@ -442,6 +444,8 @@ char *nvdp__inline_svg(struct nvdp_context *ctx, const char *svg, const char *na
 
 /* --- attacks.c: of what runs share --- */
 
+/* Bytes of a file's name without .json. */
+int nvdp__stem(const char *name);
 /* NVDP_ERR_INPUT where the object is none that nvdp attack prints. */
 nvdp_status nvdp__attack_parse(struct nvdp_context *ctx, const char *path,
                                struct nvdp__analysis *a);

@@ -67,6 +67,15 @@ void nvdp__table_cell(struct nvdp__table *table, double value, const char *forma
     va_end(args);
 }
 
+void nvdp__table_interval(struct nvdp__table *table, const json_t *interval, double unit) {
+    const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
+    if (json_is_number(low))
+        nvdp__table_cell(table, NAN, "%.2f to %.2f", unit * json_number_value(low),
+                         unit * json_number_value(high));
+    else
+        nvdp__table_cell(table, NAN, "-");
+}
+
 void nvdp__table_heading(struct nvdp__table *table, const char *format, ...) {
     va_list args;
     va_start(args, format);
