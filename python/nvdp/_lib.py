@@ -207,6 +207,12 @@ class Context:
         self.call(function, *arguments, out)
         return record(out[0])
 
+    def json(self, function: Callable[..., int], *arguments: Any) -> Record:
+        """The JSON object that function(context, *arguments, out) tells."""
+        out = ffi.new("char **")
+        self.call(function, *arguments, out)
+        return from_json(owned_text(out[0]))
+
     def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
         """Options by name; None leaves the default."""
         config = self.make("struct nvdp_config", lib.nvdp_config_free, create)

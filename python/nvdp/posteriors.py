@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, ffi, from_json, lib, owned_text, pointer, result_of, text, view
+from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, result_of, text, view
 from .measures import ExactLoss, _checked
 
 
@@ -149,11 +149,10 @@ class Posteriors:
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help`).
         """
         config = self._context.config(lib.nvdp_privacy_config_create, options)
-        report, out = result_of("struct nvdp_privacy_report"), ffi.new("char **")
+        report = result_of("struct nvdp_privacy_report")
         self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
         report.linkage = self._linkage(report.bdp_releases, 1000, int(options.get("seed", 1)))[0]
-        self._context.call(lib.nvdp_privacy_report_json, report, out)
-        return from_json(owned_text(out[0]))
+        return self._context.json(lib.nvdp_privacy_report_json, report)
 
     def _linkage(self, releases: int, texts: int, seed: int) -> Any:
         found = result_of("struct nvdp_linkage")
@@ -163,9 +162,7 @@ class Posteriors:
     def linkage(self, *, releases: int = 1, texts: int = 0, seed: int = 1) -> Record:
         """Whose sample is it?  How often who has the model and the texts names the text of `releases` samples, by likelihood, the best
         guess there is: `sentence`, and the numbers with their intervals.  texts: among so many, drawn; 0: all."""
-        out = ffi.new("char **")
-        self._context.call(lib.nvdp_linkage_json, self._linkage(releases, texts, seed), out)
-        return from_json(owned_text(out[0]))
+        return self._context.json(lib.nvdp_linkage_json, self._linkage(releases, texts, seed))
 
     def summary(self) -> Record:
         """What they look like: spread of weights, means, deviations.  It promises nothing."""

@@ -14,7 +14,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, ffi, from_json, lib, owned_text, record, result_of, shared, text
+from ._lib import Context, NvdpError, NvdpValueError, Record, ffi, from_json, lib, record, result_of, shared, text
 from .posteriors import Posteriors
 from .tokenizer import Tokenizer
 
@@ -216,10 +216,9 @@ def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int 
 
 def measured(context: Context, kind: str, function: Callable[..., int], config: Any) -> Record:
     """The report that a measure of texts fills, "privacy" or "dchi", as its JSON object."""
-    report, out = result_of(f"struct nvdp_{kind}_report"), ffi.new("char **")
+    report = result_of(f"struct nvdp_{kind}_report")
     context.call(function, config, ffi.NULL, report)
-    context.call(getattr(lib, f"nvdp_{kind}_report_json"), report, out)
-    return from_json(owned_text(out[0]))
+    return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
 
 
 def text_privacy(**options: Any) -> Record:
@@ -307,9 +306,8 @@ class Run:
         config = self._context.config(lib.nvdp_evaluate_config_create, {"run": str(self.path), "split": split, **options})
         out = result_of("struct nvdp_evaluation")
         self._context.call(lib.nvdp_evaluate, config, out)
-        found, scores = record(out[0]), ffi.new("char **")
-        self._context.call(lib.nvdp_scores_json, ffi.addressof(out, "scores"), scores)
-        found["scores"] = from_json(owned_text(scores[0]))
+        found = record(out[0])
+        found["scores"] = self._context.json(lib.nvdp_scores_json, ffi.addressof(out, "scores"))
         return found
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
@@ -370,10 +368,9 @@ class Run:
         """What is proven over all texts, seen or not, in nats: `holds`, `epsilon` at `delta`, `statement` ...; as `nvdp privacy RUN
         --certify --json`.  options: delta, releases, at_epsilon."""
         config = self._context.config(lib.nvdp_privacy_config_create, options)
-        found, out = result_of("struct nvdp_certificate"), ffi.new("char **")
+        found = result_of("struct nvdp_certificate")
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
-        self._context.call(lib.nvdp_certificate_json, found, out)
-        return from_json(owned_text(out[0]))
+        return self._context.json(lib.nvdp_certificate_json, found)
 
     def _write(self, path: Path, texts: list[str], labels: Sequence[Any] | None, pairs: list[str] | None) -> None:
         """A table with the columns that the run's task has."""
@@ -407,11 +404,9 @@ class Run:
                 if kept is not None:
                     options.setdefault("with_labels", True)
             config = self._context.config(lib.nvdp_export_config_create, {"run": str(self.path), "out": fspath(out), **options})
-            result, report = result_of("struct nvdp_export_result"), ffi.new("char **")
+            result = result_of("struct nvdp_export_result")
             self._context.call(lib.nvdp_export, config, result)
         found = record(result[0])
-        found["privacy"] = None
-        if result.measured:
-            self._context.call(lib.nvdp_privacy_report_json, ffi.addressof(result, "privacy"), report)
-            found["privacy"] = from_json(owned_text(report[0]))
+        privacy = ffi.addressof(result, "privacy")
+        found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, privacy) if result.measured else None
         return found
