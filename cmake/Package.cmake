@@ -17,7 +17,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libnvdp-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS
-  "libopenblas-dev, libgsl-dev, libhdf5-dev, libsodium-dev, libjansson-dev, libutf8proc-dev, liblzma-dev, libdnnl-dev") # of the static library
+  "libopenblas-dev, libgsl-dev, libhdf5-dev, libsodium-dev, libjansson-dev, libutf8proc-dev, liblzma-dev, zlib1g-dev, libdnnl-dev, pkg-config") # of the static library
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME nvdp)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 include(CPack)
