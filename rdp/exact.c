@@ -51,6 +51,10 @@ static const double lost = 1e-20;  /* a term that is none */
 static const double agree = 1e-12; /* of two sums */
 static const double steep = 1e12;  /* c, where epsilon is above every loss */
 
+struct derivatives {
+    double first, second, third; /* K', K'', K''' */
+};
+
 struct nvdp_exact {
     bool apart;     /* told apart for certain: delta is 1 */
     size_t n;       /* dimensions of unequal variances */
@@ -67,6 +71,7 @@ struct nvdp_exact {
     double all_a, all_v, releases; /* of all weights together */
     double beta;                   /* lnB(q) - lnB(p) */
     double strip;                  /* s */
+    struct derivatives zero;       /* at 0: the loss's mean, variance and third cumulant */
 };
 
 /* ---- real c ---- */
@@ -90,10 +95,6 @@ static void polygamma(double u, double out[3]) {
     out[2] = shift[2] - z - x * z -
              z * z * (1. / 2 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * 5 / 6))));
 }
-
-struct derivatives {
-    double first, second, third; /* K', K'', K''' */
-};
 
 static struct derivatives derive(const struct nvdp_exact *e, double c) {
     struct derivatives k = {0, 0, 0};
@@ -333,7 +334,7 @@ static bool integrate(struct path *path, double out[2]) {
 /* On c's side of 0 the least of |W|: the root of K'(c) - eps - 1/c - 1/(1+c), which rises; beyond `steep`
  * there is none. */
 static double saddle(const struct nvdp_exact *e, double epsilon, struct derivatives *k) {
-    const bool right = derive(e, 0).first <= epsilon;
+    const bool right = e->zero.first <= epsilon;
     double low = right ? 0 : -1, high = right ? e->strip : 0, c = right ? fmin(1, high / 2) : -0.5;
     for (int i = 0; i < MOST_STEPS; i++) {
         *k = derive(e, c);
@@ -379,7 +380,7 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     if (!isfinite(epsilon))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "epsilon: expected a finite number, found %g",
                           epsilon);
-    const bool same = !e->apart && derive(e, 0).second == 0;
+    const bool same = !e->apart && e->zero.second == 0;
     const double c = e->apart || same ? INFINITY : saddle(e, epsilon, &k);
     *out = same ? equal(epsilon) : certain(e, epsilon);
     if (isinf(c)) return NVDP_OK;
@@ -453,9 +454,8 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
     *epsilon = 0;
     NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
     if (point.delta <= delta) return NVDP_OK;
-    const struct derivatives k = derive(e, 0);
-    const double spread = sqrt(k.second);
-    NVDP_RETURN_IF_FAILED(find(ctx, e, 0, k.first + spread * sqrt(-2 * log(delta)), spread,
+    const double spread = sqrt(e->zero.second);
+    NVDP_RETURN_IF_FAILED(find(ctx, e, 0, e->zero.first + spread * sqrt(-2 * log(delta)), spread,
                                log(delta), false, &point));
     *epsilon = point.epsilon;
     return NVDP_OK;
@@ -464,8 +464,8 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
 double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
     double least = INFINITY;
     if (e->apart) return INFINITY;
-    const double second = derive(e, 0).second, usual = sqrt(-2 * log(delta) / second);
-    if (second == 0) return 0;
+    const double usual = sqrt(-2 * log(delta) / e->zero.second);
+    if (e->zero.second == 0) return 0;
     const double tried[] = {fmin(usual, e->strip / 2), fmin(0.6 * usual, e->strip / 4),
                             fmin(1.5 * usual, 0.8 * e->strip)};
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
@@ -687,6 +687,7 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
     NVDP_TRY(NVDP__NEW(ctx, made->v, m));
     take_gaussians(made, n, mu_p, var_p, mu_q, var_q);
     take_weights(made, m, alpha_p, alpha_q);
+    made->zero = derive(made, 0);
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp_exact_free(made);
