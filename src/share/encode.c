@@ -452,7 +452,8 @@ static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
         encode->vector = nvdp__arena_take(&encode->arena, texts * encode->config.hidden_size);
 }
 
-static nvdp_status allocate(struct nvdp_encoder *encode) {
+/* `host`, which a file is written from, where there is to be one. */
+static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     const struct nvdp_dataset *data = encode->data;
     size_t batch = encode->options.batch;
     size_t texts = batch < data->count ? batch : data->count;
@@ -472,8 +473,7 @@ static nvdp_status allocate(struct nvdp_encoder *encode) {
     plan(encode, tokens, texts);
     NVDP_RETURN_IF_FAILED(nvdp__arena_check(encode->ctx, &encode->arena));
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(encode->ctx, texts, data->longest, &encode->batch));
-    encode->host = nvdp__calloc(encode->ctx, floats, sizeof(float));
-    return NVDP__MADE(encode->host);
+    return file ? NVDP__NEW(encode->ctx, encode->host, floats) : NVDP_OK;
 }
 
 /* --- the file --- */
@@ -660,7 +660,7 @@ nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *conf
     const struct nvdp__encode_limits limits = {&encode.config, encode.max_length, options->model};
     NVDP_TRY(nvdp__encode_input_read(ctx, options->input, &limits, &input));
     encode.data = &input.data;
-    NVDP_TRY(allocate(&encode));
+    NVDP_TRY(allocate(&encode, true));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));
     NVDP_TRY(nvdp__h5_commit(encode.file));
@@ -751,7 +751,7 @@ nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *enco
     encoder->data = dataset;
     encoder->states = states;
     encoder->vectors = vectors;
-    NVDP_TRY(allocate(encoder));
+    NVDP_TRY(allocate(encoder, false));
     NVDP_TRY(encode_all(encoder));
 cleanup:
     forget(encoder);
