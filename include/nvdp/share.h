@@ -122,7 +122,8 @@ struct nvdp_verification {
  * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or a key that is none;
  *         NVDP_ERR_IO; NVDP_ERR_MEMORY
  *
- * Reads the file twice, a third time where it is signed; memory for its values. */
+ * Opens the file once, so that all checks are of the same bytes; reads it once, a second time where it is signed; memory
+ * for its values. */
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 

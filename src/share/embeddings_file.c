@@ -410,24 +410,34 @@ static nvdp_status read_columns(struct source *source) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
+nvdp_status nvdp__embeddings_open(struct nvdp_context *ctx, const char *path,
+                                  struct nvdp__h5 **out) {
+    return nvdp__h5_open(ctx, path, "embeddings", VERSION, out);
+}
+
+nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,
                                   struct nvdp__embeddings **out) {
     nvdp_status status = NVDP_OK;
-    struct source source = {.ctx = ctx, .path = path};
-    NVDP_TRY(nvdp__h5_open(ctx, path, "embeddings", VERSION, &source.file));
-    source.to = nvdp__calloc(ctx, 1, sizeof *source.to);
-    if (source.to == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    struct source source = {.ctx = ctx, .path = path, .file = file};
+    NVDP_TRY(NVDP__NEW(ctx, source.to, 1));
     NVDP_TRY(read_attributes(&source));
     NVDP_TRY(read_shape(&source));
     NVDP_TRY(read_offset(&source));
     NVDP_TRY(read_z(&source));
     NVDP_TRY(read_log_pi(&source));
     NVDP_TRY(read_columns(&source));
-    *out = source.to;
-    source.to = NULL;
+    NVDP__HAND_OVER(out, source.to);
 cleanup:
     nvdp__embeddings_free(source.to);
-    nvdp__h5_free(source.file);
+    return status;
+}
+
+nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
+                                  struct nvdp__embeddings **out) {
+    struct nvdp__h5 *file = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__embeddings_open(ctx, path, &file));
+    nvdp_status status = nvdp__embeddings_take(ctx, path, file, out);
+    nvdp__h5_free(file);
     return status;
 }
 

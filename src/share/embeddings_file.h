@@ -63,6 +63,11 @@ struct nvdp__embeddings {
  * declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
+/* Its two halves, for who wants the file too: opens it, whose kind and version are checked; takes all else. */
+nvdp_status nvdp__embeddings_open(struct nvdp_context *ctx, const char *path,
+                                  struct nvdp__h5 **out);
+nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,
+                                  struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
 /* Values [first, first + count) of z, row by row. */
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,

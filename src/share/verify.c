@@ -612,9 +612,9 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     if (path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none"));
     if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, wanted));
-    NVDP_TRY(nvdp__h5_open(ctx, path, "embeddings", 2, &v.file));
+    NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
     NVDP_TRY(check_names(&v));
-    status = nvdp__embeddings_read(ctx, path, &v.held);
+    status = nvdp__embeddings_take(ctx, path, v.file, &v.held);
     if (status == NVDP_ERR_INPUT)
         check(&v, NVDP_VERDICT_NO, "datasets have the shapes, types and ranges of the format", "%s",
               ctx != NULL ? nvdp_context_error(ctx) : "they do not");
@@ -660,7 +660,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file, a ledger and its key"));
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
-    NVDP_TRY(nvdp__h5_open(ctx, path, "embeddings", 2, &v.file));
+    NVDP_TRY(nvdp__embeddings_open(ctx, path, &v.file));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
     text_of(&v, "model_id", sizeof id, id);
     (void)nvdp__h5_get_int(v.file, "texts", &texts);
