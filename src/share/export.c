@@ -451,6 +451,7 @@ static nvdp_status measure(struct export *export) {
         .grids = fixed(export) ? &export->grids : NULL,
         .rows = export->longest_rows,
         .delta = options->delta,
+        .bound_order = 1.1,
     };
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
@@ -481,6 +482,7 @@ static nvdp_status measure(struct export *export) {
     NVDP_TRY(nvdp_linkage_measure(export->ctx, posteriors, config.bdp.releases, 0, options->seed,
                                   &facts->privacy.linkage));
     facts->measured = true;
+    facts->bound_order = options->order; /* that of what stands beside it */
 cleanup:
     nvdp_posteriors_free(posteriors);
     free(order);

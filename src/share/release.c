@@ -324,13 +324,8 @@ static void say_measured(struct nvdp__writer *writer, const struct nvdp__release
         "twice, adds to them. ");
 }
 
-/* The order of what is said to be proven: that of what was measured beside it. */
-static double bound_order(const struct nvdp__release_facts *facts) {
-    return facts->measured ? facts->privacy.pairs.order : 1.1;
-}
-
 double nvdp__release_bound(const struct nvdp__release_facts *facts) {
-    return nvdp__method_bound(facts->info->method, &facts->info->nvib, bound_order(facts));
+    return nvdp__method_bound(facts->info->method, &facts->info->nvib, facts->bound_order);
 }
 
 static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
@@ -341,14 +336,14 @@ static void say_bound(struct nvdp__writer *writer, const struct nvdp__release_fa
         return;
     }
     double bound = nvdp__release_bound(facts);
-    double vectors = nvdp_renyi_sequence_bound(bound_order(facts), clip->sequence);
+    double vectors = nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence);
     nvdp__say(
         writer,
         "%s in one sample no two texts, measured or not, are "
         "more than %s nats apart at order %g%s, since all means of a text together have norm %s at "
         "most and every variance is 1. ",
         facts->grids != NULL ? "Proven:" : "Proven, but for the rounding of numbers:",
-        number(vectors, a), bound_order(facts),
+        number(vectors, a), facts->bound_order,
         isinf(bound) ? " by the vectors; what the weights tell, within the bounds on "
                        "pseudo-counts, comes on top and is not in this bound"
                      : "",
@@ -507,7 +502,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__h5 *file,
         REAL("clip_sequence", true, clip->sequence),
         REAL("divergence_bound", nvdp__clips_sequence(clip),
              nvdp__public_number(nvdp__release_bound(facts))),
-        REAL("divergence_bound_order", nvdp__clips_sequence(clip), bound_order(facts)),
+        REAL("divergence_bound_order", nvdp__clips_sequence(clip), facts->bound_order),
         REAL("noise_logvar_min", own_noise, facts->limits.logvar_min),
         REAL("noise_logvar_max", own_noise, facts->limits.logvar_max),
         TEXT("certificate", facts->grids != NULL,

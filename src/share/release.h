@@ -86,6 +86,7 @@ struct nvdp__release_facts {
     bool measured, publish;                  /* what was measured goes into the file */
     struct nvdp_privacy_report privacy;  /* of one release but for `bdp`, which is of all of them */
     double delta;                        /* of the Bayesian accounting */
+    double bound_order;                  /* at which a sequence clip's bound is told */
     char created[32];                    /* ISO 8601, UTC */
     struct nvdp_limits limits;           /* of the mechanism */
     bool certified;                      /* `certificate` proves something of the file's noise */

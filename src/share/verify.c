@@ -410,8 +410,7 @@ static bool take_mechanism(struct verify *v) {
         const size_t rows = (size_t)(held->offset[k + 1] - held->offset[k]);
         if (rows > v->facts.rows) v->facts.rows = rows;
     }
-    v->facts.measured = true; /* names the bound's order */
-    v->facts.privacy.pairs.order = real_of(v, "divergence_bound_order", 1.1);
+    v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
     return true;
 }
 
@@ -439,7 +438,7 @@ static void check_bound(struct verify *v) {
     const double made = nvdp__public_number(nvdp__release_bound(&v->facts));
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
     check(v, whether(applies && agree(is, made)), "the divergence bound is what the clip proves",
-          "%.6g nats at order %g, computed %.6g", is, v->facts.privacy.pairs.order, made);
+          "%.6g nats at order %g, computed %.6g", is, v->facts.bound_order, made);
 }
 
 /* What is claimed, and whether the same is proven by the limits that the file states. */
