@@ -40,6 +40,12 @@ struct record {
     const nvdp__text_hash *text;
 };
 
+/* What lies in the file from `at` on. */
+static struct record record_at(const unsigned char *at) {
+    const void *text = at + sizeof(struct nvdp__ledger_release) + MAC;
+    return (struct record){(const void *)at, text};
+}
+
 struct nvdp__ledger {
     struct nvdp_context *ctx;
     char *path;
@@ -128,19 +134,19 @@ static nvdp_status take_record(struct nvdp__ledger *ledger, const struct record 
 
 /* Nothing of a record is believed before its MAC is right. */
 static nvdp_status read_records(struct nvdp__ledger *ledger) {
-    const struct nvdp__ledger_release *release;
+    const size_t head = sizeof(struct nvdp__ledger_release);
     for (;;) {
         unsigned char mac[MAC];
         const unsigned char *at = ledger->bytes + ledger->whole;
         size_t left = ledger->size - ledger->whole;
-        if (left < sizeof *release + MAC) return NVDP_OK;
-        make_mac(ledger, ledger->mac, sizeof *release, at, mac);
-        release = (const struct nvdp__ledger_release *)(const void *)at;
-        bool right = sodium_memcmp(mac, at + sizeof *release, MAC) == 0;
-        at += sizeof *release + MAC;
-        left -= sizeof *release + MAC;
+        if (left < head + MAC) return NVDP_OK;
+        const struct record record = record_at(at);
+        make_mac(ledger, ledger->mac, head, at, mac);
+        bool right = sodium_memcmp(mac, at + head, MAC) == 0;
+        at += head + MAC;
+        left -= head + MAC;
         size_t size = 0;
-        if (right && nvdp__mul((size_t)release->texts, NVDP__LEDGER_HASH, &size) &&
+        if (right && nvdp__mul((size_t)record.release->texts, NVDP__LEDGER_HASH, &size) &&
             (left < MAC || left - MAC < size))
             return NVDP_OK; /* cut short */
         if (right) make_mac(ledger, mac, size, at, ledger->mac);
@@ -149,9 +155,8 @@ static nvdp_status read_records(struct nvdp__ledger *ledger) {
                         "expected records as they were written, found record %zu, at byte %zu, "
                         "changed",
                         ledger->count + 1, ledger->whole);
-        const struct record record = {release, (const nvdp__text_hash *)(const void *)at};
         NVDP_RETURN_IF_FAILED(take_record(ledger, &record));
-        ledger->whole += sizeof *release + MAC + size + MAC;
+        ledger->whole += head + MAC + size + MAC;
     }
 }
 
@@ -349,6 +354,11 @@ static struct nvdp__spent worst_of(const struct sum *sum, size_t count) {
     return worst;
 }
 
+bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent) {
+    return (budget->samples == 0 || spent->samples <= budget->samples) &&
+           (budget->epsilon == 0 || spent->epsilon <= budget->epsilon);
+}
+
 /* The first of the record's texts that is beyond the budget, and how many are. */
 static nvdp_status check_budget(const struct nvdp__ledger *ledger, const struct record *record,
                                 const struct sum *sum, size_t count) {
@@ -361,9 +371,7 @@ static nvdp_status check_budget(const struct nvdp__ledger *ledger, const struct 
         if (budget->epsilon > 0 && (last == NULL || !spent_alike(last, of)))
             epsilon = epsilon_of(of);
         last = of;
-        if ((budget->samples == 0 || of->samples <= budget->samples) &&
-            (budget->epsilon == 0 || epsilon <= budget->epsilon))
-            continue;
+        if (nvdp__within_budget(budget, &(struct nvdp__spent){of->samples, epsilon})) continue;
         if (over++ > 0) continue;
         first = of;
         first_epsilon = epsilon;
@@ -456,9 +464,7 @@ nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                struct nvdp__spent *worst, struct nvdp__budget *budget) {
     struct sum *sum = NULL;
     size_t count = 0;
-    const struct record record = {
-        release,
-        (const nvdp__text_hash *)(const void *)((const unsigned char *)(release + 1) + MAC)};
+    const struct record record = record_at((const unsigned char *)release);
     NVDP_RETURN_IF_FAILED(add_up(ledger, &record, &sum, &count));
     *worst = worst_of(sum, count);
     *budget = ledger->record[ledger->count - 1].release->budget;

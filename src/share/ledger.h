@@ -63,6 +63,7 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
 /* The last record of that id; NULL: none. */
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
                                                      const char *id);
+bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* The most that one of its texts has spent up to now; the budget now in force. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,

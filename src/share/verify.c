@@ -638,9 +638,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
-    check(v,
-          whether((budget.samples == 0 || worst.samples <= budget.samples) &&
-                  (budget.epsilon == 0 || worst.epsilon <= budget.epsilon)),
+    check(v, whether(nvdp__within_budget(&budget, &worst)),
           "no text of it has spent more than the budget, all releases together",
           "at most %" PRIu64 " samples of %s, epsilon %.6g of %s at delta %g", worst.samples,
           samples, worst.epsilon, epsilon, NVDP__LEDGER_DELTA);
