@@ -183,16 +183,23 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
     return NVDP_OK;
 }
 
-static nvdp_status load_tokenizer(struct reader *reader) {
-    if (reader->tokenizer != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp_tokenizer_load(reader->ctx, reader->limits->directory, &reader->tokenizer));
-    size_t size = nvdp_tokenizer_size(reader->tokenizer);
-    if (size <= reader->limits->config->vocab_size) return NVDP_OK;
-    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
-                      "%s/vocab.txt: expected at most %zu pieces (config.json's vocab_size), found "
-                      "%zu",
-                      reader->limits->directory, reader->limits->config->vocab_size, size);
+/* Every piece must have its row; rows beyond them, with which tables are filled up to a round number, do no harm here.
+ * (What draws tokens, pretraining and token noise, draws among all rows: nvdp_bert_check_vocabulary wants as many.) */
+static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *directory,
+                                  const struct nvdp_bert_config *config,
+                                  struct nvdp_tokenizer **out) {
+    struct nvdp_tokenizer *made = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, &made));
+    const size_t size = nvdp_tokenizer_size(made);
+    if (size <= config->vocab_size) {
+        *out = made;
+        return NVDP_OK;
+    }
+    nvdp_tokenizer_free(made);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: vocabulary: expected at most %zu pieces (config.json's 'vocab_size'), "
+                      "found %zu",
+                      directory, config->vocab_size, size);
 }
 
 static nvdp_status read_max_length(struct reader *reader, const json_t *object, bool pair,
@@ -224,7 +231,10 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
         return FAIL(reader, "'%s': expected a string or null, found another type", "pair");
     size_t max_length = 0;
     NVDP_RETURN_IF_FAILED(read_max_length(reader, object, pair != NULL, &max_length));
-    NVDP_RETURN_IF_FAILED(load_tokenizer(reader));
+    const struct nvdp__encode_limits *limits = reader->limits;
+    if (reader->tokenizer == NULL)
+        NVDP_RETURN_IF_FAILED(
+            load_tokenizer(reader->ctx, limits->directory, limits->config, &reader->tokenizer));
     nvdp_status status = nvdp_tokenizer_encode(
         reader->tokenizer, json_string_value(text), json_string_length(text),
         pair != NULL ? json_string_value(pair) : NULL, pair != NULL ? json_string_length(pair) : 0,
@@ -688,9 +698,7 @@ nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config
     struct options *options = &encoder->options;
     NVDP_TRY(nvdp__config_open(ctx, config, &encoder_schema, options));
     NVDP_TRY(open_model(ctx, encoder));
-    NVDP_TRY(nvdp_tokenizer_load(ctx, options->model, &encoder->tokenizer));
-    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, options->model, &encoder->config,
-                                        nvdp_tokenizer_size(encoder->tokenizer)));
+    NVDP_TRY(load_tokenizer(ctx, options->model, &encoder->config, &encoder->tokenizer));
     options->model = NULL; /* the configuration's */
     NVDP__HAND_OVER(out, encoder);
 cleanup:

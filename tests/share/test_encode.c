@@ -560,3 +560,27 @@ Test(encode, stops_on_request) {
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
+
+/* A table that is filled up to a round number of rows, and one that lacks some. */
+Test(encoder, vocabulary_may_be_smaller_than_the_table) {
+    struct nvdp_context *ctx = support_context();
+    const char *directory = support_scratch_path("model");
+    char vocabulary[4096];
+    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_config *config = NULL;
+    struct nvdp_encoder *encoder = NULL;
+    bert.vocab_size = bert.hidden_size = bert.intermediate_size = 8;
+    bert.num_hidden_layers = bert.num_attention_heads = 1;
+    cr_assert_eq(nvdp_bert_create_random(ctx, &bert, 1, NULL, directory), NVDP_OK);
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", directory);
+    cr_assert_eq(nvdp_encoder_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", directory);
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
+    cr_assert_eq(nvdp_encoder_load(ctx, config, &encoder), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected at most 8 pieces");
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+    cr_assert_eq(nvdp_encoder_load(ctx, config, &encoder), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_encoder_free(encoder);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
