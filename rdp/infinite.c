@@ -11,22 +11,26 @@
  * largest of these quotients. */
 #include "base/random.h"
 #include "rdp/pairs.h"
+#include <omp.h>
 #include <stdlib.h>
 
+enum { FEW = 64 }; /* pairs, which are not worth a thread */
+
+/* A thread's, of the pairs that it looks at; then of all. */
 struct search {
     const struct nvdp_posteriors *set;
     double order;
-    double limit;     /* l/(l-1); +inf: no order so small makes anything infinite */
-    double log_limit; /* its logarithm */
+    double log_limit; /* of l/(l-1); +inf: no order so small makes anything infinite */
     size_t places;    /* components of the longest text */
     size_t *place;    /* [causes, places] pairs in which a cause is there */
     size_t *dim;      /* [causes, dim] components of pairs */
+    struct nvdp_infinite_summary made;
 };
 
 /* A cause at place c of the current pair, its quotient's logarithm. */
-static void found(struct search *work, struct nvdp_infinite_summary *to,
-                  enum nvdp_infinite_cause cause, bool seen[], size_t c, double log_ratio) {
-    struct nvdp_infinite_part *part = &to->cause[cause];
+static void found(struct search *work, enum nvdp_infinite_cause cause, bool seen[], size_t c,
+                  double log_ratio) {
+    struct nvdp_infinite_part *part = &work->made.cause[cause];
     part->pairs += !seen[cause];
     seen[cause] = true;
     part->ratio = fmax(part->ratio, exp(log_ratio));
@@ -34,8 +38,7 @@ static void found(struct search *work, struct nvdp_infinite_summary *to,
 }
 
 /* The rows of P and Q at place c; NULL: padding, mean 0 and variance 1. */
-static void look_at_gaussian(struct search *work, struct nvdp_infinite_summary *to, bool seen[],
-                             size_t c, const size_t row[2]) {
+static void look_at_gaussian(struct search *work, bool seen[], size_t c, const size_t row[2]) {
     const struct nvdp_posteriors *set = work->set;
     static const double none = 0;
     const bool padded = row[0] == SIZE_MAX || row[1] == SIZE_MAX;
@@ -58,7 +61,7 @@ static void look_at_gaussian(struct search *work, struct nvdp_infinite_summary *
     if (all && means) {
         const enum nvdp_infinite_cause cause =
             padded ? NVDP_INFINITE_PADDING_MU : NVDP_INFINITE_TOKEN_MU;
-        found(work, to, cause, seen, c, 0);
+        found(work, cause, seen, c, 0);
         for (size_t k = 0; k < set->dim; k++)
             work->dim[cause * set->dim + k] += logvar[0][k * step[0]] == logvar[1][k * step[1]] &&
                                                mu[0][k * step[0]] != mu[1][k * step[1]];
@@ -66,14 +69,15 @@ static void look_at_gaussian(struct search *work, struct nvdp_infinite_summary *
     if (!(all ? most > 0 : most >= work->log_limit)) return;
     const enum nvdp_infinite_cause cause =
         padded ? NVDP_INFINITE_PADDING_LOGVAR : NVDP_INFINITE_TOKEN_LOGVAR;
-    found(work, to, cause, seen, c, most);
+    found(work, cause, seen, c, most);
     for (size_t k = 0; k < set->dim; k++) {
         const double more = logvar[0][k * step[0]] - logvar[1][k * step[1]];
         work->dim[cause * set->dim + k] += all ? more > 0 : more >= work->log_limit;
     }
 }
 
-static void look_at(struct search *work, struct nvdp_infinite_summary *to, size_t i, size_t j) {
+static void look_at(struct search *work, size_t i, size_t j) {
+    struct nvdp_infinite_summary *to = &work->made;
     const struct nvdp_posteriors *set = work->set;
     const size_t text[2] = {i, j}, rows[2] = {nvdp__rows(set, i), nvdp__rows(set, j)};
     bool seen[NVDP_INFINITE_CAUSES] = {false};
@@ -86,11 +90,11 @@ static void look_at(struct search *work, struct nvdp_infinite_summary *to, size_
         size_t row[2];
         for (int side = 0; side < 2; side++)
             row[side] = c < rows[side] ? set->offset[text[side]] + c : SIZE_MAX;
-        look_at_gaussian(work, to, seen, c, row);
+        look_at_gaussian(work, seen, c, row);
         if (set->alpha == NULL) continue;
         const double p = nvdp__token_alpha(set, i, c), q = nvdp__token_alpha(set, j, c);
         if (isinf(work->order) ? p < q : nvdp__extrapolate(work->order, p, q) <= 0)
-            found(work, to,
+            found(work,
                   c < nvdp__least(rows[0], rows[1]) ? NVDP_INFINITE_TOKEN_ALPHA
                                                     : NVDP_INFINITE_PADDING_ALPHA,
                   seen, c, log(q) - log(p));
@@ -105,6 +109,20 @@ static void look_at(struct search *work, struct nvdp_infinite_summary *to, size_
     to->infinite += any;
 }
 
+/* Counts and largest quotients: whatever thread looked at a pair. */
+static void add(struct search *to, const struct search *from) {
+    to->made.infinite += from->made.infinite;
+    for (int cause = 0; cause < NVDP_INFINITE_CAUSES; cause++) {
+        struct nvdp_infinite_part *part = &to->made.cause[cause];
+        part->pairs += from->made.cause[cause].pairs;
+        part->ratio = fmax(part->ratio, from->made.cause[cause].ratio);
+    }
+    for (size_t k = 0; k < NVDP_INFINITE_CAUSES * to->places; k++)
+        to->place[k] += from->place[k];
+    for (size_t k = 0; k < NVDP_INFINITE_CAUSES * to->set->dim; k++)
+        to->dim[k] += from->dim[k];
+}
+
 /* Where most of them are. */
 static size_t place_of_most(size_t n, const size_t *count, size_t *most) {
     size_t best = 0;
@@ -114,7 +132,8 @@ static size_t place_of_most(size_t n, const size_t *count, size_t *most) {
     return best;
 }
 
-static void conclude(const struct search *work, struct nvdp_infinite_summary *to) {
+static void conclude(struct search *work) {
+    struct nvdp_infinite_summary *to = &work->made;
     double ratio = 1;
     for (int cause = 0; cause < NVDP_INFINITE_CAUSES; cause++) {
         struct nvdp_infinite_part *part = &to->cause[cause];
@@ -134,27 +153,39 @@ nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
                                 const struct nvdp_posteriors *posteriors, size_t pairs,
                                 const size_t *pair, struct nvdp_infinite_summary *out) {
     nvdp_status status = NVDP_OK;
-    struct search work = {.set = posteriors, .order = nvdp__order(order)};
-    struct nvdp_infinite_summary made = {.order = order, .pairs = pairs};
+    const double normal = nvdp__order(order);
+    const size_t threads =
+        ctx == NULL ? 1 : nvdp__least((size_t)nvdp_context_threads(ctx), 1 + pairs / FEW);
+    size_t places = 0, *counts = NULL;
+    struct search *work = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    if (isnan(work.order))
+    if (isnan(normal))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g", order);
     for (size_t i = 0; i < posteriors->texts; i++)
-        work.places = nvdp__most(work.places, nvdp__rows(posteriors, i));
-    made.limit = work.limit = isinf(work.order) ? 1
-                              : work.order > 1  ? work.order / (work.order - 1)
-                                                : INFINITY;
-    work.log_limit = log(work.limit);
-    NVDP_TRY(NVDP__NEW(ctx, work.place, NVDP_INFINITE_CAUSES * work.places));
-    NVDP_TRY(NVDP__NEW(ctx, work.dim, NVDP_INFINITE_CAUSES * posteriors->dim));
+        places = nvdp__most(places, nvdp__rows(posteriors, i));
+    const double limit = isinf(normal) ? 1 : normal > 1 ? normal / (normal - 1) : INFINITY;
+    const size_t each = NVDP_INFINITE_CAUSES * (places + posteriors->dim);
+    NVDP_TRY(NVDP__NEW(ctx, work, threads));
+    NVDP_TRY(NVDP__NEW(ctx, counts, threads * each));
+    for (size_t t = 0; t < threads; t++)
+        work[t] = (struct search){.set = posteriors,
+                                  .order = normal,
+                                  .log_limit = log(limit),
+                                  .places = places,
+                                  .place = counts + t * each,
+                                  .dim = counts + t * each + NVDP_INFINITE_CAUSES * places,
+                                  .made = {.order = order, .limit = limit, .pairs = pairs}};
+#pragma omp parallel for schedule(static) num_threads((int)threads)
     for (size_t k = 0; k < pairs; k++)
-        look_at(&work, &made, pair[2 * k], pair[2 * k + 1]);
-    conclude(&work, &made);
-    made.of = made.infinite;
-    NVDP__GIVE(out, &made);
+        look_at(&work[omp_get_thread_num()], pair[2 * k], pair[2 * k + 1]);
+    for (size_t t = 1; t < threads; t++)
+        add(&work[0], &work[t]);
+    conclude(&work[0]);
+    work[0].made.of = work[0].made.infinite;
+    NVDP__GIVE(out, &work[0].made);
 cleanup:
-    free(work.place);
-    free(work.dim);
+    free(work);
+    free(counts);
     return status;
 }
 

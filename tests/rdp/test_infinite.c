@@ -14,7 +14,7 @@ static struct nvdp_infinite_summary of_pairs(struct nvdp_context *ctx, double or
                                              const size_t *pair) {
     struct nvdp_infinite_summary made = NVDP_RESULT(struct nvdp_infinite_summary);
     cr_assert_eq(nvdp_renyi_infinite(ctx, order, set, pairs, pair, &made), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+                 ctx == NULL ? "no context" : nvdp_context_error(ctx));
     return made;
 }
 
@@ -107,6 +107,27 @@ Test(infinite, names_place_dimension_and_quantity) {
     why = of_pairs(ctx, 1.1, set, 2, both);
     cr_expect(why.cause[NVDP_INFINITE_RANGE].pairs == 2 && why.finite_below == 0);
     cr_expect_eq(nvdp_renyi_infinite(ctx, 0, set, 2, both, &why), NVDP_ERR_ARGUMENT);
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* Counts and largest quotients, whoever finds them. */
+Test(infinite, is_the_same_with_any_number_of_threads) {
+    enum { PAIRS = 30 * 30 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = made_posteriors(ctx, &wild);
+    size_t pair[2 * PAIRS];
+    for (size_t k = 0; k < PAIRS; k++) {
+        pair[2 * k] = k / 30;
+        pair[2 * k + 1] = k % 30;
+    }
+    const struct nvdp_infinite_summary alone = of_pairs(NULL, 1.5, set, PAIRS, pair);
+    cr_assert(alone.infinite > 0 && alone.cause[NVDP_INFINITE_TOKEN_LOGVAR].place_pairs > 0);
+    for (int threads = 1; threads <= 3; threads++) {
+        cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+        const struct nvdp_infinite_summary made = of_pairs(ctx, 1.5, set, PAIRS, pair);
+        cr_expect_eq(memcmp(&made, &alone, sizeof made), 0, "%d threads", threads);
+    }
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }
