@@ -169,20 +169,21 @@ struct resample {
     const float *const *outputs;
 };
 
-/* Sample number b's scores; scratch [n (classes + 1)]. */
-static void score_resample(const struct resample *of, uint64_t b, float *scratch,
+/* Sample number b's scores; scratch [n (classes + 1)], from [n]. */
+static void score_resample(const struct resample *of, uint64_t b, float *scratch, size_t *from,
                            double value[NVDP_METRICS]) {
     const size_t classes = of->classes;
+    const struct nvdp__noise noise = {.seed = 1};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, b);
     float *label = scratch + of->n * classes;
+    for (size_t i = 0; i < of->n; i++) {
+        from[i] = (size_t)nvdp__stream_below(&stream, of->n);
+        label[i] = of->label[from[i]];
+    }
     for (size_t d = 0; d < of->draws; d++) {
-        const struct nvdp__noise noise = {.seed = 1};
-        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, b);
-        for (size_t i = 0; i < of->n; i++) {
-            const size_t from = (size_t)nvdp__stream_below(&stream, of->n);
-            memcpy(scratch + i * classes, of->outputs[d] + from * classes,
+        for (size_t i = 0; i < of->n; i++)
+            memcpy(scratch + i * classes, of->outputs[d] + from[i] * classes,
                    classes * sizeof *scratch);
-            label[i] = of->label[from];
-        }
         for (int k = 0; k < of->task->metrics; k++)
             value[k] += nvdp__metric(of->task->metric[k], of->n, classes, scratch, label) /
                         (double)of->draws;
@@ -196,12 +197,15 @@ static nvdp_status add_intervals(struct nvdp_context *ctx, const struct resample
     const size_t threads = room * of->draws < SMALL ? 1 : (size_t)nvdp_context_threads(ctx);
     double *values = NULL;
     float *scratch = NULL;
+    size_t *from = NULL;
     NVDP_TRY(NVDP__NEW(ctx, values, RESAMPLES * NVDP_METRICS));
     NVDP_TRY(NVDP__NEW(ctx, scratch, threads * room));
+    NVDP_TRY(NVDP__NEW(ctx, from, threads * of->n));
 #pragma omp parallel for num_threads((int)threads) schedule(static)
     for (int b = 0; b < RESAMPLES; b++) {
         double value[NVDP_METRICS] = {0};
-        score_resample(of, (uint64_t)b, scratch + (size_t)omp_get_thread_num() * room, value);
+        const size_t mine = (size_t)omp_get_thread_num();
+        score_resample(of, (uint64_t)b, scratch + mine * room, from + mine * of->n, value);
         for (int k = 0; k < NVDP_METRICS; k++)
             values[k * RESAMPLES + b] = value[k];
     }
@@ -214,6 +218,7 @@ static nvdp_status add_intervals(struct nvdp_context *ctx, const struct resample
 cleanup:
     free(values);
     free(scratch);
+    free(from);
     return status;
 }
 
