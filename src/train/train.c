@@ -121,13 +121,16 @@ cleanup:
 
 /* --- the run directory's other files --- */
 
-/* What a run writes; --overwrite removes exactly these. */
+/* What a run writes; --overwrite removes exactly these.  The first ones are what other commands tell of RUN/model, and go
+ * when it is another. */
+enum { OF_MODEL = 3 };
 static const char *const run_files[] = {"predictions_*.tsv",
+                                        "privacy.json",
+                                        "certificate.json",
                                         "run.json",
                                         "metrics.jsonl",
                                         "result.json",
                                         "state.ckpt",
-                                        "privacy.json",
                                         "dp-statement.txt",
                                         "model/config.json",
                                         "model/model.safetensors",
@@ -498,8 +501,10 @@ static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
     }
     char *directory = nvdp__join(t->ctx, t->config.out, "model");
     if (directory == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status =
-        writes(t) ? nvdp__model_save(t->model, directory, t->config.model) : NVDP_OK;
+    nvdp_status status = NVDP_OK;
+    if (writes(t)) status = nvdp__outdir_remove(t->ctx, t->config.out, run_files, OF_MODEL);
+    if (writes(t) && status == NVDP_OK)
+        status = nvdp__model_save(t->model, directory, t->config.model);
     free(directory);
     t->state.best_epoch = t->state.epoch + 1;
     t->state.best_value = value;

@@ -116,6 +116,43 @@ Test(train, scores_before_a_resume_count) {
     nvdp_context_free(ctx);
 }
 
+static bool is_over(void *calls) {
+    return --*(int *)calls < 0;
+}
+
+/* What was told of an earlier epoch's model, or of another run's, is not told of this one's. */
+Test(train, what_was_measured_goes_with_its_model) {
+    static const char *const told[] = {"privacy.json", "certificate.json", "predictions_dev.tsv"};
+    enum { TOLD = sizeof told / sizeof *told };
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config =
+        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp_train_result result;
+    char path[TOLD][600];
+    int calls = 20; /* 14 steps an epoch */
+    nvdp_context_set_cancel(ctx, is_over, &calls);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    config.resume = config.out;
+    for (int again = 0; again < 2; again++) {
+        for (int k = 0; k < TOLD; k++) {
+            snprintf(path[k], sizeof path[k], "%s/%s", config.out, told[k]);
+            support_write_text(path[k], "{}");
+        }
+        cr_assert_gt(task_train(ctx, &config).best_epoch, 2);
+        for (int k = 0; k < TOLD; k++) /* the second time nothing is left to train */
+            cr_expect_eq(access(path[k], F_OK) == 0, again == 1, "%s", path[k]);
+    }
+    config.resume = NULL;
+    config.overwrite = true;
+    config.epochs = 1;
+    task_train(ctx, &config);
+    for (int k = 0; k < TOLD; k++)
+        cr_expect_neq(access(path[k], F_OK), 0, "%s", path[k]);
+    nvdp_context_free(ctx);
+}
+
 Test(train, seeds_differ_and_repeat) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
