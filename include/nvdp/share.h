@@ -99,10 +99,11 @@ struct nvdp_verification {
     bool is_known;       /**< and that is the key that was given */
     char public_key[65]; /**< of the file, hexadecimal; "": none */
     bool certified;      /**< the file states a certificate, and it was computed again */
-    double epsilon;      /**< of it, in nats, at `delta`; +inf: none */
-    double delta;        /**< of it; NaN: none */
-    double mu;           /**< of it; NaN: not of a Gaussian mechanism */
-    size_t checks;       /**< that were made */
+    double
+        epsilon;  /**< of it, in nats, at `delta`, of all samples of a text together; +inf: none */
+    double delta; /**< of it; NaN: none */
+    double mu;    /**< of it, of all samples of a text together; NaN: not of a Gaussian mechanism */
+    size_t checks;                        /**< that were made */
     struct nvdp_check check[NVDP_CHECKS]; /**< they, in the order in which they were made */
     char statement[NVDP_STATEMENT_SIZE];  /**< the file's own words; printable ASCII */
 };
@@ -110,7 +111,7 @@ struct nvdp_verification {
 /** Checks a file of kind embeddings/2 (or /1, which says less) against itself, without the model and the texts:
  * that it has the datasets, attributes and shapes that its format has and nothing else; that values lie on its grid, and
  * under a sequence clip have the spread that the noise gives them; that weights sum to 1 within the grid's rounding;
- * that texts and samples are as many as it says, and no text is there twice; that the noise was the operating system's;
+ * that texts and samples are as many as it says, and no row of their file is there twice; that it says of the noise that it was the operating system's;
  * that bound, certificate and statement are those that follow from what it says of the mechanism; and its signature.
  *
  * What it cannot tell: whether the values were drawn by that mechanism, from that model.  For that one

@@ -30,8 +30,9 @@ static void print(const struct nvdp_config *config, const struct nvdp_export_res
     const char *model = nvdp_config_get(config, "model-out");
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
             (double)result->bytes / (1 << 20));
-    cli_row("texts", "%zu, %zu sample%s each of %zu components, width %zu", result->texts,
-            result->samples, result->samples == 1 ? "" : "s", result->components, result->dim);
+    cli_row("texts", "%zu, %zu sample%s each of at most %zu component%s, width %zu", result->texts,
+            result->samples, result->samples == 1 ? "" : "s", result->components,
+            result->components == 1 ? "" : "s", result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
     if (result->spent_samples > 0) {
         char proven[64] = "; of some nothing is proven";

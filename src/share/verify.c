@@ -44,6 +44,7 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
                                                         const char *what, const char *found, ...) {
     struct nvdp_check *made = &v->found.check[v->found.checks];
     va_list args;
+    if (verdict == NVDP_VERDICT_NO) v->found.holds = false;
     if (v->found.checks == NVDP_CHECKS) return;
     v->found.checks++;
     made->verdict = verdict;
@@ -52,7 +53,6 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     vsnprintf(made->found, sizeof made->found, found, args);
     va_end(args);
     make_printable(made->found);
-    if (verdict == NVDP_VERDICT_NO) v->found.holds = false;
 }
 
 static enum nvdp_verdict whether(bool holds) {
@@ -290,10 +290,11 @@ static void check_weights(struct verify *v) {
         worst = off;
         at = k;
     }
-    if (step > 0) holds = holds && least >= -v->grids.log_pi.limit * step;
-    check(v, whether(holds), "the weights of every sample sum to 1, but for the grid's rounding",
-          "%.3g from it at most, in sample %zu of text %zu", worst, at % shape->samples,
-          at / shape->samples);
+    const double lowest = step > 0 ? -v->grids.log_pi.limit * step : -INFINITY;
+    check(v, whether(holds && least >= lowest),
+          "the weights of every sample sum to 1, but for the grid's rounding",
+          "%.3g from it at most, in sample %zu of text %zu, from 0; least logarithm %.6g of %.6g",
+          worst, at % shape->samples, at / shape->samples, least, lowest);
 }
 
 /* --- counts --- */
@@ -309,12 +310,12 @@ static int by_place(const void *a, const void *b) {
     return p->id < q->id ? -1 : p->id > q->id;
 }
 
-/* A text that is there twice has been released twice as often as the file says. */
+/* A row that is there twice has been released twice as often as the file says.  Two rows may have one text. */
 static nvdp_status check_ids(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     struct place *place = NULL;
     if (held->id == NULL) {
-        check(v, NVDP_VERDICT_OPEN, "no text is there twice", "no row numbers");
+        check(v, NVDP_VERDICT_OPEN, "no row of the texts' file is there twice", "no row numbers");
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(v->ctx, place, held->shape.texts));
@@ -329,7 +330,7 @@ static nvdp_status check_ids(struct verify *v) {
         twice = place[i].id;
     }
     free(place);
-    check(v, whether(holds), "no text is there twice",
+    check(v, whether(holds), "no row of the texts' file is there twice",
           holds ? "row numbers differ" : "row number %" PRId64, twice);
     return NVDP_OK;
 }
@@ -357,7 +358,7 @@ static void check_generator(struct verify *v) {
     const bool os = strcmp(name, "os") == 0;
     v->facts.insecure_seed = !os;
     check(v, whether(os), "nobody knows the noise",
-          os ? "of the operating system's generator, and not kept" : "generator '%.60s'", name);
+          os ? "of the operating system's generator, it says" : "generator '%.60s', it says", name);
 }
 
 /* --- the mechanism --- */
@@ -438,7 +439,7 @@ static void check_bound(struct verify *v) {
     const double made = nvdp__public_number(nvdp__release_bound(&v->facts));
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
     check(v, whether(applies && agree(is, made)), "the divergence bound is what the clip proves",
-          "%.6g nats at order %g, computed %.6g", is, v->facts.bound_order, made);
+          "%.6g nats at order %g in one sample, computed %.6g", is, v->facts.bound_order, made);
 }
 
 /* What is claimed, and whether the same is proven by the limits that the file states. */
@@ -477,15 +478,19 @@ static nvdp_status check_certificate(struct verify *v) {
           "(%.40s), found (%s)", letter,
           v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
     if (!right) return NVDP_OK;
+    char samples[64] = "one sample of a text";
+    if (v->facts.samples > 1)
+        snprintf(samples, sizeof samples, "all %zu samples of a text together", v->facts.samples);
     const double epsilon = real_of(v, "certificate_epsilon", NAN),
                  delta = real_of(v, "certificate_delta", NAN),
                  mu = real_of(v, "certificate_mu", NAN);
     check(v, whether(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
-          "epsilon is what the certificate proves", "%.6g at delta %g, computed %.6g at delta %g",
-          epsilon, delta, made->epsilon, made->delta);
+          "epsilon is what the certificate proves",
+          "%.6g at delta %g, computed %.6g at delta %g, of %s", epsilon, delta, made->epsilon,
+          made->delta, samples);
     if (!isnan(made->mu) || !isnan(mu))
         check(v, whether(agree(mu, made->mu)), "mu is what the certificate proves",
-              "%.6g, computed %.6g", mu, made->mu);
+              "%.6g, computed %.6g, of %s", mu, made->mu, samples);
     v->found.certified = true;
     v->found.epsilon = made->epsilon;
     v->found.delta = made->delta;
@@ -531,7 +536,9 @@ static void check_statement(struct verify *v, bool known) {
     make_printable(v->found.statement);
     if (!there)
         check(v, NVDP_VERDICT_OPEN, what, "there is none");
-    else if (!known || !says(v, "nvdp_version", nvdp_version()) ||
+    else if (!known)
+        check(v, NVDP_VERDICT_OPEN, what, "the mechanism is not told: its words are not compared");
+    else if (!says(v, "nvdp_version", nvdp_version()) ||
              (is_whole(v) && !nvdp__h5_has_attribute(v->file, "certificate")))
         check(v, NVDP_VERDICT_OPEN, what,
               "another version of this program wrote it: its words are not compared");
@@ -634,14 +641,14 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
                                const struct nvdp__ledger_release *release) {
     struct nvdp__spent worst;
     struct nvdp__budget budget;
-    char samples[32] = "any", epsilon[32] = "any";
+    char samples[32] = "none", epsilon[32] = "none";
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
     check(v, whether(nvdp__within_budget(&budget, &worst)),
           "no text of it has spent more than the budget, all releases together",
-          "at most %" PRIu64 " samples of %s, epsilon %.6g of %s at delta %g", worst.samples,
-          samples, worst.epsilon, epsilon, NVDP__LEDGER_DELTA);
+          "at most %" PRIu64 " samples (budget: %s), epsilon %.6g (budget: %s) at delta %g",
+          worst.samples, samples, worst.epsilon, epsilon, NVDP__LEDGER_DELTA);
     return NVDP_OK;
 }
 

@@ -46,6 +46,8 @@ Test(verify, signs_and_verifies) {
     o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
     support_contains(o.out, "\nyes  its release is in the ledger: ");
     support_contains(o.out, "\nyes  no text of it has spent more than the budget");
+    support_contains(o.out, ": at most 2 samples (budget: 100), epsilon ");
+    support_contains(o.out, " (budget: none) at delta 1e-05\n");
     program_release(&o);
     o = program_expect(
         0, "export %s --split dev --out %s --ledger %s/ledger --ledger-key %s.ledger --json", run,
@@ -66,7 +68,8 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
     o = program_expect(0, "verify %s --public-key %s.pub", shared, key);
     support_contains(o.out, "\nyes  the same noise for every text: standard deviation 1 ");
-    support_contains(o.out, "\nyes  mu is what the certificate proves: 2.82843");
+    support_contains(o.out, "\nyes  mu is what the certificate proves: 2.82843, computed "
+                            "2.82843, of all 2 samples of a text together\n");
     support_contains(o.out, "\nyes  signed, and nothing changed since: by key ");
     support_contains(o.out, "Proven for any two texts, seen or not");
     support_contains(o.out, "signed by the given key.");

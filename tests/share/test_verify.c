@@ -288,7 +288,7 @@ Test(verify, sees_what_contradicts_itself) {
     } change[] = {
         {"z", NULL, 5, -32768, "values are finite and within the grid"},
         {"z", NULL, 5, 20000, "values spread as noise"},
-        {"id", NULL, 5, 4, "no text is there twice"},
+        {"id", NULL, 5, 4, "no row of the texts' file is there twice"},
         {"split", NULL, 5, 9, "datasets have the shapes"},
         {NULL, "texts", 0, 41, "as many texts"},
         {NULL, "releases", 0, 3, "datasets have the shapes"},
