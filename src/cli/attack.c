@@ -50,18 +50,7 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-/* The options of all kinds; those of one are refused by the others. */
-static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    struct nvdp_config *made = NULL, *more = NULL;
-    nvdp_status status = nvdp_exposure_config_create(ctx, &made);
-    if (status == NVDP_OK) status = nvdp_text_attack_config_create(ctx, &more);
-    if (status == NVDP_OK) status = nvdp_config_join(made, more);
-    if (status == NVDP_OK) status = nvdp_attack_config_create(ctx, &more);
-    if (status == NVDP_OK) status = nvdp_config_join(made, more);
-    if (status == NVDP_OK) *out = made;
-    if (status != NVDP_OK) nvdp_config_free(made);
-    return status;
-}
+/* The options of all kinds are taken; those of one are refused by the others. */
 #define OF_EXPOSURE "secrets", "candidates", "reference", "guess-in", "guess-out"
 #define OF_RUNS "run", "split", "data", "limit", "batch"
 #define OF_SAMPLES "posteriors", "releases"
@@ -409,7 +398,8 @@ const struct cli_command cli_command_attack = {
                 "  nvdp attack run --kind reidentify --releases 4\n"
                 "  nvdp attack run --kind reidentify --shared shared.h5\n"
                 "  nvdp attack run --kind nearest --public SST-2/train.tsv\n",
-    .create = create,
+    .create = nvdp_exposure_config_create,
+    .more = {nvdp_text_attack_config_create, nvdp_attack_config_create},
     .heading = "Options:",
     .options = options,
     .takes_precision = true,

@@ -28,6 +28,7 @@ struct cli_command {
     const char *examples;    /* below them */
     /* Makes the configuration of the library's kind of work; NULL: none. */
     nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out);
+    nvdp_status (*more[2])(struct nvdp_context *ctx, struct nvdp_config **out); /* joined to it */
     const char *heading;               /* above options that have none */
     const struct nvdp_option *options; /* of its own; ends with a zeroed row; NULL: none */
     bool takes_precision, no_json;     /* of the common options */

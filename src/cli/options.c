@@ -211,6 +211,11 @@ int cli_make_options(struct cli *cli, void *values) {
     const struct cli_command *command = cli->command;
     nvdp_status status = command->create != NULL ? command->create(cli->ctx, &cli->config)
                                                  : nvdp_config_create(cli->ctx, &cli->config);
+    for (size_t i = 0; i < 2 && command->more[i] != NULL && status == NVDP_OK; i++) {
+        struct nvdp_config *more = NULL;
+        status = command->more[i](cli->ctx, &more);
+        if (status == NVDP_OK) status = nvdp_config_join(cli->config, more);
+    }
     if (status == NVDP_OK && command->options != NULL)
         status = nvdp_config_add(cli->config, command->options, sizeof *command->options, values);
     for (const struct nvdp_option *row = common_options; row->name != NULL && status == NVDP_OK;

@@ -35,17 +35,6 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-/* The options of opening a run, and those of measuring its posteriors or texts. */
-static nvdp_status create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    struct nvdp_config *made = NULL, *measures = NULL;
-    nvdp_status status = nvdp_run_config_create(ctx, &made);
-    if (status == NVDP_OK) status = nvdp_text_privacy_config_create(ctx, &measures);
-    if (status == NVDP_OK) status = nvdp_config_join(made, measures);
-    if (status == NVDP_OK) *out = made;
-    if (status != NVDP_OK) nvdp_config_free(made);
-    return status;
-}
-
 static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
     if (texts > 0 && texts > SIZE_MAX / sizeof(double) / texts)
         return cli_error(cli, CLI_FAILURE, "%zu texts have too many pairs for --pairs", texts);
@@ -257,7 +246,8 @@ const struct cli_command cli_command_privacy = {
                 "  nvdp privacy --posteriors mine.h5 --order 2 --pairs pairs.h5\n"
                 "  nvdp privacy --sanitizer santext --epsilon 2 --vectors glove.6B.300d.txt \\\n"
                 "    --task sst2 --data SST-2\n",
-    .create = create,
+    .create = nvdp_run_config_create,
+    .more = {nvdp_text_privacy_config_create},
     .options = options,
     .run = run,
 };
