@@ -2,7 +2,7 @@
  * stderr. */
 #include "common.h"
 
-#include <errno.h>
+#include "base/file.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -85,28 +85,12 @@ void cli_scores_print(const struct nvdp_scores *scores) {
 }
 
 int cli_write_text(struct cli *cli, const char *path, const char *text) {
-    char *beside = NULL;
-    if (asprintf(&beside, "%s.partial-%ld", path, (long)getpid()) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
-    int code = CLI_SUCCESS;
-    FILE *file = fopen(beside, "wb");
-    bool written = file != NULL && fprintf(file, "%s\n", text) >= 0 && fflush(file) == 0 &&
-                   fsync(fileno(file)) == 0;
-    int err = errno;
-    if (file != NULL && fclose(file) != 0 && written) {
-        written = false;
-        err = errno;
-    }
-    if (written && rename(beside, path) != 0) {
-        written = false;
-        err = errno;
-    }
-    if (!written) {
-        code = cli_error(cli, CLI_FAILURE, "%s: cannot write: %s", path, strerror(err));
-        if (file != NULL) (void)unlink(beside);
-    }
-    free(beside);
-    return code;
+    struct nvdp__output to = {0};
+    nvdp_status status = nvdp__output_open(cli->ctx, path, &to);
+    if (status == NVDP_OK) status = nvdp__output_printf(&to, "%s\n", text);
+    if (status == NVDP_OK) status = nvdp__output_commit(&to);
+    nvdp__output_abort(&to);
+    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
 }
 
 /* --- progress --- */
