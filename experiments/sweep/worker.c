@@ -174,10 +174,10 @@ cleanup:
 
 /* What the grid does not keep, and how far the run was. */
 static nvdp_status drop(const struct stage *at) {
-    static const char *const names[] = {"progress.json", "state.ckpt", "shared.h5", "model/*",
-                                        "model"};
+    static const char *const names[] = {"progress.json", "state.ckpt", "shared.h5", "base/model/*",
+                                        "base/*",        "base",       "model/*",   "model"};
     static const size_t count[] = {[NVDP__KEEP_ALL] = 1,
-                                   [NVDP__KEEP_MODEL] = 3,
+                                   [NVDP__KEEP_MODEL] = 6,
                                    [NVDP__KEEP_RESULTS] = sizeof names / sizeof names[0]};
     return nvdp__outdir_remove(at->ctx, at->out, names, count[at->grid->keep]);
 }

@@ -109,6 +109,9 @@ struct nvdp_train_plan {
     double train_seconds;  /**< likewise */
     double score_seconds;  /**< likewise */
     double prefix_seconds; /**< likewise; 0 where no layer is frozen */
+    double
+        base_seconds; /**< likewise: the base run that comes first with base-epochs; 0: none.  What
+                                stands above, but memory, is of the bottleneck's run */
 };
 
 /** Reads data and checkpoint and counts; trains and writes nothing.

@@ -54,27 +54,29 @@ static int resolve(struct cli *cli, struct values *values) {
 
 /* Of one run; NaN where it was not measured. */
 static double all_seconds(const struct nvdp_train_plan *plan) {
-    return plan->train_seconds + plan->score_seconds + plan->prefix_seconds;
+    return plan->base_seconds + plan->train_seconds + plan->score_seconds + plan->prefix_seconds;
 }
 
 /* Of one run, but for all_seconds: of as many as cross validation makes. */
 static json_t *plan_json(const struct nvdp_train_plan *plan, size_t runs) {
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}", "train_texts",
-        (json_int_t)plan->train_texts, "validation_texts", (json_int_t)plan->validation_texts,
-        "test_texts", (json_int_t)plan->test_texts, "parameters", (json_int_t)plan->parameters,
-        "frozen_parameters", (json_int_t)plan->frozen_parameters, "prefix_cache_bytes",
-        (json_int_t)plan->prefix_bytes, "steps", (json_int_t)plan->steps, "memory_bytes",
-        (json_int_t)plan->memory_bytes, "step_seconds", cli_number(plan->step_seconds),
-        "train_seconds", cli_number(plan->train_seconds), "score_seconds",
-        cli_number(plan->score_seconds), "prefix_seconds", cli_number(plan->prefix_seconds), "runs",
-        (json_int_t)runs, "all_seconds", cli_number((double)runs * all_seconds(plan)));
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
+        "train_texts", (json_int_t)plan->train_texts, "validation_texts",
+        (json_int_t)plan->validation_texts, "test_texts", (json_int_t)plan->test_texts,
+        "parameters", (json_int_t)plan->parameters, "frozen_parameters",
+        (json_int_t)plan->frozen_parameters, "prefix_cache_bytes", (json_int_t)plan->prefix_bytes,
+        "steps", (json_int_t)plan->steps, "memory_bytes", (json_int_t)plan->memory_bytes,
+        "step_seconds", cli_number(plan->step_seconds), "train_seconds",
+        cli_number(plan->train_seconds), "score_seconds", cli_number(plan->score_seconds),
+        "prefix_seconds", cli_number(plan->prefix_seconds), "base_seconds",
+        cli_number(plan->base_seconds), "runs", (json_int_t)runs, "all_seconds",
+        cli_number((double)runs * all_seconds(plan)));
 }
 
 static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
     const double times = (double)runs;
     char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
-        prefix[CLI_DURATION_ROOM], of_all[48] = "";
+        prefix[CLI_DURATION_ROOM], base[CLI_DURATION_ROOM], of_all[48] = "";
     if (runs > 1) {
         snprintf(of_all, sizeof of_all, ", all %zu folds", runs);
         cli_row("folds", "%zu, one run after the other; texts and steps are the first one's", runs);
@@ -92,11 +94,14 @@ static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
     cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
     if (isnan(plan->train_seconds)) return;
     cli_duration(times * all_seconds(plan), all);
+    cli_duration(times * plan->base_seconds, base);
     cli_duration(times * plan->train_seconds, steps);
     cli_duration(times * plan->score_seconds, scores);
     cli_duration(times * plan->prefix_seconds, prefix);
-    cli_row("time", "about %s on this machine as it is%s: steps %s (%.3g s each), scores %s%s%s",
-            all, of_all, steps, plan->step_seconds, scores,
+    cli_row("time",
+            "about %s on this machine as it is%s: %s%s%ssteps %s (%.3g s each), scores %s%s%s", all,
+            of_all, plan->base_seconds > 0 ? "base run " : "", plan->base_seconds > 0 ? base : "",
+            plan->base_seconds > 0 ? ", then " : "", steps, plan->step_seconds, scores,
             plan->prefix_seconds > 0 ? ", frozen states, unless they are kept already, " : "",
             plan->prefix_seconds > 0 ? prefix : "");
 }

@@ -421,6 +421,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
     free(t->order);
     json_decref(t->config_owner);
     free(t->base_model);
+    free(t->base_run);
 }
 
 /* --- frozen layers --- */

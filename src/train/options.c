@@ -86,6 +86,12 @@ static const struct nvdp_option model_options[] = {
      "start from a finished run of base or reg, in place of --model: from its encoder; base and "
      "reg also from its classifier, where the task is the same",
      NULL, AT(from_base)},
+    {"base-epochs", NVDP_OPTION_INTEGER, "N",
+     "with a bottleneck: two steps in one. The encoder and a classifier are fine-tuned first, so "
+     "many epochs, with dropout 0.1 and --lr, into RUN/base; then the bottleneck is trained over "
+     "it with all layers frozen (or --freeze-layers); 0: all at once, from --model. Without effect "
+     "with --from-base and in private training",
+     "0", AT(base_epochs), .unit = "epochs", .max = 10000, .traits = NVDP_TRAIT_BOTTLENECK},
     {"preset", NVDP_OPTION_TEXT, "NAME",
      "values for the options that are not given: private, certified, pooled-gaussian, "
      "matrix-gaussian, or the path of a file like "

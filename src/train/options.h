@@ -67,6 +67,7 @@ struct nvdp__train_options {
     const char *data, *model, *out;
     const char *representations; /* file in the place of data's texts; NULL: none */
     const char *from_base;       /* run of base or reg to start from; NULL: `model` */
+    size_t base_epochs;          /* 0: no base run first */
     struct nvdp_task_options columns;
     enum nvdp__encoder_kind encoder;
     size_t lstm_hidden; /* units a direction */

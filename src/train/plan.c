@@ -115,9 +115,16 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
                         bool measured, struct nvdp_train_plan *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
+    struct nvdp_train_plan first = {.train_seconds = 0};
     size_t floats = 0;
     NVDP_TRY(nvdp__trainer_take_config(&t, options, NULL));
     if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
+    if (nvdp__base_first(&t.config)) {
+        struct nvdp__train_options base;
+        NVDP_TRY(nvdp__base_options(ctx, &t.config, &base));
+        NVDP_TRY(plan(ctx, &base, measured, &first));
+        options->freeze_layers = t.config.freeze_layers;
+    }
     const bool kept = t.config.cache != NULL && !t.config.no_prefix_cache;
     t.config.cache = NULL; /* a plan writes nothing */
     t.plan = true;
@@ -143,7 +150,9 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
         .train_seconds = NAN,
         .score_seconds = NAN,
         .prefix_seconds = NAN,
+        .base_seconds = first.train_seconds + first.score_seconds,
     };
+    if (made.memory_bytes < first.memory_bytes) made.memory_bytes = first.memory_bytes;
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (measured && (double)made.memory_bytes < memory)
         NVDP_TRY(measure(&t, kept && t.config.freeze_layers > 0, &made));

@@ -142,9 +142,16 @@ static const char *const run_files[] = {"predictions_*.tsv",
                                         "model"};
 
 static nvdp_status prepare_directory(struct nvdp__trainer *t) {
+    static const char *const first[] = {"base"};
+    const size_t files = sizeof run_files / sizeof run_files[0];
     NVDP_RETURN_IF_FAILED(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite));
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, run_files,
-                                              sizeof run_files / sizeof run_files[0]));
+    char *base = nvdp__join(t->ctx, t->config.out, first[0]);
+    if (base == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status = nvdp__outdir_remove(t->ctx, base, run_files, files);
+    free(base);
+    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, first, 1));
+    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, run_files, files));
     return nvdp__make_directory(t->ctx, t->config.out);
 }
 
@@ -631,7 +638,7 @@ static nvdp_status run_epochs(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* --- the whole --- */
+/* --- weights, and what is proven and scored of them --- */
 
 nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
     nvdp__model_initialise_head(t->model, t->config.seed);
@@ -742,15 +749,106 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
     return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
 }
 
+/* --- a base run first --- */
+
+/* A classifier needs no more than this, small data sets no less (as of method reg). */
+static const double BASE_DROPOUT = 0.1;
+
+bool nvdp__base_first(const struct nvdp__train_options *config) {
+    return config->base_epochs > 0 && config->from_base == NULL &&
+           nvdp_method_is_private(config->method) && !nvdp__dp_wanted(&config->dp);
+}
+
+nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_options *config,
+                               struct nvdp__train_options *base) {
+    struct nvdp_bert_config bert;
+    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, config->model, &bert));
+    if (config->freeze_layers == 0) config->freeze_layers = bert.num_hidden_layers;
+    *base = *config;
+    base->preset = NULL;
+    base->method = NVDP_METHOD_BASE;
+    base->epochs = config->base_epochs;
+    base->base_epochs = base->freeze_layers = 0;
+    base->dropout = base->classifier_dropout = BASE_DROPOUT;
+    base->lr_bottleneck = base->lr_head = -1;
+    base->certified_epsilon = 0;
+    return NVDP_OK;
+}
+
+/* RUN with the configuration of the whole, to be resumed from now on; nothing is written, and no earlier run
+ * removed, before data and weights are known good. */
+static nvdp_status begin_whole(struct nvdp__trainer *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = t->ctx;
+    struct nvdp__trainer whole = {.ctx = ctx, .config = t->config, .plan = true};
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&whole)));
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&whole, true)));
+    NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_start_weights(&whole)));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, prepare_directory(&whole)));
+    NVDP_TRY(NVDP__RANK_0_ONLY(ctx, write_run(&whole)));
+    t->config.resume = t->config.out;
+cleanup:
+    nvdp__trainer_close(&whole);
+    return status;
+}
+
+static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                         const struct nvdp_config *given, struct nvdp_train_result *out);
+
+/* Trains RUN/base, or what is left of it, to start from. */
+static nvdp_status train_base(struct nvdp__trainer *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = t->ctx;
+    struct nvdp_train_result result;
+    struct nvdp__train_options base;
+    char *begun = NULL, *done = NULL;
+    bool resume = false;
+    NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
+    if (t->config.resume == NULL) NVDP_RETURN_IF_FAILED(begin_whole(t));
+    t->base_run = nvdp__join(ctx, t->config.out, "base");
+    if (t->base_run == NULL) return NVDP_ERR_MEMORY;
+    begun = nvdp__join(ctx, t->base_run, "run.json");
+    done = nvdp__join(ctx, t->base_run, "result.json");
+    if (begun == NULL || done == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    t->config.from_base = t->base_run;
+    NVDP_TRY(nvdp__rank_any(ctx, nvdp__rank(ctx) == 0 && nvdp__exists(done), &resume));
+    if (resume) goto cleanup;
+    NVDP_TRY(nvdp__rank_any(ctx, nvdp__rank(ctx) == 0 && nvdp__exists(begun), &resume));
+    base.out = t->base_run;
+    base.resume = resume ? t->base_run : NULL;
+    base.overwrite = !resume;
+    nvdp__log(ctx, NVDP_LOG_INFO, "first the encoder and a classifier: %s", t->base_run);
+    status = train(ctx, &base, NULL, &result);
+    if (status == NVDP_ERR_CANCELLED)
+        NVDP_TRY(nvdp__fail(ctx, status,
+                            "interrupted in the base run that comes first; continue with: nvdp "
+                            "train --resume %s",
+                            t->config.out));
+    NVDP_TRY(status);
+    nvdp__log(ctx, NVDP_LOG_INFO, "base: %s %.4f; now the bottleneck: %s",
+              nvdp_metric_name(result.test.metric[0]), result.test.mean[0], t->config.out);
+cleanup:
+    free(begun);
+    free(done);
+    return status;
+}
+
+/* --- the whole --- */
+
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_config *given, struct nvdp_train_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
-    if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
-    if (t.config.resume == NULL)
+    if (t.config.resume == NULL) {
+        NVDP_TRY(nvdp__trainer_take_base(&t));
         NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite)));
+    }
+    if (nvdp__base_first(&t.config)) {
+        NVDP_TRY(train_base(&t));
+        NVDP_TRY(nvdp__trainer_take_base(&t));
+    }
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&t)));
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&t, true)));
     NVDP_TRY(nvdp__dp_share(t.dp));

@@ -33,6 +33,7 @@ struct nvdp__trainer {
     struct nvdp__train_options config; /* resolved */
     json_t *config_owner;              /* backs the strings after a resume */
     char *base_model;                  /* backs config.model with --from-base */
+    char *base_run;                    /* backs config.from_base with --base-epochs */
     struct nvdp_tokenizer *tokenizer;
     bool plan; /* nothing is to be trained */
     bool told; /* that nothing is learned */
@@ -64,6 +65,11 @@ struct nvdp__step_report {
     size_t tokens;
 };
 
+/* train.c: whether a base run comes first, into RUN/base; then *base are its options (but `out` and `resume`, which
+ * are still this run's), and this run's frozen layers are known. */
+bool nvdp__base_first(const struct nvdp__train_options *config);
+nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_options *config,
+                               struct nvdp__train_options *base);
 /* open.c: with --from-base, the base run's model as config.model; NVDP_ERR_INPUT where it is none.
  * Not for a resumed run, whose configuration has it. */
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *trainer);

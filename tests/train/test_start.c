@@ -250,6 +250,93 @@ Test(start, what_is_no_base_run_is_named) {
     nvdp_context_free(fixture.ctx);
 }
 
+/* --- both steps in one: --base-epochs --- */
+
+static struct nvdp__train_options both(const struct fixture *fixture, const char *out) {
+    struct nvdp__train_options config = task_config(&fixture->task, NVDP_METHOD_VIB_LEARNED, out);
+    config.base_epochs = 2;
+    config.epochs = 3;
+    config.adamw.lr = 1e-2;
+    return config;
+}
+
+Test(start, two_steps_in_one_are_the_two_steps) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char *whole = strdup(support_scratch_path("whole")),
+         *parts = strdup(support_scratch_path("parts"));
+    char *first = strdup(support_scratch_path("whole/base"));
+    char *base = strdup(support_scratch_path("first"));
+    struct nvdp__train_options config = both(&fixture, whole);
+    struct nvdp_train_result one = task_train(fixture.ctx, &config);
+
+    config.method = NVDP_METHOD_BASE;
+    config.base_epochs = 0;
+    config.epochs = 2;
+    config.dropout = config.classifier_dropout = 0.1;
+    config.out = base;
+    task_train(fixture.ctx, &config);
+    cr_expect(support_same_file(base, first, "model/model.safetensors"));
+
+    config = both(&fixture, parts);
+    config.from_base = base; /* which --base-epochs leaves as it is */
+    config.model = NULL;
+    config.freeze_layers = 1;
+    struct nvdp_train_result two = task_train(fixture.ctx, &config);
+    cr_expect(support_same_file(whole, parts, "model/model.safetensors"));
+    cr_expect_eq(one.test.mean[0], two.test.mean[0]);
+    cr_expect_neq(access(support_scratch_path("parts/base"), F_OK), 0);
+    free(whole);
+    free(parts);
+    free(first);
+    free(base);
+    nvdp_context_free(fixture.ctx);
+}
+
+Test(start, two_steps_in_one_resume_exactly) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    task_resumes_exactly(fixture.ctx, both(&fixture, NULL));
+    nvdp_context_free(fixture.ctx);
+}
+
+/* The run that was there goes as a whole, but not for one that cannot begin. */
+Test(start, two_steps_in_one_replace_a_run) {
+    struct fixture fixture;
+    open_fixture(&fixture);
+    char *run = strdup(support_scratch_path("run")), *text[2];
+    struct nvdp__train_options config = both(&fixture, run);
+    struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
+    task_train(fixture.ctx, &config);
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "use --resume or --overwrite");
+    config.overwrite = true;
+    config.data = "/nowhere";
+    refuses(&fixture, &config, NVDP_ERR_IO, "/nowhere/train.tsv");
+    cr_expect_eq(access(support_scratch_path("run/base/result.json"), F_OK), 0);
+    config.data = fixture.task.data;
+    text[0] = support_read(support_scratch_path("run/base/run.json"));
+    config.seed++;
+    task_train(fixture.ctx, &config);
+    text[1] = support_read(support_scratch_path("run/base/run.json"));
+    cr_expect_str_neq(text[0], text[1]);
+    support_contains(text[1], "\"method\": \"base\"");
+
+    config.overwrite = false;
+    config.out = support_scratch_path("planned");
+    cr_assert_eq(nvdp__train_plan(fixture.ctx, &config, &plan), NVDP_OK);
+    cr_expect_eq(config.freeze_layers, 1, "all of them");
+    cr_expect_gt(plan.frozen_parameters, 0);
+    config.base_epochs = 0;
+    config.freeze_layers = 0;
+    cr_assert_eq(nvdp__train_plan(fixture.ctx, &config, &plan), NVDP_OK);
+    cr_expect_eq(plan.base_seconds, 0);
+    cr_expect_eq(plan.frozen_parameters, 0);
+    free(text[0]);
+    free(text[1]);
+    free(run);
+    nvdp_context_free(fixture.ctx);
+}
+
 /* --- learning rates of encoder, bottleneck and head --- */
 
 Test(start, each_part_learns_at_its_own_rate) {
