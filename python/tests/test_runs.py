@@ -28,7 +28,7 @@ def trained(tmp_path_factory, compact):
     texts[0] = 'good\tfilm\n"of the day'  # as it is, in a file too
     told = []
     run = nvdp.train(texts, labels, model=compact, out=tmp_path_factory.mktemp("runs") / "run", dev=texts_of(rng, 24), epochs=2, batch=16,
-                     max_length=10, latent_dim=8, freeze_layers=2, lr=1e-3, cache=None, progress=told.append, threads=2)  # fmt: skip
+                     max_length=10, latent_dim=8, lr=3e-4, cache=None, progress=told.append, threads=2)  # fmt: skip
     return run, told
 
 
