@@ -5,8 +5,8 @@ where there is one, test.jsonl, an object a row with the columns that are asked 
     python scripts/from_datasets.py nyu-mll/glue --config rte --columns sentence1,sentence2,label --out rte
     nvdp train --task tsv --data imdb --text-column text --label-column label --model bert --out run
 
-NAME is what datasets.load_dataset takes: a name on the hub, or a folder or file on this machine. Where there is no
-validation split, the last tenth of the shuffled train split becomes dev.
+NAME is what datasets.load_dataset takes, a name on the hub or a folder on this machine, or a file: .parquet, .csv or
+.jsonl. Where there is no validation split, the last tenth of the shuffled train split becomes dev.
 """
 
 import argparse
@@ -46,7 +46,12 @@ def main():
 
     from datasets import load_dataset
 
-    data = load_dataset(arguments.name, arguments.config)
+    kinds = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+    kind = kinds.get(Path(arguments.name).suffix)
+    if kind and Path(arguments.name).is_file():
+        data = load_dataset(kind, data_files={"train": arguments.name})
+    else:
+        data = load_dataset(arguments.name, arguments.config)
     columns = arguments.columns.split(",")
     lacking = [c for c in columns if c not in data["train"].column_names]
     if lacking:

@@ -66,7 +66,8 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *         clip, deviations or pseudo-counts beyond what is drawn exactly, a text beyond the ledger's budget, a ledger of
  *         another tokenizer or length, a ledger's key that others may read; NVDP_ERR_UNSUPPORTED for "model-out" of
  *         a method without a sealed block; NVDP_ERR_INPUT for texts that cannot be read, or have no
- *         labels where "with-labels" asks for them; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
+ *         labels where "with-labels" asks for them; NVDP_ERR_NUMERIC for values that cannot be signed in Parquet, whose float32
+ *         does not hold them (2^24 steps and more); NVDP_ERR_IO; NVDP_ERR_CANCELLED;
  *         NVDP_ERR_MEMORY
  *
  * One pass of the encoder over the texts, and one over those that are measured; O(n^2 k p) for the
@@ -113,6 +114,9 @@ struct nvdp_verification {
  * under a sequence clip have the spread that the noise gives them; that weights sum to 1 within the grid's rounding;
  * that texts and samples are as many as it says, and no row of their file is there twice; that it says of the noise that it was the operating system's;
  * that bound, certificate and statement are those that follow from what it says of the mechanism; and its signature.
+ *
+ * safetensors and Parquet files are checked as nvdp_export() wrote them, byte by byte; in the system's temporary folder there is
+ * their HDF5 form meanwhile.
  *
  * What it cannot tell: whether the values were drawn by that mechanism, from that model.  For that one
  * trusts who signed.
@@ -174,9 +178,9 @@ struct nvdp_shared_info {
     const int64_t *id;    /**< [N] the row's number in its file; NULL: none */
 };
 
-/** Reads a file, everything checked.
+/** Reads a file, HDF5, safetensors or Parquet, everything checked.
  * @param ctx  records messages
- * @param path the file
+ * @param path the file, as nvdp_export() wrote it
  * @param[out] out the file; nvdp_shared_free(); untouched on error
  * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, shapes that do not agree, a value out
  *         of its range; NVDP_ERR_MEMORY.  O(R p) */

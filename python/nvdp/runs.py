@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -24,8 +25,78 @@ Progress = Union[bool, Callable[[Record], object], None]
 # --- texts as a task's files ---
 
 
+_FILES = ".csv, .jsonl, .ndjson or .parquet"
+
+
+def _read_csv(path: str) -> dict[str, list[Any]]:
+    limit = csv.field_size_limit(16 << 20)  # as the library's
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            names = next(rows, [])
+            found: dict[str, list[Any]] = {name: [] for name in names}
+            for row in rows:
+                if row and len(row) != len(names):
+                    raise NvdpValueError(f"{path}:{rows.line_num}: expected {len(names)} columns, found {len(row)}")
+                for name, cell in zip(names, row):
+                    found[name].append(cell)
+    except csv.Error as reason:
+        raise NvdpValueError(f"{path}:{rows.line_num}: {reason}") from None
+    finally:
+        csv.field_size_limit(limit)
+    return found
+
+
+def _read_lines(path: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    with open(path, encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except ValueError as reason:
+                    raise NvdpValueError(f"{path}:{number}: {reason}") from None
+                if not isinstance(row, dict):
+                    raise NvdpValueError(f"{path}:{number}: expected a JSON object, found {type(row).__name__}")
+                found = found or {name: [] for name in row}
+                for name, column in found.items():
+                    column.append(row.get(name))
+    return found
+
+
+def _read_parquet(path: str) -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        pass
+    else:
+        return parquet.read_table(path).to_pydict()
+    try:
+        import pandas
+
+        return pandas.read_parquet(path)
+    except ImportError:
+        raise ImportError(f"{path}: Parquet files are read by pyarrow (pip install pyarrow), or by pandas with fastparquet") from None
+
+
+def _file(data: Any) -> Any:
+    """The columns of a file that is named; other data as they are."""
+    if not isinstance(data, (str, PathLike)):
+        return data
+    path = os.fsdecode(data)
+    end = os.path.splitext(path)[1].lower()
+    if end == ".csv":
+        return _read_csv(path)
+    if end in (".jsonl", ".ndjson"):
+        return _read_lines(path)
+    if end == ".parquet":
+        return _read_parquet(path)
+    raise NvdpValueError(f"{path}: expected texts, or a file that ends with {_FILES}; a folder of task files is data=, with task=")
+
+
 def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
-    """texts, labels and pairs as lists: of lists, of a pandas DataFrame, a datasets.Dataset or a mapping of columns."""
+    """texts, labels and pairs as lists: of lists, of a pandas DataFrame, a datasets.Dataset, a mapping of columns, or a file."""
+    data = _file(data)
     columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if columns is None and isinstance(data, Mapping):
         columns = list(data)
@@ -56,6 +127,11 @@ def _text(value: Any, name: str, row: int) -> str:
 def _label(value: Any, regression: bool, row: int) -> str | float:
     if hasattr(value, "item"):
         value = value.item()
+    if regression and isinstance(value, str):  # of a CSV file
+        try:
+            value = float(value)
+        except ValueError:
+            pass
     if regression and isinstance(value, (int, float)) and np.isfinite(value):
         return value
     if isinstance(value, float) or value is None or regression:
@@ -134,7 +210,8 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     """Trains an encoder with a bottleneck, and returns the finished run.
 
     texts: a list of str with `labels` (str, int; numbers with regression=True) and maybe `pairs`, second texts; or a
-        pandas DataFrame, a datasets.Dataset or a dict, with the columns `text_column`, `label_column`, `pair_column`.
+        pandas DataFrame, a datasets.Dataset or a dict, with the columns `text_column`, `label_column`, `pair_column`; or a file
+        with them: .csv (RFC 4180), .jsonl, or .parquet, which pyarrow or pandas reads.
         None: options name a task, task="sst2", data="glue/SST-2".
     model: an encoder's folder in Hugging Face layout.
     out: the run directory, new; None: nvdp-run, nvdp-run-2 ... here.

@@ -117,5 +117,5 @@ class Shared:
 
 
 def open(path: str | PathLike[str]) -> Shared:
-    """Reads a file of kind embeddings/2 or /1, as `nvdp export` writes them."""
+    """Reads a file of kind embeddings/2 or /1, as `nvdp export` writes them: HDF5, safetensors or Parquet, with the same arrays."""
     return Shared(path)

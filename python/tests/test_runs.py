@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import stat
+import sys
 
 import numpy as np
 import pytest
@@ -92,6 +93,14 @@ def test_export(run, tmp_path):
         shared.sample(3)
     with pytest.raises(ValueError, match="overwrite"):
         run.export(["good"], path)
+    one = dict(labels=["pos", "neg", "pos"], samples=2, insecure_seed=3, overwrite=True)
+    found = [nvdp.open(tmp_path / f"shared.{end}") for end in ("h5", "safetensors", "parquet")
+             if run.export(["good film", "bad story", "the end"], tmp_path / f"shared.{end}", **one)]  # fmt: skip
+    for other in found[1:]:
+        for name in ("rows", "offset", "label", "id", "split", "log_pi"):
+            np.testing.assert_array_equal(getattr(found[0], name), getattr(other, name))
+        assert (other.method, other.task, other.dim, other.kappa) == (found[0].method, found[0].task, found[0].dim, found[0].kappa)
+        assert [c.verdict for c in other.verify().check] == [c.verdict for c in found[0].verify().check]
     splits = run.export(out=tmp_path / "splits.h5", split="dev", limit=4, with_labels=True)
     assert splits.texts == 4 and nvdp.open(tmp_path / "splits.h5").of_split("dev").size == 4
     torch = pytest.importorskip("torch")
@@ -100,6 +109,33 @@ def test_export(run, tmp_path):
     assert torch.equal(items[3]["z"], torch.from_numpy(shared.z[1, 1])) and items[-1]["text"] == 2
     batch = next(iter(torch.utils.data.DataLoader(items, batch_size=6)))
     assert batch["z"].shape == (6, 10, 8)
+
+
+def test_files_of_texts(tmp_path, monkeypatch):
+    from nvdp.runs import _columns, _label
+
+    names = {"text": "t", "label": "y"}
+    want = ['two\nlines, "quoted"', "NA"], ["01", "yes"]
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfy,t\r\n01,"two\nlines, ""quoted"""\r\nyes,NA\r\n')
+    (tmp_path / "a.jsonl").write_text(json.dumps({"t": want[0][0], "y": "01"}) + '\n\n{"y": "yes", "t": "NA"}\n')
+    for path in (tmp_path / "a.csv", str(tmp_path / "a.jsonl")):
+        assert _columns(path, None, None, names)[:2] == want
+    assert _label("2.5", True, 0) == 2.5
+    (tmp_path / "b.csv").write_text("t,y\na\n")
+    (tmp_path / "b.jsonl").write_text('{"t": 1}\n{"t"\n')
+    for name, message in (("b.csv", "b.csv:2: expected 2 columns"), ("b.jsonl", "b.jsonl:2: "), ("b.txt", "expected texts, or a file")):
+        with pytest.raises(ValueError, match=message):
+            _columns(tmp_path / name, None, None, names)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pyarrow"):
+        _columns(tmp_path / "b.parquet", None, None, names)
+    monkeypatch.undo()
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table({"t": want[0], "y": want[1]}), tmp_path / "a.parquet")
+    assert _columns(tmp_path / "a.parquet", None, None, names)[:2] == want
 
 
 def test_interrupted_run_goes_on(compact, tmp_path):

@@ -242,6 +242,26 @@ nvdp_status nvdp__h5_commit_new(struct nvdp__h5 *file) {
     return commit(file, false);
 }
 
+nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path) {
+    HUSH;
+    NVDP_RETURN_IF_FAILED(check_writable(file));
+    char *name = nvdp__strdup(file->ctx, path);
+    if (name == NULL) return NVDP_ERR_MEMORY;
+    nvdp__h5_image_free(file->image);
+    file->image = NULL;
+    file->writable = false;
+    nvdp_status status = close_all(file) < 0 ? write_error(file) : NVDP_OK;
+    free(file->path);
+    file->path = name;
+    NVDP_RETURN_IF_FAILED(status);
+    NVDP_RETURN_IF_FAILED(nvdp__h5_image_open(file->ctx, file->beside, name, &file->image));
+    file->changed = false;
+    unlink(file->beside); /* it is mapped */
+    free(file->beside);
+    file->beside = NULL;
+    return NVDP_OK;
+}
+
 void nvdp__h5_free(struct nvdp__h5 *file) {
     if (file == NULL) return;
     HUSH;

@@ -25,6 +25,9 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file); /* closes; the object is still to be freed */
 /* The same, but NVDP_ERR_ARGUMENT where a file of that name, not empty, is there meanwhile. */
 nvdp_status nvdp__h5_commit_new(struct nvdp__h5 *file);
+/* Of a file that was created: closes it, to be read on under the name `path`; there is no such file any more when the
+ * object is freed. */
+nvdp_status nvdp__h5_detach(struct nvdp__h5 *file, const char *path);
 /* Opens for reading; `kind` NULL takes any, else "posteriors" accepts "posteriors/<versions>"
  * where the highest known version is `version`; others are refused by name. */
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,

@@ -107,7 +107,8 @@ const struct cli_command cli_command_sanitize = {
     .name = "sanitize",
     .summary = "privatize texts token by token: SanText and d_chi mechanisms",
     .description =
-        "Writes a task's files, or a text a line, again with every token of their texts drawn by a "
+        "Writes a task's files, in their own layout, or a text a line, again with every token of "
+        "their texts drawn by a "
         "mechanism of text privatization; labels and other columns stay as they are. Without "
         "--task and "
         "--text it reads standard input. Says what that protects, and what it does not: "

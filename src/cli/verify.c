@@ -110,8 +110,9 @@ const struct cli_command cli_command_verify = {
     .summary = "check a shared file against itself, and who signed it",
     .args = "[FILE]",
     .description =
-        "Computes again whatever a file of noisy embeddings says and can be computed without the "
-        "model: datasets, grid, weights, counts, bound, certificate, statement, signature. Tells "
+        "Computes again whatever a file of noisy embeddings (HDF5, safetensors, Parquet) says and "
+        "can be computed without the model: datasets, grid, weights, counts, bound, certificate, "
+        "statement, signature. Tells "
         "it check by check; exits with 1 where one fails.",
     .examples = "Examples:\n"
                 "  nvdp verify shared.h5\n"

@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum {
-    VERSION = 2,
     SLICE_FLOATS = 1 << 20, /* read at once */
     MAX_DIM = 1 << 20,
     MAX_LENGTH = 1 << 16,
@@ -408,11 +407,6 @@ static nvdp_status read_columns(struct source *source) {
             return bad_value(source, "split", i, to->split[i], "0 to 4");
     }
     return NVDP_OK;
-}
-
-nvdp_status nvdp__embeddings_open(struct nvdp_context *ctx, const char *path,
-                                  struct nvdp__h5 **out) {
-    return nvdp__h5_open(ctx, path, "embeddings", VERSION, out);
 }
 
 nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,

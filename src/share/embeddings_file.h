@@ -63,7 +63,9 @@ struct nvdp__embeddings {
  * declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);
-/* Its two halves, for who wants the file too: opens it, whose kind and version are checked; takes all else. */
+/* Its two halves, for who wants the file too: opens it, whose kind and version are checked; takes all else.  What is opened of
+ * safetensors and Parquet is their HDF5 form, which is made of what nvdp export wrote and of nothing else: where a byte is not as it
+ * would be written again, NVDP_ERR_INPUT (formats_read.c). */
 nvdp_status nvdp__embeddings_open(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__h5 **out);
 nvdp_status nvdp__embeddings_take(struct nvdp_context *ctx, const char *path, struct nvdp__h5 *file,

@@ -204,12 +204,6 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
 }
 
 static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
-    if (options->sign != NULL && nvdp__format_of(options->out) != NVDP__FORMAT_HDF5)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "sign: expected an HDF5 file, whose signature nvdp verify can check, found "
-            "%s",
-            options->out);
     if (options->overwrite) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));
     NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
@@ -742,6 +736,26 @@ static nvdp_status write_forms(struct export *export) {
     return options->overwrite ? nvdp__h5_commit(export->file) : nvdp__h5_commit_new(export->file);
 }
 
+/* What is signed in another format must be told by it: Parquet's float32 does not hold every step of large values. */
+static nvdp_status check_form(struct export *export) {
+    nvdp_status status = NVDP_OK;
+    const char *path = export->options->out;
+    struct nvdp__h5 *file = NULL;
+    unsigned char key[NVDP__PUBLIC_KEY];
+    bool valid = false;
+    NVDP_TRY(nvdp__embeddings_open(export->ctx, path, &file));
+    NVDP_TRY(nvdp__signature_check(export->ctx, file, key, &valid));
+    if (!valid)
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_NUMERIC,
+                            "%s: its values cannot be told back to the step, as its signature "
+                            "needs: export to .safetensors or .h5, or without sign",
+                            path));
+cleanup:
+    if (status != NVDP_OK) remove(path);
+    nvdp__h5_free(file);
+    return status;
+}
+
 /* --- all of it --- */
 
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -769,6 +783,8 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign(ctx, &export.sign, export.file));
     NVDP_TRY(write_forms(&export));
+    if (options.sign != NULL && nvdp__format_of(options.out) != NVDP__FORMAT_HDF5)
+        NVDP_TRY(check_form(&export));
     if (out != NULL) {
         struct stat info = {0};
         struct nvdp_export_result result = {

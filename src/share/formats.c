@@ -77,9 +77,14 @@ static void add_word(struct nvdp__sayings *words, const char *text) {
         words->count++;
 }
 
+nvdp_status nvdp__sayings_add(struct nvdp__sayings *words, const char *name, const char *value) {
+    add_word(words, name);
+    add_word(words, value);
+    return words->status;
+}
+
 static void add_attribute(const char *name, const char *value, void *user) {
-    add_word(user, name);
-    add_word(user, value);
+    (void)nvdp__sayings_add(user, name, value);
 }
 
 nvdp_status nvdp__sayings_read(const struct nvdp__shared *shared, struct nvdp__sayings *words) {
@@ -158,20 +163,27 @@ cleanup:
     return status;
 }
 
+nvdp_status nvdp__format_put(const struct nvdp__shared *shared, enum nvdp__format format,
+                             struct nvdp__output *to) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__sayings words = {0};
+    NVDP_TRY(nvdp__sayings_read(shared, &words));
+    status = format == NVDP__FORMAT_PARQUET ? nvdp__parquet_put(shared, &words, to)
+                                            : put_safetensors(shared, &words, to);
+cleanup:
+    nvdp__sayings_release(&words);
+    return status;
+}
+
 nvdp_status nvdp__format_write(const struct nvdp__shared *shared, const char *path, bool replace) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output output = {0};
-    struct nvdp__sayings words = {0};
-    NVDP_TRY(nvdp__sayings_read(shared, &words));
     NVDP_TRY(nvdp__output_open(shared->ctx, path, &output));
     (void)nvdp__lock_whole(fileno(output.file)); /* nobody takes it for a leftover */
-    NVDP_TRY(nvdp__format_of(path) == NVDP__FORMAT_PARQUET
-                 ? nvdp__parquet_put(shared, &words, &output)
-                 : put_safetensors(shared, &words, &output));
+    NVDP_TRY(nvdp__format_put(shared, nvdp__format_of(path), &output));
     NVDP_TRY(replace ? nvdp__output_commit(&output) : nvdp__output_commit_new(&output));
 cleanup:
     nvdp__output_abort(&output);
-    nvdp__sayings_release(&words);
     return status;
 }
 
@@ -228,7 +240,6 @@ static nvdp_status say_loading(struct nvdp__output *to, const struct nvdp__share
 static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *shared,
                             const struct nvdp__sayings *words, const char *name) {
     const struct nvdp__embeddings_shape *shape = shared->shape;
-    const bool hdf5 = nvdp__format_of(name) == NVDP__FORMAT_HDF5;
     NVDP_RETURN_IF_FAILED(nvdp__output_printf(
         to,
         "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
@@ -247,13 +258,10 @@ static nvdp_status say_card(struct nvdp__output *to, const struct nvdp__shared *
         word(words, "task"), shape->dim, word(words, "method"), word(words, "nvdp_format"),
         word(words, "statement")));
     NVDP_RETURN_IF_FAILED(say_loading(to, shared, name));
-    return hdf5 ? nvdp__output_printf(
-                      to,
-                      "\n## Checking\n\n`nvdp verify %s` computes again whatever the "
-                      "file says of itself; `nvdp reuse %s` trains a reader on "
-                      "it.\n",
-                      name, name)
-                : NVDP_OK;
+    return nvdp__output_printf(to,
+                               "\n## Checking\n\n`nvdp verify %s` computes again whatever the "
+                               "file says of itself; `nvdp reuse %s` trains a reader on it.\n",
+                               name, name);
 }
 
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,

@@ -21,6 +21,9 @@ struct nvdp__shared {
 /* Writes it under `path` in the format of its name, which is another than HDF5; not `replace`:
  * NVDP_ERR_ARGUMENT where such a file is there. */
 nvdp_status nvdp__format_write(const struct nvdp__shared *shared, const char *path, bool replace);
+/* The bytes alone, of another format than HDF5. */
+nvdp_status nvdp__format_put(const struct nvdp__shared *shared, enum nvdp__format format,
+                             struct nvdp__output *to);
 /* Writes a dataset card: what `name` is, for people who see the file in a collection of such. */
 nvdp_status nvdp__card_write(const struct nvdp__shared *shared, const char *name, const char *path,
                              bool replace);
@@ -51,6 +54,7 @@ struct nvdp__sayings {
     size_t count, capacity;
     nvdp_status status;
 };
+nvdp_status nvdp__sayings_add(struct nvdp__sayings *words, const char *name, const char *value);
 nvdp_status nvdp__sayings_read(const struct nvdp__shared *shared, struct nvdp__sayings *words);
 void nvdp__sayings_release(struct nvdp__sayings *words);
 

@@ -191,7 +191,7 @@ static nvdp_status put_weights(struct table *table, struct nvdp__column *from) {
             shape->grid == NVDP__H5_F16
                 ? ((const float *)table->values)[r]
                 : ldexp(((const int16_t *)table->values)[r], shape->log_pi_exponent);
-        const double pi = exp(log_pi);
+        const double pi = (double)expl(log_pi); /* the same on every processor */
         put(&table->page, sizeof pi, &pi);
     }
     return NVDP_OK;

@@ -179,12 +179,13 @@ nvdp_status nvdp__sign(struct nvdp_context *ctx, const struct nvdp__sign_key *ke
     return nvdp__h5_set_string(file, "signature", hex);
 }
 
-/* An attribute of hexadecimal digits; false where it is missing or anything else. */
+/* An attribute of hexadecimal digits; false where it is missing or anything else, capitals too: a signature is written in one
+ * way. */
 static bool get_hex(struct nvdp__h5 *file, const char *name, size_t size, unsigned char *bytes) {
     char *text = NULL;
     const bool there = nvdp__h5_has_attribute(file, name) &&
                        nvdp__h5_get_string(file, name, &text) == NVDP_OK &&
-                       from_hex(text, size, bytes);
+                       text[strcspn(text, "ABCDEF")] == '\0' && from_hex(text, size, bytes);
     free(text);
     return there;
 }

@@ -134,12 +134,31 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
     return NVDP_OK;
 }
 
+/* Parquet, a file alone or a folder's: who reads it. */
+static nvdp_status check_folder(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                                const char *directory) {
+    const size_t size = strlen(directory);
+    const bool parquet = size > 8 && strcmp(directory + size - 8, ".parquet") == 0;
+    char *train = nvdp__join(ctx, directory, "train.parquet");
+    if (train == NULL) return NVDP_ERR_MEMORY;
+    const bool inside = layout->task.id == NVDP_TASK_TSV && nvdp__exists(train);
+    free(train);
+    if (!inside && (nvdp__is_directory(directory) || !nvdp__exists(directory))) return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT, "%s: expected a folder with the task's files, found %s%s", directory,
+        inside ? "train.parquet" : "a file",
+        inside || parquet ? ": scripts/from_datasets.py writes Parquet as JSON lines, and "
+                            "nvdp.train() of the Python package reads it"
+                          : "");
+}
+
 nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out) {
     const char *const *const ends = nvdp__table_ends;
     const char *name = NULL;
     char *found = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
+    NVDP_RETURN_IF_FAILED(check_folder(ctx, layout, directory));
     for (size_t i = 0; layout->task.id == NVDP_TASK_TSV && ends[i] != NULL; i++) {
         char *path =
             nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name, ends[i]);

@@ -25,6 +25,7 @@ static const struct run_choice choices[KINDS] = {
     {.method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 1, .epochs = 1},
 };
 static const char *const names[KINDS] = {"hidden", "public", "clipped"};
+static const char *const endings[] = {".h5", ".safetensors", ".parquet"};
 
 struct bench {
     struct nvdp_context *ctx;
@@ -178,16 +179,115 @@ static void refused(const struct bench *bench, const char *message) {
     support_contains(nvdp_context_error(bench->ctx), message);
 }
 
+static void same_array(const void *a, const void *b, size_t bytes) {
+    cr_assert_eq(a != NULL, b != NULL);
+    cr_assert(a == NULL || memcmp(a, b, bytes) == 0);
+}
+
+/* What reads shared files reads all of them, and finds the same. */
+Test(formats, read_back_as_one) {
+    for (size_t kind = 0; kind < KINDS + 1; kind++) {
+        struct bench bench = bench_open(kind % KINDS);
+        struct nvdp__embeddings *held[3];
+        if (kind == KINDS) set(&bench, "grid", "float16"); /* of the first */
+        set(&bench, "overwrite", "true");
+        for (size_t i = 0; i < 3; i++) {
+            export_as(&bench, kind % KINDS, endings[i]);
+            cr_assert_eq(
+                nvdp__embeddings_read(bench.ctx, file_of(kind % KINDS, endings[i]), &held[i]),
+                NVDP_OK, "%s", nvdp_context_error(bench.ctx));
+        }
+        const struct nvdp__embeddings_shape *shape = &held[0]->shape;
+        const size_t item = shape->grid == NVDP__H5_I32 ? 4 : 2;
+        for (size_t i = 1; i < 3; i++) {
+            cr_assert_eq(memcmp(shape, &held[i]->shape, sizeof *shape), 0);
+            same_array(held[0]->z, held[i]->z, shape->rows * shape->dim * item);
+            same_array(held[0]->log_pi, held[i]->log_pi, shape->rows * sizeof(float));
+            same_array(held[0]->offset, held[i]->offset,
+                       (shape->texts * shape->samples + 1) * sizeof(int64_t));
+            same_array(held[0]->id, held[i]->id, shape->texts * sizeof(int64_t));
+            same_array(held[0]->split, held[i]->split, shape->texts * sizeof(int32_t));
+            same_array(held[0]->label, held[i]->label, shape->texts * sizeof(float));
+        }
+        for (size_t i = 0; i < 3; i++)
+            nvdp__embeddings_free(held[i]);
+        bench_close(&bench);
+    }
+}
+
+static bool known(const struct bench *bench, const char *path, const char *key) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    nvdp_status status = nvdp_verify(bench->ctx, path, key, &found);
+    cr_assert(status == NVDP_OK || status == NVDP_ERR_INPUT, "%s", nvdp_context_error(bench->ctx));
+    return status == NVDP_OK && found.is_known && found.holds;
+}
+
+/* A signature is of every byte: none can be another. */
+Test(formats, signatures_see_every_byte) {
+    enum { CHANGES = 32 };
+    unsigned seed = 5;
+    char key[512], open[520], path[512];
+    for (size_t n = 0; n < KINDS + 1; n++) {
+        const size_t kind = n % KINDS; /* the last: the first in float16 */
+        struct bench bench = bench_open(kind);
+        snprintf(key, sizeof key, "%s%zu", support_scratch_path("key"), n);
+        set(&bench, "grid", n < KINDS ? "fixed" : "float16");
+        set(&bench, "overwrite", "true");
+        snprintf(open, sizeof open, "%s.pub", key);
+        cr_assert_eq(nvdp_key_create(bench.ctx, key), NVDP_OK);
+        set(&bench, "sign", key);
+        set(&bench, "insecure-seed", NULL);
+        for (size_t i = 1; i < 3; i++) {
+            char *bytes = NULL;
+            size_t count = 0;
+            export_as(&bench, kind, endings[i]);
+            snprintf(path, sizeof path, "%s", file_of(kind, endings[i]));
+            cr_assert(known(&bench, path, open), "%s", path);
+            cr_assert_eq(nvdp__read_file(bench.ctx, path, 1 << 24, &bytes, &count), NVDP_OK);
+            for (int k = 0; k < CHANGES; k++) {
+                /* half of them among the words */
+                const size_t part = k % 2 == 0 || count < 8192 ? count : 8192;
+                const size_t in = (size_t)rand_r(&seed) % part;
+                const size_t at = i == 2 && part < count ? count - part + in : in;
+                const char was = bytes[at];
+                bytes[at] = (char)(was ^ 1 << rand_r(&seed) % 8);
+                support_write(path, bytes, count);
+                cr_expect_not(known(&bench, path, open), "%s: byte %zu of %zu: %.20s", path, at,
+                              count, bytes + (at < 10 ? 0 : at - 10));
+                bytes[at] = was;
+            }
+            support_write(path, bytes, count - 1);
+            cr_expect_not(known(&bench, path, open));
+            free(bytes);
+        }
+        bench_close(&bench);
+    }
+}
+
+Test(formats, of_other_programs_are_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    /* a footer without columns: version 1, no rows, "parquet-cpp" as the writer */
+    static const char parquet[] = "PAR1\x15\x02\x26\x00\x38\x0b"
+                                  "parquet-cpp\x00\x12\0\0\0PAR1";
+    const char *path = support_scratch_path("other.parquet");
+    support_write(path, parquet, sizeof parquet - 1);
+    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "found one of 'parquet-cpp': other programs'");
+    static const float one = 1;
+    const struct nvdp_tensor_source tensor = {
+        .name = "z", .dtype = NVDP_DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
+    path = support_scratch_path("other.safetensors");
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, 1, &tensor, NULL), NVDP_OK);
+    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected what nvdp export writes");
+    nvdp_context_free(ctx);
+}
+
 Test(formats, are_refused_where_they_cannot_hold_something) {
     struct bench bench = bench_open(2);
-    char key[512];
-    snprintf(key, sizeof key, "%s", support_scratch_path("key"));
-    cr_assert_eq(nvdp_key_create(bench.ctx, key), NVDP_OK);
-    set(&bench, "out", support_scratch_path("signed.parquet"));
-    set(&bench, "sign", key);
-    refused(&bench, "sign: expected an HDF5 file");
-    set(&bench, "sign", NULL);
     support_write_text(support_scratch_path("signed.parquet"), "precious");
+    set(&bench, "out", support_scratch_path("signed.parquet"));
     refused(&bench, "the file exists");
     set(&bench, "out", support_scratch_path("other.parquet"));
     set(&bench, "card", support_scratch_path("signed.parquet"));
@@ -221,8 +321,7 @@ Test(formats, cards_say_what_a_file_is) {
 Test(formats, survive_failing_allocations) {
     struct bench bench = bench_open(0);
     set(&bench, "split", "test");
-    static const char *const endings[] = {".safetensors", ".parquet"};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 1; i < 3; i++) {
         set(&bench, "out", file_of(0, endings[i]));
         for (uint64_t k = 200;; k += 1 + k / 12) {
             nvdp__fail_allocation(bench.ctx, k);

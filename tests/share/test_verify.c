@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/hdf5.h"
 #include "made_embeddings.h"
+#include "share/formats.h"
 #include "share/release.h"
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -90,6 +91,25 @@ static const struct choice clipped = {
     {.method = NVDP_METHOD_NVDP, .kappa = 1, .clip_sequence = 2, .latent_dim = 4, .epochs = 1},
     {{"sign", NULL}, {"samples", "2"}}};
 
+/* The same of the file as safetensors and as Parquet. */
+static void in_other_formats(const struct bench *bench) {
+    static const char *const names[] = {"shared.safetensors", "shared.parquet"};
+    struct nvdp__embeddings *held = NULL;
+    struct nvdp__h5 *file = NULL;
+    cr_assert_eq(nvdp__embeddings_read(bench->ctx, bench->file, &held), NVDP_OK);
+    cr_assert_eq(nvdp__embeddings_open(bench->ctx, bench->file, &file), NVDP_OK);
+    const struct nvdp__shared shared = {bench->ctx, file, &held->shape, held->offset};
+    for (size_t i = 0; i < 2; i++) {
+        struct bench other = *bench;
+        snprintf(other.file, sizeof other.file, "%s", support_scratch_path(names[i]));
+        cr_assert_eq(nvdp__format_write(&shared, other.file, true), NVDP_OK);
+        struct nvdp_verification found = verified(&other, NULL);
+        all_hold(&found);
+    }
+    nvdp__h5_free(file);
+    nvdp__embeddings_free(held);
+}
+
 Test(verify, holds_of_every_kind_of_export) {
     const struct choice choices[] = {
         hidden,
@@ -115,6 +135,7 @@ Test(verify, holds_of_every_kind_of_export) {
         struct nvdp_verification found = verified(&bench, NULL);
         const double clip = choices[i].run.clip_sequence;
         all_hold(&found);
+        in_other_formats(&bench);
         cr_assert_eq(found.certified, clip > 0, "choice %zu", i);
         cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_YES,
                      "choice %zu", i);
